@@ -1,10 +1,10 @@
 //! The bag of DAGs: the DAGs found in all bootstrap replicates, and how far the replicates agree.
 //!
-//! Source: CF-GU specification sections 7 to 9. A replicate gives one equivalence class of DAGs;
-//! the bag holds the DAGs of all classes, so a DAG found in two replicates is two members (their
-//! equations differ). [`search_replicate`](crate::causal::search::GraphSearch::search_replicate)
-//! works on a single replicate; [`BagOfDags::from_replicates`] merges the replicates in their
-//! order, so the bag does not depend on the number or the timing of threads.
+//! A replicate gives one equivalence class of DAGs; the bag holds the DAGs of all classes, so a DAG
+//! found in two replicates is two members (their equations differ).
+//! [`search_replicate`](crate::causal::search::GraphSearch::search_replicate) works on a single
+//! replicate; [`BagOfDags::from_replicates`] merges the replicates in their order, so the bag does
+//! not depend on the number or the timing of threads.
 //! Choice: in a sampled class each drawn DAG is one member: a class too large to list has the
 //! weight of its sample.
 

@@ -1,7 +1,7 @@
 //! Backward equivalence search: removes edges from a class as long as that raises the score.
 //!
-//! Source: Chickering 2002, "Optimal structure identification with greedy search", operator Delete;
-//! CF-GU specification section 6, which says why the switch of this name in Tetrad has no effect.
+//! Source: Chickering 2002, "Optimal structure identification with greedy search", operator Delete.
+//! The option of this name in Tetrad 7.6 has no effect: it prunes before parent sets are updated.
 //! An edge x -> y or x - y that is not required may be removed:
 //! NA are the undirected neighbours of y next to x, C a part of NA all adjacent to each other;
 //! gain = s(y | C + Pa(y) - x) - s(y | C + Pa(y) + x).

@@ -1,7 +1,7 @@
 //! The DAGs of an equivalence class: their number, all of them, or a sample.
 //!
-//! Source: CF-GU specification section 8. Definition: all directions of the undirected edges that
-//! make no cycle and no new unshielded collider; the directed edges already contain the knowledge.
+//! Definition: all directions of the undirected edges that make no cycle, no new unshielded
+//! collider and break no knowledge; the directed edges already contain what the knowledge fixes.
 //! The graph is closed under Meek's rules, so either direction of any undirected edge leads to at
 //! least one DAG: take the first such edge, orient it in each direction, close again and go on.
 //! Each DAG is found once. The list is sorted by edge lists.

@@ -1,12 +1,12 @@
 //! Linear structural equations of a DAG, fitted on one bootstrap replicate.
 //!
-//! Source: CF-GU section 3.2 and its specification, section 10. An edge between variables is one
-//! between all their encoded columns; columns of one variable are never parents of each other.
-//! Every column of a variable with parents is fitted by least squares with intercept, indicators as
-//! if they were numbers:
-//! coefficients = S_pp^+ S_pv, intercept = mean_v - mean_p . coefficients, S the weighted
-//! covariances. K indicators and the intercept are collinear, so the solution of minimum norm is
-//! taken: eigenvalues of S_pp below 1e-10 times the largest count as zero.
+//! Source: "Counterfactual Fairness with Graph Uncertainty", section 3.2. An edge between variables
+//! is one between all their encoded columns; columns of one variable are never parents of each
+//! other. Every column of a variable with parents is fitted by least squares with intercept,
+//! indicators as if they were numbers: coefficients = S_pp^+ S_pv, intercept = mean_v - mean_p .
+//! coefficients, S the weighted covariances. K indicators and the intercept are collinear, so the
+//! solution of minimum norm is taken: eigenvalues of S_pp below 1e-10 times the largest count as
+//! zero.
 //! How: the known null space of S_pp (indicators of one variable sum to one; levels that the
 //! replicate lacks) is filled by adding the projection on it, which changes no solution, and a
 //! Cholesky factorisation does the rest; eigenvectors are computed only where a pivot is small

@@ -1,12 +1,12 @@
 //! The degenerate Gaussian score of a variable given its parents, for numbers and levels alike.
 //!
 //! Source: Andrews, Ramsey and Cooper 2019, "Learning high-dimensional directed acyclic graphs with
-//! mixed data-types"; CF-GU specification section 3. A number is one column; a variable with r
-//! levels in the replicate r - 1 indicators, the most frequent level dropped. With the columns
-//! a_1..a_d of x, m columns of its parents and n draws, s(x | P) = sum over i of [ -n (ln(2 pi
-//! v_i) + 1) - c ln(n) (m + i - 1) ], v_i the variance (divisor n - 1) of a_i given the parents'
-//! columns and a_1..a_{i-1}, c the penalty discount (the paper's is 2). Higher is better; the scale
-//! is 2 log-likelihood minus c k ln n.
+//! mixed data-types". A number is one column; a variable with r levels in the replicate r - 1
+//! indicators, the most frequent level dropped. With the columns a_1..a_d of x, m columns of its
+//! parents and n draws, s(x | P) = sum over i of [ -n (ln(2 pi v_i) + 1) - c ln(n) (m + i - 1) ],
+//! v_i the variance (divisor n - 1) of a_i given the parents' columns and a_1..a_{i-1}, c the
+//! penalty discount (the paper's is 2). Higher is better; the scale is 2 log-likelihood minus c k
+//! ln n.
 //!
 //! Exactly dependent columns: Tetrad scores them with the logarithm of rounding noise. Here, on the
 //! scale of correlations, a parent's column whose variance given those before it is below

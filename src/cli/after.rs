@@ -138,7 +138,7 @@ pub(crate) fn diff(args: &DiffArgs) -> Result<Exit> {
         diff.text(args.all)
     })?;
     let differs = args.exit_code && diff.differs();
-    Ok(if differs { Exit::GateCrossed } else { Exit::from_code(diff.exit).unwrap_or(Exit::Bug) })
+    Ok(if differs { Exit::GateFailed } else { Exit::from_code(diff.exit).unwrap_or(Exit::Bug) })
 }
 
 /// Writes a finished folder in the form of another tool, or its cases.

@@ -30,7 +30,7 @@ pub(crate) fn plan(args: &PlanArgs) -> Result<Exit> {
         RunSettings { baseline: args.baseline.clone(), ..settings(&args.job, &args.job_flags) };
     let forecast = preview::forecast(&checked, &settings, &cancel)?;
     show(args.json.then(|| json(&forecast)), || plan_text(&forecast), args.job_flags.log.quiet)?;
-    Ok(if args.exit_code && forecast.to_run > 0 { Exit::GateCrossed } else { Exit::Done })
+    Ok(if args.exit_code && forecast.to_run > 0 { Exit::GateFailed } else { Exit::Done })
 }
 
 /// `cfaudit data`.
@@ -185,7 +185,7 @@ pub(crate) fn checked_text(
 ) -> String {
     let found = found_words("the job or its data", warnings);
     let mut text = format!("{}: {found}", file.display());
-    let scores = job.models.values().filter_map(|model| model.made_elsewhere());
+    let scores = job.models.values().filter_map(|model| model.given_scores());
     if scores
         .into_iter()
         .any(|scores| scores.counterfactual.is_some() || scores.factual.parquet.is_some())

@@ -1,5 +1,4 @@
-//! When a level is absent from a group: section 6.1 of the specification of generation. The first
-//! step of flips and the test of support share it.
+//! When a level is absent from a group. The first step of flips and the test of support share it.
 
 /// Probabilities that agree to this are equal: shares of counts, computed in different ways.
 pub(crate) const TOLERANCE: f64 = 1e-12;
@@ -35,7 +34,7 @@ impl AbsenceRule {
 mod tests {
     use super::AbsenceRule;
 
-    /// The examples B5 to B7 of the specification have their tests with flips; these are the edges.
+    /// The edges of the three conditions; whole examples are among the tests of flips.
     #[test]
     fn a_level_is_absent_by_three_conditions() {
         let holds = |own, target| AbsenceRule::DEFAULT.holds(own, target);

@@ -1,7 +1,7 @@
 //! Support: whether the reference rows hold people like a counterfactual, value by value.
 //!
-//! Source: section 6.1 of the specification of generation, with its defaults, whatever the knobs of
-//! a set say. In a counterfactual of direction a to b
+//! The thresholds are the same for all sets, whatever their settings. In a counterfactual of
+//! direction a to b
 //! * a level v of a nominal or ordinal variable is *unsupported* where P_b(v) <= 0.01,
 //!   P_b(v) <= 0.05 P_a(v) and n_b P_a(v) >= 3 ([`AbsenceRule`]); where the counterfactual moved
 //!   the variable, P_a(v) counts as 1;

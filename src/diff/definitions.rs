@@ -16,7 +16,7 @@
 //! | `models.M.scale`, `better`, `matters_from` | decisions, scores and shares of changed amounts of M: all but shares of labels; for every model what depends on sets with `condition_on: {prediction: M}` |
 //! | `metrics.clarify` | the family clarify |
 //! | the rule that says who counts (`policies.who_counts` of the manifest) | what needs no label, where people lack one |
-//! | the rule for intervals at an end (`policies.boundaries`) | no value; intervals of shares of 0 or 1 |
+//! | the rule for intervals (`policies.intervals`) | no value; intervals of values of 0 or 1 that are not both Wilson's |
 //! | the rule for the starts of a search for graphs (`policies.starts`) | sets of graphs |
 //!
 //! All else (the rows, filters, splits, models themselves, gates, words, the seed) may change what
@@ -56,7 +56,7 @@ pub(super) enum DefinitionBreak {
     Fitted,
     /// Those that count people without a label, by the rule that says who counts.
     WhoCounts,
-    /// Intervals of shares of which nobody or everybody is a case, by the rule for them.
+    /// Intervals of values of 0 or 1, by the rule for intervals.
     Ends,
     /// Those of sets of graphs, by the rule for the starts of a search.
     Graphs,
@@ -219,8 +219,8 @@ impl DefinitionChanges {
         self.breaks().any(|of| of.affects(row, &self.fitted, &self.graphs))
     }
 
-    /// Whether the intervals of these values were made by two rules: of a share that nobody or
-    /// everybody makes.
+    /// Whether the two rules for intervals give these values different intervals: one of them is 0
+    /// or 1, and not both intervals are Wilson's.
     pub(crate) fn breaks_interval(&self, rows: [&MetricRow; 2]) -> bool {
         let by_counts =
             |row: &&MetricRow| row.interval.as_str() == IntervalProcedure::Wilson.as_str();

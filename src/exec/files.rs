@@ -12,7 +12,7 @@
 //! | [`write_new`] | never | yes | no |
 //! | [`write_private`] | never; mode 0600 | yes | yes |
 
-#![expect(clippy::disallowed_methods, reason = "this is the door")]
+#![expect(clippy::disallowed_methods, reason = "the only access to files")]
 
 use std::fs::{self, DirBuilder, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Read, Write};

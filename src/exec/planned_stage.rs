@@ -167,7 +167,7 @@ impl StageContext<'_> {
 /// A stage and what [`run`] would do with it; serializes as `cfaudit plan --json` prints it.
 #[derive(Debug, Clone, Serialize)]
 pub struct StageStatus {
-    /// Its id, such as `train/logistic`.
+    /// Its id, such as `train/model=logistic`.
     pub id: String,
     /// Its kind, such as `train`.
     pub kind: &'static str,

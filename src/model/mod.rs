@@ -55,7 +55,7 @@ pub trait TrainedModel: Scorer {
 
     /// The score of one encoded row, all its columns in order.
     ///
-    /// Indicators may lie between 0 and 1, or outside (section 10 of CF-GU).
+    /// Indicators may lie between 0 and 1, or outside: sets of graphs with `levels: expected`.
     fn score_encoded(&self, encoded: &[f64]) -> f64;
 
     /// The log odds as a linear function of encoded columns, where they are one: the intercept, and

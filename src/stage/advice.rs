@@ -201,7 +201,7 @@ fn one_sided(job: &Job) -> Vec<IssueNote> {
 /// were made.
 fn unchecked(job: &Job, severity: &str) -> impl Iterator<Item = IssueNote> {
     let models = job.models.iter().filter(|(_, model)| {
-        let scores = model.made_elsewhere();
+        let scores = model.given_scores();
         scores.is_some_and(|scores| scores.counterfactual.is_some() && scores.recheck.is_none())
     });
     models.filter(|_| !job.counterfactuals.is_empty()).map(move |(name, model)| {
@@ -222,7 +222,7 @@ fn unexplained(job: &Job) -> impl Iterator<Item = IssueNote> {
     job.why.iter().filter_map(|(name, block)| {
         let (cause, help) = match job.lacks_features(block)? {
             FeatureObstacle::NothingMoves => return None,
-            FeatureObstacle::MadeElsewhere => (
+            FeatureObstacle::GivenScores => (
                 format!("the scores of `{}` are computed elsewhere", block.model),
                 "use a model that cfaudit can ask, such as `command`, `python` or `onnx`",
             ),

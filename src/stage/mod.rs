@@ -1,4 +1,4 @@
-//! The spine: turns a checked job into stages; each reads files, calls one engine, writes files.
+//! Turns a checked job into stages; each reads files, calls one engine, writes files.
 //!
 //! The stages of a job, in order (`--until`, `--force` take their kinds; `--force` takes any part
 //! of an id as well, such as `set=flip`):
@@ -42,6 +42,7 @@ pub(crate) mod advice;
 pub(crate) mod applied_set;
 pub(crate) mod artifact;
 pub(crate) mod count;
+pub(crate) mod decided_scores;
 pub(crate) mod discover;
 pub(crate) mod experiment;
 pub(crate) mod gate;
@@ -71,7 +72,6 @@ pub(crate) mod row_features;
 pub(crate) mod row_inputs;
 pub(crate) mod row_parts;
 pub(crate) mod rows_only;
-pub(crate) mod rule_inputs;
 pub(crate) mod score;
 pub(crate) mod selective;
 pub mod settings;
@@ -245,7 +245,7 @@ fn run_stages(
     let extras = report::extras(&stages, settings, record);
     let published = claimed.publish(&last.folder, &extras, cancel)?;
     // That scores are awaited is not a verdict of a gate.
-    if settings.gates_report_only && summary.exit == Exit::GateCrossed.code() {
+    if settings.gates_report_only && summary.exit == Exit::GateFailed.code() {
         summary.exit = Exit::Done.code();
     }
     summary.out = Some(out.to_string_lossy().into_owned());

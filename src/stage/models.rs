@@ -157,7 +157,7 @@ impl<'a> UnitModels<'a> {
         let plan = b.plan;
         let (name, block) = plan.model_of(unit)?;
         let (again, repeat) = (TrainingRepeat::of(unit, plan)?, unit.repeat);
-        let is_asked = block.brought().is_some() && block.made_elsewhere().is_none();
+        let is_asked = block.external().is_some() && block.given_scores().is_none();
         let contract = || b.need::<ContractStage>(&AuditUnit::of_model(name));
         let contract = is_asked.then(contract).transpose()?;
         let of = |unit, rows, n, first_fold, arm| {
@@ -432,7 +432,7 @@ impl OpenModels<'_> {
     }
 }
 
-/// The files that decide what the command or the ONNX file of a model says.
+/// The files on which the scores of a model depend, for every kind of model but `scores`.
 pub(crate) fn model_files(b: &mut StageBuilder<'_, '_>, model: &str) {
     let kinds = MODEL_KINDS.iter().filter(|kind| **kind != "scores");
     kinds.for_each(|kind| b.files(&model_what(kind, model)));

@@ -25,7 +25,7 @@ use crate::unit::{AuditUnit, StageKind, is_forced};
 
 /// The models that are programs, each with the process that serves the whole run where one does.
 fn programs_of(job: &Job) -> BTreeMap<&str, (ScoringProgram, KeptProgram)> {
-    let program = |model: &ModelBlock| model.brought()?.1.program;
+    let program = |model: &ModelBlock| model.external()?.1.program;
     let models = job.models.iter();
     let program = |(name, model)| Some((name, (program(model)?, KeptProgram::default())));
     models.filter_map(|(name, model)| program((name.as_str(), model))).collect()

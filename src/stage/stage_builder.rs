@@ -1,8 +1,8 @@
 //! Which stages a run has: each names what it needs and gets the right to read just that.
 //!
 //! The plan grows backwards from its last stage. While a stage is planned it asks its
-//! [`StageBuilder`] for other stages, parts of the job and files; what the builder hands out it
-//! puts into the key. A stage is read through the [`StageInput`] that the builder made, and by
+//! [`StageBuilder`] for other stages, parts of the job, the seed and files; what the builder hands
+//! out it puts into the key. A stage is read through the [`StageInput`] that the builder made, and by
 //! nothing else.
 
 use std::cmp::Reverse;
@@ -84,6 +84,15 @@ impl<A> StageInput<A> {
         file: &str,
     ) -> Result<T> {
         self.parse(&self.text(ctx, file)?)
+    }
+
+    /// The same of a file that the stage writes only where it is asked for what it says.
+    pub(crate) fn read_if_written<T: DeserializeOwned>(
+        &self,
+        ctx: &StageContext<'_>,
+        file: &str,
+    ) -> Result<Option<T>> {
+        self.folder(ctx).join(file).exists().then(|| self.read(ctx, file)).transpose()
     }
 }
 

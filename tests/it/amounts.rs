@@ -5,7 +5,7 @@ use std::fs;
 use arrow::array::ArrayRef;
 
 use crate::frame::{TableFrame, TableRecord};
-use crate::seam_cases::text_of;
+use crate::case_folders::text_of;
 use crate::work::{
     Rows, Says, Work, assert_same, column, documented, python3_imports, results, root,
 };

@@ -543,6 +543,41 @@ fn weighted() {
     assert_eq!(of_direction.map(|r| r.real("weight").unwrap()).sum::<f64>(), whole as f64);
 }
 
+/// A limit on the groups that are furthest apart in one class names those of that class.
+#[test]
+fn the_groups_furthest_apart_in_a_class_are_named() {
+    let people: Vec<Person> = (0..900)
+        .map(|i| {
+            let group = i % 3;
+            // Two thirds of A are low, of B mid, of C high; the others the class before.
+            let class = if i / 3 % 3 < 2 { group } else { (group + 2) % 3 };
+            let points = [0, 1, 2].map(|k| if k == class { 8 } else { 1 });
+            Person { group, label: Some(class), weight: 1, points: Some(points), moved: Vec::new() }
+        })
+        .collect();
+    let work = work(&people, 3, false, "");
+    let job = work.read("job.yaml").replace("counterfactuals: {flip: naive}\n", "");
+    let moved = "      counterfactual:\n        {parquet: flip.parquet, columns: {low: p_low, mid: \
+                 p_mid, high: p_high}}\n";
+    assert!(job.contains(moved));
+    let job = job.replace(moved, "");
+    for (class, highest, lowest) in [("low", "A", "C"), ("mid", "B", "A"), ("high", "C", "B")] {
+        let gate = format!(
+            "gates: {{gap: {{metric: demp_difference, class: {class}, model: risk, between: \
+             worst_case, at_most: 0.01}}}}\n"
+        );
+        work.write("one.yaml", &format!("{job}{gate}"));
+        work.run(1, "one.yaml", "--replace");
+        let own = format!("class={class}, metric=demp_difference, scope=worst_case");
+        work.table("metrics").at(&own).holds(&format!("value={:?}", 200.0 / 300.0));
+        let ends = format!("highest_group={highest}, lowest_group={lowest}");
+        work.table("metrics").at(&own).holds(&ends);
+        work.read("out/report.html").says(&[&format!(
+            "Highest: <bdi>people in group {highest}</bdi>; lowest: <bdi>people in group {lowest}"
+        )]);
+    }
+}
+
 /// Threads, row groups and a second run change no byte; gates ask a class.
 #[test]
 fn same_bytes_gates_and_numbers_of_a_word() {

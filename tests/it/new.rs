@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use arrow::array::ArrayRef;
 
-use crate::seam_cases::copy_all;
+use crate::case_folders::copy_all;
 use crate::work::{Ran, Rows, Says, Work, column, draw, root};
 
 const N: i64 = 600;

@@ -85,7 +85,7 @@ mod with_stores {
 
     use super::JOB;
     use crate::bucket::{Bucket, Deed, Request, SECRET};
-    use crate::doors::{applicants, examples};
+    use crate::rows_guide::{applicants, examples};
     use crate::shards::{is_without_lightgbm, with_job, write_scores};
     use crate::work::{Files, Ran, Says, Work, assert_same, column, files, results};
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::frame::{TableRecord, read_frame};
-use crate::seam_cases::text_of;
+use crate::case_folders::text_of;
 use crate::work::{Says, Work, python3_imports, root, shared, yaml_files};
 
 /// What a page may weigh, and how many words it may have.

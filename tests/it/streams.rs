@@ -294,7 +294,7 @@ fn assert_on_clusters(job: &str, python: &str) {
     work.run(0, "job.yaml", "");
     put_killed_program(&work);
     for (which, killed) in [("ray", &["ray"][..]), ("spark", &["spark", "stream"])] {
-        let mut command = crate::python_door::door(&work, python);
+        let mut command = crate::python_package::interpreter_with_package(&work, python);
         let known = command.get_envs().find(|(name, _)| *name == "PATH").and_then(|(_, of)| of);
         let path = format!("{}:{}", work.path("bin").display(), known.unwrap().to_string_lossy());
         command.env("PATH", path);

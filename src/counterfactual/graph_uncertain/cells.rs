@@ -1,11 +1,11 @@
 //! The binned mechanism: one node as its parents' cells say, in one bootstrap replicate.
 //!
-//! Source: CF-GU specification section 18. A cell holds the training rows with the same levels of
-//! the nominal parents and the same bins of the numeric ones. Numeric parents also have slopes,
-//! common to all cells: least squares on values centred by cell. A level follows the shares of the
-//! cell, moved along the slopes; a number keeps its rank among the residuals when the cell changes,
-//! and its residual when it does not. Cells of levels and bins answer where both the cell before
-//! and the cell after hold enough rows, else cells of levels alone, else the linear equation.
+//! Not in the paper. A cell holds the training rows with the same levels of the nominal parents and
+//! the same bins of the numeric ones. Numeric parents also have slopes, common to all cells: least
+//! squares on values centred by cell. A level follows the shares of the cell, moved along the
+//! slopes; a number keeps its rank among the residuals when the cell changes, and its residual when
+//! it does not. Cells of levels and bins answer where both the cell before and the cell after hold
+//! enough rows, else cells of levels alone, else the linear equation.
 //! Cost: one pass over the training rows for each node, parent set and kind of cell. Memory: the
 //! residuals of numeric nodes, 16 bytes a distinct value.
 

@@ -1,11 +1,11 @@
 //! What one node becomes: a level drawn from the shares before and after, and a number that is put
 //! on the values that its column can have.
 //!
-//! Source: CF-GU specification section 16. The shares of a level before (p) and after (q) are given
-//! by the equations; a person of level k keeps it with probability min(1, q_k / p_k), and what is
-//! left is shared among the levels that gain, in proportion to what they gain. This is the maximal
-//! coupling of p and q given k: over people whose level follows p the result follows q, and as few
-//! people change as any coupling allows. For two levels it is the monotone one.
+//! Choice: the equations give the shares of a level before (p) and after (q); a person of level k
+//! keeps it with probability min(1, q_k / p_k), and what is left is shared among the levels that
+//! gain, in proportion to what they gain. This is the maximal coupling of p and q given k: over
+//! people whose level follows p the result follows q, and as few people change as any coupling
+//! allows. For two levels it is the monotone one.
 
 use crate::num::seed::{h, named_seed, u01};
 

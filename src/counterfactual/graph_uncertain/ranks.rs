@@ -1,9 +1,8 @@
 //! The value of one cell of people at the rank that a value has in another.
 //!
-//! Source: CF-GU specification section 18, generation specification section 4 (midranks, with
-//! seeded ties). A distribution is its distinct values with weights. The position of a value is
-//! linear through one knot per distinct value, which lies in its block of equal values where
-//! `tie` says: 1/2 is the middle, and a uniform number sends the right share of the block across.
+//! Choice: a distribution is its distinct values with weights. The position of a value is linear
+//! through one knot per distinct value, which lies in its block of equal values where `tie` says:
+//! 1/2 is the middle (the midrank), and a uniform number sends the right share of the block across.
 //! Outside of the values the end's image moves by the excess, so that noise is kept.
 
 /// The distinct values of a cell, ascending, with the sums of their weights.

@@ -1,13 +1,13 @@
 //! Rows of counterfactuals: one possible row per person, target group and world, in which every
 //! nominal node holds a level and whole numbers are whole, so that any model can be asked.
 //!
-//! Source: CF-GU specification sections 16 to 19. A is set to the target level; every other node
-//! keeps its value unless one of its parents has another one than in the factual row, and is else
-//! computed from its factual and its counterfactual parents as written: children see the level that
-//! was chosen and the number that was rounded and clipped. Levels follow the maximal coupling
-//! (`coupling`); numbers move by the equations or by the cells of the parents (`cells`).
-//! A row of values holds for each variable the number, or the position of its level among those of
-//! the training rows, -1 for a level that none of them has.
+//! The attribute A is set to the target level; every other node keeps its value if all its parents
+//! have the values of the factual row, and is otherwise computed from its factual and its
+//! counterfactual parents as written: children see the level that was chosen and the number that
+//! was rounded and clipped. Levels follow the maximal coupling (`coupling`); numbers move by the
+//! equations or by the cells of the parents (`cells`). A row of values holds for each variable the
+//! number, or the position of its level among those of the training rows, -1 for a level that none
+//! of them has.
 //! Cost: for each person, target and world one equation per node that follows from A.
 
 use std::collections::BTreeMap;

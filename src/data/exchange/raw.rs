@@ -142,7 +142,7 @@ pub(crate) fn raw_array(
                 );
                 return Fault::new("too-much-text", what)
                     .in_column(&feature.name)
-                    .fail("run with a smaller --batch-rows");
+                    .fail("run with `--batch-rows 1024`");
             }
             Arc::new(ids.iter().map(word).collect::<StringArray>())
         }

@@ -52,7 +52,12 @@ pub struct RowsReader {
     file: ParquetFile,
     layout: Layout,
     stored: StoredRows,
+    /// The groups of the attribute at a position, where they are not those of the file.
+    renamed: Option<(usize, Arc<RowGroupLabels>)>,
 }
+
+/// The groups of all rows, by row group.
+pub(crate) type RowGroupLabels = Vec<Vec<u16>>;
 
 /// One row group of the prepared rows.
 #[derive(Debug, Clone, PartialEq)]
@@ -138,7 +143,13 @@ impl RowsReader {
             file: ParquetFile::open(&folder.join("rows.parquet"), FileOwner::Program)?,
             layout: read_json(&folder.join("layout.json"))?,
             stored: read_json(&folder.join(STORED))?,
+            renamed: None,
         })
+    }
+
+    /// The same rows with other groups of an attribute, by its position.
+    pub(crate) fn renamed(&self, attribute: usize, groups: RowGroupLabels) -> Self {
+        RowsReader { renamed: Some((attribute, Arc::new(groups))), ..self.clone() }
     }
 
     /// The meaning of the columns.
@@ -250,7 +261,7 @@ impl RowsReader {
         rows.source = self.cells(features, &mut columns, |_, f| Ok(rows.columns[f].clone()))?;
         let is_positive = |code: u32| (code != MISSING).then_some(code == 1);
         let class = |code| u8::try_from(code).unwrap_or(MISSING_CLASS);
-        let groups = layout.attributes.iter().map(group_name);
+        let groups = 0..layout.attributes.len();
         let slices = slices.iter().map(slice_name);
         Ok(PreparedBatch {
             row,
@@ -260,7 +271,7 @@ impl RowsReader {
             class: self.codes_if(has_classes, &columns, CLASS, class)?,
             weight,
             groups: groups
-                .map(|name| self.codes(&columns, &name, group_code))
+                .map(|attribute| self.own_groups(&columns, (group, attribute)))
                 .collect::<Result<_>>()?,
             rows,
             carried,
@@ -380,7 +391,20 @@ impl RowsReader {
     /// # Errors
     /// A damaged file.
     pub fn read_own_groups(&self, group: usize, attribute: usize) -> Result<Vec<u16>> {
-        self.one_coded(group, &group_name(&self.layout.attributes[attribute]), group_code)
+        let name = group_name(&self.layout.attributes[attribute]);
+        self.own_groups(&self.columns(group, &[name])?, (group, attribute))
+    }
+
+    /// The groups of one attribute in some columns of a row group.
+    fn own_groups(
+        &self,
+        columns: &BatchColumns,
+        (group, attribute): (usize, usize),
+    ) -> Result<Vec<u16>> {
+        match &self.renamed {
+            Some((renamed, groups)) if *renamed == attribute => Ok(groups[group].clone()),
+            _ => self.codes(columns, &group_name(&self.layout.attributes[attribute]), group_code),
+        }
     }
 
     /// The levels of one attribute in a row group, by its position, declared as groups or not;

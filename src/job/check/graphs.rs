@@ -239,8 +239,8 @@ impl JobChecker<'_> {
     /// Models that cannot be asked.
     fn graph_models(&mut self, here: &str, name: &Name, set: &CounterfactualSet) {
         for (model, block) in self.job.models.iter().filter(|(model, _)| set.asks(model)) {
-            if block.brought().is_some() && block.scores_counterfactuals() {
-                let is = if block.made_elsewhere().is_some() { "has" } else { "is" };
+            if block.external().is_some() && block.scores_counterfactuals() {
+                let is = if block.given_scores().is_some() { "has" } else { "is" };
                 self.say(here, m::levels_of_model(name, model, is, noun(block)));
             }
         }

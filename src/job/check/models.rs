@@ -73,8 +73,8 @@ impl<'a> JobChecker<'a> {
         if let Some(omit) = model.omitted() {
             self.inputs(&here, name, omit);
         }
-        if let Some(external) = kind.brought(None) {
-            self.brought(&here, &external);
+        if let Some(external) = kind.external(None) {
+            self.external_model(&here, &external);
         }
         match kind {
             ModelKind::Onnx(onnx) => self.onnx(&here, onnx),
@@ -104,23 +104,23 @@ impl<'a> JobChecker<'a> {
     /// Complains about accepted objections that nobody can have to a model.
     fn accepted(&mut self, at: &str, name: &Name, model: &ModelBlock) {
         for (place, code) in numbered(join(at, "accept"), &model.accept) {
-            let brought = model.brought().map(|(_, knobs)| knobs);
+            let external = model.external().map(|(_, knobs)| knobs);
             let why_not = match code {
                 AcceptedOfModel::UnknownLevels if model.is_trained_here() => {
                     "is trained in the run, on levels that the job knows"
                 }
-                AcceptedOfModel::UnknownLevels if model.made_elsewhere().is_some() => {
+                AcceptedOfModel::UnknownLevels if model.given_scores().is_some() => {
                     "was scored elsewhere, and is shown no levels"
                 }
                 AcceptedOfModel::InvertedScores if model.amount().is_some() => "gives amounts",
                 AcceptedOfModel::NotRepeatable
-                    if !brought.is_some_and(|model| model.is_asked_twice) =>
+                    if !external.is_some_and(|model| model.is_asked_twice) =>
                 {
                     "is not asked twice"
                 }
                 _ => continue,
             };
-            self.say(place, m::probability_never(name, why_not, key_word(code)));
+            self.say(place, m::key_never(name, why_not, key_word(code)));
         }
     }
 
@@ -308,7 +308,7 @@ impl<'a> JobChecker<'a> {
     }
 
     /// What every model gets that the run does not train: columns in an order, and variables.
-    pub(super) fn brought(&mut self, at: &str, external: &ExternalModel<'_>) {
+    pub(super) fn external_model(&mut self, at: &str, external: &ExternalModel<'_>) {
         let terms = &external.terms;
         let seen = self.columns(terms.omit);
         for (place, column) in numbered(join(at, "columns"), terms.columns) {
@@ -505,7 +505,7 @@ impl<'a> JobChecker<'a> {
 
 /// What messages call a model that the run does not train.
 pub(super) fn noun(model: &ModelBlock) -> &'static str {
-    model.brought().map_or("trained elsewhere", |(_, model)| model.noun)
+    model.external().map_or("trained elsewhere", |(_, model)| model.noun)
 }
 
 /// The keys of a model that apply to single scores of two classes, where the job gives them.

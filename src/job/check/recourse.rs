@@ -66,8 +66,8 @@ impl JobChecker<'_> {
     fn one_recourse(&mut self, at: &str, attribute: &ColumnName, recourse: &RecourseBlock) {
         let (here, name) = (join(at, "model"), &recourse.model);
         let model = self.model_named(here.as_str(), name);
-        let is_made = model.is_some_and(|model| model.made_elsewhere().is_some());
-        self.say(here, is_made.then(|| m::recourse_of_scores(name)));
+        let is_given = model.is_some_and(|model| model.given_scores().is_some());
+        self.say(here, is_given.then(|| m::recourse_of_scores(name)));
         for (key, of) in
             [("subgroups", recourse.subgroups.support), ("actions", recourse.actions.support)]
         {

@@ -48,7 +48,7 @@ impl JobChecker<'_> {
     /// files.
     fn kept_rows(&mut self) {
         let job = self.job;
-        let mut scores = job.models.values().filter_map(|model| model.made_elsewhere());
+        let mut scores = job.models.values().filter_map(|model| model.given_scores());
         let waits = scores.any(|of| of.factual.parquet.is_some() || of.counterfactual.is_some());
         let is_idle = job.run.to_score.is_some() && !waits;
         self.say("run.to_score", is_idle.then(m::handed_out_without_scores));
@@ -89,8 +89,8 @@ impl JobChecker<'_> {
     fn placebo(&mut self, at: &str, set: &CounterfactualSet) {
         let Some(knobs) = set.knobs() else { return };
         self.say(at, knobs.external().map(|_| m::placebo_of_external()));
-        let elsewhere = self.job.models.iter().find(|(_, model)| !model.is_trained_here());
-        self.say(at, elsewhere.map(|(name, model)| m::placebo_of_model(name, noun(model))));
+        let external = self.job.models.iter().find(|(_, model)| !model.is_trained_here());
+        self.say(at, external.map(|(name, model)| m::placebo_of_model(name, noun(model))));
     }
 
     /// Why a set cannot be fitted again, or not be scored again.
@@ -203,8 +203,8 @@ impl JobChecker<'_> {
                 let here = join(at, "prediction");
                 let Some(model) = self.model_named(here.as_str(), name) else { return };
                 let trained = data.split.is_some() && data.reference.is_none();
-                let elsewhere = model.made_elsewhere();
-                let said = if elsewhere.is_some_and(|scores| scores.factual.parquet.is_some()) {
+                let given = model.given_scores();
+                let said = if given.is_some_and(|scores| scores.factual.parquet.is_some()) {
                     m::condition_of_scores(name)
                 } else if self.learns_labels() || !trained && data.reference.is_none() {
                     return;

@@ -120,8 +120,8 @@ impl Job {
         if set.sets_attribute_only() {
             return Some(FeatureObstacle::NothingMoves);
         }
-        let is_made = model.is_none_or(|model| model.made_elsewhere().is_some());
-        is_made.then_some(FeatureObstacle::MadeElsewhere)
+        let is_given = model.is_none_or(|model| model.given_scores().is_some());
+        is_given.then_some(FeatureObstacle::GivenScores)
     }
 }
 
@@ -131,7 +131,7 @@ pub(crate) enum FeatureObstacle {
     /// It is about wrong predictions, or the set changes the attribute and nothing else.
     NothingMoves,
     /// Scores of the model are computed elsewhere, so it cannot be asked about other rows.
-    MadeElsewhere,
+    GivenScores,
 }
 
 impl LabelColumn {

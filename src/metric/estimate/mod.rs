@@ -2,7 +2,8 @@
 //!
 //! One variance, the sum of squares over [`units`](crate::metric::evidence::units), and few rules:
 //!
-//! - a share: Wilson's score interval on its effective size ([`share`]);
+//! - a share: Wilson's score interval (`wilson_of_share` in [`crate::metric::interval`]) on its
+//!   effective size ([`share`]);
 //! - a sum of shares, such as a difference: the hybrid of their intervals (MOVER, Zou and Donner
 //!   2008; of two independent shares Newcombe's method 10), with the correlation of each two that
 //!   have units in common;
@@ -94,7 +95,7 @@ impl Estimate {
         Estimate { value, of: EstimateParts::Shares(parts.collect()) }
     }
 
-    /// The sum of both, which are sums of shares.
+    /// The mean of both, which are sums of shares.
     #[must_use]
     pub(crate) fn mean_with(self, other: Self) -> Self {
         let value = f64::midpoint(self.value, other.value);

@@ -3,7 +3,9 @@
 //!
 //! Ranked by harm: the lower end of the interval times the people of the denominator. One result
 //! speaks for a model, set and attribute: that of the reference group, unless another harms twice
-//! as many. A group is called worse off only where the tables name it.
+//! as many. A group is called worse off only where the column `impaired_group` of `metrics` names
+//! it, which follows from the rule `impaired` of the metric's record
+//! ([`ImpairedGroupRule`](crate::metric::ImpairedGroupRule)).
 
 use std::collections::BTreeSet;
 

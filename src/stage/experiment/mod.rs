@@ -3,7 +3,7 @@
 //!
 //! Everything of an arm and a fold is a separate stage, so a run that was stopped goes on at the
 //! arm and fold where it stopped. Models are trained, asked, counted and measured by the stages of
-//! the plain audit; this room has what experiments add: their folds, what an arm takes, and the
+//! the plain audit; this module has what experiments add: their folds, what an arm takes, and the
 //! tables of all.
 
 pub(crate) mod added_rows;

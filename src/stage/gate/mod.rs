@@ -1,4 +1,5 @@
-//! The stage `gate`: the gates of a job as questions, judged by tables.
+//! The stage `gate`: the gates of a job as questions, judged by tables; `verdicts` makes the exit
+//! status of a run from them.
 
 pub(crate) mod baseline;
 pub(crate) mod blind;
@@ -162,7 +163,7 @@ pub(crate) fn verdicts(
     };
     let outcome = GateOutcome {
         verdict: word.to_owned(),
-        exit: if crossed { Exit::GateCrossed.code() } else { Exit::Done.code() },
+        exit: if crossed { Exit::GateFailed.code() } else { Exit::Done.code() },
         tally: judged.tally,
         worst: judged.worst,
     };

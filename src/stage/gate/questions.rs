@@ -139,8 +139,8 @@ fn unshown(
 ) -> Vec<UnshownChange> {
     let job = &checked.job;
     let is_naive = set_of(checked, gate).is_some_and(job::CounterfactualSet::sets_attribute_only);
-    let is_scored_elsewhere =
-        model_of(checked, gate).is_some_and(|model| model.made_elsewhere().is_some());
+    let has_given_scores =
+        model_of(checked, gate).is_some_and(|model| model.given_scores().is_some());
     let asked = job
         .data
         .sensitive
@@ -158,7 +158,7 @@ fn unshown(
         let hidden = pairs.filter(|(from, to)| job.data.is_direction_unshown(name, from, to));
         hidden.map(|(from, to)| unshown(Some([from.to_string(), to.to_string()]))).collect()
     };
-    asked.filter(|_| is_naive && is_scored_elsewhere).flat_map(of).collect()
+    asked.filter(|_| is_naive && has_given_scores).flat_map(of).collect()
 }
 
 /// The gates of a job on numbers in tables of their own, first those on recourse, then those on

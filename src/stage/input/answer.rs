@@ -105,7 +105,7 @@ pub(crate) fn folder_of(set: Option<&str>) -> String {
 
 /// Whether a model of the job awaits scores of the rows as they are, or of sets, from a file.
 pub(crate) fn awaits_files(job: &Job) -> (bool, bool) {
-    let mut scores = job.models.values().filter_map(|model| model.made_elsewhere());
+    let mut scores = job.models.values().filter_map(|model| model.given_scores());
     let sets = !job.counterfactuals.is_empty()
         && scores.clone().any(|scores| scores.counterfactual.is_some());
     (scores.any(|scores| scores.factual.parquet.is_some()), sets)

@@ -578,7 +578,7 @@ pub(crate) fn locate(
             search.add(&model_what("lightgbm", name), Path::new(&lightgbm.file), place)?;
         }
         for kind in model.kinds() {
-            if let Some(program) = kind.brought(None).and_then(|model| model.program) {
+            if let Some(program) = kind.external(None).and_then(|model| model.program) {
                 locate_command(&mut search, (name, kind.key()), &program.command)?;
             }
         }

@@ -98,7 +98,7 @@ pub(super) fn look(file: &str) -> Result<ScoresPresence> {
 pub(super) fn score_files(job: &Job) -> Vec<AwaitedFile> {
     let mut files = Vec::new();
     for (name, model) in &job.models {
-        let Some(scores) = model.made_elsewhere() else { continue };
+        let Some(scores) = model.given_scores() else { continue };
         let mut push = |set: Option<&str>, path: String, columns: Vec<&ColumnName>| {
             let columns = columns.into_iter().map(ToString::to_string).collect();
             files.push(AwaitedFile {

@@ -264,7 +264,7 @@ fn look_outside(
             call.look(&ctx, model.python.as_ref().and_then(PythonBlock::module))?;
         }
         let classes = plan.job.data.label.classes();
-        let external = model.kinds().into_iter().find_map(|kind| kind.brought(classes));
+        let external = model.kinds().into_iter().find_map(|kind| kind.external(classes));
         if let Some(external) = external {
             let contract = plan.contract(&ctx, name.as_str(), model, layout)?;
             plan.load_scorer(name.as_str(), model, layout, &contract)?;

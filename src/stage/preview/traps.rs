@@ -196,7 +196,7 @@ fn onehot_apart(plan: &StagePlan<'_>, columns: &[ColumnProfile]) -> Vec<IssueNot
 
 /// The columns of the rows that models name as their scores or decisions.
 fn scores<'a>(plan: &StagePlan<'_>, layout: &'a Layout) -> Vec<&'a str> {
-    let models = plan.job.models.values().filter_map(|model| model.made_elsewhere());
+    let models = plan.job.models.values().filter_map(|model| model.given_scores());
     let named = models.map(|scores| scores.factual.clone());
     let named = named.filter(|factual| factual.parquet.is_none()).filter_map(|of| of.column);
     let carried = |name: &str| layout.carried.iter().find(|carried| *carried == name);

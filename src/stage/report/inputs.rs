@@ -78,7 +78,7 @@ pub(crate) fn rechecks_of_files<'a>(
     b: &mut StageBuilder<'_, 'a>,
 ) -> Result<Vec<(&'a str, StageInput<ScoreStage>)>> {
     let checks =
-        |model: &ModelBlock| model.made_elsewhere().is_some_and(|scores| scores.recheck.is_some());
+        |model: &ModelBlock| model.given_scores().is_some_and(|scores| scores.recheck.is_some());
     let checked = b.plan.scored_sets().filter(|(_, model, _)| checks(model));
     b.need_each::<ScoreStage, _>(
         checked.map(|(name, _, applied)| (name.as_str(), applied.unit_of(name.as_str()))),

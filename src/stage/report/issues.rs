@@ -106,7 +106,7 @@ pub(super) fn write(
 
 /// Groups that rows to score do not show to a model whose scores are computed elsewhere.
 fn unseen_groups(job: &Job) -> Vec<IssueRow> {
-    if !job.models.values().any(|model| model.made_elsewhere().is_some()) {
+    if !job.models.values().any(|model| model.given_scores().is_some()) {
         return Vec::new();
     }
     let reached = job.data.sensitive.keys().filter(|name| reached_by_naive(job, name));

@@ -293,7 +293,7 @@ fn model_words(
         Some((_, knobs)) => format!("{}{}", knobs.words(), without(knobs.omit)),
         None => kinds
             .iter()
-            .find_map(|kind| kind.brought(classes))
+            .find_map(|kind| kind.external(classes))
             .map_or_else(String::new, |of| of.words),
     };
     let threshold = match &model.threshold {

@@ -36,7 +36,7 @@ impl Stage for ContractStage {
         let plan = b.plan;
         let (name, model) = plan.model_of(unit)?;
         let rows = b.need::<PrepareStage>(&AuditUnit::default())?;
-        let Some((_, knobs)) = model.brought() else {
+        let Some((_, knobs)) = model.external() else {
             return Err(misfit(format!("the model `{name}` has no contract")));
         };
         b.value("terms", &knobs.terms);
@@ -105,7 +105,7 @@ impl StagePlan<'_> {
         model: &ModelBlock,
         layout: &Layout,
     ) -> Result<ModelContract> {
-        let Some((kind, knobs)) = model.brought() else {
+        let Some((kind, knobs)) = model.external() else {
             return Err(misfit(format!("the model `{name}` has no contract")));
         };
         let (signature, sha256) = match knobs.signature {

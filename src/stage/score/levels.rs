@@ -279,7 +279,7 @@ pub(crate) fn settled_models<'a>(
 ) -> Result<Opens<'a, Vec<SettledModel<'a>>>> {
     let mut all = Vec::new();
     for (name, model) in &b.plan.job.models {
-        let Some((_, knobs)) = model.brought() else { continue };
+        let Some((_, knobs)) = model.external() else { continue };
         let unit = AuditUnit::of_model(name.as_str());
         let contract = b.need::<ContractStage>(&unit)?;
         let is_asked = knobs.signature.is_none();

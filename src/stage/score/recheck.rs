@@ -130,7 +130,7 @@ pub(crate) fn rechecks<'a>(
     b: &mut StageBuilder<'_, 'a>,
 ) -> Result<Opens<'a, Vec<(&'a str, RecheckWords)>>> {
     let models = b.plan.job.models.iter().filter(|(_, model): &(_, &ModelBlock)| {
-        model.brought().is_some_and(|(_, knobs)| knobs.is_asked_twice)
+        model.external().is_some_and(|(_, knobs)| knobs.is_asked_twice)
     });
     let models = models.map(|(name, _)| (name.as_str(), AuditUnit::of_model(name.as_str())));
     let asked = b.need_each::<RecheckStage, _>(models)?;

@@ -117,8 +117,7 @@ pub(crate) fn generate(
             let of = Projection { features: making.with_features, ..Projection::ALL };
             let (batch, roles) = row_context.read(g, of)?;
             let classes = making.classes.of_group(g, &batch)?;
-            let own = &batch.groups[making.attribute];
-            let made = making.made_group(attribute, (&batch, &roles), own, &classes);
+            let made = making.made_group(attribute, (&batch, &roles), &classes);
             let unsupported = made.unsupported.zip(support_encoder.as_ref());
             let unsupported = unsupported.map(|(bits, encoder)| encoder.bits(bits)).transpose()?;
             let (n_rows, part) = (made.sums.n_rows, made.sums);
@@ -286,13 +285,12 @@ pub(crate) struct MadeGroup {
 }
 
 impl GenerateInputs<'_> {
-    /// Generates for the rows of one row group, whose groups are `own`, and lets everything derived
-    /// follow. A counterfactual whose own numbers deny the group that it is set to is not valid.
+    /// Generates for the rows of one row group, and lets everything derived follow. A counterfactual
+    /// whose own numbers deny the group that it is set to is not valid.
     pub(crate) fn made_group(
         &self,
         of: &Attribute,
         (batch, roles): (&PreparedBatch, &RowRoles),
-        own: &[u16],
         classes: &[Option<u32>],
     ) -> MadeGroup {
         // With the column of the attribute kept every group is in reach.
@@ -301,6 +299,7 @@ impl GenerateInputs<'_> {
         let mut outside = unreached.clone();
         let mut parts: Vec<(usize, GeneratedBatch)> = Vec::new();
         for (fold, generator) in self.generators.iter().enumerate() {
+            let own = &batch.groups[self.attribute];
             let own = groups_of_fold(own, roles, self.generators.len(), fold);
             for (to, unreached) in unreached.iter_mut().enumerate() {
                 // A row that cannot be set to the group takes part as one of no group.

@@ -1,4 +1,4 @@
-//! Real files: each example of `docs/rows.md` is run, and what it promises is looked at.
+//! The guide to rows: each example of `docs/rows.md` is run, and what it promises is checked.
 
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{Float64Type, Int64Type};
