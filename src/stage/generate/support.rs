@@ -170,8 +170,8 @@ pub(crate) struct SupportTests {
 }
 
 impl StageInput<SupportStage> {
-    /// The test of the counterfactuals of the attribute at a position; none in a shard before the
-    /// reference rows of all shards are counted.
+    /// The test of the counterfactuals of the attribute at a position; none where nothing can be
+    /// unsupported, and in a shard before the reference rows of all shards are counted.
     pub(crate) fn tests(
         &self,
         ctx: &StageContext<'_>,
@@ -192,7 +192,10 @@ impl StageInput<SupportStage> {
         let groups = attribute.groups.len();
         let directions = (0..groups).flat_map(|from| (0..groups).map(move |to| (from, to)));
         let support = |of| DirectionSupport::new(&variables, &layout.features, (folds, all), of);
-        let directions = directions.map(support).collect();
+        let directions: Vec<DirectionSupport> = directions.map(support).collect();
+        if directions.iter().all(|direction| direction.places.is_empty()) {
+            return Ok(None);
+        }
         let by_fold = folds.len() > 1;
         Ok(Some(SupportTests { variables, groups, by_fold, directions }))
     }
