@@ -77,13 +77,17 @@ impl RawCounts {
         !self.columns.is_empty()
     }
 
-    /// Counts reference row `i`; `label` is `None` where it is missing or the job has no label.
-    pub(crate) fn add(&mut self, rows: &FeatureRows, i: usize, label: Option<bool>) {
+    /// Counts reference rows by their positions, each with its label: `None` where it is missing or
+    /// the job has no label.
+    pub(crate) fn add(&mut self, rows: &FeatureRows, counted: &[(usize, Option<bool>)]) {
+        let counted = counted.iter().map(|&(i, label)| (i, class_of_label(label)));
         for (feature, counts) in &mut self.columns {
             match &rows.columns[*feature] {
-                FeatureColumn::Code(codes) => counts.add_level(codes[i], class_of_label(label)),
+                FeatureColumn::Code(codes) => {
+                    counts.add_levels(counted.clone().map(|(i, class)| (codes[i], class)));
+                }
                 FeatureColumn::Number(numbers) => {
-                    counts.add_number(numbers[i], class_of_label(label));
+                    counts.add_numbers(counted.clone().map(|(i, class)| (numbers[i], class)));
                 }
             }
         }

@@ -226,8 +226,8 @@ pub(crate) fn ranked(results: &[HarmResult]) -> Vec<&HarmResult> {
 
 /// A result of each direction, those that harm most people in front.
 pub(crate) fn directions(results: &[HarmResult]) -> Vec<&HarmResult> {
-    let all = grouped(ranked(results).into_iter().map(|result| (&result.key, result)));
-    all.into_iter().filter_map(|(_, of)| of.into_iter().next()).collect()
+    let mut known = BTreeSet::new();
+    ranked(results).into_iter().filter(|result| known.insert(&result.key)).collect()
 }
 
 /// The result that speaks for each model, set and attribute, worst first.

@@ -40,6 +40,8 @@ pub(crate) const FIRST_SLICE: u64 = 1 << 32;
 pub(crate) struct CountSettings {
     /// Whether scores as such are measured.
     pub scores: bool,
+    /// Whether they are those of everybody together, as of the first group.
+    pub together: bool,
     /// Whether rates are measured at every threshold.
     pub curves: bool,
 }
@@ -186,6 +188,7 @@ impl<'a> RowCounting<'a> {
             return;
         }
         if self.blocks.scores {
+            let group = if self.blocks.together { 0 } else { group };
             part.add_score(group, (label, score), weight.1, (weight.0, batch.row_key[i]));
         }
         if self.strata.is_some() {

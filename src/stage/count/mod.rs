@@ -154,7 +154,7 @@ fn count_settings(unit: &AuditUnit, b: &mut StageBuilder<'_, '_>) -> Result<Coun
             b.texts([(what.to_owned(), "yes".to_owned())]);
         }
     }
-    Ok(CountSettings { scores, curves })
+    Ok(CountSettings { scores, together: false, curves })
 }
 
 /// Whether rates of an audit are measured at every threshold: of scores that are compared with one.
@@ -263,7 +263,7 @@ impl Stage for CountStage {
             let layout = row_context.rows.layout();
             let few = layout.person.is_none() || layout.n_rows < EXACT_ROWS as u64;
             let kept = asked.scores || looks && gives_scores && few;
-            let blocks = CountSettings { scores: kept, ..asked };
+            let blocks = CountSettings { scores: kept, together: !asked.scores, ..asked };
             if let Some(n) = plan.n_classes() {
                 let gather = || {
                     let scores = scored.scores.of_classes(ctx, row_context, n)?;

@@ -591,8 +591,11 @@ fn check_classes(
         return Ok(());
     }
     let layout = row_context.rows.layout();
+    // Of the features only an unchanged label is looked at.
+    let features = matches!(classes, RowClasses::Raw(_));
     let find = |g: usize| {
-        let (batch, roles) = row_context.read(g, Projection::ALL)?;
+        let of = Projection { features, ..Projection::NO_FEATURES };
+        let (batch, roles) = row_context.read(g, of)?;
         let of_rows = classes.of_group(g, &batch)?;
         let unseen = |i: &usize| {
             let fold = roles.audited(*i)?;

@@ -214,12 +214,13 @@ pub(crate) fn write_backs(
     if counts.iter().any(RawCounts::has_columns) {
         let add = |part: &mut Vec<RawCounts>, g: usize| {
             let (batch, roles) = basis.read(g)?;
-            for i in 0..batch.rows.n {
-                let label = batch.label.get(i).copied().flatten();
                 for (fold, counts) in part.iter_mut().enumerate() {
+                let counted = (0..batch.rows.n).flat_map(|i| {
+                    let label = batch.label.get(i).copied().flatten();
                     let times = basis.times((&batch, roles.as_ref()), i, fold);
-                    (0..times).for_each(|_| counts.add(&batch.rows, i, label));
-                }
+                    std::iter::repeat_n((i, label), times)
+                });
+                counts.add(&batch.rows, &counted.collect::<Vec<_>>());
             }
             Ok(0)
         };
