@@ -1,4 +1,5 @@
-//! The bag of DAGs: the DAGs found in all bootstrap replicates, and how far the replicates agree.
+//! The bag of DAGs: the DAGs found in all bootstrap replicates, and to what extent the replicates
+//! agree.
 //!
 //! A replicate gives one equivalence class of DAGs; the bag holds the DAGs of all classes, so a DAG
 //! found in two replicates is two members (their equations differ).

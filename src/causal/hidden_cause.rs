@@ -1,13 +1,13 @@
-//! How far a cause that nobody recorded can move what a linear score is expected to gain from a
-//! change of the attribute.
+//! How far an unrecorded cause can move the expected change of a linear score when the attribute
+//! changes.
 //!
 //! Source: Frisch, Waugh and Lovell: the effect of the attribute A on a column is its coefficient
 //! next to N, the variables that cannot follow from it; Cinelli and Hazlett 2020, "Making sense of
 //! sensitivity", equation 6: an unrecorded U that explains the shares r_a of what is left of A
 //! given N, and r_y of what is left of a target y given A and N, biases that coefficient by at most
-//! sqrt(r_y r_a / (1 - r_a)) sd(y left) / sd(A left). Of several columns of A and a contrast d, 1 /
-//! sd(A left) is sqrt(q), q = d' S(A|N)^+ d. So with the same share s of both, the bias is
-//! g(s) *unit*, g(s) = s / sqrt(1 - s), and the unit is all that a world has to say:
+//! sqrt(r_y r_a / (1 - r_a)) sd(y left) / sd(A left). With several columns of A and a contrast d, 1
+//! / sd(A left) is sqrt(q), q = d' S(A|N)^+ d. So with the same share s of both, the bias is g(s)
+//! *unit*, g(s) = s / sqrt(1 - s), and a world only gives the unit:
 //!
 //! - target *any*: sqrt(w_D' S(D|A,N) w_D q), w the weights of the score. It holds for every U,
 //!   whatever columns it reaches; D are the variables that may follow from A.
@@ -44,7 +44,7 @@ const NOTHING_LEFT: f64 = 1e-10;
 pub(crate) enum HiddenTarget {
     /// Any of the variables that may follow from the attribute, in any proportion.
     Any,
-    /// This variable alone.
+    /// Only this variable.
     Variable(usize),
 }
 

@@ -1,8 +1,8 @@
 //! The persons whose rows graphs are learnt from: what bootstraps draw where a person may have
 //! several rows.
 //!
-//! Persons are numbered in the order of their first rows, and stand in the block and stratum of
-//! that row. Rows are those that the graphs use: complete ones.
+//! Persons are numbered in the order of their first rows, and belong to the block and stratum of
+//! that row. Only the complete rows count, which graphs are learnt from.
 
 use std::collections::hash_map::Entry;
 

@@ -1,5 +1,5 @@
-//! The command line as manual pages and as completions of shells: both are written from the
-//! definition in `args`, and nothing is said twice.
+//! The command line as manual pages and as completions of shells: both are generated from the
+//! definition in `args`.
 //!
 //! A page carries no date, so that the same program writes the same bytes.
 

@@ -5,19 +5,20 @@
 //! * a level v of a nominal or ordinal variable is *unsupported* where P_b(v) <= 0.01,
 //!   P_b(v) <= 0.05 P_a(v) and n_b P_a(v) >= 3 ([`AbsenceRule`]); where the counterfactual moved
 //!   the variable, P_a(v) counts as 1;
-//! * a number is where it lies outside of the range of b's reference rows by more than a tenth of
-//!   its width (Choice: the ends of a range are the least sure numbers of a sample; of 700 normal
-//!   values one in a hundred of another sample lies outside by a hundredth, hardly one by a tenth);
-//! * a one-hot group is where none or several of its columns are set: one that the job declares, or
-//!   one found among columns that it lists apart ([`SupportCounts::found_groups`]), whose columns
-//!   are tested one by one besides.
+//! * a number is *unsupported* where it is outside of the range of b's reference rows by more than
+//!   a tenth of the width of this range (Choice: the ends of a range are the least certain numbers
+//!   of a sample: with 700 normal values, one in a hundred values of another sample is outside by a
+//!   hundredth of the width, hardly any by a tenth);
+//! * a one-hot group is *unsupported* where none or several of its columns are set: a group that
+//!   the job declares, or one found among columns that it lists separately
+//!   ([`SupportCounts::found_groups`]), whose columns are also tested one by one.
 //!
-//! P are shares of the reference rows of a group that have a value. Missing values are not tested,
-//! and neither is anything of a group without reference rows.
+//! P are shares of those reference rows of a group that have a value. Missing values are not
+//! tested, and no value is tested against a group without reference rows.
 //!
-//! Input: the counts of the reference rows ([`SupportCounts`]), of each fold where a fold has
-//! reference rows of its own. Every value that may be unsupported in a direction has a place among
-//! those of the direction ([`DirectionSupport`]), the same in all folds.
+//! Input: the counts of the reference rows ([`SupportCounts`]), for each fold where folds have
+//! reference rows of their own. Every value that may be unsupported in a direction has a place
+//! among those of the direction ([`DirectionSupport`]), the same in all folds.
 //! Choice: an ordinal variable of more than [`MAX_VALUES`] different numbers is tested as a number.
 //! Cost: a look-up for each variable that may be unsupported; memory: a number for each group and
 //! level.
@@ -177,8 +178,8 @@ impl SupportCounts {
         }
     }
 
-    /// The one-hot groups among single columns: in every row that is counted exactly one column of a
-    /// group is 1. They are found as `check` finds them, but without exceptions.
+    /// The one-hot groups among single columns: in every row that is counted exactly one column of
+    /// a group is 1. They are found as `check` finds them, but without exceptions.
     ///
     /// They stand behind the variables where a direction is tested ([`DirectionSupport::new`]).
     pub(crate) fn found_groups(
@@ -669,7 +670,7 @@ mod tests {
         for none in [[0.0, 0.0], [1.0, 1.0]] {
             assert_eq!(found(with(NORTH), with(none)), ["region - (0, 0)"]);
         }
-        // Nobody is in the south, so that no share tells anything of it as it stands.
+        // Nobody is in the south, so that no share says anything about that level.
         assert!(found(with([0.0, 1.0]), with([0.0, 1.0])).is_empty());
         assert_eq!(found(with(NORTH), with([0.0, 1.0])), ["region south (0, 0)"]);
     }

@@ -1,7 +1,7 @@
 //! Rows by the values of one variable and by group; merge in any order.
 //!
-//! Levels are counted one by one, and so are numbers while there are few of them; of more numbers
-//! each group keeps the range alone.
+//! Levels are counted one by one, and so are numbers while there are few different ones; beyond
+//! that each group keeps only the range.
 
 use std::collections::BTreeMap;
 

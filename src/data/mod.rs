@@ -419,7 +419,8 @@ impl FeatureColumn {
     }
 }
 
-/// What the source holds of one feature in some rows, where the prepared value does not tell.
+/// What the source holds of one feature in some rows, where the prepared value does not determine
+/// it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SourceCells {
     /// Position of the feature.
@@ -452,7 +453,7 @@ pub struct FeatureRows {
     pub n: usize,
     /// The columns, in the order of [`Layout::features`].
     pub columns: Vec<FeatureColumn>,
-    /// What the source holds, of the features whose prepared values do not tell.
+    /// What the source holds, for the features whose prepared values do not determine it.
     pub source: Vec<SourceCells>,
 }
 

@@ -1,4 +1,4 @@
-//! One value in two runs: its change, the interval of that, and what it says.
+//! One value in two runs: its change, the interval of the change, and its reading.
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,8 @@
 //! The same people in two runs: values and changes from the outcomes that both keep.
 //!
-//! A person is who has the same row id; rows that are distinguished by their number are the same
-//! only where both runs read the same file. People who are in one run only count for that run.
+//! Rows with the same row id are the same person; rows that are distinguished by their number are
+//! the same only where both runs read the same file. People who are in only one run count for that
+//! run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,13 +31,13 @@ use crate::table::{AuditKey, MetricRow, SharedText};
 /// A value as the same people give it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PairedValue {
-    /// That of the new run first; none where only digests tell of it.
+    /// That of the new run first; none where there are only digests of it.
     pub(super) compared: Option<ComparedValue>,
     /// Whether everybody behind the value has the same outcomes in both runs.
     pub(super) identical: bool,
 }
 
-/// What tells values apart: what they belong to, their class and their metric.
+/// What distinguishes values: what they belong to, their class and their metric.
 pub(super) type ValueKey = (AuditKey, SharedText, SharedText);
 
 /// The key of a value by set, scope and metric.
@@ -69,7 +70,7 @@ pub(super) enum Pairing<'a> {
     RowNumbers,
     /// One run has no label.
     Label,
-    /// Nobody is in both runs.
+    /// No person is in both runs.
     Nobody,
     /// So many people, or rows, are in both runs.
     Paired { both: u64, rows: bool, only_old: u64, only_new: u64 },
@@ -253,7 +254,7 @@ impl PairedValues {
         self.mark_identical(&key, groups.len(), [before, after]);
     }
 
-    /// Marks every value behind which nobody's outcomes differ.
+    /// Marks every value whose people all have the same outcomes in both runs.
     fn mark_identical(
         &mut self,
         key: &ValueKeyFn<'_>,

@@ -1,9 +1,10 @@
 //! Sums over rows, and the loop that gathers them.
 //!
 //! A pass adds row groups to a state, in any order and on any number of threads, and merges the
-//! states of the threads; [`PieceLoop`] is that loop, with stop and progress inside. A state is
-//! the same for any cut of the rows into parts, and can be written and read back, so that parts
-//! may be gathered apart ([`Accumulator`]). The list of all states is in `stage::pass`.
+//! states of the threads; [`PieceLoop`] is that loop, which also stops on a signal and reports
+//! progress. A state is the same for any cut of the rows into parts, and can be written and read
+//! back, so that parts may be gathered separately ([`Accumulator`]). The list of all states is in
+//! `stage::pass`.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

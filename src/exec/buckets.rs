@@ -1,4 +1,5 @@
-//! Records by bucket, of any number in little memory: what does not fit waits in a temporary file.
+//! Records by bucket, any number of them in little memory: what does not fit waits in a temporary
+//! file.
 //!
 //! It sorts all rows by a hash in two steps: rows go into buckets by the upper bits of the hash,
 //! and then each bucket is small enough to be sorted in memory, where its records are distributed

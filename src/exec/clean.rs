@@ -1,9 +1,9 @@
-//! Removes results that nobody needs any more from the store, those that were used last in the end.
+//! Removes results that are no longer needed from the store, the least recently used first.
 //!
 //! Every run leaves a mark for each result that it makes or finds: the empty file
 //! `used/<job>/<key>`, whose time of modification is that of the last use. A result without a mark
-//! was last used when it was made. What a run that is going on may read stays: nothing is removed
-//! that was used since the oldest live session of another process began.
+//! was last used when it was made. What a current run may read stays: nothing is removed that was
+//! used since the oldest live session of another process began.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,7 +23,7 @@ pub struct CleanRules {
     pub older: Option<Duration>,
     /// Not among so many results of its stage that the job used last.
     pub keep_last: Option<usize>,
-    /// Used by this job alone.
+    /// Used only by this job.
     pub job: Option<String>,
 }
 
@@ -38,7 +38,7 @@ pub struct CleanOutcome {
     pub left: u64,
     /// Their bytes.
     pub left_bytes: u64,
-    /// Results that are left only because a run that is going on may read them.
+    /// Results that are left only because a current run may read them.
     pub in_use: u64,
 }
 

@@ -315,7 +315,7 @@ pub(super) fn rename_to_free(from: &Path, to: &Path) -> Result<bool> {
 /// Removes a folder that other processes may read: one step renames it to `aside`, then all is
 /// deleted.
 ///
-/// A missing folder is fine.
+/// A missing folder is no error.
 pub(super) fn remove_at_once(folder: &Path, aside: &Path) -> Result<()> {
     match fs::rename(folder, aside) {
         Ok(()) => remove_folder(aside),

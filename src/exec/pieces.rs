@@ -3,8 +3,9 @@
 //! Row groups are the pieces. At most `threads + 1` of them are in work or finished and waiting, so
 //! peak memory is (threads + 1) pieces, however many there are. Results reach `sink` on the calling
 //! thread in the order of their numbers, so what is written or summed there does not depend on the
-//! number of threads. Of several failures the one with the lowest number is returned. Sums that do
-//! not depend on the order need not wait: [`WorkerPool::fold`] keeps one accumulator a thread.
+//! number of threads. If several pieces fail, the failure of the lowest number is returned. Sums
+//! that do not depend on the order need not wait: [`WorkerPool::fold`] keeps one accumulator per
+//! thread.
 
 use std::collections::BTreeMap;
 use std::panic::{self, AssertUnwindSafe};

@@ -129,7 +129,7 @@ fn parallel_steps(steps: &[ChosenStage<'_, '_>], options: &ExecSettings<'_>) -> 
 
 /// Runs `work` on each step in parallel; the results in order, up to and with the first error.
 ///
-/// Of several errors it is the first in order.
+/// If there are several errors, it is the first in order.
 fn run_parallel<'s, 'a, T: Send>(
     steps: &[ChosenStage<'s, 'a>],
     at_once: usize,

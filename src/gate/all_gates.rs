@@ -58,8 +58,8 @@ struct JudgedBy<'a> {
 }
 
 impl JudgedBy<'_> {
-    /// What becomes of each comparison of a question on metrics, with what a reader must know
-    /// besides.
+    /// The ruling on each comparison of a question on metrics, with the remarks that a reader must
+    /// know.
     fn answer(&self, question: &GateQuestion) -> Vec<GateRuling> {
         let seen = match (question.quantity, self.baseline) {
             (GateQuantity::Value, _) => observations(question, self.tables.metrics),
@@ -76,7 +76,7 @@ impl JudgedBy<'_> {
         rulings
     }
 
-    /// What becomes of each comparison of a question: the rule, then whatever stands against it.
+    /// The ruling on each comparison of a question: the rule, then whatever stands against it.
     fn rulings(&self, question: &GateQuestion, mut seen: Vec<GateObservation>) -> Vec<GateRuling> {
         let tables = self.tables;
         let objections = objection::of_question(question, tables);

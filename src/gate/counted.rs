@@ -4,9 +4,9 @@
 //!
 //! A subgroup counts where it has a rank, a score of at least `score_at_least`, and at least
 //! `min_affected` affected people in the smaller of its two groups. Each pair of groups is judged;
-//! the worst decides. Where no subgroup has actions and so many people the gate is inconclusive:
-//! nothing was looked at. So it is where a half has fewer than `enough` people: a pattern could
-//! hardly be confirmed. The numbers are exact, so there is no interval.
+//! the worst decides. If no subgroup has actions and so many people, the gate is inconclusive:
+//! nothing was examined. It is also inconclusive if a half has fewer than `enough` people: a
+//! pattern could hardly be confirmed. The numbers are exact, so there is no interval.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -127,7 +127,7 @@ fn count_subgroups(
     Ok(seen.collect())
 }
 
-/// The confirmed patterns of a block of `why`, whose `metric` and set the table tells.
+/// The confirmed patterns of a block of `why`, whose `metric` and set are in the table.
 fn count_patterns(
     question: &mut GateQuestion,
     folder: &Path,

@@ -1,5 +1,6 @@
-//! What is behind a value that a gate judges: rates of people, of rows that are less sure than as
-//! many people (a person has several, weights, several counterfactuals of a row), or an interval.
+//! What is behind a value that a gate judges: rates of people; rates of rows that are less precise
+//! than as many people (several rows per person, weights, several counterfactuals of a row); or an
+//! interval.
 
 use crate::gate::people::PeopleTables;
 use crate::gate::question::GateCase;
@@ -30,7 +31,7 @@ impl RateEvidence {
         RateEvidence { rate, rows: n, effective: None, units: n }
     }
 
-    /// Of a row of the table of metrics whose cases are people.
+    /// For a row of the table of metrics whose cases are people.
     pub(super) fn of_cases(row: &MetricRow) -> Option<Self> {
         let [k, n] = [row.numerator, row.denominator].map(|n| u64::try_from(n?).ok());
         let (k, n) = (k?, n.filter(|n| *n > 0)?);
@@ -115,7 +116,7 @@ impl GateEvidence {
         }
     }
 
-    /// Whether nobody is behind the value, or behind one of its rates.
+    /// Whether the value, or one of its rates, has no people behind it.
     pub(super) fn is_empty(&self) -> bool {
         match self {
             GateEvidence::Interval { n, .. } => *n == 0,
@@ -148,7 +149,7 @@ impl GateEvidence {
         // Where a person may have several rows the interval narrows with more persons.
         let below = row.denominator_persons.or(row.denominator).or(row.n_persons);
         let n = u64::try_from(below.unwrap_or(row.n_rows)).ok()?;
-        // The largest gap is cut at 0 and the smallest ratio at 1: there the other side tells the
+        // The largest gap is cut at 0 and the smallest ratio at 1: there the other side gives the
         // width.
         let ends = match (row.interval == IntervalProcedure::Largest.as_str(), lo, hi) {
             (true, 0.0, _) => (2.0 * value - hi, hi),
@@ -160,7 +161,7 @@ impl GateEvidence {
 
     /// The rates behind a value that is none of a change: two of people behind Katz's or Newcombe's
     /// interval, else those that the table says to be less sure than as many people; none where it
-    /// does not tell how sure, or they do not give the value.
+    /// gives no precision, or the rates do not give the value.
     pub(super) fn of_rates(case: GateCase<'_>) -> Option<Self> {
         let row = &case.seen.row;
         let value = row.value.filter(|_| !case.seen.is_change)?;

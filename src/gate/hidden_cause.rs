@@ -2,8 +2,8 @@
 //! the table `hidden_cause` knows.
 //!
 //! The same rule as that of the gate, on other numbers, says what a hidden cause makes of a
-//! verdict; the stage `hidden` asks it at every strength. A gate reads the bound for any hidden
-//! cause alone, pushed either way. Only a pass is taken back: if a fail were, a gate could be
+//! verdict; the stage `hidden` asks it at every strength. A gate reads only the bound for any
+//! hidden cause, pushed either way. Only a pass is taken back: if a fail were, a gate could be
 //! switched off by a strength that nothing withstands.
 
 use super::observe::{matches, observed};

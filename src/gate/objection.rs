@@ -1,9 +1,9 @@
-//! What stands against deciding a gate: the one mechanism by which a coded objection makes it
+//! What prevents a gate from being decided: the one mechanism by which a coded objection makes it
 //! inconclusive.
 //!
 //! An objection of a *question* is about its model or its set and holds whatever the verdict: it is
 //! found here, in what the folder of a run holds, so that a finished folder is judged as the run
-//! was. An objection of a *ruling* takes a verdict back that the rule gave, see
+//! was. An objection of a *ruling* withdraws a verdict that the rule gave, see
 //! [`GateRuling::object`](crate::gate::question::GateRuling::object). Both carry a code of the
 //! column `reason_code`; a job accepts some of them by name (`accept` of a model or a set).
 

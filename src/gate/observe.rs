@@ -32,8 +32,8 @@ pub(super) fn observations(question: &GateQuestion, metrics: &[MetricRow]) -> Ve
     with_both_harm_parts(question, rows.iter().map(|row| oriented(question, row)).collect())
 }
 
-/// Of a gate on harm also the part that no row tells, where one of the two of a group is missing:
-/// it cannot be judged, so neither can the gate.
+/// For a gate on harm also the part without a row, where one of the two parts of a group is
+/// missing: it cannot be judged, so neither can the gate.
 fn with_both_harm_parts(
     question: &GateQuestion,
     mut seen: Vec<GateObservation>,
@@ -200,7 +200,7 @@ fn decided_by(question: &GateQuestion, row: &MetricRow, by: GateDecideBy) -> Gat
             let lack = IntervalLack::Table(row.ci_method.to_string());
             ((row.lo.zip(row.hi), row.level), People, lack)
         }
-        // Of graphs that were fitted once there is no interval over refits.
+        // For graphs that were fitted once there is no interval over refits.
         GateDecideBy::Worlds if fits_once(question) => {
             ((None, None), Graphs, IntervalLack::FewGraphs)
         }

@@ -124,7 +124,7 @@ impl<'a> PeopleTables<'a> {
         own.filter(move |row| row.key.counterfactual == *set && row.key.scope_and_groups() == place)
     }
 
-    /// The people of a group, or of none; none where the table does not tell.
+    /// The people of a group, or of none; none where the table does not say.
     pub(super) fn people(&self, scope: &str, group: &str) -> Option<StatePeople> {
         let mut all = StatePeople::default();
         let mut found = false;
@@ -206,9 +206,9 @@ impl<'a> PeopleTables<'a> {
     }
 
     /// The people of a group, by the table of counts, who lack a counterfactual with a score in the
-    /// direction in which most do; none where counts do not tell.
+    /// direction in which most do; none where counts do not say.
     pub(super) fn untested(&self, from: &str, groups: &[&str]) -> Option<u64> {
-        // Of amounts above a number only the rows as they are are counted.
+        // For amounts above a number only the rows as they are are counted.
         self.counts.iter().find(|row| !row.key.counterfactual.is_empty())?;
         let own: u64 = self.people("group", from)?.rows.iter().sum();
         let mut most = 0;

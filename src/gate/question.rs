@@ -1,4 +1,4 @@
-//! A gate as a question to tables, what it looks at, and its answer.
+//! A gate as a question to tables, what it observes there, and its answer.
 
 use crate::folder::manifest::{GateTally, RoundedSwitches, WorstGate};
 use crate::gate::decide_by::GateDecideBy;
@@ -99,7 +99,7 @@ pub(crate) enum GateQuantity {
 pub(crate) struct GateTables<'a> {
     /// Every value, of all people.
     pub metrics: &'a [MetricRow],
-    /// The values of the supported people alone.
+    /// The values of only the supported people.
     pub supported: &'a [MetricRow],
     /// The people of each group.
     pub groups: &'a [GroupRow],
@@ -124,7 +124,7 @@ pub(crate) struct GateTables<'a> {
 pub(crate) struct GateBaseline<'a> {
     /// The table of changes.
     pub changes: &'a [ChangeRow],
-    /// Its switches that rounding alone may explain.
+    /// Its switches that may be nothing but rounding.
     pub rounded: &'a [RoundedSwitches],
     /// The definitions that differ, in words; empty where none does.
     pub differing_definitions: String,
@@ -309,7 +309,7 @@ pub(crate) struct GateObservation {
 }
 
 impl GateObservation {
-    /// What is known of a value from its metric, attribute, scope and groups alone.
+    /// What is known of a value only from its metric, attribute, scope and groups.
     pub(super) fn about(metric: &str, sensitive: &str, place: [&str; 3]) -> Self {
         let [scope, from_group, to_group] = place.map(Into::into);
         let sensitive = sensitive.into();

@@ -1,4 +1,4 @@
-//! What a job may ask of a metric: about which people, in which families, and by which keys.
+//! What a job may ask a metric for: which people, which families, by which keys.
 
 use crate::metric::{AmountSubject, GapTransform, Metric, MetricFamily, Reads, ScoreReading};
 

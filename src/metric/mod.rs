@@ -9,14 +9,14 @@
 //! extended matrix.
 //!
 //! [`evidence::counts`] and [`evidence::ccm_cells`] gather evidence in one mergeable pass,
-//! [`evidence::strata`] the same by stratum, [`evidence::paired_counts`] that of two models;
+//! [`evidence::strata`] does the same by stratum, [`evidence::paired_counts`] for two models;
 //! [`evidence::units`] is what every interval of counts is made from, see [`estimate`].
 //! [`catalog::shift`] also needs a second pass, [`evidence::shift_pass`], which knows the means of
 //! all scores; [`evidence::flip_test`] needs people with their features. [`value::measured`] turns
-//! evidence into values with [`interval`]s, and sets the noise of a
-//! [`noise::placebo`] next to them; [`value::compare`] compares two models;
-//! [`value::classes`] does the same for more than two classes. A value is never NaN and never a
-//! silent zero: it is a number or the reason why there is none.
+//! evidence into values with [`interval`]s, and sets the noise of a [`noise::placebo`] next to
+//! them; [`value::compare`] compares two models; [`value::classes`] does the same for more than two
+//! classes. A value is never NaN and never a silent zero: it is a number or the reason why there is
+//! none.
 //!
 //! A new metric over existing evidence is one record in its family's list and its five texts in
 //! [`catalog::meaning`]; [`reading_path`] leads from values to what to do next. Not done here:

@@ -1,8 +1,8 @@
 //! Student's interval of values whose variance is a sum of squares over units (persons, or rows),
 //! with the degrees of freedom that the units carry.
 //!
-//! With x what a unit adds to a value, the variance of P units is P / (P - 1) sum x^2. Of the
-//! difference of two groups it is the sum of both variances less twice the covariance of the
+//! With x what a unit adds to a value, the variance of P units is P / (P - 1) sum x^2. For the
+//! difference of two groups it is the sum of both variances minus twice the covariance of the
 //! persons in both, with Satterthwaite's degrees of freedom of the two.
 
 use crate::metric::interval::{IntervalProcedure, ValueInterval};
@@ -22,7 +22,7 @@ pub(crate) fn degrees_of_freedom(units: f64, contributing_units: f64) -> f64 {
 const ROUNDING: f64 = 1e-12;
 
 /// Units that add with one sign and go together: how many they are, the sum of what they add and
-/// the sum of the squares. Of units that add different amounts the fourth powers are not known;
+/// the sum of the squares. For units that add different amounts the fourth powers are not known;
 /// their sum is at least the third power of that of the squares over the square of the sum
 /// (Hoelder), which is exact where all add the same.
 #[derive(Debug, Clone, Copy)]

@@ -550,7 +550,7 @@ fn settle_score(
             named(classes)
         ),
     };
-    // Of an open number of classes the job may name any.
+    // If the number of classes is open, the job may name any.
     let classes = match (output, asked.and_then(|asked| asked.as_str().parse::<usize>().ok())) {
         (ScoreOutput::Unnamed(None), Some(class)) if class < MOST_CLASSES => {
             (0..=class.max(1)).map(|class| class.to_string()).collect()

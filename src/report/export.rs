@@ -1,5 +1,5 @@
-//! An output folder in the forms of other tools: JUnit and a Prometheus text file. No form carries a
-//! time.
+//! An output folder in the forms of other tools: JUnit and a Prometheus text file. No form carries
+//! a time.
 //!
 //! | Form | What it holds | Read by |
 //! | --- | --- | --- |
@@ -36,7 +36,7 @@ pub(crate) struct ExportedAudit<'a> {
     pub inconclusive_fails: bool,
 }
 
-/// What tells values apart, with the names of its columns, in the order of the table.
+/// What distinguishes values, with the names of its columns, in the order of the table.
 fn key(row: &MetricRow) -> Vec<(&'static str, String)> {
     let key = serde_json::json!(row.key);
     let text = |name: &str| key[name].as_str().unwrap_or_default().to_owned();

@@ -1,10 +1,10 @@
-//! The stage `hidden`: what a cause that nobody recorded could make of what a model says across the
-//! graphs of a set.
+//! The stage `hidden`: how an unrecorded cause could change the rates of a model across the graphs
+//! of a set.
 //!
-//! What it asks of the model is in `linear_rates`. Read are besides the graphs and once the training
-//! rows for the covariances of every bootstrap; nothing is searched, fitted or scored again.
-//! Whether a verdict turns is asked of the rule of the gate itself (`gate::hidden_cause`). Memory:
-//! the covariances of all bootstraps, see `causal::hidden_cause`.
+//! What it reads of the model is in `linear_rates`. It also reads the graphs, and the training rows
+//! once for the covariances of every bootstrap; nothing is searched, fitted or scored again.
+//! Whether a verdict changes is decided by the rule of the gate itself (`gate::hidden_cause`).
+//! Memory: the covariances of all bootstraps, see `causal::hidden_cause`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -280,7 +280,7 @@ impl HiddenAsking<'_> {
                 let [attribute, target, equal] = sums.map(|sum| sum / n);
                 CauseBenchmark { variable, attribute, target, equal }
             });
-            // Of equals the first.
+            // The first of equal ones.
             let strongest = means.reduce(|a, b| if b.equal > a.equal { b } else { a });
             TargetWorlds {
                 name: match target {

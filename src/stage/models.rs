@@ -1,5 +1,5 @@
-//! The models of a job as stages train and ask them: how many there are in the plain audit, in an
-//! arm of an experiment and in inner folds, and the rows that they learn from.
+//! The models of a job for the stages that train and query them: how many there are in the plain
+//! audit, in an arm of an experiment and in inner folds, and the rows that they learn from.
 
 use crate::augment::ExperimentArm;
 use crate::data::Layout;

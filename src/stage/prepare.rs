@@ -86,10 +86,10 @@ impl Stage for ReferenceStage {
 impl Stage for SurveyStage {
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Planned<'a> {
         let passes = b.rows_alone();
-        // Without a cache nobody finds them again: the pass only looks at the rows.
+        // Without a cache they are not found again: the pass only looks at the rows.
         let keeps = passes.writes_rows() || b.plan.settings.cache.is_some();
         let keeps = b.value("rows are kept", keeps);
-        // Their hashes are known after the pass `survey` alone, and would give another key.
+        // Their hashes are known only after the pass `survey`, and would give another key.
         let versions = b.plan.input.versions_of_rows();
         b.texts(versions.map(|(file, version)| (format!("version of {}", file.path), version)));
         let inputs = PrepareInputs::need(unit, b, passes)?;

@@ -1,7 +1,7 @@
-//! Programs of the user's: what they see of the environment, which variables make a stage stale,
-//! and how programs that write rows are run.
+//! The user's programs: which variables of the environment they get, which of these make a stage
+//! stale, and how programs that write rows are run.
 //!
-//! What a program must keep to is written in `jobs/models/README.md` and `docs/rows.md`.
+//! The rules for programs are in `jobs/models/README.md` and `docs/rows.md`.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -72,10 +72,10 @@ impl<'a> NamedVariables<'a> {
         Ok(env)
     }
 
-    /// What makes stale what a program with these arguments writes, and `with` that the job says about
-    /// it. Time limit, threads and secrets are not part of it. The values of the variables under
-    /// `pass_env` are hashed with a key that never leaves the cache: nobody can try values by their
-    /// hashes.
+    /// What makes stale what a program with these arguments writes, and `with` that the job says
+    /// about it. Time limit, threads and secrets are not part of it. The values of the variables
+    /// under `pass_env` are hashed with a key that never leaves the cache: values cannot be guessed
+    /// from their hashes.
     ///
     /// # Errors
     /// A part of it cannot be written.

@@ -1,4 +1,4 @@
-//! What is next to a row when it is counted: its layout, threshold, decision rule.
+//! What is needed in addition to a row to count it: its layout, threshold, decision rule.
 
 use crate::data::Layout;
 use crate::data::rows::split::{RolesReader, RowRoles};

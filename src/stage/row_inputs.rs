@@ -1,4 +1,4 @@
-//! The prepared rows with their roles, as stages need and open them.
+//! The prepared rows with their roles, in the form that stages request and open.
 
 use crate::data::rows::RowsReader;
 use crate::data::rows::split::RolesReader;

@@ -1,9 +1,8 @@
-//! Which stages a run has: each names what it needs and gets the right to read just that.
+//! Which stages a run has: each names what it needs, and can read only that.
 //!
 //! The plan grows backwards from its last stage. While a stage is planned it asks its
-//! [`StageBuilder`] for other stages, parts of the job and files; what the builder hands out it
-//! puts into the key. A stage is read through the [`StageInput`] that the builder made, and by
-//! nothing else.
+//! [`StageBuilder`] for other stages, parts of the job and files, and the builder adds to the key
+//! whatever it gives. A stage can only be read through the [`StageInput`] that the builder made.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -222,9 +221,9 @@ impl<'a> Planner<'a> {
         Ok(number)
     }
 
-    /// The stages that the last ones depend on, needs first. Of those whose needs are there always
-    /// the one of the lowest kind and level: stages of a kind that do not need each other stand
-    /// together.
+    /// The stages that the last ones depend on, needs first. Among those whose needs are done,
+    /// always the one of the lowest kind and level: stages of a kind that do not need each other
+    /// stand together.
     fn finish(self, last: Vec<usize>) -> RunStages<'a> {
         let placed = self.placed;
         let (mut wanted, mut open) = (BTreeSet::new(), last);

@@ -1,4 +1,4 @@
-//! Decoding bytes of somebody else: a panic of the library is caught and told as an error.
+//! Decodes bytes from outside: a panic of the library is caught and reported as an error.
 
 use std::panic::{self, AssertUnwindSafe};
 

@@ -3,16 +3,15 @@
 //! Players are the attribute with all columns that are set along with it, number 0, then each
 //! column that the set may move. The values of a person are those of [`shapley`](super::shapley),
 //! twice: of the score, and of whether the decision is another one than the factual. People are
-//! drawn apart from those who switch and from those who stay, so the mean over all weighs the two
-//! kinds by how many people they stand for: (W switched + V stayed) / (W + V).
+//! drawn separately from those who switch and from those who stay, so the mean over all weights the
+//! two kinds by the number of people that they represent: (W switched + V stayed) / (W + V).
 //!
 //! Intervals are percentiles of Poisson means ([`poisson`](crate::num::poisson), stream
 //! `bootstrap/why`) by the key of a person, W and V fixed; there is none where all values of each
-//! kind agree to 1e-12, or where nobody is drawn in more than 5 % of the replicates. They are about
-//! people; the error that drawn orders leave in a mean is apart: the root of the sum of the
-//! variances over the number of people. A player *undoes* a switch if the decision is the factual
-//! one when the player alone keeps the factual values: shares of those who switch, with Wilson's
-//! interval.
+//! kind agree to 1e-12, or where more than 5 % of the replicates draw no person. They are about
+//! people; the error of a mean from drawn orders is separate: the root of the sum of the variances
+//! over the number of people. A player *undoes* a switch if the decision is the factual one when
+//! the player alone keeps the factual values: shares of those who switch, with Wilson's interval.
 //!
 //! Memory: for each replicate two numbers for each player and kind of people.
 

@@ -6,16 +6,16 @@
 //!
 //! People are cut into two halves by a hash. On the *first* half patterns are looked for:
 //! candidates are those whose excess of the rate over that of all others has a Newcombe interval
-//! (95 %) above 0. Of candidates with the same people the one with the fewest items stays, of these
-//! the one whose text comes first. A pattern *adds* something where its rate is higher than that of
-//! the rest of each parent (the pattern without one item; everybody, for a single item) by Fisher's
-//! test. The first 50 by the lower end of the interval are carried over.
+//! (95 %) above 0. Of candidates with the same people only the one with the fewest items is kept,
+//! and among these the one whose text comes first. A pattern *adds* something where its rate is
+//! higher than that of the rest of each parent (the pattern without one item; everybody, for a
+//! single item) by Fisher's test. The first 50 by the lower end of the interval are carried over.
 //!
-//! On the *second* half, which were not used in the choice, each is tested against all others by
-//! Fisher's test, with Holm's correction over all that were carried over. So of a model in which
-//! nobody switches more than anybody else something is confirmed with probability 0.05 at most.
-//! Rates and intervals of the second half are those to quote: on the first half patterns were
-//! picked for being high.
+//! On the *second* half, which was not used in the choice, each pattern is tested against all
+//! others by Fisher's test, with Holm's correction over all that were carried over. So if no one
+//! switches more often than others, the probability that anything is confirmed is at most 0.05.
+//! Quote the rates and intervals of the second half: on the first half patterns were picked for
+//! being high.
 
 use std::cmp::Ordering;
 

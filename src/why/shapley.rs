@@ -2,12 +2,12 @@
 //! the factual row and a counterfactual.
 //!
 //! A *coalition* is a set of players that have their counterfactual values while all others keep
-//! the factual ones. With value v(T) of coalition T and d players that differ, player j gets
-//! phi_j = sum over T without j of |T|! (d - |T| - 1)! / d! (v(T + j) - v(T)), so that the sum over
-//! the players is v(all) - v(nobody). Up to [`EXACT_PLAYERS`] players every coalition is asked.
-//! Beyond that phi_j is the mean over pairs of an order of the players and its reverse: each order
-//! adds up to the same difference, and a pair varies less than two independent orders. The variance
-//! of a mean is the sample variance of the pairs over their number. Order r sorts the players by
+//! the factual ones. With value v(T) of coalition T and d players that differ, player j gets phi_j
+//! = sum over T without j of |T|! (d - |T| - 1)! / d! (v(T + j) - v(T)), so that the sum over the
+//! players is v(all) - v(none). Up to [`EXACT_PLAYERS`] players every coalition is asked. Beyond
+//! that phi_j is the mean over pairs of an order of the players and its reverse: each order adds up
+//! to the same difference, and a pair varies less than two independent orders. The variance of a
+//! mean is the sample variance of the pairs over their number. Order r sorts the players by
 //! (h(seed, row key, 65536 r + number), number), so it depends on nothing but the person.
 //!
 //! Sources: Shapley 1953, "A value for n-person games"; Castro, Gomez and Tejada 2009 (orders drawn
@@ -124,7 +124,7 @@ impl PlayerCoalitions {
         self.sets.len() / self.words
     }
 
-    /// The coalition of nobody: the factual row.
+    /// The empty coalition: the factual row.
     pub(crate) fn empty(&self) -> usize {
         0
     }

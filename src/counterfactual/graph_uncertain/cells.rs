@@ -5,7 +5,7 @@
 //! squares on values centred by cell. A level follows the shares of the cell, moved along the
 //! slopes; a number keeps its rank among the residuals when the cell changes, and its residual when
 //! it does not. Cells of levels and bins answer where both the cell before and the cell after hold
-//! enough rows, else cells of levels alone, else the linear equation.
+//! enough rows, else cells of levels only, else the linear equation.
 //! Cost: one pass over the training rows for each node, parent set and kind of cell. Memory: the
 //! residuals of numeric nodes, 16 bytes a distinct value.
 
@@ -80,7 +80,7 @@ pub(crate) struct ReplicateColumns<'a> {
 /// Cells of one node and parent set, all by levels and bins or all by levels alone.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct CellFit {
-    /// The parents whose values tell cells apart.
+    /// The parents whose values distinguish cells.
     keyed: Vec<usize>,
     /// The numeric parents.
     numeric: Vec<usize>,

@@ -1,5 +1,5 @@
-//! What one node becomes: a level drawn from the shares before and after, and a number that is put
-//! on the values that its column can have.
+//! The counterfactual value of one node: a level drawn from the shares before and after, or a
+//! number moved to a value that its column can have.
 //!
 //! Choice: the equations give the shares of a level before (p) and after (q); a person of level k
 //! keeps it with probability min(1, q_k / p_k), and what is left is shared among the levels that

@@ -1,4 +1,4 @@
-//! The value of one cell of people at the rank that a value has in another.
+//! Maps a value of one cell of people to the value with the same rank in another cell.
 //!
 //! Choice: a distribution is its distinct values with weights. The position of a value is linear
 //! through one knot per distinct value, which lies in its block of equal values where `tie` says:

@@ -63,7 +63,7 @@ const COUNT_WORDS: [&str; 18] = [
 /// What a column is other than a feature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SuspectedRole {
-    /// It tells rows apart.
+    /// It distinguishes rows.
     RowId,
     /// It says whose row it is.
     Person,
@@ -135,7 +135,7 @@ fn is_nearly_unique(look: &ColumnProfile) -> bool {
     look.present() >= ROWS_AT_LEAST as u64 && look.rows_per_value * NEARLY_UNIQUE <= 1.0
 }
 
-/// Whether the values tell rows apart.
+/// Whether the values distinguish rows.
 pub(crate) fn is_row_id(look: &ColumnProfile) -> bool {
     let is_called = is_called_id(look);
     let rises = look.is_ascending || is_called;

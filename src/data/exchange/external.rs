@@ -1,7 +1,7 @@
-//! Counterfactuals that somebody else made: the rows of a keyed file, as features of the layout.
+//! External counterfactuals: the rows of a keyed file, as features of the layout.
 //!
 //! The file has the key of a counterfactual ([`crate::data::exchange::keyed`]), features under
-//! their names in the source view ([`crate::data::source_view`]), and, if it likes, `valid` (false:
+//! their names in the source view ([`crate::data::source_view`]), and optionally `valid` (false:
 //! the row counts in no metric). A feature without a column keeps the value of the person. Columns
 //! that follow from the group or from other features are computed here for every strategy, so those
 //! of the file are not read; the column of the attribute itself must agree with `to_group`.

@@ -1,5 +1,5 @@
-//! Reads keyed files: Parquet files of scores, or of counterfactuals that somebody else made, that
-//! identify rows and counterfactuals by key columns.
+//! Reads keyed files: Parquet files of scores or of external counterfactuals that identify rows and
+//! counterfactuals by key columns.
 //!
 //! A row is identified by `row_id`, a counterfactual also by `sensitive`, `to_group` and
 //! `cf_index`. This file turns text into keys and adds file, row and value to faults;

@@ -69,7 +69,7 @@ impl RowDescription {
             };
             if feature.kind == FeatureKind::Nominal && !feature.hidden && levels.len() > MANY_LEVELS
             {
-                // How the source spells them tells thousands from decimals.
+                // How the source spells them distinguishes thousands from decimals.
                 check_decimals(plan, feature.column, survey.as_read(plan, feature.column))?;
                 let n = levels.len() as u64;
                 let text = format!(

@@ -1,8 +1,9 @@
 //! The rows that preparing leaves out, by state and by the group that they have before any filter.
 //!
-//! Groups that the job declares are counted each. Of other words the first hundred in byte order
-//! are counted each and the rest together: whatever the partition of the rows, a word that is among
-//! the first hundred of all is among the first hundred of each part, so its count is complete.
+//! Each group that the job declares is counted. Of other words each of the first hundred in byte
+//! order is counted, and the rest together: whatever the partition of the rows, a word that is
+//! among the first hundred of all is among the first hundred of each part, so its count is
+//! complete.
 
 use std::collections::{BTreeMap, HashMap};
 

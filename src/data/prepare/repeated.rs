@@ -1,7 +1,7 @@
 //! Finds rows that share a key with an earlier row, among any number of rows.
 //!
-//! Rows go into buckets by the hash in front of their keys, and each bucket is sorted: beyond half a
-//! million rows in a temporary file of 24 bytes a row.
+//! Rows go into buckets by the hash in front of their keys, and each bucket is sorted: beyond half
+//! a million rows in a temporary file of 24 bytes a row.
 
 use std::path::PathBuf;
 

@@ -1,5 +1,5 @@
-//! The survey of some rows, and which rows these are: what must be known of all rows before the
-//! meaning of their codes is.
+//! The survey of some rows, and which rows these are. The meaning of codes is known only after all
+//! rows are surveyed.
 
 use serde::{Deserialize, Serialize};
 

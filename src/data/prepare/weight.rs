@@ -2,13 +2,13 @@
 //!
 //! The unit is the greatest common divisor of all weights (of whole numbers, quarters, equal
 //! weights), where the largest weight is at most 2^32 units; else that of the weights as decimals
-//! (of hundredths, say), under the same condition. Otherwise it is the power of two for
-//! which the largest weight is more than 2^31 and at most 2^32 units, and weights are rounded to
-//! the nearest whole number of units: each is off by less than 2^-32 of the largest, so one of at
-//! least a ten-thousandth of the largest by less than 2.4e-6 of itself, and one below 2^-33 of the
-//! largest may round to 0. Of more than 2^30 rows and counterfactuals the largest weight is fewer
-//! units, so that the sum of all stays below 2^62: at 2^34 of them 2^28, which is 3.8e-9 of the
-//! largest.
+//! (of hundredths, say), under the same condition. Otherwise it is the power of two for which the
+//! largest weight is more than 2^31 and at most 2^32 units, and weights are rounded to the nearest
+//! whole number of units: each is off by less than 2^-32 of the largest, so one of at least a
+//! ten-thousandth of the largest by less than 2.4e-6 of itself, and one below 2^-33 of the largest
+//! may round to 0. With more than 2^30 rows and counterfactuals the largest weight has fewer units,
+//! so that the sum of all stays below 2^62: with 2^34 of them 2^28 units, of which one is 3.8e-9 of
+//! the largest.
 //!
 //! Choice: the unit depends only on the kept rows and the number of groups, whether rows train or
 //! are audited, and not on their order.

@@ -1,5 +1,4 @@
-//! A hash of values, those that a fit reads and those that are to be scored, equal for equal
-//! values.
+//! A hash of the values that a fit reads, or that are to be scored: equal for equal values.
 //!
 //! It does not depend on the order of the rows, their keys, the row groups of their file or the
 //! positions of their levels. Two sums of hashes over all rows, 128 bits together: different rows

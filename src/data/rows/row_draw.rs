@@ -1,4 +1,4 @@
-//! Rows drawn again with replacement.
+//! Rows resampled with replacement.
 
 use crate::num::poisson::PoissonWeights;
 use crate::param::Seed;

@@ -42,7 +42,7 @@ pub(crate) fn feature_name(feature: &Feature) -> String {
     format!("x.{}", feature.name)
 }
 
-/// The name of what the source holds of a feature, where its prepared values do not tell.
+/// The name of what the source holds of a feature, where its prepared values do not determine it.
 pub(crate) fn source_name(feature: &Feature) -> String {
     format!("source.{}", feature.name)
 }

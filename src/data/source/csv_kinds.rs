@@ -16,7 +16,7 @@ pub(super) const CSV_KINDS: &str = "cfaudit.csv-kinds";
 pub(super) const CSV_NAMES: &str = "cfaudit.csv-names";
 
 /// The columns of an imported text file, each with its type in the source view, where its class
-/// does not tell; none of another file.
+/// does not determine it; none of another file.
 pub(crate) fn csv_kinds(file: &ParquetFile) -> Option<BTreeMap<String, Option<SourceKind>>> {
     serde_json::from_str(file.note(CSV_KINDS)?).ok()
 }

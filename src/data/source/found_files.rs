@@ -1,7 +1,7 @@
 //! The files that a path of the job represents: a file, a folder, a glob, or the same in an object
 //! store, sorted by the bytes of their paths.
 //!
-//! Files of rows may yet be on their way ([`find_arrived`]): then a run ends with the status of one
+//! Files of rows may still be arriving ([`find_arrived`]): then a run ends with the status of one
 //! that waits for scores, whatever part of them is there.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -288,8 +288,8 @@ impl ParquetSource {
         Ok(ParquetSource { parts, columns, declared, joined: Vec::new(), pieces, n_rows })
     }
 
-    /// The type of a column in its files, where its kind does not tell; none too where the job says
-    /// the type, where files differ, and for columns of side tables and keys of folders.
+    /// The type of a column in its files, where its kind does not determine it; none too where the
+    /// job says the type, where files differ, and for columns of side tables and keys of folders.
     ///
     /// # Errors
     /// A damaged file.

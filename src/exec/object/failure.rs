@@ -1,7 +1,7 @@
 //! What a store that does not answer as it should means for the user.
 //!
-//! Answers of a store may repeat parts of a request, and errors its address. So a message is made
-//! of own words, the status and the store's own word for it (such as `SlowDown`), nothing else.
+//! Answers of a store may repeat parts of a request, and errors its address. So a message consists
+//! of our own words, the status and the store's word for it (such as `SlowDown`).
 
 use std::error::Error as StdError;
 

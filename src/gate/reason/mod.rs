@@ -1,8 +1,8 @@
-//! Why a gate came out as it did, as codes with arguments: what the columns `reason_code` and
+//! Why a gate has its verdict, as codes with arguments: what the columns `reason_code` and
 //! `reason_args` of the table `gates` hold.
 //!
-//! English comes last, in [`words`], and fills the column `reason`; nobody reads that back. Readers
-//! of the table take the arguments with [`GateFindings::of_row`].
+//! English comes last, in [`words`], and fills the column `reason`, which no code reads back.
+//! Readers of the table take the arguments with [`GateFindings::of_row`].
 
 mod words;
 
@@ -301,7 +301,7 @@ pub(crate) enum GateReason {
     },
     /// Of what no score showed a change.
     UnseenChange { part: UnseenPart },
-    /// What the supported people alone give.
+    /// What only the supported people give.
     UnsupportedPeople { value: Option<f64>, of: Option<i64>, alone: Box<GateFindings> },
     /// The run waits for scores.
     WaitsForScores,
@@ -431,7 +431,7 @@ pub(crate) struct GateFindings {
 }
 
 impl GateFindings {
-    /// The finding of the rule alone.
+    /// The finding of the rule, without objections.
     pub(crate) fn new(first: GateReason) -> Self {
         let (further, objections, remarks) = (Vec::new(), Vec::new(), Vec::new());
         GateFindings { first, rule: None, further, objections, remarks, counted: None }

@@ -1,4 +1,4 @@
-//! Where the people who were not measured could stand: on which side of a value, in which cells.
+//! Where the people who were not measured could be: on which side of a value, in which cells.
 
 use std::collections::BTreeSet;
 

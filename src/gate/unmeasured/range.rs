@@ -72,7 +72,7 @@ impl Movement {
 struct ScoredPeople {
     known: [u64; 3],
     lacking: [u64; 3],
-    /// Those without a score whom only the population tells of, without their labels.
+    /// Those without a score who are only in the table `population`, without their labels.
     untold: u64,
 }
 
@@ -102,7 +102,7 @@ pub(super) struct RangeBound {
     limit: GateLimit,
     is_weighed: bool,
     /// The rates whose intervals are judged by a formula, of a difference the first minus the
-    /// second; of the groups that are furthest apart all; empty where no formula applies.
+    /// second; for the groups that are furthest apart, all of them; empty where no formula applies.
     sides: Vec<RateSide>,
     is_furthest: bool,
     z: f64,
@@ -199,7 +199,7 @@ impl RangeBound {
             let lacking = sets.map(|row| whole(row.without_counterfactual.unwrap_or(0)));
             let lacking = lacking.sum::<u64>();
             let counted: Option<u64> = own.iter().map(|group| of.untested(group, &declared)).sum();
-            // Arms audit other people than the population tells of.
+            // Arms audit other people than those in the table `population`.
             let all = match counted {
                 Some(counted) if !question.arm.is_empty() => counted,
                 counted => lacking.max(counted.unwrap_or(0)),
@@ -268,7 +268,7 @@ impl RangeBound {
             return self.worst;
         }
         let kept = match self.movement {
-            // Who weighs how much nothing tells here.
+            // The weight of each person is not known here.
             _ if self.is_weighed => 0.0,
             Movement::WholeRange => 0.0,
             Movement::Mean => n / (n + m),

@@ -167,7 +167,7 @@ pub(super) fn worst_case<'a>(
     more: f64,
 ) -> Option<WorstCase<'a>> {
     let each = all.into_iter().filter_map(|recount| recount.worst_case(more));
-    // Of equals the first.
+    // The first of equal ones.
     each.reduce(|a, b| if limit.excess(b.end) > limit.excess(a.end) { b } else { a })
 }
 
@@ -282,7 +282,7 @@ fn furthest<'a>(of: &'a PeopleTables<'a>, metric: &'static Metric) -> Option<Vec
     if !is_near(base.value, of.value()?) {
         return None;
     }
-    // A pair without a value, as of a group of which nobody is measured, cannot be computed.
+    // A pair without a value, such as one with a group without measured people, cannot be computed.
     all.iter_mut().for_each(|recount| recount.base = base);
     Some(all)
 }

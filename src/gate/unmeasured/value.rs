@@ -125,7 +125,7 @@ impl ValueOfCells {
                 let (by_weight, by_rows) = (by_weight?, by_rows?);
                 let value = match by_weight.value {
                     Ok(value) => value,
-                    // Nobody below a ratio is as far as it can be.
+                    // An empty denominator of a ratio is as far as it can be.
                     Err(_)
                         if self.is_ratio()
                             && by_weight.rates.iter().all(|of| of[1].denominator > 0) =>

@@ -5,16 +5,16 @@
 //! negative prediction is the favourable one both classes change their names first.
 //! [`FavouredGroups`] says which groups are favoured; every comparison is a pair (a, d), or d and
 //! all others together. `di` belongs to the family group and is measured here too; DPPL, RD, SD,
-//! DAR and AD are its named gaps under Clarify's names, seen from the favourable side. DPL is the
-//! same of labels, one of Clarify's metrics before training; what predictions add to it is
+//! DAR and AD are its named gaps under Clarify's names, seen from the favourable side. DPL is DPPL
+//! of the labels, one of Clarify's metrics before training; what predictions add to it is
 //! [`BiasChange`].
 //!
 //! Where the text and the library (smclarify 0.5) disagree, or either slips: the text lists
 //! thirteen metrics and calls them eleven; it calls TN + FN of DRR observed negatives, and TP + FP
 //! of DAR observed positives: both are predicted ones. Its range of GE, (0, 0.5), does not hold:
-//! one true positive and nine false negatives give 4.5. The library returns 0 for every share of
-//! nobody, and FT with the opposite sign. See [`strata`](crate::metric::evidence::strata) for CDDPL
-//! and [`flips`](crate::metric::evidence::flip_test) for FT.
+//! one true positive and nine false negatives give 4.5. The library returns 0 for every share of an
+//! empty set, and FT with the opposite sign. See [`strata`](crate::metric::evidence::strata) for
+//! CDDPL and [`flips`](crate::metric::evidence::flip_test) for FT.
 
 use super::performance as p;
 use crate::metric::GapTransform::{self, Difference, Rise};

@@ -1,14 +1,14 @@
 //! Gaps between groups: parity, odds, opportunity, predictive parity.
 //!
 //! A is the reference group or the earlier declared one, B the other, or all others together. Every
-//! performance metric says which gaps exist of it; here they are made, as a metric and what makes a
-//! gap of it: the difference A - B, the ratio A / B, the distance to all. The parities of the
+//! performance metric says which gaps are derived from it; they are made here from the metric and a
+//! transform: the difference A - B, the ratio A / B, the distance to all. The parities of the
 //! papers are such gaps under their own names. Signs are kept: the absolute value is for the
 //! reader. How the values are made, also over more than two groups at once, is in
 //! [`gaps`](crate::metric::value::gaps) and [`worst`](crate::metric::value::worst).
 //!
-//! Choice: a gap whose part is undefined is undefined itself, also equalized odds, where a maximum
-//! over missing parts would look fair.
+//! Choice: a gap with an undefined part is undefined itself; so is equalized odds, where a maximum
+//! over the defined parts would look fair.
 
 use std::sync::LazyLock;
 

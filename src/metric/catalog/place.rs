@@ -1,4 +1,4 @@
-//! Which lists of the page show a metric, and at which place: what a record says under `shown`.
+//! Which lists of the page show a metric, and at which position: the field `shown` of a record.
 
 /// Writes the enum of the lists.
 macro_rules! page_lists {

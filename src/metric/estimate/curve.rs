@@ -1,4 +1,4 @@
-//! Values that are no shares: functions of the four cells of a table, with their derivatives.
+//! Values that are not shares: functions of the four cells of a table, with their derivatives.
 
 use std::rc::Rc;
 

@@ -1,4 +1,5 @@
-//! What each unit adds to a value, and how two values go together because some units are in both.
+//! What each unit adds to a value, and how two values are correlated because some units are in
+//! both.
 
 use crate::metric::evidence::units::UnitKind;
 
@@ -64,8 +65,8 @@ impl Influence {
         Influence { units, scale: self.scale + times * times * other.scale }
     }
 
-    /// The correlation of two values, drawn to 0 where few units are in both: m such units tell m /
-    /// (m + 5) of it.
+    /// The correlation of two values, shrunk towards 0 where few units are in both: with m such
+    /// units it is multiplied by m / (m + 5).
     pub(crate) fn correlation(&self, other: &Influence) -> f64 {
         let (mut both, mut products, mut theirs) = (0, 0.0, other.units.iter().peekable());
         for mine in &self.units {

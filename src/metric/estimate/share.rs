@@ -1,4 +1,4 @@
-//! A share of rows with its effective size: how many independent rows would be as sure.
+//! A share of rows with its effective size: how many independent rows would be as precise.
 //!
 //! With W what the rows below the share weigh, Q the sum of the squares of their weights, P the
 //! units (persons, or rows) with a row below it, and M(f, g) the sum over units of f g:
@@ -11,10 +11,11 @@
 //!   what the cases of a unit weigh minus the share of all its rows, v = P / (P - 1) M(r, r) / W^2,
 //!   over p (1 - p) Q / W^2, and at least 1: weights may make a share less sure than Kish says,
 //!   never surer.
-//! - Choice: D is drawn towards K = M(1, 1) / Q, the design effect if all rows of a unit agree, as
-//!   if one more unit said so: max(D, (c D + K) / (c + 1)), where c = (sum y)^2 / sum y^2 units
-//!   carry the rarer side, y being what its rows weigh. It is instead of Student's quantile: of few
-//!   units v itself is not known well. With one row a unit K is 1.
+//! - Choice: D is shrunk towards K = M(1, 1) / Q, the design effect if all rows of a unit agree, as
+//!   if there were one more such unit: max(D, (c D + K) / (c + 1)), where c = (sum y)^2 / sum y^2
+//!   is the number of units on the rarer side, y being the weight of a unit's rows there. This
+//!   replaces Student's quantile, because with few units v itself is not known well. With one row
+//!   per unit K is 1.
 
 use crate::metric::estimate::influence::{Influence, UnitInfluence};
 use crate::metric::evidence::units::{UnitSums, WeightSums};

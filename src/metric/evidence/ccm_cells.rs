@@ -1,4 +1,5 @@
-//! People by what happened to them: the one structure behind every counterfactual matrix.
+//! People by their factual and counterfactual predictions: the one structure behind every
+//! counterfactual matrix.
 //!
 //! A pattern is a person's group, label and prediction, and for every target group how many of
 //! their counterfactuals are predicted to be of each class, or have no score. From the number of
@@ -67,7 +68,7 @@ const DENSE_GROUPS: usize = 5;
 const CODED_GROUPS: usize = 60;
 
 impl PatternTally {
-    /// Nobody yet, for this number of groups and of classes.
+    /// Empty, for this number of groups and of classes.
     pub(crate) fn new(groups: usize, classes: usize) -> Self {
         let cells = (groups * 9) << (2 * groups.min(DENSE_GROUPS).saturating_sub(1));
         let cells = if groups <= DENSE_GROUPS && classes == 2 { cells } else { 0 };

@@ -241,7 +241,7 @@ pub(crate) struct SwitchClassCounts {
 }
 
 impl SwitchClassCounts {
-    /// Nobody yet, for this number of classes and of groups.
+    /// Empty, for this number of classes and of groups.
     pub(crate) fn new(classes: usize, groups: usize) -> Self {
         let tally = ClassTally::new(classes, groups, CountingUnit::default());
         SwitchClassCounts { groups, tally, supported: None }

@@ -1,9 +1,9 @@
 //! The flip test: would the people most like a person of the disfavoured facet, all of them of the
 //! favoured one, be predicted otherwise?
 //!
-//! Source: Amazon SageMaker Clarify, post-training bias metrics, FT. Of every person of facet d the
-//! k nearest people of facet a are looked up, by Euclidean distance over the numeric features, and
-//! the majority of their predictions is compared with the person's own: F+ are those predicted
+//! Source: Amazon SageMaker Clarify, post-training bias metrics, FT. For every person of facet d
+//! the k nearest people of facet a are looked up, by Euclidean distance over the numeric features,
+//! and the majority of their predictions is compared with the person's own: F+ are those predicted
 //! unfavourably whose vote is favourable, F- the reverse, and FT = (F+ - F-) / n_d. The library
 //! (smclarify 0.5) returns the opposite sign; its result also changes with the order of the rows,
 //! because it leaves ties to chance.
@@ -74,7 +74,7 @@ pub(crate) struct FlipTestSample {
 }
 
 impl FlipTestSample {
-    /// Nobody yet, with so many features each.
+    /// Empty, with so many features each.
     pub(crate) fn new(width: usize, knobs: &FlipTestSettings, seed: Seed) -> Self {
         FlipTestSample {
             width,
@@ -173,7 +173,7 @@ pub(crate) struct PreparedFlipTest {
     runs: Vec<(Vec<u32>, Vec<usize>)>,
     /// The comparison and the runs of its disfavoured group that a piece looks up.
     pieces: Vec<(usize, Range<usize>)>,
-    /// Nobody looked up yet.
+    /// Empty: no person looked up yet.
     pub(crate) empty: FlipTestResult,
 }
 
@@ -470,7 +470,7 @@ mod tests {
             .facet(MetricScope::Pair(0, 1))
             .unwrap();
         assert_eq!((facet.neighbours, facet.cells()), (1, [2, 1, 2]));
-        // Nobody is like them in an empty facet.
+        // In an empty facet nobody is like them.
         let (facet, _) = done(sample, 3, &[MetricScope::Pair(2, 1)], &knobs(1, 100), false)
             .facet(MetricScope::Pair(2, 1))
             .unwrap();

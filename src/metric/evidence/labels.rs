@@ -1,5 +1,5 @@
-//! Are labels missing by chance? A lender knows repayment of granted loans only: then metrics
-//! that need a label cover only some people.
+//! Are labels missing by chance? For example a lender knows only whether granted loans were repaid:
+//! then metrics that need a label cover only some people.
 //!
 //! Two shares of missing labels are compared, of each two groups (people with a group) and of the
 //! two decisions (people with a group and a score), everybody counting once regardless of their

@@ -1,12 +1,12 @@
-//! The rows of two models, or of two runs, by what both say: the one evidence of how far their
-//! values are apart.
+//! The rows of two models, or of two runs, counted by both predictions: the one evidence of how far
+//! their values are apart.
 //!
 //! A row fills cells: a place (its group; of counterfactuals the direction) with the cell of the
 //! matrix that it fills under the first model and the one under the second, each none where that
-//! model does not score it. Rows that fill the same cells are one kind; what is the first model's
-//! alone keeps the number of the kind, so that the units of both sides have the same keys and
-//! correlations follow ([`influence`](crate::metric::estimate::influence)). Where a person may have
-//! several rows, the key is the person's. Any partition of the rows gives the same.
+//! model does not score it. Rows that fill the same cells are one kind; the units of each model
+//! keep the number of the kind as their key, so that the keys of both sides agree and correlations
+//! follow ([`influence`](crate::metric::estimate::influence)). Where a person may have several
+//! rows, the key is the person's. Any partition of the rows gives the same.
 //!
 //! Memory: one entry for each kind of rows; with persons one for each person and cell.
 
@@ -62,7 +62,7 @@ pub(crate) struct PairedCounts {
 }
 
 impl PairedCounts {
-    /// Nobody yet, for this number of groups.
+    /// Empty, for this number of groups.
     pub(crate) fn new(groups: usize, unit: CountingUnit) -> Self {
         PairedCounts {
             groups,

@@ -236,7 +236,7 @@ impl Eccm {
         self.fcn() + self.tcn() + self.0[8]
     }
 
-    /// The reason, or that there is nobody at all.
+    /// The reason, or that there are no people at all.
     pub(crate) fn or_empty(&self, reason: Undefined) -> Undefined {
         if self.n() == 0 { Undefined::EmptyGroup } else { reason }
     }

@@ -1,9 +1,9 @@
-//! Persons with several rows: what the rows of each add up to, so that intervals can take the
-//! person as their unit.
+//! Persons with several rows: the sums of each person's rows, so that the person is the unit of
+//! intervals.
 //!
-//! Rows of a person may stand anywhere, in several groups and in several parts of a pass: sums by
-//! key and place merge in any order. Memory: one entry for each person and place that the person
-//! has a row in, so it grows with the number of persons; see [`memory`].
+//! Rows of a person may be anywhere, in several groups and in several parts of a pass: sums by key
+//! and place merge in any order. Memory: one entry for each person and place that the person has a
+//! row in, so it grows with the number of persons; see [`memory`].
 
 use std::ops::Range;
 

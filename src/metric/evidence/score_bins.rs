@@ -6,7 +6,7 @@
 //! coarse bins stay edges: a coarse bin is the sum of its parts.
 //!
 //! Cells hold whole numbers: any partition of the rows, merged in any order, gives the same.
-//! Memory: 46 kB for each direction with people, twice that with weights; of more than
+//! Memory: 46 kB for each direction with people, twice that with weights; for more than
 //! [`GROUPS_AT_MOST`] groups none are kept, and drawings take the coarse bins. Files hold only
 //! cells with people.
 
@@ -103,7 +103,7 @@ additive!(DirectionBins { before, after, change });
 additive!(SwitchScoreBins { directions });
 
 impl SwitchScoreBins {
-    /// Nobody yet, for this number of groups; none where they are too many.
+    /// Empty, for this number of groups; none where they are too many.
     pub(crate) fn new(groups: usize, weighted: bool) -> Option<Self> {
         let directions = || vec![DirectionBins::default(); groups * groups];
         let none = || SwitchScoreBins { groups, weighted, directions: directions() };
@@ -289,7 +289,7 @@ mod tests {
         }
     }
 
-    /// Parts merge as the people do, also through a file; of nobody there is no bin.
+    /// Parts merge as the people do, also through a file; without people there is no bin.
     #[test]
     fn parts_merge_and_survive_a_file() {
         let (mut all, mut parts) = {

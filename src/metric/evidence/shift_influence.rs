@@ -27,8 +27,8 @@
 //! - squared exponential: MCD 80, 89, 94, 94; MACD 87, 92, 95, 95; RMSCD 72, 85, 90, 94; JSCD 67,
 //!   85, 91, 94.
 //!
-//! Divergences of histograms have no interval: of 30 people whose scores move by 0.05 JSD_hist is
-//! 0.45 on average where that of everybody is 0.006.
+//! Divergences of histograms have no interval: for 30 people whose scores move by 0.05, JSD_hist is
+//! 0.45 on average, while that of the whole population is 0.006.
 
 use pulp::{Arch, Simd};
 use serde::{Deserialize, Serialize};
@@ -313,7 +313,7 @@ impl ShiftInfluences {
     /// Bytes of a scope in which somebody is, without persons.
     pub(crate) const BYTES_PER_SCOPE: usize = size_of::<InfluenceSums>() + size_of::<ScopeMeans>();
 
-    /// Nobody yet; `sums` are the first pass by scope. By key where several rows may have one.
+    /// Empty; `sums` are the first pass by scope. By key where several rows may have one.
     pub(crate) fn new(sums: &[ShiftSums], by_key: bool) -> Self {
         ShiftInfluences {
             means: sums.iter().map(ScopeMeans::new).collect(),
@@ -364,8 +364,8 @@ impl ShiftInfluences {
         rows.clear();
     }
 
-    /// What each unit adds to each metric, by scope and ascending by key; nobody where rows were
-    /// not added up by key. `factors` are those of the scopes.
+    /// What each unit adds to each metric, by scope and ascending by key; none where rows were not
+    /// added up by key. `factors` are those of the scopes.
     pub(crate) fn of_units(&self, factors: &[ScopeFactors]) -> Vec<Vec<(u64, Influences)>> {
         let Some(units) = &self.units else { return vec![Vec::new(); factors.len()] };
         let of_place = |(units, factors): (Vec<(u64, UnitTerms<FixedSum>)>, &ScopeFactors)| {

@@ -49,7 +49,7 @@ pub(crate) struct ShiftEvidence {
 }
 
 impl ShiftPass {
-    /// Nobody yet; `shifts` are the first pass by scope.
+    /// Empty; `shifts` are the first pass by scope.
     pub(crate) fn new(places: ScopeIndex, shifts: &[ShiftSums]) -> Self {
         let sums = shifts.iter().map(DivergenceSums::new).collect();
         ShiftPass { places, sums, influences: None, waiting: WaitingPairs::default() }

@@ -1,11 +1,11 @@
 //! The units of a scope by the cells that they fill: the one evidence behind every interval of
 //! counts.
 //!
-//! A unit is what is independent of the rest: a person, or a row where each row is a person. A row
-//! with several counterfactuals is one unit, which fills several cells. Units that fill the same
-//! cells are one kind, of which their number, the sum of their weights and the sum of the squares
-//! are known: every variance and covariance is a sum of squares over units, and this is enough for
-//! it. Rows of weight 0 do not exist. See "Inference" in the guide to metrics.
+//! A unit is independent of all others: a person, or a row where each row is a person. A row with
+//! several counterfactuals is one unit, which fills several cells. Units that fill the same cells
+//! are one kind, of which their number, the sum of their weights and the sum of the squares are
+//! known: every variance and covariance is a sum of squares over units, and this is enough for it.
+//! Rows of weight 0 do not exist. See "Inference" in the guide to metrics.
 
 use std::ops::AddAssign;
 

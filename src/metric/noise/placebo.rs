@@ -7,9 +7,9 @@
 //!
 //! Choice: the band runs from the 2.5 % to the 97.5 % quantile, with few repeats from the smallest
 //! to the largest value ([`ends_of_repeats`]). Repeats in which the metric is undefined are left
-//! out; where it is undefined in all of them there is no band. A strategy that draws on no sample
-//! (naive) has no noise: with group names permuted its counterfactuals differ from the row in
-//! nothing that was estimated, so its band is the value of the metric where nothing moves, and none
+//! out; where it is undefined in all of them there is no band. A strategy that learns from no
+//! sample (naive) has no noise: with group names permuted its counterfactuals contain nothing that
+//! was estimated, so its band is the value of the metric where nothing moves, and there is none
 //! where that value is undefined.
 
 use crate::metric::noise::repeats::{SetRepeat, ends_of_repeats};

@@ -1,7 +1,7 @@
 //! Amounts: means, quantiles and gaps of groups, and how amounts would change in another group.
 //!
-//! Rows without an amount and rows of weight 0 do not count. W is the sum of the weights w (1 where
-//! nobody weighs), P the number of persons (of rows, where a person has one).
+//! Rows without an amount and rows of weight 0 do not count. W is the sum of the weights w (1
+//! without weights), P the number of persons (of rows, where a person has one).
 //!
 //! - Mean m = sum w x / W, with Student's interval: m -+ t sqrt(v), v = P / (P - 1) sum over
 //!   persons of (sum of their w (x - m))^2 / W^2, with the degrees of freedom that these sums carry

@@ -1,4 +1,4 @@
-//! Metrics of the clarify family: measured by facets, strata and flip tests.
+//! Values of the family clarify, from facets, strata and flip tests.
 
 use crate::metric::catalog::clarify::{SAMPLED, swap_reason};
 use crate::metric::catalog::find;

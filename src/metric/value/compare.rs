@@ -1,20 +1,20 @@
-//! Two models, or two runs, on the same people: how far apart are their values, and how sure is
+//! Two models, or two runs, on the same people: how far apart are their values, and how certain is
 //! that?
 //!
 //! A value is that of the first minus that of the second, in every scope of the families
 //! performance, group (pairs and each group against all others), ccm and eccm (every place where
-//! counterfactuals are counted). What one person gets from both goes together, which
-//! [`paired_counts`](crate::metric::evidence::paired_counts) tells:
+//! counterfactuals are counted). What a person gets from both is correlated, and
+//! [`paired_counts`](crate::metric::evidence::paired_counts) has the counts for that:
 //!
-//! - rates below which both have the same rows, regardless of what is predicted of them (PPREV,
+//! - rates whose denominator holds the same rows for both, regardless of their predictions (PPREV,
 //!   accuracy, TPR, FPR, switch rates): [`paired`](crate::metric::estimate::paired) differences;
-//! - everything else, and rates of rows of which only one of the two scores some: each on its own
-//!   rows, and the hybrid of both intervals with the correlation of what people in both add. It
-//!   needs no common rows and uses those there are, so it holds if people are missing from one of
-//!   the two by chance.
+//! - everything else, and rates where one of the two scores rows that the other does not: each on
+//!   its own rows, and the hybrid of both intervals with the correlation of what people in both
+//!   add. It needs no common rows and uses those there are, so it holds if people are missing from
+//!   one of the two by chance.
 //!
-//! Coverage of 95 % intervals of a difference of two rates, simulated (see the tests) where the
-//! models agree on nine of ten people, stands with the test.
+//! The coverage of 95 % intervals of a difference of two rates, simulated for models that agree on
+//! nine of ten people, is given in the tests.
 //!
 //! Two models are also compared by how well their scores rank people, see
 //! [`scores`](crate::metric::value::scores).

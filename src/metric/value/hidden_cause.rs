@@ -4,8 +4,8 @@
 //! with the margin m, the score less the threshold, is positive if m + h is above 0 (at or above,
 //! by the rule of the threshold); so a rate is a search in sorted margins. A hidden cause of
 //! strength s puts h anywhere in [min(h, h_reg) - g unit, max(h, h_reg) + g unit], g(s) = s /
-//! sqrt(1 - s), see `causal::hidden_cause`; at s = 0 it is h alone. Its sign is unknown: *up* takes
-//! the highest h in every world, *down* the lowest. Of the rate of all switches, which is no
+//! sqrt(1 - s), see `causal::hidden_cause`; at s = 0 it is only h. Its sign is unknown: *up* takes
+//! the highest h in every world, *down* the lowest. For the rate of all switches, which is no
 //! monotone function of h, up takes the highest rate in the range and down the lowest, at the point
 //! nearest to 0. So every rate is monotone in s, and what is decided by rates turns at most once
 //! for each push.

@@ -1,4 +1,4 @@
-//! Which interval a value gets, in numbers and in words, and which flags.
+//! Chooses the interval of a value, with its name, and the flags of the value.
 
 use rayon::prelude::*;
 

@@ -1,13 +1,13 @@
 //! The interval of the largest of several gaps, and of the smallest of several ratios.
 //!
-//! Of k gaps with the intervals (l, u) at the level 1 - alpha and (L, U) at 1 - alpha / k:
+//! For k gaps with the intervals (l, u) at the level 1 - alpha and (L, U) at 1 - alpha / k:
 //!
 //! - lower end: the largest of 0, L and -U. It fails if some gap is overestimated, so all of them
 //!   must hold together (Bonferroni);
 //! - upper end: the largest of |l| and |u|. It fails only if the gap that is the largest in truth
 //!   is underestimated, and that is one gap, fixed before the data.
 //!
-//! So it contains 0 wherever every pair does, and of two groups it is the interval of the pair
+//! So it contains 0 wherever every pair does, and for two groups it is the interval of the pair
 //! without its sign. The smallest ratio changes the sides: over the ratios of all ordered pairs the
 //! lower end is the smallest one at 1 - alpha, the upper end the smallest one at 1 - alpha / k, at
 //! most 1, k the number of unordered pairs.
@@ -175,8 +175,8 @@ mod tests {
         counted(of, 0).expect("people")
     }
 
-    /// Of two groups it is the interval of the pair without its sign; the values of three are those
-    /// of statsmodels' Newcombe intervals at 95 % and 98.33 %.
+    /// For two groups it is the interval of the pair without its sign; the values of three are
+    /// those of statsmodels' Newcombe intervals at 95 % and 98.33 %.
     #[test]
     fn by_hand() {
         let (a, b) = (rate(56, 70), rate(48, 80));

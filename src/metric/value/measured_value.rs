@@ -1,4 +1,4 @@
-//! One measured value, and some people as metrics read them.
+//! One measured value, and some people in the form that metrics read.
 //!
 //! People are units by the cells that they fill: groups as they are, scopes of counterfactuals, and
 //! the matrices of several classes are [`Subject`]s, whose values are all made by
@@ -153,8 +153,8 @@ impl ValuePeople {
 
 impl MeasuredValue {
     /// A value of a metric in a scope, with its interval or why there is none: the one place where
-    /// a measured value is put together. It is not a rate, impairs nobody and has no placebo until
-    /// somebody says so.
+    /// a measured value is put together. It is not a rate, no group is worse off by it, and it has
+    /// no placebo, until one of these is set.
     pub(crate) fn new(
         context: &MeasureContext<'_>,
         (metric, scope): (&'static Metric, MetricScope),

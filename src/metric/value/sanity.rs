@@ -1,12 +1,12 @@
-//! Do the scores and decisions of a model go with the labels at all?
+//! Do the scores and decisions of a model agree with the labels at all?
 //!
 //! Scores are *inverted* where the AUC for the positive label, of all people with a group, a label
-//! and a score, has a 95 % interval whose upper end is below 0.5; of several classes each against
-//! all others. Decisions are inverted where positive ones are rarer among people with a positive
-//! label than among the others: Newcombe's 95 % interval of the difference is below 0. Then the
-//! score is that of another class, or the positive label is another one.
+//! and a score, has a 95 % interval whose upper end is below 0.5; with several classes, each
+//! against all others. Decisions are inverted where positive ones are rarer among people with a
+//! positive label than among the others: Newcombe's 95 % interval of the difference is below 0.
+//! Then the score is that of another class, or the positive label is another one.
 //!
-//! Of a model that decides alike about everybody, gaps and switches of decisions say nothing.
+//! If a model decides alike about everybody, gaps and switches of decisions say nothing.
 
 use serde::{Deserialize, Serialize};
 

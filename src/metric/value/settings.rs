@@ -1,4 +1,4 @@
-//! What a measurement is asked for: level, families, the favourable side, limits.
+//! The settings of a measurement: level, families, the favourable side, limits.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,8 +25,8 @@ pub(crate) struct MeasureSettings {
     /// Which prediction people want; it decides impaired groups, `di`, `demp_min_ratio`,
     /// `denied_by_group`, `favoured_by_group` and the family clarify, no other value.
     pub favourable: FavourableClass,
-    /// Whether the job says so; without, nobody is called impaired, and values that go by the
-    /// wanted prediction are undefined, but for `di` and `demp_min_ratio`.
+    /// Whether the job says so; otherwise no group is called worse off, and values that depend on
+    /// the wanted prediction are undefined, except `di` and `demp_min_ratio`.
     pub favourable_stated: bool,
     /// Which groups of the attribute are favoured; only the family clarify asks.
     pub favoured: FavouredGroups<usize>,

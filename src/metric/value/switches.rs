@@ -4,8 +4,8 @@
 //!
 //! Where people have weights, values are computed from what they weigh. Intervals are those of
 //! [`estimate`](crate::metric::estimate) on the units of each scope. Score metrics have the one of
-//! [`shift_influence`](crate::metric::evidence::shift_influence), or where nobody's score moves
-//! that of the share of people who move.
+//! [`shift_influence`](crate::metric::evidence::shift_influence), or if no score moves that of the
+//! share of people who move.
 
 use rayon::prelude::*;
 

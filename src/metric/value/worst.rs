@@ -6,7 +6,7 @@
 //!
 //! Choice: groups in which the metric is undefined are left out and counted; where fewer than two
 //! are left there is no difference, no ratio and no distance (a single group does not prove
-//! parity). Of several groups with the same value the first holds it; where all have the same none
+//! parity). If several groups have the same value, the first holds it; if all have the same, none
 //! does. Flags are those of the two groups that hold the value: a small one may hold it by chance.
 //! The interval is that of the largest of all gaps, see [`largest`](super::largest). A group is as
 //! far from all in a rate as it is from the others, times their share of all.

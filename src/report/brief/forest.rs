@@ -1,5 +1,5 @@
 //! All results of the brief as one table: who would be decided otherwise, in blocks by question,
-//! the worst block first. Facts only; `forest.html` says them.
+//! the worst block first. Facts only; the sentences are in `forest.html`.
 
 use std::collections::BTreeSet;
 

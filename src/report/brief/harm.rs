@@ -56,7 +56,7 @@ pub(crate) struct HarmResult {
     pub(crate) harmed: f64,
     /// Whether shares are weighted.
     pub(crate) weighted: bool,
-    /// Whether nobody switches: people without weight may switch although the share is 0.
+    /// Whether no person switches: people without weight may switch although the share is 0.
     pub(crate) nobody: bool,
     /// Level of its interval; none without one.
     level: Option<f64>,
@@ -116,8 +116,8 @@ pub(crate) fn side_of(metric: &str) -> SwitchSide {
     }
 }
 
-/// The metrics that tell of switches, with their sides: by the side that people want where the job
-/// names it, else by the prediction; of several classes whether the class is another one.
+/// The metrics of switches, with their sides: by the side that people want where the job names it,
+/// else by the prediction; of several classes whether the class is another one.
 fn metrics(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Vec<(&'static str, SwitchSide)> {
     if audit.classes.are_there() {
         return vec![("sr", SwitchSide::Either)];

@@ -1,16 +1,15 @@
-//! The sentence of the page as facts, which `hero.html` says;
+//! The main sentence of the page as facts, worded in `hero.html`;
 //! [`hero_chart`](crate::report::brief::hero_chart) draws it.
 //!
-//! It is the worst finding among those that a broken limit judges; with no limit broken, the worst
-//! of all. Rows that are made up, or scores that are awaited, come first. A group is said to be
+//! It is about the worst finding among those that a broken limit judges; if no limit is broken, the
+//! worst of all. That rows are made up, or scores awaited, is said first. A group is said to be
 //! treated worse only where the tables name it, and *treats* is said only of sets that change
 //! nothing but the entry.
 //!
-//! It is picked because it is the largest of m values that were compared, and the largest is
-//! overestimated most. So its lower end is that at the level 1 - alpha / m, the sentence says so,
-//! and without a limit there is no such sentence where that end is within what chance gives. With
-//! 40 independent results and no difference the ordinary interval of the largest misses in 62 % of
-//! audits.
+//! This finding is chosen as the largest of m compared values, and the largest is overestimated
+//! most. So its lower end is the one at the level 1 - alpha / m, and the sentence says so; without
+//! a limit there is no such sentence if that end is within what chance gives. With 40 independent
+//! results and no difference the ordinary interval of the largest misses in 62 % of audits.
 
 use minijinja::context;
 use minijinja::value::{Serde, Value};
@@ -137,7 +136,7 @@ struct HeroTest<'a> {
     unmoved: Option<(i64, i64)>,
     few: Option<(CalledGroup, i64)>,
     turns: Option<TurningDifference>,
-    /// Whether nobody switches in tests that change one entry.
+    /// Whether no person switches in tests that change one entry.
     only_entry: bool,
     /// A finding about more people that no limit judges.
     more: Option<SwitchFacts<'a>>,
@@ -180,7 +179,7 @@ impl HeroFinding<'_> {
         match &self.subject {
             HeroSubject::Switch(result) => result.harmed,
             HeroSubject::Gap(_, gap) => gap.harmed,
-            // Of everybody nobody says who is worse off.
+            // For all people together no group is called worse off.
             _ => -1.0,
         }
     }

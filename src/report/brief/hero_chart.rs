@@ -1,4 +1,4 @@
-//! The chart below the sentence of the page as facts, which `shares.html` draws: who holds the
+//! The chart below the main sentence of the page as facts, which `shares.html` draws: who holds the
 //! favourable decision as people are, and as members of another group.
 
 use minijinja::value::{Serde, Value};

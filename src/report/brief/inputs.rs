@@ -1,4 +1,4 @@
-//! What the sections of brief and evidence are made of.
+//! The inputs from which the sections of brief and evidence are made.
 
 use crate::report::brief::harm::HarmResult;
 use crate::report::brief::limits::AuditLimit;

@@ -1,5 +1,5 @@
-//! The facts of a limit: what its values are, which its question and their labels depend on, and the
-//! side of it on which a value must lie. `limit.html` says them.
+//! The facts of a limit: the kind of its values, on which its question and their labels depend, and
+//! the side on which a value must be. The sentences are in `limit.html`.
 
 use serde::Serialize;
 
@@ -72,7 +72,7 @@ pub(crate) enum LimitNeed {
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct GroupAhead {
     pub(super) rate: CalledRate,
-    /// Whether it is the first; none where the data cannot tell.
+    /// Whether it is the first; none where the data do not determine it.
     pub(super) first: Option<bool>,
 }
 

@@ -1,5 +1,5 @@
 //! The limits of the brief: each gate as a question, with one verdict and a bullet chart for each
-//! of its parts. Facts only; `limit.html` and `limits.html` say them.
+//! of its parts. Facts only; the sentences are in `limit.html` and `limits.html`.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ use crate::report::read::judged::JudgedValue;
 use crate::report::read::panel::KeyedRow;
 use crate::table::GateRow;
 use crate::table::deciding_range::DecidingRange;
-use crate::table::needed::deciding_need;
+use crate::table::people_needed::deciding_need;
 use crate::table::recourse::UNFAIR_SUBGROUPS;
 use crate::table::why::CONFIRMED_PATTERNS;
 
@@ -79,8 +79,8 @@ pub(crate) struct AuditLimit {
     model: CalledModel,
     /// The name of its metric.
     metric: String,
-    /// Of a change, what the metric measures, and whether it is the gap of that; none where only its
-    /// name tells it.
+    /// Of a change, what the metric measures, and whether it is the gap of that; none where it has
+    /// only its name.
     measured: Option<(CalledRate, bool)>,
     /// The group whose harm it asks about; none of other limits.
     harmed: Option<CalledGroup>,
@@ -238,7 +238,7 @@ impl<'a> GateShape<'a> {
             .and_then(|of| of.counted)
             .filter(|of| row.value.is_some() && matches!(of, GateCount::Subgroups { .. }));
         let of_rows = audit.manifest.person.is_some();
-        // Curves count rows: where a person has several, they do not tell at which steps there are
+        // Curves count rows: where a person has several, they do not show at which steps there are
         // enough persons.
         let is_broken =
             row.verdict == "fail" && row.arm.is_empty() && row.class.is_empty() && !of_rows;

@@ -1,4 +1,4 @@
-//! That a finding is about people whom the reference rows hardly hold.
+//! The note that a finding is about people whom the reference rows hardly hold.
 
 use serde::Serialize;
 

@@ -56,7 +56,7 @@ const LOSE: &str = "lose it";
 const GAIN: &str = "gain it";
 const WITHOUT: &str = "without";
 
-/// A share of a whole; 0 of nobody.
+/// A share of a whole; 0 without people.
 fn part(n: i64, whole: i64) -> f64 {
     if whole > 0 { n as f64 / whole as f64 } else { 0.0 }
 }
@@ -189,7 +189,7 @@ const RUNG_WIDTH: f64 = 250.0;
 /// The height of a row of a ladder.
 const RUNG: f64 = 25.0;
 
-/// Letters of a name of a ladder; of longer ones the title tells the rest.
+/// Letters of a name of a ladder; for longer ones the title has the rest.
 const NAME_AT_MOST: usize = 29;
 
 /// The width of the names of a ladder, in per cent of the narrowest drawing, 320 pixels: 5.6 pixels

@@ -1,5 +1,5 @@
 //! The kit of all charts of the page: a linear scale in per cent of the plot's width, round axes,
-//! and the rows and plots that stand on it.
+//! and the rows and plots that are drawn on it.
 //!
 //! Nothing is scaled: an `svg` is as wide as its cell and has a fixed height, every mark is a
 //! `rect`, `line`, `use` or `text` whose x is a per cent of the plot, `100 (v - lo) / (hi - lo)`,
@@ -143,7 +143,7 @@ pub(crate) enum SwitchSide {
     Lost,
     /// It is gained.
     Gained,
-    /// The prediction is another one, and nobody says which is better.
+    /// The prediction is another one, and it is not known which is better.
     Either,
 }
 

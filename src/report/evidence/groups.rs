@@ -1,4 +1,5 @@
-//! Do the groups get the same decisions, as they are? Facts only; `as_they_are.html` says them.
+//! Do the groups get the same decisions, as they are? Facts only; the sentences are in
+//! `as_they_are.html`.
 
 use minijinja::value::{Serde, Value};
 use serde::Serialize;

@@ -1,5 +1,5 @@
-//! Do scores rank people, and mean what they say, in every group? And what would other thresholds
-//! do? Facts only; `ranking.html` says them.
+//! Do scores rank people, and are they calibrated, in every group? And what would other thresholds
+//! do? Facts only; the sentences are in `ranking.html`.
 
 use minijinja::context;
 use minijinja::value::{Serde, Value};

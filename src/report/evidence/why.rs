@@ -1,5 +1,5 @@
 //! *Why*: who switches more often than the others, and through which features; the sentences are in
-//! `why.html` and, where the reading path says them too, in `pattern.html`.
+//! `why.html`, and those that the reading path shares in `pattern.html`.
 
 use minijinja::context;
 use minijinja::value::{Serde, Value};

@@ -88,8 +88,8 @@ impl NumberFormat {
         if self == NumberFormat::Share { x.abs().min((100.0 - x).abs()) } else { x.abs() }
     }
 
-    /// Decimals of a scaled value: three significant digits, of a share that is not all as many as
-    /// tell it from 100 per cent.
+    /// Decimals of a scaled value: three significant digits; for a share below 100 per cent as many
+    /// as distinguish it from 100.
     fn decimals(self, x: f64) -> Option<usize> {
         decimals(x).map(|least| {
             if self == NumberFormat::Share && x < 100.0 {
@@ -327,7 +327,7 @@ pub(crate) fn three_digits(value: f64) -> String {
     }
 }
 
-/// A value on an axis of this width: with the digits that tell its thousandths apart, and no zeros
+/// A value on an axis of this width: with the digits that distinguish its thousandths, and no zeros
 /// at the end.
 pub(crate) fn on_axis(value: f64, width: f64) -> String {
     let Some(e) = exponent(width).filter(|_| value.abs() < 1e15) else {

@@ -1,5 +1,5 @@
-//! The templates of all pages and what they may call: numbers, names, drawings. Nothing here
-//! speaks; the vocabulary of the job is in `voice.html`.
+//! The templates of all pages and the filters and functions that they may call: numbers, names,
+//! drawings. There are no words here; the vocabulary of the job is in `voice.html`.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -69,7 +69,8 @@ fn listed(names: &[String]) -> String {
     }
 }
 
-/// Adds the filter of shares of people in per cent with one decimal, as the table of issues has them.
+/// Adds the filter of shares of people in per cent with one decimal, as the table of issues has
+/// them.
 pub(crate) fn add_shares(environment: &mut Environment<'static>) {
     environment.add_filter("part", |of: Serde<CountedShare>| {
         format!("{:.1} %", 100.0 * of.0.n as f64 / of.0.of.max(1) as f64)

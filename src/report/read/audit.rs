@@ -1,4 +1,4 @@
-//! Reads an output folder into what the sections ask for: values and counts by key, and the panels
+//! Reads an output folder into what the sections need: values and counts by key, and the panels,
 //! worst first.
 
 use std::cmp::Ordering;
@@ -357,8 +357,8 @@ impl AuditFolder {
         )
     }
 
-    /// Directions of an attribute by how bad they are, the worst first, of equals in the order of the
-    /// groups; `rated` gives both, with the place of a group.
+    /// Directions of an attribute by how bad they are, the worst first, of equals in the order of
+    /// the groups; `rated` gives both, with the place of a group.
     fn worst_first<D>(
         &self,
         attribute: &str,

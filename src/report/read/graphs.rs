@@ -202,8 +202,8 @@ mod tests {
     use crate::table::NodeRow;
     use crate::tests::TextRow;
 
-    /// Sets of rows move people both ways; next to sets that move levels one way, all tell of the
-    /// same way, that of the declared groups.
+    /// Sets of rows move people both ways; next to sets that move levels one way, all show the same
+    /// way, that of the declared groups.
     #[test]
     fn movements_of_all_sets_have_one_direction() {
         let row = |set: &str, (from, to): (&str, &str), movement: f64| {

@@ -1,4 +1,4 @@
-//! What values belong to, what the rows of the table `metrics` say, and a panel of the page: the
+//! The keys of values, the contents of rows of the table `metrics`, and a panel of the page: the
 //! values of one attribute, set and model.
 
 use std::borrow::Cow;
@@ -268,8 +268,8 @@ pub(crate) fn is_clear_of_zero((lo, hi): (f64, f64)) -> bool {
 }
 
 /// Whether a change of an arm leaves out zero: its interval, and where the model is trained again
-/// the changes of these trainings on the same side. Where too few of them give the change, nobody
-/// knows that, and the change is not clear.
+/// the changes of these trainings on the same side. If too few of them give the change, that is not
+/// known, and the change is not clear.
 pub(crate) fn is_clear_change(interval: Option<(f64, f64)>, trainings: TrainingChanges) -> bool {
     let sides = |(lo, hi): (f64, f64)| (lo > 0.0, hi < 0.0);
     let agrees = |ends| match trainings {

@@ -1,9 +1,9 @@
 //! What the tables of quality say, by set, attribute and direction: measures, measures by feature,
 //! distributions.
 //!
-//! A *world* is one set and attribute. Its directions stand worst first: by the largest distance to
-//! the target group that a moved feature is left with. No model has a part in any of it, and no
-//! weight.
+//! A *world* is one set and attribute. Its directions are listed worst first: by the largest
+//! remaining distance of a moved feature to the target group. None of it depends on a model or on
+//! weights.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;

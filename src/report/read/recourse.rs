@@ -1,6 +1,6 @@
-//! What the page reads of the tables of recourse: all of the small ones, and of the long ones the
-//! subgroups that are shown. Of those that are not it keeps how large they are, and whether both
-//! views say the same of them.
+//! What the page reads from the tables of recourse: the small ones as a whole, and from the long
+//! ones the subgroups that are shown. For the other subgroups it keeps how large they are, and
+//! whether both views have the same result.
 
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,4 +1,4 @@
-//! What is to be known of counts and shares: of persons, and of weights. `words.html` says it.
+//! Notes on counts and shares of persons and of weights. The sentences are in `words.html`.
 
 use minijinja::context;
 use minijinja::value::Value;

@@ -1,8 +1,8 @@
 //! Section "Against the last version": what has changed from an earlier run, clear changes first,
 //! and what in the job differs.
 //!
-//! Also what `cfaudit diff` prints: its page is this section for two folders, its text the same
-//! rows.
+//! It is also what `cfaudit diff` shows: its page is this section for two folders, its text has the
+//! same rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,9 +1,10 @@
-//! Section "Did augmentation help": of every experiment the arms in columns, each value with its
-//! change against the base.
+//! Section "Did augmentation help": the arms of every experiment in columns, each value with its
+//! change from the base.
 //!
-//! Everything is measured on the rows of all folds together; what single folds give stands folded
-//! below. Changes depend on the same people and the same draws. The section states the trade-off
-//! and names no winner: what a switched decision is worth in accuracy is not in the tables.
+//! Everything is measured on the rows of all folds together; what single folds give is in a
+//! collapsed part below. Changes depend on the same people and the same draws. The section states
+//! the trade-off and names no winner: what a switched decision is worth in accuracy is not in the
+//! tables.
 
 use std::collections::BTreeMap;
 

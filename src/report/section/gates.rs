@@ -1,5 +1,5 @@
 //! Section "Gates": every row of the table `gates`, what it asks, its limit and its value. The
-//! brief leads here limit by limit. Facts only; `gates.html` says them.
+//! brief leads here limit by limit. Facts only; the sentences are in `gates.html`.
 
 use std::cmp::Ordering;
 

@@ -206,8 +206,8 @@ impl<'a> GroupsSubject<'a> {
         ValuesByKey { anchors, ..values }.table(&mut |m| glossary.head(m))
     }
 
-    /// The smallest groups with their people: what few people tell is uncertain, and those of a
-    /// crossed attribute may be few.
+    /// The smallest groups with their people: values of few people are uncertain, and groups of a
+    /// crossed attribute may be small.
     fn smallest(&self) -> Option<Value> {
         let attributes = &self.audit.manifest.attributes;
         let derived = attributes.iter().any(|a| a.name == self.attribute && a.made_of.is_some());

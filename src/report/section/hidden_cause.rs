@@ -2,9 +2,9 @@
 //! causes, how well that fits the rows, and how strong something that no column holds would have to
 //! be to overturn what is found.
 //!
-//! Read from the tables `knowledge_fit`, `needed_knowledge` and `hidden_cause`. A verdict that turns is said with the
-//! strength and with the strongest recorded column next to it, which is a yardstick and no bound on
-//! what is not recorded; so no sentence calls a verdict robust.
+//! Read from the tables `knowledge_fit`, `needed_knowledge` and `hidden_cause`. If a verdict
+//! changes, the page gives the strength, and for comparison the strongest recorded column, which is
+//! no bound on what is not recorded; so no sentence calls a verdict robust.
 
 use std::cmp::Ordering;
 
@@ -57,9 +57,9 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
     Some(PageSection::of_facts(names, "hidden_cause.html", facts))
 }
 
-/// The row of the weakest hidden cause that changes a verdict of the table of gates, by itself; none
-/// where none does. A pass changes with the first of its directions, a fail with the last of those
-/// that fail; without weak links that the graphs leave out, which are no hidden cause.
+/// The row of the weakest hidden cause that changes a verdict of the table of gates, by itself;
+/// none where none does. A pass changes with the first of its directions, a fail with the last of
+/// those that fail; without weak links that the graphs leave out, which are no hidden cause.
 pub(crate) fn weakest<'a>(audit: &'a AuditFolder) -> Option<&'a HiddenCauseRow> {
     let findings = findings(audit).into_iter();
     let of_gates = grouped(findings.map(|of| (of.rows[0].key.gate.as_str(), of)));

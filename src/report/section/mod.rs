@@ -38,8 +38,8 @@ fn present(audit: &AuditFolder, list: PageList, keys: &[ResultKey]) -> Vec<&'sta
 pub(crate) fn sections(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> Vec<PageSection> {
     let waits = !audit.manifest.awaited.is_empty();
     let (full, known) = (!waits, !waits || audit.is_measured());
-    // Of amounts nobody is decided about: no prediction switches, and no share is predicted, unless
-    // the job says above which number they count as positive.
+    // With amounts there are no decisions: no prediction switches, and no share is predicted,
+    // unless the job says above which number they count as positive.
     let decides = audit.manifest.amounts().is_none();
     let counted = known && (decides || full && !audit.groups.is_empty());
     let panels = if full && decides { audit.panels() } else { Vec::new() };

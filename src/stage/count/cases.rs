@@ -5,9 +5,9 @@
 //! | --- | --- | --- |
 //! | count | `cases` | `cf_examples`, over all models, sets and attributes |
 //!
-//! Nobody chooses the people: of those who switch under a model in a set by an attribute the job
-//! shows those whose hash h(seed of `cases/MODEL/SET/ATTRIBUTE`, row key, target group) is least,
-//! so neither threads nor the order of the rows matter. A person is listed once, with the first
+//! The people are drawn by a hash: among those who switch under a model in a set by an attribute,
+//! those whose h(seed of `cases/MODEL/SET/ATTRIBUTE`, row key, target group) is smallest, so
+//! neither threads nor the order of the rows matter. A person is listed once, with the first
 //! counterfactual of that group that switches. Sets of causal graphs have none, because a decision
 //! there depends on the mean over many worlds.
 

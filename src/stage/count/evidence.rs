@@ -1,7 +1,8 @@
 //! The stage `count`: folds scored rows into evidence, and writes the outcomes row by row.
 //!
 //! Evidence is integers and fixed-point sums only, one mergeable value per row group, so it does
-//! not depend on threads or batches. Weights become whole numbers of the unit that preparing found.
+//! not depend on threads or batches. Weights become whole multiples of the unit that preparing
+//! found.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! The stage `pair`: the rows of two models, or of an arm and the base, by what both say.
+//! The stage `pair`: rows counted by the predictions of two models, or of an arm and the base.
 //!
 //! | kind | id | what it writes |
 //! | --- | --- | --- |

@@ -1,4 +1,4 @@
-//! How much memory the scores of people may take, and that a run has it.
+//! How much memory the scores of people may take, and a check that the run has it.
 
 use crate::data::Attribute;
 use crate::error::Result;

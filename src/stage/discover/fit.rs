@@ -2,8 +2,8 @@
 //! its set.
 //!
 //! Choice: bootstraps of a set draw the same rows in every scenario, so the scores of the best
-//! graphs are compared bootstrap by bootstrap. Knowledge can only take graphs away, so a difference
-//! above 0 says that a search did not end at its best graph.
+//! graphs are compared bootstrap by bootstrap. Knowledge can only exclude graphs, so a difference
+//! above 0 means that a search did not end at its best graph.
 
 use crate::num::student::student_quantile;
 use crate::param::Level;

@@ -112,7 +112,8 @@ impl Stage for DiscoverStage {
     }
 }
 
-/// What was found of all sets that depend on graphs, with how the rows moved of those that make any.
+/// What was found of all sets that depend on graphs, with how the rows moved of those that make
+/// any.
 pub(crate) fn graph_sets<'a>(
     b: &mut StageBuilder<'_, 'a>,
 ) -> Result<Opens<'a, Vec<GraphSetScenario>>> {

@@ -2,7 +2,7 @@
 //! and how each of them moves a row.
 //!
 //! One pass over the training rows gives the moments of all bootstraps; after that no row is
-//! needed. Bootstraps are worked on in any order, every scenario of a set on the same scores and
+//! needed. Bootstraps are processed in any order; all scenarios of a set use the same scores and
 //! equations, so that what two scenarios share is computed once.
 
 use std::path::Path;

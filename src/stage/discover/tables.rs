@@ -49,7 +49,7 @@ pub(crate) struct GraphSetScenario {
     pub position: usize,
     /// What was found.
     pub discovered: DiscoveredScenario,
-    /// Of a set that makes rows how these moved.
+    /// For a set that makes rows, how they moved.
     pub rows: Option<WorldRowSummary>,
 }
 

@@ -1,4 +1,4 @@
-//! What an arm adds to the training rows for a fold, as stages need and open it.
+//! What an arm adds to the training rows of a fold, in the form that stages request and open.
 
 use crate::augment::ExperimentArm;
 use crate::augment::adasyn::AdasynSettings;

@@ -1,4 +1,5 @@
-//! An experiment with what it names: its arms, whom their choices ask, and the units of its stages.
+//! An experiment with what it names: its arms, the models that decide what an arm takes, and the
+//! units of its stages.
 
 use crate::augment::ExperimentArm;
 use crate::error::Result;

@@ -2,8 +2,8 @@
 //! [`diff`] compares.
 //!
 //! A folder from another machine is enough: `manifest.json`, `job.resolved.yaml` and `tables/`;
-//! `rows/outcomes.parquet` where it is kept. What is read must be what the manifest lists: a table
-//! that is gone would read as an empty one, and no change would be found.
+//! `rows/outcomes.parquet` where it is kept. What is read must be what the manifest lists: a
+//! missing table would read as an empty one, and no change would be found.
 
 use std::path::{Path, PathBuf};
 
@@ -57,7 +57,7 @@ pub(crate) fn verified(folder: &Path) -> Result<(Manifest, Vec<u8>)> {
     opened::verified(folder, |name| name.starts_with("tables/") || others.contains(&name))
 }
 
-/// A finished run as one side of a comparison, and its values about the supported people alone.
+/// A finished run as one side of a comparison, and its values for the supported people only.
 ///
 /// # Errors
 /// The folder is none of cfaudit's, is damaged, was written by another version, or holds no numbers

@@ -1,11 +1,11 @@
 //! Gates whose direction cannot see harm to the group with the lower favourable share: reported
 //! by `check` from decisions in the rows, else from labels, and by a run from decisions.
 //!
-//! A rate of one direction tells of harm to one group: decisions that people would lose as members
-//! of the other group tell that they are better off as they are. A limit on it passes a model that
-//! is hard on them. A gate is reported if no gate on the same model, set and arm detects harm to
-//! the group with the lowest share, and that share and the one of the group that the gate sees
-//! differ by more than chance.
+//! A rate of one direction shows harm to one group only: decisions that people would lose as
+//! members of the other group show that these people are better off as they are, so a limit on that
+//! rate passes a model that is hard on them. A gate is reported if no gate on the same model, set
+//! and arm detects harm to the group with the lowest share, and that share and the one of the group
+//! that the gate sees differ by more than chance.
 
 use std::collections::BTreeMap;
 
@@ -27,18 +27,18 @@ fn directed(gate: &GateBlock) -> Option<(&ColumnName, [&str; 2])> {
     map.iter().next().map(|(attribute, [from, to])| (attribute, [from.as_str(), to.as_str()]))
 }
 
-/// The attribute of a gate that tells of harm to one side only.
+/// The attribute of a gate that shows harm to one side only.
 fn one_sided(gate: &GateBlock, favourable: FavourableClass) -> Option<(&ColumnName, &str)> {
     if let Some((attribute, group)) = gate.harm_to.as_ref().and_then(|map| map.iter().next()) {
         return Some((attribute, group.as_str()));
     }
     let (attribute, [from, to]) = directed(gate)?;
-    // A rate that counts both kinds of switches, or neither, tells of no harm.
+    // A rate that counts both kinds of switches, or neither, shows no harm.
     let original = harmed(find(gate.metric.as_deref()?)?, favourable)?;
     Some((attribute, if original { from } else { to }))
 }
 
-/// Whether a gate tells of harm to a group of an attribute, among other things.
+/// Whether a gate shows harm to a group of an attribute, among other things.
 fn sees_harm(
     gate: &GateBlock,
     attribute: &ColumnName,
@@ -141,7 +141,7 @@ pub(crate) fn gates(
         });
         let Some(LowestShare { group: low, why, .. }) = low else { continue };
         let people = |group: &str| shares.iter().find(|of| of.group == group).map(|of| of.people);
-        // Of a difference that may be chance nothing follows.
+        // Nothing follows from a difference that may be chance.
         if !people(low).zip(people(told)).is_none_or(|(low, told)| shares_differ(low, told)) {
             continue;
         }

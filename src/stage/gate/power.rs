@@ -1,8 +1,8 @@
 //! The verb `power`: how many people would decide the gates of a job, before a run or after it.
 //!
-//! After a run the table of gates says it for the rates that were measured. Before one, or for
-//! other rates, these are assumed, and the people below a value are a part of the audited ones of
-//! its group.
+//! After a run the table of gates has the answer for the measured rates. Before a run, or for other
+//! rates, the rates are assumed, and so is the share of the audited people of a group that a rate
+//! counts in its denominator.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -194,7 +194,7 @@ fn rows_of(question: &GateQuestion, groups: &[String]) -> Vec<(String, String, S
     }
 }
 
-/// Why rates that are assumed tell nothing of a gate; none where they do.
+/// Why assumed rates say nothing about a gate; none where they do.
 fn unforeseeable(checked: &CheckedJob, question: &GateQuestion) -> Option<&'static str> {
     if let Some(other) = question.decide_by.beyond_people() {
         return Some(other);

@@ -1,4 +1,4 @@
-//! The gates of a job as questions to its tables.
+//! The gates of a job as questions that its tables answer.
 
 use std::collections::BTreeMap;
 

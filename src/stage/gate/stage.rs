@@ -24,7 +24,7 @@ impl Stage for BaselineStage {
         let Some((fingerprint, folder)) = named else {
             return Err(misfit("the run has no baseline".to_owned()));
         };
-        // Of the values that they judge the earlier run is looked at once more.
+        // The values that they judge are also read from the earlier run.
         b.input("gates", |job| &job.gates);
         let rows = RowInputs::of_job(b)?;
         let measured = MeasuredTables::need(b)?;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::counterfactual::Generator;
 use crate::counterfactual::engine::FoldRows;
-use crate::counterfactual::fit::StrategyPlan;
-use crate::counterfactual::generate::FittedStrategy;
+use crate::counterfactual::map_flip::FittedStrategy;
+use crate::counterfactual::plan::StrategyPlan;
 use crate::data::exchange::external::ExternalRows;
 use crate::data::rows::Projection;
 use crate::data::rows::reference::{ReferenceBatch, ReferenceRows};
@@ -61,7 +61,7 @@ impl GeneratorInputs<'_> {
             let (keys, rows, groups) = (batch.row_key, batch.rows, batch.groups);
             Ok(ReferenceBatch { keys, rows, groups, classes })
         };
-        // Generating tells of the same rows again.
+        // Generating reports the same rows again.
         let watch = StageWatch { progress: &|_| (), ..row_context.watch };
         ReferenceRows::of_groups(PieceLoop { watch, ..row_context.row_groups() }, Box::new(read))
     }

@@ -15,10 +15,10 @@ mod world_support;
 use std::collections::BTreeSet;
 
 use crate::counterfactual::conditional::Conditioning;
-use crate::counterfactual::fit::StrategyPlan;
-use crate::counterfactual::forms::ConditionOn;
-use crate::counterfactual::generate::FittedStrategy;
 use crate::counterfactual::graph_uncertain::{CausalWorlds, ClipRule};
+use crate::counterfactual::map_flip::FittedStrategy;
+use crate::counterfactual::plan::StrategyPlan;
+use crate::counterfactual::short_forms::ConditionOn;
 use crate::counterfactual::strategy::naive::NaiveGenerator;
 use crate::counterfactual::variable::VariableOptions;
 use crate::counterfactual::write_back::WriteBack;
@@ -130,11 +130,11 @@ pub(crate) struct SetInputs<'a> {
     applied: AppliedSet<'a>,
     rows: RowInputs<'a>,
     reference: Option<StageInput<ReferenceStage>>,
-    /// Of a set that somebody else made, where it is.
+    /// For an external set, where it is.
     external: Option<ExternalInput<'a>>,
     /// The reference rows by group and value, by which counterfactuals of audited rows are tested.
     support: Option<StageInput<SupportStage>>,
-    /// Of a set that conditions on predictions where they stand.
+    /// For a set that conditions on predictions, where they are.
     predictions: Option<(RuleInputs<'a>, StageInput<ScoreStage>, StageInput<SplitStage>)>,
 }
 
@@ -285,7 +285,7 @@ impl<'a> SetInputs<'a> {
     ) -> Result<GenerationSums> {
         let (plan, applied) = (self.plan, &self.applied);
         let basis = &self.basis(ctx, row_context)?;
-        // Of a set that depends on graphs only the keys are written: its counterfactuals are
+        // For a set that depends on graphs, only the keys are written: its counterfactuals are
         // numbers, not rows.
         let (with_features, knobs) =
             (plan.features && applied.graphs().is_none(), applied.block.knobs());

@@ -58,7 +58,7 @@ pub(crate) fn reference_hash<'a>(
 }
 
 /// Writes what a stage read, fold by fold, and `external`, the hash of a file of counterfactuals
-/// that somebody else made: nothing else tells whether their generator was fitted again.
+/// that somebody else made: nothing else shows whether their generator was fitted again.
 ///
 /// # Errors
 /// The disk refuses.

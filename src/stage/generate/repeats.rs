@@ -2,7 +2,7 @@
 //! and counted several times with one thing changed, by the same models.
 //!
 //! *Placebo*: what a set gives where group names mean nothing. A repeat permutes the names of the
-//! groups among the rows of a label, of training rows and audited rows apart, by the stream
+//! groups among the rows of a label, separately for training rows and audited rows, by the stream
 //! `placebo/r`. The permutation follows from the keys of the rows, not from their order. The rows
 //! of a person (`data.person`) get the groups of those of another person, whose first row has the
 //! same label. What the rows say about the attribute stays as it is, because its names were
@@ -19,7 +19,7 @@
 use std::path::Path;
 
 use crate::counterfactual::Generator;
-use crate::counterfactual::fit::StrategyPlan;
+use crate::counterfactual::plan::StrategyPlan;
 use crate::counterfactual::variable::VariableOptions;
 use crate::counterfactual::write_back::WriteBack;
 use crate::data::MISSING_GROUP;

@@ -1,4 +1,4 @@
-//! Whether the counterfactuals of a job fit its memory: asked before any is generated.
+//! Whether the counterfactuals of a job fit its memory: checked before any is generated.
 
 use crate::error::Result;
 use crate::job::{self, MetricFamily};

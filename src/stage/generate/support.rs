@@ -1,9 +1,9 @@
-//! The stage `support`: the reference rows by group and value; and the test of counterfactuals by
-//! them, as they are generated.
+//! The stage `support`: counts of the reference rows by group and value; and the test of
+//! counterfactuals against them while they are generated.
 //!
-//! The reference is that of [`LearningReference`], whatever a set learns from. Tested is what a
-//! model reads. In a shard the rows of all shards are reference, so that their counts are states of
-//! the pass `learn`; before they are merged nothing is tested.
+//! The reference is that of [`LearningReference`], whatever a set learns from. Only features that a
+//! model reads are tested. In a shard the reference is the rows of all shards, so their counts are
+//! states of the pass `learn`; before these are merged nothing is tested.
 
 use std::path::Path;
 
@@ -222,7 +222,7 @@ impl SupportTests {
         self.direction(from, to).each_unsupported(&self.variables, fold, made, own, each);
     }
 
-    /// Nobody tested yet.
+    /// No counterfactual tested yet.
     pub(crate) fn no_sums(&self) -> SupportSums {
         let of = |direction: &DirectionSupport| vec![0; direction.places.len()];
         SupportSums {
@@ -382,7 +382,7 @@ pub(crate) struct UnsupportedValue {
 }
 
 impl UnsupportedValue {
-    /// Whether so many would hold it that a run tells.
+    /// Whether so many would hold it that a run reports it.
     pub(crate) fn is_told(&self) -> bool {
         is_told(whole(self.people), whole(self.of_people))
     }

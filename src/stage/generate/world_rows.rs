@@ -1,10 +1,10 @@
 //! The stage `generate` of a graph-uncertain set whose levels are drawn: the rows that a
 //! person has in any world, each written once, and which of them each world has.
 //!
-//! The equations are fitted again on the bootstraps that the stage `discover` drew; what a search
-//! found is read. The rows of a person and target group get `cf_index` in the order of the first
-//! world that has them; graphs fitted on all training rows come after the worlds, and their rows
-//! too. How far columns move on average is kept world by world.
+//! The equations are fitted again on the bootstraps that the stage `discover` drew; the graphs
+//! themselves are read, not searched again. The rows of a person and target group get `cf_index` in
+//! the order of the first world that has them; graphs fitted on all training rows come after the
+//! worlds, and their rows too. How far columns move on average is kept world by world.
 //! Memory: the training rows, the mechanisms of all worlds (16 bytes for each row of a numeric
 //! node's cells), and one row group per thread.
 
@@ -69,7 +69,7 @@ pub(crate) struct PairMovement {
     /// For each world and encoded column the mean over people of the movement, in standard
     /// deviations or shares; none where the world saw no row of a group, or nobody was there.
     pub by_world: Vec<Option<Vec<f64>>>,
-    /// For each variable how many values cells, cells of levels alone and the equation gave.
+    /// For each variable how many values cells, cells of levels only and the equation gave.
     pub steps: StepCounts,
 }
 

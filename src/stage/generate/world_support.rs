@@ -2,13 +2,13 @@
 //! counterfactual in every graph.
 //!
 //! Choice: a person of a direction counts as unsupported where the counterfactuals of more than
-//! half of the graphs are, so that the same people are supported in all graphs; of an unsupported
-//! person those values are reported that half of the graphs or more have, or else the one that most
-//! have. Graphs that saw no row of either group have no say.
+//! half of the graphs are, so that the same people are supported in all graphs; for an unsupported
+//! person the values are reported that at least half of the graphs have, or if there are none, the
+//! value that most graphs have. Graphs that saw no row of either group do not count.
 //!
-//! Expected levels are fractions: tested is the largest one, of equal ones the first, and of an
-//! ordinal variable the value that is nearest. How a graph moves a level depends only on the level,
-//! so that it is tested once for each graph and level, and not for each person.
+//! Expected levels are fractions: the level with the largest fraction is tested (the first of equal
+//! ones), and for an ordinal variable the nearest value. How a graph moves a level depends only on
+//! the level, so that it is tested once for each graph and level, and not for each person.
 
 use std::path::Path;
 

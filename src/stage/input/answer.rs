@@ -1,4 +1,4 @@
-//! A file of scores as the answer to a request: where it lies, what it holds.
+//! A file of scores as the answer to a request: where it is, what it holds.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -1,10 +1,10 @@
-//! The SHA-256 of input files, remembered in the cache: a file that nobody touched is not read
+//! The SHA-256 of input files, remembered in the cache: a file that has not changed is not read
 //! again to be hashed.
 //!
 //! A hash is taken from memory, as the index of git does, where path (links resolved), size, both
-//! times, device and inode are those of the file that was hashed. A write to a file changes
-//! its ctime, which no program can set back, unless he sets the clock. A write that follows a hash
-//! at once may fall into the same tick of the file system's clock, so a file that is younger than
+//! times, device and inode are those of the file that was hashed. A write to a file changes its
+//! ctime, which no program can set back without setting the clock. A write that follows a hash at
+//! once may fall into the same tick of the file system's clock, so a file that is younger than
 //! [`SETTLED`] when it is hashed is not remembered.
 //!
 //! The file holds the SHA-256 of its JSON on the first line: one that is damaged is ignored, and
@@ -39,7 +39,7 @@ struct RememberedDigest {
 }
 
 /// A file as a plan in shards has seen it. Other machines see the same file by another device and
-/// inode, so size and last write tell whether it is the same; an object has its ETag instead.
+/// inode, so size and last write decide whether it is the same; an object has its ETag instead.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PlannedFile {
@@ -56,7 +56,7 @@ pub(crate) struct PlannedFile {
 pub(crate) enum PlannedHash {
     /// Its SHA-256 in hex.
     Sha256(String),
-    /// None: an object, which its ETag tells from others.
+    /// None: an object, which its ETag identifies.
     Etag(String),
     /// The worker of this shard finds it in the first pass: a plan reads no large file.
     ByShard(usize),
@@ -103,8 +103,8 @@ impl PlannedFile {
         Ok(FileHashes([(self.path.clone(), sha256)].into()))
     }
 
-    /// Its hash, where the file is still the one that was planned; of one that is not hashed yet
-    /// what tells it apart from other versions of it.
+    /// Its hash, where the file is still the one that was planned; for one that is not hashed yet,
+    /// what distinguishes it from other versions of it.
     fn digest(&self, path: &Path, hashes: &FileHashes) -> Result<FileDigest> {
         let stamp = self.stamp(path)?;
         let sha256 = match (&self.hash, hashes.0.get(&self.path)) {
@@ -150,7 +150,7 @@ fn stand_in(stamp: &FileStamp) -> String {
 pub(crate) struct InputDigests {
     known: DigestList,
     new: DigestList,
-    /// Of a run in shards the files of its plan, by path.
+    /// In a run in shards, the files of its plan, by path.
     planned: BTreeMap<String, PlannedFile>,
     /// What its shards have found.
     found: FileHashes,

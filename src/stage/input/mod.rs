@@ -1,11 +1,10 @@
-//! What a job depends on from outside: finds the files, hashes them, and imports what is no
-//! Parquet.
+//! What a job reads from outside: finds the files, hashes them, and imports what is not Parquet.
 //!
-//! All of it is settled before the stages are planned, because a stage is stale by the content of
-//! its files: every file of rows, of scores and of commands is known by its hash, which is computed
-//! on all threads unless the cache remembers it ([`digest`]). A public data set is known by the
-//! pinned hashes of its members. Which score files are not there yet is settled here too: a stage
-//! never finds out half-way that it has to wait.
+//! All of this happens before the stages are planned, because the content of its files decides
+//! whether a stage is stale: every file of rows, of scores and of commands is known by its hash,
+//! which is computed on all threads unless the cache remembers it ([`digest`]). A public data set
+//! is known by the pinned hashes of its members. Which score files are not there yet is also
+//! determined here: a stage never finds out half-way that it has to wait.
 
 pub(crate) mod answer;
 pub(crate) mod copied_rows;
@@ -19,8 +18,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-use crate::counterfactual::fit::ExternalSource;
 use crate::counterfactual::graph_uncertain::knobs::GraphUncertainBlock;
+use crate::counterfactual::plan::ExternalSource;
 use crate::data::column::declared::DeclaredColumns;
 use crate::data::source::ParquetSource;
 use crate::data::source::catalog::download::{self, DataSetAccess, DataSetPresence};
@@ -255,7 +254,8 @@ impl JobInputs {
         self.stamps.iter().try_for_each(FileStamp::check)
     }
 
-    /// The files of rows with what tells their versions apart where their hashes are not known yet.
+    /// The files of rows with what distinguishes their versions where their hashes are not known
+    /// yet.
     pub(crate) fn versions_of_rows(&self) -> impl Iterator<Item = (&InputFile, String)> {
         self.of(DATA).map(|file| {
             let mut stamps = self.stamps.iter();
@@ -600,7 +600,7 @@ pub(crate) fn locate(
             path: name.to_owned(),
             sha256: input.digests.stream_hash(name),
             etag: None,
-            // Nobody but the engine knows how it stores them.
+            // Only the engine knows how it stores them.
             bytes: 0,
         }),
         _ => {}

@@ -49,7 +49,7 @@ pub(crate) struct AuditInputs {
     pub(crate) unit: AuditUnit,
     /// The stage that counted.
     pub(crate) count: StageInput<CountStage>,
-    /// Whether it counted folds apart.
+    /// Whether it counted folds separately.
     pub(crate) by_fold: bool,
     /// Whether it counted score metrics.
     pub(crate) has_shift: bool,
@@ -68,7 +68,7 @@ pub(crate) struct AuditInputs {
     pub(crate) has_slices: bool,
     /// The stage of the flip test; none where it does not run.
     pub(crate) flips: Option<StageInput<FlipsStage>>,
-    /// Of a set that depends on causal graphs where its worlds are.
+    /// For a set that depends on causal graphs, where its worlds are.
     pub(crate) graph_scores: Option<StageInput<WorldsStage>>,
     /// The stage that made the counterfactuals of a set.
     pub(crate) generate: Option<StageInput<GenerateStage>>,

@@ -159,8 +159,8 @@ pub(crate) fn selective_labels(
 }
 
 /// Of an attribute each group with the share of the favourable decision of a model among the people
-/// who have one, with what these are shares of; of labels where the rows tell no decision of the
-/// model. Labels that are missing for some kinds of people more often than for others tell nothing.
+/// who have one, with what these are shares of; of labels where the rows hold no decision of the
+/// model. Labels that are missing for some kinds of people more often than for others say nothing.
 pub(crate) fn favourable_shares(
     counted: &CountedRows,
     layout: &Layout,

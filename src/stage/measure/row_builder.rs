@@ -343,7 +343,7 @@ impl RowBuilder<'_> {
             training_repeats: measured.training.map(|training| whole(training.repeats)),
             ideal: measured.ideal.and_then(finite),
             flags: self.flags(measured).join(",").into(),
-            // Where the job names no side that people want nobody is worse off.
+            // Where the job does not say which side people want, no group is called worse off.
             impaired_group: group(measured.impaired.filter(|_| self.settings.favourable_stated)),
             highest_group: group(furthest.and_then(|furthest| furthest.highest)),
             lowest_group: group(furthest.and_then(|furthest| furthest.lowest)),

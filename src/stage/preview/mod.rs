@@ -1,9 +1,9 @@
-//! What the verbs `check`, `plan` and `data` see of a job without auditing it.
+//! What the verbs `check`, `plan` and `data` find out about a job without auditing it.
 //!
 //! `check` and `data` prepare and split the rows as a run does, and leave both in the cache for it,
-//! with counts of their own.
-//! `plan` does no work: it hashes the input files where the cache does not remember that, as it
-//! must to know what is stale, and makes, downloads and locks nothing.
+//! with counts of their own. `plan` runs no stage: it only hashes the input files whose hash the
+//! cache does not remember, because staleness depends on them, and it creates, downloads and locks
+//! nothing.
 
 pub(crate) mod row_look;
 mod traps;

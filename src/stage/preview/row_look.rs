@@ -1,5 +1,5 @@
-//! The stage `labels`: labels and decisions of the audited rows, for the verbs `check` and `data`,
-//! which look at the rows, and what is suspicious about their features.
+//! The stage `labels`, for the verbs `check` and `data`: labels and decisions of the audited rows,
+//! and what is suspicious about their features.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -51,7 +51,7 @@ pub(crate) struct RowsLook {
 }
 
 /// The labels of the training rows and of the audited ones; with folds all train, and are counted
-/// as audited alone.
+/// only as audited.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SideLabels {
     pub(crate) trained: LabelCounts,

@@ -1,8 +1,8 @@
 //! Writes what a comparison of two groups found: the tables of recourse, in the order of their
 //! keys.
 //!
-//! The long ones (`subgroups`, `actions`, `ecd`) go to disk block by block; nothing here computes
-//! but shares of counts.
+//! The long ones (`subgroups`, `actions`, `ecd`) go to disk block by block; only shares of counts
+//! are computed here.
 
 use std::path::Path;
 
@@ -81,7 +81,7 @@ fn not_nan(value: f64) -> Option<f64> {
 }
 
 impl<'a> RecourseWriter<'a> {
-    /// Creates the tables in a folder and tells of the columns.
+    /// Creates the tables in a folder and writes the one of the columns.
     ///
     /// # Errors
     /// The disk refuses.

@@ -1,4 +1,4 @@
-//! What the output folder is put together from, as stages need and open it.
+//! The results that the output folder is made from, in the form that stages request and open.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! The table `issues` of a run's folder: what it met in rows, groups, scores, graphs and gates, and
-//! what did not end it.
+//! The table `issues` of a run's folder: problems in rows, groups, scores, graphs and gates that
+//! did not end the run.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -328,7 +328,8 @@ fn missing_scores(
         .filter(|row| !row.group.is_empty())
         .map(|row| (&row.sensitive, row.group.as_str(), row.n_missing_counterfactual_score));
     tell(n_made, ["counterfactual has", "counterfactuals have"], "score", of_made.collect());
-    // Of amounts the table of groups tells nothing: by attribute and group whom the sets leave out.
+    // The table of groups says nothing about amounts: by attribute and group whom the sets leave
+    // out.
     let mut untested: BTreeMap<(&SharedText, &str), i64> = BTreeMap::new();
     let is_of_set =
         |row: &&PopulationRow| row.model.as_deref() == Some(model) && row.counterfactual.is_some();
@@ -446,7 +447,7 @@ mod tests {
              score of `m` (1 of `sex` `Male`): its metrics are about the others"
         );
         assert!(missing_scores(("other", false), &rows, &people).is_none());
-        // Amounts have no rows of groups: their set tells who is left out.
+        // Amounts have no rows of groups: their set says who is left out.
         let set = of(Some("Female"), 0)
             .with("counterfactual=flip, without_score=, without_counterfactual=60");
         let found =

@@ -1,5 +1,5 @@
-//! The rows that a model is asked, block by block: those of the audit, counterfactuals, and rows that
-//! a stage makes.
+//! The rows that a model is asked, block by block: those of the audit, counterfactuals, and rows
+//! that a stage makes.
 
 use crate::data::rows::Projection;
 use crate::data::rows::aligned::CounterfactualReader;

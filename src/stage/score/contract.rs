@@ -1,6 +1,6 @@
 //! The stage `contract`: what a model that is trained elsewhere gets and gives, before its first
-//! score. The contract itself is made by [`ModelContract::settle`]; here the model's file, or its
-//! process, is asked what it says about itself.
+//! score. The contract itself is made by [`ModelContract::settle`]; here the description that the
+//! model's file or process gives of itself is read.
 
 use serde::Deserialize;
 use serde_json::Value;

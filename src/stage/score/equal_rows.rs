@@ -1,5 +1,5 @@
-//! Counterfactual rows with equal inputs, of which a program is asked once: many worlds give a
-//! person the same row, and people differ in columns that a model does not read.
+//! Counterfactual rows with equal inputs, about which a program is asked once: many worlds give a
+//! person the same row, and people may differ only in columns that a model does not read.
 
 use crate::data::rows::aligned::CounterfactualReader;
 use crate::data::{FeatureColumn, FeatureRows, Layout};

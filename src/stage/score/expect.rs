@@ -3,8 +3,8 @@
 //!
 //! Where the rows reach the model in another way than in production (an input that is prepared
 //! otherwise, an older file of the model), every number of the audit is about another model than
-//! the one that decides. Rows with a known score count; one that the model gives no score for
-//! differs.
+//! the one that decides. Only rows with a known score count; one that the model gives no score for
+//! counts as different.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,11 +1,10 @@
 //! The stage `score` for scores computed elsewhere: joins a file to the audited rows or to their
 //! counterfactuals, and checks it on the way.
 //!
-//! A file answers a request, so it must hold every key that was asked for (a row that cannot be
-//! scored keeps its key and has a null score) and no key of a row that the data do not have. With
-//! `recheck` it also holds some factual rows again; scores that differ there come from another
-//! model or other data than the factual ones, and nothing measured from the two together would mean
-//! anything.
+//! A file answers a request, so it must hold every requested key (a row that cannot be scored keeps
+//! its key and has a null score) and no key without a row in the data. With `recheck` it also holds
+//! some factual rows again; scores that differ there come from another model or other data than the
+//! factual ones, and nothing measured from the two together would mean anything.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -82,7 +81,7 @@ impl RecheckSample {
         })
     }
 
-    /// Those that the share draws alone.
+    /// Only those that the share draws.
     pub(crate) fn by_share(seed: u64, share: f64) -> Self {
         RecheckSample { seed, share, lowest: 0 }
     }

@@ -1,5 +1,5 @@
-//! The stage `score`: what models trained here and commands say about rows and counterfactuals, and
-//! scores computed elsewhere.
+//! The stage `score`: the scores of rows and counterfactuals by models trained here and by
+//! commands, and scores computed elsewhere.
 
 pub(crate) mod asked_rows;
 pub(crate) mod command;

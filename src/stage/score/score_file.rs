@@ -135,7 +135,7 @@ impl<'a> ScoreFile<'a> {
         self.current.as_ref()?.get(self.taken)
     }
 
-    /// Goes to the first entry of a row. Numbers rise through the file, so a few row groups tell
+    /// Goes to the first entry of a row. Numbers rise through the file, so a few row groups show
     /// where it is; the keys of texts do not, and are read from the beginning.
     fn seek(&mut self, row_key: u64) -> Result<()> {
         let by_text = self.context.rows.layout().row_id == RowIdKind::Text;

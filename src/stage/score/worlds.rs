@@ -1,13 +1,13 @@
-//! The stage `worlds` of a graph-uncertain set: what a model says about every audited person in
-//! every world, and what the worlds say together.
+//! The stage `worlds` of a graph-uncertain set: the scores of every audited person in every world,
+//! and their means and counts over the worlds.
 //!
 //! With expected levels a world moves encoded columns, the same for all rows of a group, so a row
-//! is encoded once and no counterfactual row is ever written. With levels that are drawn
-//! the stage `generate` wrote the rows that a person has in any world, the stage `score` asked the
-//! model, and here every world takes the score of its row. Kept are, for each world, counts and
-//! sums over people ([`WorldCounts`]), and for each person and target group the mean of the scores
-//! over all graphs: that mean is what `counts`, `score_shift` and `outcomes` of such a set use.
-//! Where the job keeps rows, what the graphs say about each person is the table `world_scores`.
+//! is encoded once and no counterfactual row is ever written. With levels that are drawn the stage
+//! `generate` wrote the rows that a person has in any world, the stage `score` asked the model, and
+//! here every world takes the score of its row. It keeps for each world counts and sums over people
+//! ([`WorldCounts`]), and for each person and target group the mean of the scores over all graphs:
+//! that mean is what `counts`, `score_shift` and `outcomes` of such a set use. Where the job keeps
+//! rows, the table `world_scores` has the results of the graphs for each person.
 //! Memory: the worlds, and one row group per thread.
 
 use std::path::Path;
@@ -519,7 +519,7 @@ impl Stage for WorldsStage {
         rows.work(if wants_shift { 2 } else { 1 }, move |ctx, row_context| {
             let attribute = &row_context.rows.layout().attributes[position];
             let groups = attribute.groups.len() as u64;
-            // Of more than two groups sums over all may need sums of their own.
+            // For more than two groups, sums over all may need separate sums.
             let places = if groups > 2 { 2 * (groups - 1) + 1 } else { 1 };
             plan.check_person_memory(row_context, places)?;
             let worlds = &found.open(ctx, scenario)?.worlds;

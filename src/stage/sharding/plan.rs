@@ -1,6 +1,6 @@
 //! The plan of a job in shards: which pieces of the source each shard has, or how many rows of an
-//! engine, the hashes of all input files, and the tasks. It follows from job, files and number of
-//! shards alone; its SHA-256 is its id, which every state carries.
+//! engine, the hashes of all input files, and the tasks. It depends only on the job, the files and
+//! the number of shards; its SHA-256 is its id, which every state carries.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

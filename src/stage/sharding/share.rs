@@ -1,4 +1,4 @@
-//! Which rows a run goes over: all of them, those of one shard, or none because their states are
+//! Which rows a run reads: all of them, those of one shard, or none because their states are
 //! merged.
 //!
 //! A stage over rows gathers states, and then makes its files of them. An ordinary run does both.
@@ -59,7 +59,7 @@ impl ShardPass {
         }
     }
 
-    /// Whether every job has it. Of the others a job has those that a stage asks for.
+    /// Whether every job has it. Of the others a job has only those that a stage asks for.
     pub(crate) fn is_always_asked(self) -> bool {
         matches!(self, ShardPass::Survey | ShardPass::Count)
     }
@@ -225,7 +225,7 @@ impl RowShare {
         }
     }
 
-    /// What tells a stage apart from that of an ordinary run.
+    /// What distinguishes a stage from that of an ordinary run.
     pub(crate) fn inputs(&self, of: StageRows) -> Vec<(String, String)> {
         let input = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         match self {

@@ -2,9 +2,9 @@
 //!
 //! A model that runs here is asked about the mixtures of some people at a time, on all threads. A
 //! command, a Python model or an endpoint is asked in one call about all distinct rows of a
-//! direction, by what it reads: at most `asks_at_most` of them. Where it takes more, half as many
-//! people are explained, until it holds. Rows are made twice then, to be asked and to find the
-//! answers, so no more than the answers are kept.
+//! direction, by what it reads: at most `asks_at_most` of them. If it would take more, half as many
+//! people are explained, and so on until it does not. Rows are made twice then, to be asked and to
+//! find the answers, so no more than the answers are kept.
 
 use crate::data::FeatureRows;
 use crate::error::Result;

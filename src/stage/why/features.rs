@@ -384,7 +384,7 @@ impl<'a> FeatureInputs<'a> {
             held.join(",")
         };
         if found.is_empty() {
-            // Nobody switches, or could be explained.
+            // No person switches, or none could be explained.
             let nobody = |player: &FeaturePlayer| SwitchFeatureRow {
                 people: "all".into(),
                 of: whole(of_all),
@@ -425,7 +425,7 @@ impl<'a> FeatureInputs<'a> {
     }
 }
 
-/// Of a list in the order of row groups the part of one.
+/// The part of one row group, of a list in the order of row groups.
 fn of_group<T>(all: &[T], group_of: impl Fn(&T) -> usize, group: usize) -> &[T] {
     let below = |n: usize| all.partition_point(|of| group_of(of) < n);
     &all[below(group)..below(group + 1)]

@@ -43,7 +43,7 @@ pub(crate) enum KeyedSwitches<'a> {
 }
 
 impl KeyedSwitches<'_> {
-    /// Of the counterfactuals of a key the number, the place and the score; none with expected
+    /// For the counterfactuals of a key, the number, the place and the score; none with expected
     /// levels, whose scores are computed where they are needed.
     fn of_key(&self, key: usize) -> Vec<(u64, usize, f64)> {
         match self {

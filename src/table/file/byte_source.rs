@@ -1,9 +1,9 @@
 //! Where the bytes of a Parquet file come from: a file of this machine, or an object of a store.
 //!
-//! The reader of Parquet asks for pages one after the other, which would be a request each. So of
-//! an object the column chunks of one row group that are wanted are fetched together, some requests
-//! at a time, and served from memory; those of the last row groups are kept, because a large row
-//! group is read in several pieces. Where they are larger than a thread may hold
+//! The reader of Parquet asks for pages one after the other, which would be a request each. So for
+//! an object the wanted column chunks of one row group are fetched together, several requests at a
+//! time, and served from memory; those of the last row groups are kept, because a large row group
+//! is read in several pieces. Where they are larger than a thread may hold
 //! ([`object::held_per_thread`]), each column is read through a window that moves forward.
 
 use std::collections::VecDeque;
@@ -43,7 +43,7 @@ pub(crate) struct ObjectBytes {
     held: Arc<HeldBytes>,
     /// Ranges that are read from front to back.
     chunks: Vec<Range<u64>>,
-    /// Of each chunk the bytes last fetched; one more for what lies in none.
+    /// The bytes last fetched of each chunk; one more for what lies in none.
     windows: Mutex<HeldBytes>,
     /// Bytes of a window.
     window: u64,

@@ -80,7 +80,7 @@ pub(crate) struct CounterfactualCounts {
 }
 
 impl CounterfactualCounts {
-    /// Nobody yet, for this number of groups.
+    /// Empty, for this number of groups.
     pub(crate) fn new(groups: usize) -> Self {
         let shifts = vec![ShiftSums::default(); groups * groups];
         CounterfactualCounts {

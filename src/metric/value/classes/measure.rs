@@ -1,16 +1,16 @@
 //! Values of several classes with their intervals: ACC and MCC of labels and predictions, CR, SR
 //! and CMCC of counterfactuals, and the rate of every transition from class to class.
 //!
-//! Every class against all others is measured as two classes are: hand
+//! Every class against all others is measured like two classes: pass
 //! [`FactualClassCounts::one_vs_rest`] to
 //! [`measure_factual`](crate::metric::value::measured::measure_factual), and its counterfactuals,
-//! which are counted apart, to
+//! which are counted separately, to
 //! [`measure_counterfactual`](crate::metric::value::switches::measure_counterfactual).
 //!
 //! Intervals follow the rules of two classes ([`estimate`](crate::metric::estimate)): Wilson's for
 //! rates, Newcombe's for their differences, the score interval for correlations, all on the units
-//! of the scope. No impaired group is named: the papers read switches of two classes, of which one
-//! is favourable.
+//! of the scope. No group is named as worse off: the papers do so for two classes, of which one is
+//! favourable.
 
 use rayon::prelude::*;
 

@@ -1,5 +1,5 @@
-//! Do scores mean what they say? Intercept and slope on the log-odds, and the cumulative
-//! difference of labels and scores.
+//! Are scores calibrated? Intercept and slope on the log-odds, and the cumulative difference of
+//! labels and scores.
 
 use crate::metric::evidence::labelled_scores::RankedScore;
 use crate::metric::rate::{MetricValue, Undefined};

@@ -1,4 +1,4 @@
-//! Scores as such: do they rank people by their label, and do they mean what they say?
+//! Scores as such: do they rank people by their label, and are they calibrated?
 //!
 //! Rows with a label, a score and a weight above 0 count. Scores are shares s of their scale; AUC
 //! and ECCE order people by the user's own numbers, so that ties are those of the numbers.
@@ -24,8 +24,8 @@
 //!   fitted coefficient the inverse of the information times w (y - p). Variance and Student's
 //!   degrees of freedom follow from the sums by person
 //!   ([`student_interval`](crate::metric::student_interval)), which in cells are those of rows of
-//!   equal weight. A sum of many persons goes together with itself, so that `ecce_p` is undefined
-//!   of persons.
+//!   equal weight. The sum over a person's rows varies as a whole, so `ecce_p` is undefined where
+//!   persons have several rows.
 //!
 //! Reliability: people in ten bins by the rank of their score, those with equal scores in one; the
 //! share of positive labels in each has Wilson's interval.
@@ -97,7 +97,7 @@ struct ScoreSample {
     /// Ascending by their place.
     rows: Vec<RankedScore>,
     places_are_log_odds: bool,
-    /// Why nothing is known of nobody.
+    /// Why nothing is known without people.
     empty: Undefined,
     /// The AUC, once it is asked for.
     auc: OnceLock<Result<AucEstimate, Undefined>>,

@@ -8,7 +8,7 @@
 //! where a person may have several rows, the sums of each person are known.
 //!
 //! Graphs in which a scope has no value, because their bootstrap saw no row of a group, are left
-//! out there. Metrics whose denominators depend on what switches are no such share.
+//! out there. A metric whose denominator depends on what switches is not such a share.
 //!
 //! Memory: some 100 bytes for each scope, number of counterfactuals, kind of rows and number of
 //! switches; persons as in [`person_sums`](crate::metric::evidence::person_sums).
@@ -63,7 +63,7 @@ pub(super) struct GraphCases {
 }
 
 impl GraphCases {
-    /// Nobody yet, of so many groups; `graphs` is in how many graphs a scope may have a value.
+    /// Empty, for so many groups; `graphs` is in how many graphs a scope may have a value.
     pub(super) fn new(groups: usize, graphs: impl Fn(MetricScope) -> u64) -> Self {
         let places = ScopeIndex { groups };
         let mut by_place = vec![0; places.len()];

@@ -1,5 +1,5 @@
-//! One value per causal graph, and what they say together: the mean, how far graphs disagree, and
-//! how far other people would.
+//! One value per causal graph, and the mean over graphs: how far graphs disagree, and how far the
+//! value would vary with other people.
 //!
 //! Source: "Counterfactual Fairness with Graph Uncertainty" (CF-GU), section 3.3. Graphs of one
 //! bootstrap that give the same counterfactuals are one *world* here, which counts as often as it
@@ -15,15 +15,15 @@
 //! The interval is one of people: graphs are not drawn, each adds one more row to every person. A
 //! rate whose denominator is the same in all graphs is a share of these rows, with Wilson's
 //! interval on the effective number ([`cases`]); a difference of two directions has the hybrid of
-//! both. A single world is an ordinary set and has the intervals of one. Of several, metrics whose
-//! denominators differ between graphs, and ratios of two directions, have none; nor have metrics of
-//! scores, since worlds are kept as sums of everybody. But where no score moves in any graph, the
-//! distances have that of the share of people who move.
+//! both. A single world is an ordinary set and has the intervals of one. With several worlds,
+//! metrics whose denominators differ between graphs, and ratios of two directions, have no
+//! interval; nor have metrics of scores, since worlds are kept as sums of everybody. But if no
+//! score moves in any graph, the distances have the interval of the share of people who move.
 //!
 //! Where a person may have several rows, persons are the units, and the tables say how many there
-//! are. Which of them are below a rate whose denominator depends on the graph is not known, because
-//! memory would grow with persons times graphs: the tables hold how many there are at least, so
-//! that nothing counts as enough that is not.
+//! are. Which of them are in a denominator that depends on the graph is not known, because memory
+//! would grow with persons times graphs: the tables hold a lower bound of their number, so that too
+//! few are never taken for enough.
 //!
 //! Memory: the counts of an ordinary set for each world, regardless of the number of people.
 
@@ -190,8 +190,8 @@ impl SpreadParts {
 }
 
 impl WorldCounts {
-    /// Nobody yet, in these worlds of an attribute with so many groups. `absent` holds for each
-    /// world, then for each graph fitted on all training rows, the groups without a row.
+    /// Empty, for these worlds of an attribute with so many groups. `absent` holds for each world,
+    /// then for each graph fitted on all training rows, the groups without a row.
     pub(crate) fn new(
         worlds: Vec<GraphWorld>,
         groups: usize,
@@ -319,7 +319,7 @@ impl WorldCounts {
         self.of_world.iter_mut().for_each(|world| world.counts.settle());
     }
 
-    /// The second pass of every world, of nobody yet.
+    /// The second pass of every world, empty.
     pub(crate) fn second_pass(&self) -> Vec<ShiftPass> {
         self.of_world.iter().map(|world| world.counts.second_pass()).collect()
     }
@@ -360,7 +360,7 @@ pub(crate) fn measure_worlds(
 ) -> Vec<AcrossWorldsValue> {
     let plain = MeasureSettings { level: None, ..settings.clone() };
     if counts.worlds.is_empty() {
-        // As one in which nobody is.
+        // As an empty one.
         let world = GraphWorld { bootstrap: 0, copies: 0, all_rows: 0 };
         let mut nobody = WorldCounts::new(vec![world], counts.groups, Vec::new(), false);
         nobody.set_second_pass(nobody.second_pass());
@@ -384,7 +384,7 @@ pub(crate) fn measure_worlds(
     let across = |k: usize| -> AcrossWorldsValue {
         let each: Vec<(&GraphWorld, &MeasuredValue)> =
             counts.worlds.iter().zip(measured_worlds.iter().map(|of| &of[k])).collect();
-        // A world that saw no row of a group has nobody.
+        // A world that saw no row of a group is empty.
         let lead = each.iter().find(|(_, m)| m.value.is_ok()).unwrap_or(&each[0]).1;
         let (metric, scope) = (lead.metric, lead.scope);
         let spread = |weight: &dyn Fn(&GraphWorld) -> f64| {

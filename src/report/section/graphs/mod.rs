@@ -4,11 +4,10 @@
 //!
 //! Three kinds of uncertainty are separate in every row: which people happened to be audited (the
 //! interval of people), which graph is the right one, and which coefficients it has (other graphs,
-//! refits).
-//! What all graphs assume alike is not part of any interval and is said in words. The drawing of a
-//! scenario holds every edge that is in at least one graph in twenty; all of them are in the
-//! table below it. [`graphs`](crate::report::read::graphs) reads the tables, [`drawing`] draws a
-//! scenario.
+//! refits). Assumptions that all graphs share are not part of any interval and are stated in words.
+//! The drawing of a scenario holds every edge that is in at least one graph in twenty; all of them
+//! are in the table below it. [`graphs`](crate::report::read::graphs) reads the tables, [`drawing`]
+//! draws a scenario.
 
 mod drawing;
 pub(crate) mod knowledge;

@@ -1,5 +1,6 @@
-//! Generated counterfactuals: the measures of the directions of a world, and which of them are 0 in
-//! all of them. `plausibility.html` has the heads, cells and sentences by the name of the column.
+//! Generated counterfactuals: the measures of the directions of a world, and which measures are 0
+//! in all directions. `plausibility.html` has the heads, cells and sentences by the name of the
+//! column.
 
 use minijinja::context;
 use minijinja::value::{Serde, Value};

@@ -6,12 +6,12 @@
 //! counts, with effectiveness by cost as small drawings; then how often each definition finds
 //! either group worse off, with its most unfair subgroups; at the end what people may change, and
 //! what not. The definition that is reported first is equal cost of effectiveness with the largest
-//! share, in the macro view, where the job judges it: of all it is the nearest to "is there a way
-//! out".
+//! share, in the macro view, where the job judges it: it comes nearest to the question "is there a
+//! way out".
 //!
-//! Subgroups overlap, so that a handful of people makes thousands of them: people in subgroups
-//! are also counted as people, and where the smaller group of the unfair subgroups is
-//! mostly a few people, it is too few to tell.
+//! Subgroups overlap, so a handful of people can give thousands of them. So the people in subgroups
+//! are also counted, and where the smaller group in most unfair subgroups is only a few people, the
+//! page draws no conclusion.
 
 pub(crate) mod cards;
 mod outcome;
@@ -71,7 +71,7 @@ fn meanings(audit: &AuditFolder) -> Value {
     }
 }
 
-/// Whether the page tells of recourse at all.
+/// Whether the page reports recourse at all.
 pub(crate) fn is_there(audit: &AuditFolder) -> bool {
     !audit.recourse.comparisons.is_empty()
 }
@@ -179,7 +179,7 @@ fn agreement(audit: &AuditFolder, ways: &[DefinitionView<'_>]) -> Vec<Value> {
     ways.iter().enumerate().filter(|_| ways.len() > 1).map(row).collect()
 }
 
-/// Kinds of changes that the page tells the cost of; the annex has those of all columns.
+/// Kinds of changes whose cost the page gives; the annex has those of all columns.
 const COSTS_AT_MOST: usize = 8;
 
 /// What a change costs, by kind of the cost and the columns that it is for: `10 for each position

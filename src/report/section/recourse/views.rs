@@ -1,8 +1,8 @@
 //! Ways to judge: a definition in a view, what it is called, what it compares, and how its values
 //! are printed.
 //!
-//! Where both views of a definition say the same of every subgroup they are one way: under a model
-//! that adds up its features they always do.
+//! Where both views of a definition give the same result for every subgroup they count as one:
+//! under a model that adds up its features they always do.
 
 use minijinja::context;
 use minijinja::value::Value;

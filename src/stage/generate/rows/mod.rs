@@ -1,7 +1,8 @@
 //! The work of the stages `generate` and `score`: counterfactual rows, and the scores of both.
 //!
-//! Both are maps over the row groups of the prepared rows; what they write lines up with these (see
-//! `data::rows::aligned`). Files of scores computed elsewhere are joined in `stage::score::join`.
+//! Both are maps over the row groups of the prepared rows; what they write is aligned with these
+//! (see `data::rows::aligned`). Files of scores computed elsewhere are joined in
+//! `stage::score::join`.
 
 use std::path::Path;
 

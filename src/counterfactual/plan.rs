@@ -1,10 +1,11 @@
-//! Fits greedy and plausible: variables, counts of the (decorrelated) reference, and the filter.
+//! The plan of a strategy that moves features, and what it learns from the reference: variables,
+//! counts of the (decorrelated) reference, and the filter.
 //!
 //! Source: the plausible strategy of "Towards Counterfactual Group Fairness": what may change is
 //! domain knowledge, stated by name. Each allowed number takes the value of the target group and
-//! class at the same quantile ([`crate::counterfactual::map`]); levels change where they are
-//! impossible there or rarer by the threshold ([`crate::counterfactual::flip`]); counterfactuals
-//! too far from the real rows of the target can be marked invalid
+//! class at the same quantile ([`crate::counterfactual::quantile_map`]); levels change where they
+//! are impossible there or rarer by the threshold ([`crate::counterfactual::flip`]);
+//! counterfactuals too far from the real rows of the target can be marked invalid
 //! ([`crate::counterfactual::plausibility_filter`]). Greedy is in
 //! [`crate::counterfactual::strategy::greedy`].
 //!
@@ -22,12 +23,12 @@ use crate::counterfactual::decorrelate::{DecorrelatedReference, TwinGenerator};
 use crate::counterfactual::decorrelate_knobs::DecorrelateBlock;
 use crate::counterfactual::domain_checks::{DomainChecks, PermittedDirection, PermittedRange};
 use crate::counterfactual::flip::{CounterfactualsPerRow, FlipSettings};
-use crate::counterfactual::forms::{ConditionOn, MovableFeatures};
-use crate::counterfactual::generate::{FittedStrategy, MapFlipGenerator, MapFlipRules};
+use crate::counterfactual::map_flip::{FittedStrategy, MapFlipGenerator, MapFlipRules};
 use crate::counterfactual::moments::{FRAME_ROWS, MomentFrame};
 use crate::counterfactual::plausibility_filter::{KeepWithinBlock, PlausibilityFilter};
 use crate::counterfactual::plausibility_fit::FilterReference;
 use crate::counterfactual::relation::RelationSettings;
+use crate::counterfactual::short_forms::{ConditionOn, MovableFeatures};
 use crate::counterfactual::transport::TransportSettings;
 use crate::counterfactual::variable::{StrategyVariable, VariableOptions, in_kinds, variables};
 use crate::counterfactual::write_back::{binned_below, features_set_with};

@@ -21,8 +21,8 @@ use crate::counterfactual::conditional::{
 use crate::counterfactual::domain_checks::DomainChecks;
 use crate::counterfactual::flip::{FlipDecider, FlipPattern, FlipSettings};
 use crate::counterfactual::joint::CombinationPools;
-use crate::counterfactual::map::{NumericMap, TabulatedMap};
 use crate::counterfactual::plausibility_filter::PlausibilityFilter;
+use crate::counterfactual::quantile_map::{NumericMap, TabulatedMap};
 use crate::counterfactual::relation::RelationSettings;
 use crate::counterfactual::transport::distance::TransportDistance;
 use crate::counterfactual::variable::{CategoryLevels, StrategyVariable};

@@ -1,4 +1,4 @@
-//! Which of the rows of a gate says how many people would decide it.
+//! How many people a gate would need to be decided: which of its rows says so.
 
 use super::GateRow;
 
