@@ -47,7 +47,7 @@ impl RunConsole {
 
     fn advance(&self, stage: &str, rows: u64, total: Option<u64>) {
         self.with_bar(|bar| {
-            // Of stages that run in parallel the one that began last has the bar.
+            // If stages run in parallel, the one that began last has the bar.
             if let Some(bar) = bar.as_ref().filter(|bar| bar.message() == on_one_line(stage)) {
                 if let Some(total) = total
                     && bar.length() != Some(total)

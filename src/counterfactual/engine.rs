@@ -102,7 +102,7 @@ impl StrategyPlan<'_> {
         Ok(fitted)
     }
 
-    /// Whether somebody else made the counterfactuals.
+    /// Whether the counterfactuals are external.
     fn takes_what_is_given(&self) -> bool {
         matches!(self.engine, StrategyEngine::External(_))
     }
@@ -159,6 +159,6 @@ pub struct FoldRows<'a> {
     pub position: usize,
     /// Seed of the job.
     pub seed: Seed,
-    /// The counterfactuals of the attribute that somebody else made, where the knobs name a file.
+    /// The external counterfactuals of the attribute, where the knobs name a file.
     pub external: Option<Arc<ExternalRows>>,
 }

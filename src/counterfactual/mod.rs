@@ -189,7 +189,7 @@ impl GeneratedBatch {
     }
 }
 
-/// Whether a number differs from that of the row, rounding apart.
+/// Whether a number differs from that of the row by more than rounding.
 fn differs(before: f64, after: f64) -> bool {
     (after - before).abs() > 1e-9 * before.abs().max(1.0)
 }

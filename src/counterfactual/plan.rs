@@ -62,7 +62,7 @@ pub enum MoveRule<'a> {
     },
 }
 
-/// Where counterfactuals come from that somebody else makes.
+/// Where external counterfactuals come from.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ExternalSource<'a> {
     /// A Parquet file.
@@ -146,7 +146,7 @@ impl<'a> StrategyPlan<'a> {
         matches!(self.engine, StrategyEngine::Transport(_))
     }
 
-    /// Where counterfactuals come from that somebody else makes; none where the strategy does.
+    /// Where external counterfactuals come from; none where the strategy makes them.
     pub fn external(&self) -> Option<ExternalSource<'a>> {
         match self.engine {
             StrategyEngine::External(source) => source,
@@ -337,7 +337,7 @@ pub(super) fn check_reference(
 ) -> Result<()> {
     let (counts, rules) = (&fitted.counts, &fitted.rules);
     for ((j, variable), named) in in_kinds(&fitted.variables).zip(&rules.named) {
-        // Of variables that must differ between the groups none is sure to move.
+        // None of the variables that must differ between the groups is certain to move.
         let moves = *named && rules.relation.is_none();
         let there = counts.0.values().any(|stratum| match variable.levels() {
             Some(_) => stratum.levels[j].iter().any(|&n| n > 0),

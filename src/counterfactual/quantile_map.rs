@@ -34,14 +34,14 @@ const MAX_VALUES: usize = 4096;
 /// The images of own values.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum TabulatedMap {
-    /// Of the whole numbers from the first to the largest own value.
+    /// For the whole numbers from the first to the largest own value.
     Whole {
         /// The least own value.
         first: f64,
         /// The images.
         images: Vec<f64>,
     },
-    /// Of each own value.
+    /// For each own value.
     Values {
         /// The own values, ascending.
         values: Vec<f64>,

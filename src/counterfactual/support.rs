@@ -430,7 +430,7 @@ impl Tested {
         (from, to): (usize, usize),
     ) -> Self {
         let rule = AbsenceRule::DEFAULT;
-        // Of a group that was found each column is tested by itself.
+        // In a group that was found each column is also tested separately.
         let Some(counted) = counts.variables.get(variable) else {
             return Tested::Values(BTreeMap::new(), true);
         };
@@ -658,7 +658,7 @@ mod tests {
         // A value that nobody has, moved there or not.
         assert!(found(with(2.5, 1.0), with(2.5, 1.0)).is_empty());
         assert_eq!(found(with(2.0, 1.0), with(2.5, 1.0)), ["grade - (0, 0)"]);
-        // Of graphs the value that is nearest.
+        // For graphs the nearest value.
         let to_women = direction(0, 1);
         assert!(to_women.of_number(1, 3.4, true).is_none());
         assert!(to_women.of_number(1, 3.6, false).is_some());

@@ -16,7 +16,7 @@ pub struct StrategyVariable {
     /// The name of the feature, or of the one-hot group.
     pub name: String,
     /// Positions of its columns in [`FeatureRows`]: one, or those of the one-hot group in the order
-    /// of their levels. Of a column of two levels in a group the second one is 1; strategies write
+    /// of their levels. In a column of two levels in a group the second one is 1; strategies write
     /// groups of numbers alone.
     pub columns: Vec<usize>,
     /// Its kind.

@@ -92,7 +92,7 @@ impl ValueClass {
         matches!(self, ValueClass::Int | ValueClass::Float)
     }
 
-    /// Of two classes of numbers the wider one; no value widens nothing.
+    /// The wider one of two classes of numbers; no value widens nothing.
     pub(crate) fn max_number(self, other: ValueClass) -> ValueClass {
         if self == ValueClass::Float { self } else { other }
     }

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use crate::error::{Error, Result};
 use crate::exec::files;
 
-/// Upper bits of a hash that tell its bucket.
+/// Upper bits of a hash that give its bucket.
 const BUCKET_BITS: u32 = 8;
 
 /// Number of buckets.

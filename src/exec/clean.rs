@@ -144,8 +144,7 @@ impl CleanRules {
     }
 }
 
-/// Of the chosen results those that no run reads which began at `session` or later, and what is
-/// removed with them.
+/// The chosen results that no run since `session` reads, and what is removed with them.
 fn free_results<'a>(
     found: &[StoredResult],
     chosen: Vec<&'a StoredResult>,
@@ -289,7 +288,7 @@ mod tests {
         assert_eq!((looked.removed, looked.left, looked.in_use), (2, 2, 0));
         assert!(looked.removed_bytes > 2000 && looked.left_bytes > 2000);
         assert_eq!(there(&store, &all), [true; 4]);
-        // Only what one job alone has used.
+        // Only what no other job has used.
         let rules = CleanRules { job: Some("loans".to_owned()), ..rules };
         assert_eq!(store.clean(&rules, &cancel).unwrap().removed, 1);
         assert_eq!(there(&store, &all), [false, true, true, true]);

@@ -374,7 +374,7 @@ pub(crate) fn remove_folder(path: &Path) -> Result<()> {
     }
 }
 
-/// Removes a folder and all below it, or a file. Of a link, the link.
+/// Removes a folder and all below it, or a file. For a link, the link itself.
 pub(super) fn remove_any(path: &Path) -> Result<()> {
     if is_real_folder(path) { remove_folder(path) } else { remove_file(path) }
 }

@@ -188,7 +188,7 @@ fn shorten_pair(old: &str, new: &str) -> (String, String) {
 
 /// One line of at most [`SHOWN`] characters from character `from` on.
 ///
-/// Of a hash, the first 12 digits.
+/// The first 12 digits of a hash.
 fn shorten(value: &str, from: usize) -> String {
     if is_hash(value) {
         return value.chars().take(12).collect();

@@ -94,8 +94,8 @@ fn count_subgroups(
 ) -> Result<Vec<GateObservation>> {
     let is_own = |pair: &ComparedPair| pair.recourse == question.first_attribute();
     let groups = |pair: &ComparedPair| [&pair.group_0, &pair.group_1].map(ToString::to_string);
-    // Of each pair those looked at, and of them those unfair to either group. A pair whose search
-    // found nothing has no row among the subgroups.
+    // For each pair those examined, and among them those unfair to either group. A pair whose
+    // search found nothing has no row among the subgroups.
     let mut counts: BTreeMap<[String; 2], (i64, [i64; 2])> = BTreeMap::new();
     for row in read_rows::<RecourseRow>(folder)?.iter().filter(|row| is_own(&row.pair)) {
         counts.insert(groups(&row.pair), (0, [0; 2]));

@@ -38,7 +38,7 @@ impl RateEvidence {
         Some(RateEvidence::of_people(k as f64 / n as f64, n))
     }
 
-    /// Of a row whose cases are as sure as so many people; none where that is not known.
+    /// For a row whose cases are as precise as this number of people; none where that is not known.
     fn of_rows(row: &MetricRow, effective: f64) -> Option<Self> {
         let count = |n: i64| u64::try_from(n).ok();
         let units = row.denominator_persons.or(row.denominator)?;

@@ -162,8 +162,8 @@ pub(crate) struct GateQuestion {
     pub scope: GateSubject,
     /// What is asked.
     pub quantity: GateQuantity,
-    /// The limit. Of a change, [`GateLimit::AtMost`] bounds its rise, and [`GateLimit::AtLeast`] of
-    /// a negated number its fall.
+    /// The limit. For a change, [`GateLimit::AtMost`] bounds its rise, and [`GateLimit::AtLeast`]
+    /// with a negated number its fall.
     pub limit: GateLimit,
     /// What decides.
     pub decide_by: GateDecideBy,

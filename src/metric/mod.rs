@@ -187,8 +187,8 @@ pub enum GroupValue {
     OfRate(ScoreOfGroup, RateOfGroup, fn(f64) -> f64),
     /// A function of TP, FP, FN and TN.
     OfCells(ScoreOfGroup, CellFunction),
-    /// A mean over the people with a label. Of one person the function gives the number of that
-    /// person.
+    /// A mean over the people with a label. For a single person the function gives the number of
+    /// that person.
     MeanOfLabelled(ScoreOfGroup),
 }
 
@@ -278,12 +278,11 @@ pub enum Facet {
 pub enum ImpairedGroupRule {
     /// The sources do not say.
     Unstated,
-    /// Of a pair the group with the lower rate of favourable predictions, by this rate of
+    /// In a pair the group with the lower rate of favourable predictions, by this rate of
     /// *positive* predictions: all people's, or those of one label (Clarify's reading of DPPL, RD
     /// and SD).
     LowerRate(fn(&Confusion) -> Rate),
-    /// Of a pair this group where the value is above 0, the other where it is below (Clarify's
-    /// readings).
+    /// In a pair this group if the value is above 0, the other if it is below (Clarify's readings).
     AboveZero(Facet),
     /// Of a direction (Towards Counterfactual Group Fairness, Table 7). Of the difference between
     /// two directions: what the direction with the worse value says. The parity column of that
@@ -475,7 +474,7 @@ pub struct Metric {
     pub shown: &'static [PagePlace],
     /// The gaps that exist of it.
     pub gaps: Option<MetricGaps>,
-    /// Of a gap of one metric the id of that metric, and how the gap is derived from it.
+    /// For a gap of one metric the id of that metric, and how the gap is derived from it.
     pub gap_of: Option<(&'static str, GapTransform)>,
     /// Whether it is 0 only where nothing moves: no decision, or no score.
     pub shows_every_move: bool,
@@ -484,8 +483,8 @@ pub struct Metric {
 }
 
 impl Metric {
-    /// Whether it compares two directions itself: it is measured in the scope of their difference
-    /// alone, and is no difference there.
+    /// Whether it compares two directions itself: it is measured only in the scope of their
+    /// difference, and is no difference there.
     pub(crate) fn is_of_two_directions(&self) -> bool {
         matches!(self.reads, Reads::SwitchRatio(_))
     }

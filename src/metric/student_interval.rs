@@ -21,7 +21,7 @@ pub(crate) fn degrees_of_freedom(units: f64, contributing_units: f64) -> f64 {
 /// A variance below this share of its parts is rounding.
 const ROUNDING: f64 = 1e-12;
 
-/// Units that add with one sign and go together: how many they are, the sum of what they add and
+/// Units that add with one sign and are correlated: how many they are, the sum of what they add and
 /// the sum of the squares. For units that add different amounts the fourth powers are not known;
 /// their sum is at least the third power of that of the squares over the square of the sum
 /// (Hoelder), which is exact where all add the same.
@@ -112,7 +112,7 @@ pub(crate) struct GroupTerms {
 }
 
 impl GroupTerms {
-    /// Of rows; those of a person go together where `by_person`.
+    /// Of rows; those of a person are one unit with `by_person`.
     pub(crate) fn new(rows: Vec<UnitTerm>, by_person: bool) -> Self {
         if !by_person {
             return GroupTerms { spread: Spread::of_units(rows.into_iter()), persons: Vec::new() };

@@ -111,7 +111,7 @@ fn is_of_directions(metric: &Metric) -> bool {
 fn limited_end(gate: &GateBlock) -> Option<(LimitedEnd<'_>, &'static Metric)> {
     let metric = find(gate.metric.as_deref().filter(|_| gate.against.is_none())?)?;
     let is_signed = metric.ideal == Some(0.0) && metric.range.0 < 0.0 && metric.range.1 > 0.0;
-    // Of a value of two directions a pair is the difference of both.
+    // For a value of two directions a pair is the difference of both.
     let has_sides = is_signed || is_of_directions(metric) || metric.has_order();
     let Some(GateBetween::Pair(groups)) = &gate.between else { return None };
     let (attribute, [first, second]) = groups.iter().next()?;

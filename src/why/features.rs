@@ -125,7 +125,8 @@ pub(crate) struct PlayerMeans {
     pub score: MeanEffect,
     /// What it adds to the change of the decision.
     pub decision: MeanEffect,
-    /// Of people who switch those whose switch it undoes, with Wilson's interval of the share.
+    /// The people whose switch it undoes, among those who switch, with Wilson's interval of the
+    /// share.
     pub undone: Option<(u64, Option<ValueInterval>)>,
 }
 

@@ -76,7 +76,7 @@ pub(crate) struct PatternSettings {
 pub(crate) struct PatternCounts {
     /// People.
     pub n: u64,
-    /// Of them those who switch.
+    /// Those of them who switch.
     pub k: u64,
 }
 
@@ -155,7 +155,7 @@ pub(crate) struct PatternFindings {
     pub least: u64,
     /// Patterns with so many people.
     pub frequent: usize,
-    /// Of them those whose excess lies above 0 on the first half.
+    /// Those of them whose excess is above 0 on the first half.
     pub candidates: usize,
     /// Those that were carried over, by rank.
     pub carried: Vec<CarriedPattern>,
@@ -319,7 +319,7 @@ fn with_search<T>(
     Ok(then(&search, &counts, least))
 }
 
-/// Of every frequent pattern its text, its counts on both halves and the lower end of the interval
+/// For every frequent pattern its text, its counts on both halves and the lower end of the interval
 /// of its excess on the first half.
 #[cfg(test)]
 pub(super) fn frequent_patterns(
@@ -359,7 +359,7 @@ fn carry_over(
     let shorter = |a: &PatternCandidate, b: &PatternCandidate| {
         items(a).cmp(&items(b)).then_with(|| a.text.as_bytes().cmp(b.text.as_bytes()))
     };
-    // Of those with the same people the first.
+    // The first of those with the same people.
     let mut of_people: FastMap<Vec<u64>, usize> = FastMap::default();
     for (i, candidate) in candidates.iter().enumerate() {
         let people = search.people(search.sets.items_of(candidate.set));

@@ -77,7 +77,7 @@ pub(crate) struct ReplicateColumns<'a> {
     pub times: &'a [u32],
 }
 
-/// Cells of one node and parent set, all by levels and bins or all by levels alone.
+/// Cells of one node and parent set, all by levels and bins or all by levels only.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct CellFit {
     /// The parents whose values distinguish cells.
@@ -98,11 +98,11 @@ struct ParentCell {
     z: Vec<f64>,
     /// Sums, then means, of the node's encoded columns.
     y: Vec<f64>,
-    /// Of a numeric node its residuals, in the unit of the column.
+    /// The residuals of a numeric node, in the unit of the column.
     residuals: RankTable,
 }
 
-/// What a node follows: cells by levels and bins, and cells by levels alone where they differ.
+/// What a node follows: cells by levels and bins, and cells by levels only where they differ.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct BinnedMechanism {
     fits: Vec<CellFit>,
@@ -114,7 +114,7 @@ pub(crate) struct BinnedMechanism {
 pub(crate) enum MechanismStep {
     /// Those of levels and bins.
     Cells,
-    /// Those of levels alone.
+    /// Those of levels only.
     Levels,
     /// None: the linear equation.
     Linear,

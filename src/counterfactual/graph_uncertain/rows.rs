@@ -153,7 +153,7 @@ impl NodeWatch for StepCounts {
     }
 }
 
-/// Everything that rows are made with, worlds apart.
+/// Everything that rows are made with, except worlds.
 #[derive(Debug)]
 pub(crate) struct RowMaker<'a> {
     encoding: &'a GraphEncoding,

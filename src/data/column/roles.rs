@@ -4,9 +4,9 @@
 //! Choice: values are nearly unique where at least 98 of 100 differ. Whole numbers are ids where
 //! all differ and they rise, are many or are called so; as floats they also need to be dense,
 //! because amounts are often whole. A person has at least 20 different values of 1.2 rows each, and
-//! is called so; or it is not called a count, and the sensitive columns and one other column, the
-//! label apart, are constant within it. A weight is positive, and called so; or its fractions are
-//! fine, and it adds up to a whole number of at least 1,000. A code has 3 to 30 values, and is
+//! is called so; or it is not called a count, and the sensitive columns and one other column that
+//! is not the label are constant within it. A weight is positive, and called so; or its fractions
+//! are fine, and it adds up to a whole number of at least 1,000. A code has 3 to 30 values, and is
 //! called so, or has every whole number from 0 or 1 on; a count does too, so columns called after
 //! one, and columns whose larger values are always rarer, are no codes.
 

@@ -457,7 +457,7 @@ macro_rules! visit_as_is {
     };
 }
 
-/// A value of JSON whose maps hold each key once: which of two values is meant, nobody knows.
+/// A value of JSON whose maps hold each key once: it is not known which of two values is meant.
 struct UniqueKeys(Value);
 
 impl<'de> Deserialize<'de> for UniqueKeys {
@@ -673,7 +673,7 @@ mod tests {
                 }
             }
         }
-        // Which of several probabilities is meant is known from the contract alone.
+        // Only the contract says which of several probabilities is meant.
         let (mlflow, three) = (endpoint("mlflow"), r#"{"predictions": [[0.5, 0.25, 0.25]]}"#);
         assert_eq!(mlflow.scores(three, 1, Some(0)), Ok(vec![0.5]));
         for position in [None, Some(3)] {

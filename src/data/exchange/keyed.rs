@@ -220,7 +220,7 @@ impl KeyedFile {
         FloatPrecision::single_if(self.parts.iter().all(is_single))
     }
 
-    /// Opens a file of counterfactuals that somebody else made, for one of the job's attributes.
+    /// Opens a file of external counterfactuals, for one of the job's attributes.
     ///
     /// # Errors
     /// The file is unreadable, or lacks a column of the key.

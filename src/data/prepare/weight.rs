@@ -85,7 +85,7 @@ const TENS: [f64; 16] =
 /// of them has: a weight is one if it is the number nearest to its decimals.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 enum DecimalDivisor {
-    /// Of so many units of 10 to the minus `decimals`; 0 without weights.
+    /// In units of 10 to the minus `decimals`; 0 without weights.
     Of { units: u64, decimals: usize },
     /// Some weight has too many digits.
     None,

@@ -97,7 +97,7 @@ impl Accumulator for ContentHash {
     }
 }
 
-/// Of each whole number from the least on, where all are whole and few, and none is missing.
+/// For each whole number from the smallest on, if all are whole and few, and none is missing.
 fn whole_table(values: &[f64], of: impl Fn(f64) -> u64) -> Option<(f64, Vec<u64>)> {
     let ends = |(least, largest): (f64, f64), &x: &f64| (least.min(x), largest.max(x));
     let (least, largest) = values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), ends);

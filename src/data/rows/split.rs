@@ -347,7 +347,7 @@ pub(crate) fn folds_within(
     let roles = roles_by_rank(rows, (by, Some(of)), draw, workers, watch, |c| {
         u8::try_from(c % k.max(1)).unwrap_or(NEITHER)
     })?;
-    // Of fewer persons than folds the last folds have none.
+    // If there are fewer persons than folds, the last folds have none.
     let last = roles.0.iter().filter_map(|&role| audited(role)).max();
     let filled = last.map_or(0, |last| u64::from(last) + 1);
     if filled < k { too_many(filled, "persons") } else { Ok(roles) }

@@ -199,7 +199,7 @@ fn is_of_writer(name: &str) -> bool {
         || WRITERS_HOLD.iter().any(|part| name.contains(part))
 }
 
-/// A glob, taken apart at its folders.
+/// A glob, split at its folders.
 struct FolderGlob<'p> {
     /// The folder that the text names, before the first sign of a glob.
     base: PathBuf,
@@ -219,7 +219,7 @@ struct GlobFolders {
 }
 
 impl<'p> FolderGlob<'p> {
-    /// Of a pattern whose first sign of a glob is at `first`.
+    /// For a pattern whose first sign of a glob is at `first`.
     fn new(pattern: &'p str, first: usize) -> Self {
         let base = match pattern[..first].rfind('/') {
             Some(0) => "/",
@@ -441,7 +441,7 @@ fn first_hidden<'p>(object: &'p Path, folder: &Path) -> Option<&'p str> {
     parts.find(|part| part.starts_with(['.', '_']) || is_of_writer(part))
 }
 
-/// Of several paths to one file keeps the one through the fewest links.
+/// If several paths lead to one file, keeps the one through the fewest links.
 ///
 /// Its folders are those that hold the file, and their names may be keys.
 fn each_once(paths: Vec<PathBuf>, repeated: &mut Vec<(PathBuf, PathBuf)>) -> Vec<PathBuf> {

@@ -68,7 +68,7 @@ pub struct SourceColumn {
     pub name: String,
     /// Its type over all parts.
     pub class: ValueClass,
-    /// Of numbers, in how many bits all parts hold them.
+    /// For numbers, in how many bits all parts hold them.
     pub precision: FloatPrecision,
     /// How its texts are spelt.
     pub spelling: Spelling,
@@ -137,7 +137,7 @@ struct SourcePart {
     first_row: u64,
     /// The value of each column that is the key of a folder; `None` for columns of the file.
     keys: Vec<Option<String>>,
-    /// Of an imported text file its columns, each with the file of the user's that has it.
+    /// The columns of an imported text file, each with the user's file that has it.
     unread: BTreeMap<String, PathBuf>,
 }
 
@@ -345,7 +345,7 @@ impl ParquetSource {
         &self.joined
     }
 
-    /// The same with a range of its pieces alone; rows keep their numbers.
+    /// The same with only a range of its pieces; rows keep their numbers.
     #[must_use]
     pub(crate) fn only(mut self, pieces: Range<usize>) -> Self {
         let end = pieces.end.min(self.pieces.len());

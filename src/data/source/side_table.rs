@@ -169,7 +169,7 @@ impl SideTable {
             );
             source.locate_file(Fault::new("too-large-table", what)).hint(hint)
         };
-        // Of a row, without texts.
+        // For a row, without texts.
         let bytes_of = |column: &SourceColumn| match column.class {
             ValueClass::Int | ValueClass::Float => 16,
             ValueClass::Bool => 1,

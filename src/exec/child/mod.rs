@@ -281,7 +281,7 @@ impl Drop for KeptProgram {
 /// What becomes of a program once it has answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AfterAnswer {
-    /// It ends by itself, and is waited for.
+    /// It ends on its own, and is waited for.
     Ends,
     /// It waits for the next question.
     GoesOn,

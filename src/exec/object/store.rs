@@ -114,7 +114,7 @@ fn key_of(address: &ObjectAddress) -> Result<ObjectPath> {
     ObjectPath::parse(&address.key).map_err(|cause| failed(address, &cause.into()))
 }
 
-/// The version that a store tells of.
+/// The version that a store reports.
 fn version_of(address: &ObjectAddress, meta: &ObjectMeta) -> Result<ObjectVersion> {
     match meta.e_tag.as_deref().map(unquoted).filter(|etag| !etag.is_empty()) {
         Some(etag) => Ok(ObjectVersion { bytes: meta.size, etag: etag.to_owned() }),

@@ -308,7 +308,7 @@ pub(crate) enum GateReason {
 }
 
 impl GateReason {
-    /// Its code, by which it is tagged; `cfaudit explain CODE` tells more.
+    /// Its code, by which it is tagged; `cfaudit explain CODE` says more.
     pub(crate) fn code(&self) -> String {
         code_and_args(self).0
     }

@@ -128,7 +128,7 @@ impl Arrangement {
             }
             all.sides.push(KnownPeople { rows, weights, effective: *effective });
         }
-        // Of a total each direction of a group counts.
+        // In a total each direction of a group counts.
         let targets = sides.iter().map(|(parts, _)| {
             let groups: BTreeSet<&str> = parts.iter().map(|part| part.group).collect();
             parts.len() / groups.len().max(1)

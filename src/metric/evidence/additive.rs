@@ -15,11 +15,11 @@ macro_rules! additive {
         additive!($type { $($field),+ });
         additive!(settled $type);
     };
-    // The field `supported` holds what supported counterfactuals alone give: none while all of them
-    // are supported, because then it is what all give, which is `so_far`.
+    // The field `supported` holds what only the supported counterfactuals give: none while all of
+    // them are supported, because then it is what all give, which is `so_far`.
     (supported $type:ty { $($field:ident),+ } or $so_far:ident) => {
         impl $type {
-            /// The same people by their supported counterfactuals alone; none where all are
+            /// The same people by only their supported counterfactuals; none where all are
             /// supported.
             pub(crate) fn supported(&self) -> Option<&$type> {
                 self.supported.as_deref()

@@ -235,7 +235,7 @@ pub(crate) struct SwitchClassCounts {
     groups: usize,
     /// By direction.
     tally: ClassTally,
-    /// The same people by their supported counterfactuals alone.
+    /// The same people by only their supported counterfactuals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     supported: Option<Box<SwitchClassCounts>>,
 }
@@ -247,7 +247,7 @@ impl SwitchClassCounts {
         SwitchClassCounts { groups, tally, supported: None }
     }
 
-    /// What supported counterfactuals alone give while all are supported.
+    /// What only the supported counterfactuals give, while all are supported.
     fn so_far(&self) -> SwitchClassCounts {
         SwitchClassCounts { tally: self.tally.clone(), supported: None, ..*self }
     }

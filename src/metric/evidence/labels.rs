@@ -52,8 +52,8 @@ impl MissingLabels {
         self.widest_groups().is_some() || self.decisions_differ()
     }
 
-    /// Of the pairs of groups that differ the one that is furthest apart, the group that lacks more
-    /// labels first.
+    /// The pair that is furthest apart, among the pairs of groups that differ; the group that lacks
+    /// more labels first.
     pub(crate) fn widest_groups(&self) -> Option<[usize; 2]> {
         widest_apart(&self.groups)
     }
@@ -64,7 +64,7 @@ impl MissingLabels {
     }
 }
 
-/// Of the pairs of shares that differ the one that is furthest apart, the larger share first.
+/// The pair that is furthest apart, among the pairs of shares that differ; the larger share first.
 pub(crate) fn widest_apart(shares: &[Rate]) -> Option<[usize; 2]> {
     let mut widest = None::<(f64, [usize; 2])>;
     for (a, x) in shares.iter().enumerate() {
@@ -133,5 +133,5 @@ impl FavourableShare {
     }
 }
 
-/// Of an attribute each group of whose people somebody has a label or decision.
+/// The groups of an attribute in which anybody has a label or a decision.
 pub(crate) type GroupShares = Vec<FavourableShare>;

@@ -235,7 +235,7 @@ mod tests {
         bins.add(1, parts.each_ref().map(std::slice::from_ref), &[weight]);
     }
 
-    /// Parts follow from the edges alone, also next to each of them, and coarse bins from parts.
+    /// Parts follow only from the edges, also next to each of them, and coarse bins from parts.
     #[test]
     fn parts_are_those_of_the_edges_and_make_the_coarse_bins() {
         let next_to = |edges: &[f64]| -> Vec<f64> {
@@ -283,7 +283,7 @@ mod tests {
             let edges = |side: &[super::DrawnBin]| (side[0].0, side[side.len() - 1].1);
             assert_eq!(edges(&before), edges(&after), "both in the same bins");
             assert!((before[0].1 - before[0].0 - expected).abs() < 1e-12, "{:?}", before[0]);
-            // Of the central bins hardly any is empty.
+            // Hardly any of the central bins is empty.
             let filled = change.iter().filter(|bin| bin.2 > 0).count();
             assert!(2 * filled > change.len(), "{filled} of {}", change.len());
         }

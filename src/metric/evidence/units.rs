@@ -144,7 +144,7 @@ impl UnitKind {
     }
 }
 
-/// One row of a cell alone.
+/// A single row of a cell.
 pub(crate) fn alone<const N: usize>(cell: usize) -> [u64; N] {
     std::array::from_fn(|at| u64::from(at == cell))
 }

@@ -16,7 +16,7 @@ use crate::param::Level;
 /// Repeats from which the tails are cut.
 pub(crate) const MIN_REPEATS_FOR_TAILS: usize = 40;
 
-/// Of so many repeats one may lack a value; with more without one there are no ends.
+/// One in this number of repeats may lack a value; with more without one there are no ends.
 const REPEATS_FOR_ONE_WITHOUT: usize = 20;
 
 /// One repeat of a set, or one of the graphs that it depends on.
@@ -52,7 +52,7 @@ pub(crate) struct RepeatSpread {
 }
 
 impl RepeatSpread {
-    /// Of the values of all repeats, with ends at a level.
+    /// From the values of all repeats, with ends at a level.
     pub(crate) fn of_values(values: &[MetricValue], level: Level) -> Self {
         let mut defined: Vec<f64> = values.iter().filter_map(|value| value.ok()).collect();
         defined.sort_unstable_by(f64::total_cmp);

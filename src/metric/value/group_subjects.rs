@@ -10,7 +10,7 @@ use crate::metric::{GapTransform, Metric, MetricFamily};
 /// What is known of each group, of all others of each, and of everybody.
 pub(crate) struct GroupSubjects<S> {
     pub(crate) groups: Vec<S>,
-    /// Of two groups the other one; none where they are not asked for.
+    /// With two groups the other one; none where they are not asked for.
     pub(crate) rests: Vec<S>,
     pub(crate) all: S,
 }

@@ -199,7 +199,7 @@ impl GroupMargins {
         }
     }
 
-    /// The rate in one world; none of nobody.
+    /// The rate in one world; none without people.
     pub(crate) fn rate(
         &self,
         of: SwitchingSide,
@@ -211,7 +211,7 @@ impl GroupMargins {
         (people > 0).then(|| self.switched(of, movement) as f64 / people as f64)
     }
 
-    /// The mean over graphs and their percentiles at a level; none of nobody.
+    /// The mean over graphs and their percentiles at a level; none without people.
     pub(crate) fn over_worlds(
         &self,
         of: SwitchingSide,

@@ -62,7 +62,7 @@ impl Extreme {
         !matches!(self, Extreme::Gaps(_))
     }
 
-    /// Of how many gaps or unordered pairs.
+    /// The number of gaps or unordered pairs.
     pub(crate) fn n(&self) -> usize {
         match self {
             Extreme::Gaps(all) | Extreme::Ratios(all) => all.len(),
@@ -135,8 +135,8 @@ impl Extreme {
     }
 }
 
-/// Of how many pairs a share is above 0, and these in each order with a share above 0 below the
-/// line.
+/// The number of pairs with a share above 0, and these pairs in each order that has a share above 0
+/// in the denominator.
 fn ordered(shares: &[Share]) -> (usize, Vec<(&Share, &Share)>) {
     let above: Vec<_> = pairs(shares).filter(|(p, q)| p.value > 0.0 || q.value > 0.0).collect();
     let both = above.iter().flat_map(|&(p, q)| [(p, q), (q, p)]);
@@ -210,7 +210,7 @@ mod tests {
         let (ends, _) = of(&[rate(10, 100), rate(50, 100)]);
         let (lo, hi) = ends.expect("an interval");
         assert!(lo < 0.2 && hi > 0.2 && hi < 0.4, "{lo} {hi}");
-        // Of a share of 0 the ratio may be 0; where nobody counts anywhere there is none.
+        // With a share of 0 the ratio may be 0; where nobody counts anywhere there is none.
         let (ends, pairs) = of(&[rate(0, 50), rate(25, 50), rate(0, 50)]);
         let (lo, hi) = ends.expect("an interval");
         assert!(lo == 0.0 && hi > 0.0 && hi < 1.0 && pairs == 2, "{lo} {hi} {pairs}");

@@ -93,9 +93,9 @@ pub(crate) struct ValuePeople {
     /// Those behind these rows who carry information; none where each row is a person who counts
     /// as one.
     pub(crate) persons: Option<PersonBasis>,
-    /// Of several groups the people of the smallest.
+    /// With several groups, the people of the smallest.
     pub(crate) smallest_group: u64,
-    /// Of several rates the cases below the smallest; none where no rate is behind it.
+    /// With several rates, the cases below the smallest; none where no rate is behind it.
     pub(crate) smallest_denominator: Option<u64>,
 }
 
@@ -140,7 +140,7 @@ impl ValuePeople {
         }
     }
 
-    /// Of two facets with the numbers of those who carry information: in the first, in the second,
+    /// For two facets with the numbers of those who carry information: in the first, in the second,
     /// and in both together; none where each row is a person who counts as one.
     pub(crate) fn of_facets(n: [u64; 2], persons: Option<[u64; 3]>) -> Self {
         let facets = [0, 1].map(|i| {
@@ -277,7 +277,7 @@ pub(crate) trait Subject {
         Share::new(self.units(of), alone)
     }
 
-    /// The value alone.
+    /// Only the value.
     fn value(&self, of: Self::Reading) -> MetricValue {
         let rate = self.rate(of, CellNumbers::Weight);
         rate.map_or_else(|| self.score(of), Rate::value)

@@ -19,7 +19,7 @@ type ValuesByScope = BTreeMap<(&'static str, MetricScope), Vec<MetricValue>>;
 
 /// The values of all repeats, by metric and scope.
 pub(crate) struct RepeatedValues {
-    /// Those of all people, and of the people with supported counterfactuals alone.
+    /// Those of all people, and of only the people with supported counterfactuals.
     values: [ValuesByScope; 2],
     settings: MeasureSettings,
     level: Level,
@@ -72,7 +72,7 @@ impl RepeatedValues {
         self.add(&measured, supported.as_deref());
     }
 
-    /// Adds a repeat with what its supported counterfactuals alone give; none where all are
+    /// Adds a repeat, with what only its supported counterfactuals give; none where all are
     /// supported.
     fn add(&mut self, all: &[MeasuredValue], supported: Option<&[MeasuredValue]>) {
         for (values, measured) in self.values.iter_mut().zip([all, supported.unwrap_or(all)]) {
@@ -97,8 +97,8 @@ impl RepeatedValues {
         }
     }
 
-    /// How far a value differs between them, of the people with `supported` counterfactuals alone
-    /// or of all; none where no repeat measures it.
+    /// How far a value differs between them, of all people, or of only those with `supported`
+    /// counterfactuals; none where no repeat measures it.
     pub(crate) fn spread_of(
         &self,
         (metric, scope): (&Metric, MetricScope),

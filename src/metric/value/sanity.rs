@@ -59,7 +59,7 @@ impl InvertedOrder {
 }
 
 impl ModelSanity {
-    /// Of a label of two sides. Decisions are compared where the model gives no scores, and where
+    /// For a label of two sides. Decisions are compared where the model gives no scores, and where
     /// these are not kept.
     pub(crate) fn of_sides(counts: &FactualCounts, gives_scores: bool) -> Self {
         let all = counts.confusion(GroupSelection::All);
@@ -78,7 +78,7 @@ impl ModelSanity {
         ModelSanity { inverted: inverted.into_iter().collect(), decided }
     }
 
-    /// Of several classes, each against all others in their order.
+    /// For several classes, each against all others in their order.
     pub(crate) fn of_classes(one_vs_rest: &[FactualCounts]) -> Self {
         let each = one_vs_rest.iter().enumerate();
         let inverted = each.filter_map(|(class, counts)| inverted_scores(counts, Some(class)));

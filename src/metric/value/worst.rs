@@ -104,7 +104,7 @@ fn furthest_from_total(values: &[MetricValue], all: MetricValue) -> WorstValue {
     WorstValue { value: Ok(distance), furthest }
 }
 
-/// Of a metric of groups with these confusions and, of one group each, these values.
+/// For a metric of groups with these confusions and these values of single groups.
 fn find(of: GroupReading, groups: &[Confusion], values: &[MetricValue]) -> WorstValue {
     match of.metric.reads {
         Reads::Group(GroupValue::TwoRates(rates), _) => widest(groups, rates),
@@ -165,7 +165,7 @@ impl MeasureContext<'_> {
         };
         let impaired = match (metric.impaired, furthest.highest, furthest.lowest) {
             (ImpairedGroupRule::LowerRate(rate), Some(high), Some(low)) => {
-                // Of several groups the furthest is far by chance too: the pair is one of all.
+                // With several groups the furthest is also far by chance: the pair is one of all.
                 let with_value = groups.len().saturating_sub(found.furthest.n_undefined as usize);
                 let pairs = with_value * with_value.saturating_sub(1) / 2;
                 let clear = self.differ(rate, [&groups[high], &groups[low]], pairs);

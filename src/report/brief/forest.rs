@@ -56,7 +56,7 @@ enum WorseOff<'a> {
     All { group: &'a CalledGroup },
     /// In so many; which, where they are few.
     Some { group: &'a CalledGroup, clear: usize, named: Vec<&'a HarmResult> },
-    /// A change of class is neither better nor worse by itself.
+    /// A change of class is in itself neither better nor worse.
     Classes,
     /// In none, or not the same in all.
     Nobody,

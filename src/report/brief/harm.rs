@@ -46,7 +46,7 @@ pub(crate) struct HarmResult {
     pub(crate) second: Option<DecidingRange>,
     /// Who would switch, of how many; none where graphs differ.
     pub(crate) counts: Option<(i64, i64)>,
-    /// Of how many people.
+    /// The number of people.
     pub(crate) whole: i64,
     /// The result of shuffled groups.
     pub(crate) placebo: Option<(f64, f64)>,
@@ -60,7 +60,7 @@ pub(crate) struct HarmResult {
     pub(crate) nobody: bool,
     /// Level of its interval; none without one.
     level: Option<f64>,
-    /// Of how many cases its interval is, where it is Wilson's.
+    /// The number of cases of its interval, where it is Wilson's.
     cases: Option<f64>,
     /// Its number in the table of all results of the annex.
     pub(crate) number: usize,
@@ -242,8 +242,8 @@ pub(crate) fn findings<'r>(audit: &AuditFolder, results: &'r [HarmResult]) -> Ve
     found
 }
 
-/// Of several that harm, the worst first, the one that speaks for all: it is about the reference
-/// group, unless another harms twice as many.
+/// The one of several that harm, worst first, that represents all: it is about the reference group,
+/// unless another harms twice as many.
 pub(super) fn speaks<T>(
     ranked: &[T],
     is_of_reference: impl Fn(&T) -> bool,

@@ -40,7 +40,7 @@ pub(crate) struct HeroFinding<'a> {
     pub(crate) subject: HeroSubject<'a>,
     /// The limit that judges it.
     pub(crate) limit: Option<&'a AuditLimit>,
-    /// Of how many values it is the largest.
+    /// The number of values of which it is the largest.
     compared: usize,
 }
 
@@ -186,9 +186,9 @@ impl HeroFinding<'_> {
 }
 
 impl<'a> BriefInputs<'a> {
-    /// What a limit judges: the part that decides. Of a broken gate on harm also the other part,
-    /// where it breaks the limit too and its group is named: a part that keeps the limit would say
-    /// the opposite next to a broken one.
+    /// What a limit judges: the part that decides. For a broken gate on harm also the other part,
+    /// if it breaks the limit too and its group is named: a part that keeps the limit would say the
+    /// opposite next to a broken one.
     fn judged(&self, limit: &'a AuditLimit) -> Vec<HeroFinding<'a>> {
         let mut found: Vec<HeroSubject<'a>> = Vec::new();
         let plain = limit.arm.is_empty() && limit.class.is_empty() && !limit.of_change;
@@ -347,7 +347,7 @@ impl<'a> BriefInputs<'a> {
         groups.as_slice().try_into().ok().filter(|_| self.results.is_empty())
     }
 
-    /// Of a limit on the groups that are furthest apart, the highest and the lowest; none of
+    /// For a limit on the groups that are furthest apart, the highest and the lowest; none of
     /// others.
     fn furthest(&self, limit: &AuditLimit) -> Option<[CalledGroup; 2]> {
         let JudgedValue { key, metric } = &limit.parts.first()?.judged;

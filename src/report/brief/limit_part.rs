@@ -97,7 +97,7 @@ pub(crate) struct LimitPart {
     pub(super) ends: String,
     /// Cases on top and below.
     pub(crate) counts: Option<(i64, i64)>,
-    /// Of a limit on recourse, the subgroups that are unfair to either group.
+    /// For a limit on recourse, the subgroups that are unfair to either group.
     pub(crate) unfair: Option<(i64, i64)>,
     /// Cases below, where graphs differ in what is on top.
     pub(crate) whole: Option<i64>,
@@ -106,7 +106,7 @@ pub(crate) struct LimitPart {
     /// The value as it is drawn: of the plain audit with the interval of people, and that over
     /// graphs or fits where there is one.
     pub(super) point: Option<PlotPoint>,
-    /// Whether it breaks the limit by what decides: its value alone, or its whole interval.
+    /// Whether it breaks the limit by what decides: only its value, or its whole interval.
     pub(crate) breaks: bool,
     /// Whether a sentence about the limit gives its value: the part that decides, and of a broken
     /// limit on harm each that breaks it.

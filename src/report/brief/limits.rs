@@ -46,7 +46,7 @@ pub(crate) struct AuditLimit {
     /// Experiment and arm; empty for the plain audit.
     #[serde(skip)]
     pub(crate) arm: String,
-    /// The arm alone.
+    /// Only the arm.
     arm_name: Option<String>,
     /// The class; empty = all.
     pub(crate) class: String,
@@ -79,7 +79,7 @@ pub(crate) struct AuditLimit {
     model: CalledModel,
     /// The name of its metric.
     metric: String,
-    /// Of a change, what the metric measures, and whether it is the gap of that; none where it has
+    /// For a change, what the metric measures, and whether it is the gap of that; none where it has
     /// only its name.
     measured: Option<(CalledRate, bool)>,
     /// The group whose harm it asks about; none of other limits.
@@ -98,11 +98,11 @@ pub(crate) struct AuditLimit {
     pub(crate) unit: AxisUnit,
     /// Its axis, which limits of one unit and limit share.
     scale: PlotScale,
-    /// Of a gap of rates, which group is ahead.
+    /// For a gap of rates, which group is ahead.
     ahead: Option<GroupAhead>,
-    /// Of one that is not decided, how many people would decide it; none where no number would.
+    /// For one that is not decided, how many people would decide it; none where no number would.
     needed: Option<LimitNeed>,
-    /// Of one that is broken, thresholds between which none keeps it; none where one does.
+    /// For one that is broken, thresholds between which none keeps it; none where one does.
     no_threshold: Option<[String; 2]>,
     /// Whether its interval is that of a change, and the run trained the model again: what these
     /// trainings give is then no part of the interval.
@@ -461,7 +461,7 @@ fn set_scales(limits: &mut [AuditLimit]) {
             _ => f64::INFINITY,
         };
         let below = limit.of_change || limit.kind == NumberFormat::Points;
-        // Of a ratio the limit need not be shown twice.
+        // For a ratio the limit need not be shown twice.
         let room = if limit.bound == LimitBound::AtLeast { 1.2 } else { 2.0 };
         let of = all.entry(shared(limit)).or_insert((below, cap, vec![room * limit.drawn]));
         of.2.extend(limit.parts.iter().filter_map(|part| part.point).flat_map(PlotPoint::extent));

@@ -64,7 +64,7 @@ impl BriefInputs<'_> {
             let own = self.audit.support_counts.iter().filter(switches);
             (value, own.filter(|row| row.rank == value.rank).map(|row| row.n).sum::<i64>())
         });
-        // Of equals the first.
+        // The first of equal ones.
         let (value, n) = counted.reduce(|best, of| if of.1 > best.1 { of } else { best })?;
         is_told(n, switched).then(|| UnsupportedSwitches {
             n,

@@ -106,7 +106,7 @@ pub(crate) struct CalledSet {
     moved: Option<Vec<String>>,
     /// Whether another set reads alike, so that its name must stand behind.
     ambiguous: bool,
-    /// Of a set of causal graphs, what its values are.
+    /// For a set of causal graphs, what its values are.
     pub(crate) values: Option<ValuesInShort>,
 }
 

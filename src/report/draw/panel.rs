@@ -1,4 +1,4 @@
-//! Charts that are alone: shares before and after, who switches as a mosaic, the ladder of
+//! Charts with a function each: shares before and after, who switches as a mosaic, the ladder of
 //! assumptions, distributions of scores, the trade-off of retraining.
 //!
 //! As in [`super::plot`] nothing is scaled but curves, and each drawing is described by `title` and

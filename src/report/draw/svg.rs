@@ -174,7 +174,7 @@ impl Svg {
         let _ = write!(self.0, r#"<text{class} x="{x}"{dx} y="{y}">{words}</text>"#);
     }
 
-    /// The marks alone.
+    /// Only the marks.
     pub(crate) fn marks(self) -> String {
         self.0
     }

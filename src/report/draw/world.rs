@@ -187,7 +187,7 @@ mod tests {
         }
     }
 
-    /// The drawing alone.
+    /// Only the drawing.
     fn drawn(feature: &FeatureQuality, order: LevelOrder) -> String {
         feature_shapes(feature, &[feature], order, "x")
     }

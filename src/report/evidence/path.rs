@@ -193,7 +193,7 @@ impl<'a> PathWalk<'a> {
     /// The trait whose people switch more often than the others.
     fn who(&self) -> Option<StepFacts> {
         let inputs = self.inputs;
-        // Of several blocks the one on what the finding counts.
+        // The one of several blocks that is about what the finding counts.
         let asked = self.finding?.metric;
         let everybody = self.patterns().filter(|row| row.pattern.is_empty());
         let everybody = everybody.min_by_key(|row| row.metric != *asked)?;

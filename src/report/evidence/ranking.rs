@@ -250,7 +250,7 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
         return None;
     }
     let audit = inputs.audit;
-    // Of scores that are points, not probabilities, only the order is judged.
+    // For scores that are points, not probabilities, only the order is judged.
     let is_of_points = |of: &&RankedGroups<'_>| {
         let mut values = of.keys.iter().filter_map(|key| audit.measure(key, "brier"));
         values.any(|of| of.undefined == Undefined::NoProbability.code())

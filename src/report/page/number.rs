@@ -413,7 +413,7 @@ pub(crate) fn grouped_in(text: &str) -> String {
     shown.collect::<Vec<_>>().join("`")
 }
 
-/// The same without the backticks, for sentences in which no word is set apart.
+/// The same without the backticks, for sentences in which no word is marked.
 pub(crate) fn grouped_unmarked(text: &str) -> String {
     grouped_in(text).replace('`', "")
 }

@@ -145,7 +145,7 @@ fn bare() -> Environment<'static> {
     environment
 }
 
-/// The vocabulary of a job alone as plain words, for what is not a template yet.
+/// Only the vocabulary of a job, as plain words, for Rust code.
 pub(crate) fn vocabulary(voice: Value) -> Environment<'static> {
     let mut environment = bare();
     environment.add_global("voice", voice);

@@ -303,7 +303,7 @@ impl AuditFolder {
         from.take_while(move |(key, _)| is_own(key, &first.arm))
     }
 
-    /// Of the metrics that are 0 only where no score moves the values that were measured.
+    /// The measured values of the metrics that are 0 only where no score moves.
     pub(crate) fn score_moves(&self, key: &ResultKey) -> impl Iterator<Item = Option<f64>> {
         let telling = shift::METRICS.iter().filter(|metric| metric.shows_every_move);
         telling.filter_map(move |metric| Some(self.measure(key, metric.id)?.value))

@@ -107,7 +107,7 @@ impl GraphEvidence {
         let mut scenarios: Vec<ScenarioGraphs> = found.into_values().collect();
         for scenario in &mut scenarios {
             scenario.nodes.sort_by(|a, b| (a.position, &a.level).cmp(&(b.position, &b.level)));
-            // Of the attribute itself the movement is from one group to the other in every graph.
+            // The attribute itself moves from one group to the other in every graph.
             let own = scenario.nodes.iter().find(|n| {
                 n.below_sensitive == 1.0 && n.r#move == 1.0 && n.level == scenario.groups.1
             });

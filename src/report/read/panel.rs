@@ -332,8 +332,8 @@ impl MetricRow {
         SMALL.iter().any(|flag| has_flag(&self.flags, flag))
     }
 
-    /// The interval of the doubt next to people, and what it is over; none where there is none. Of
-    /// several that of graphs, else the wider of fits and trainings.
+    /// The interval of the doubt next to people, and what it is over; none where there is none. If
+    /// there are several, that of graphs, else the wider of fits and trainings.
     pub(crate) fn second(&self) -> Option<((f64, f64), DecidingRange)> {
         let [graphs, fits, trainings] = self.doubts();
         let width = |of: &((f64, f64), DecidingRange)| of.0.1 - of.0.0;

@@ -142,7 +142,7 @@ impl FeatureQuality {
         self.count("n_values")
     }
 
-    /// Of these, those of a class that the target group has.
+    /// Those of them whose class the target group has.
     pub(crate) fn n_compared(&self) -> i64 {
         self.count("n_compared")
     }

@@ -193,7 +193,7 @@ impl RecourseTables {
         let shown: BTreeSet<i64> = subgroups.iter().map(|row| row.subgroup).collect();
         let listed: BTreeSet<(i64, i64)> =
             comparatives.iter().filter_map(|row| Some((row.subgroup, row.action?))).collect();
-        // Of several comparisons some rows too many may be picked: a lookup names the
+        // With several comparisons a few rows too many may be picked: a lookup names the
         // comparison.
         let is_listed = |row: &ActionRow| {
             shown.contains(&row.subgroup) && listed.contains(&(row.subgroup, row.action))

@@ -162,7 +162,7 @@ pub(crate) fn of_facets(
 ) -> Option<Value> {
     let metrics = lists.map(PageList::ids).concat();
     let mut shown = audit.classes.shown(total);
-    // The family may be measured of one class alone.
+    // The family may be measured for a single class only.
     shown.retain(|class| audit.measure(&key.of_class(class), "dppl").is_some());
     one_vs_all(audit, key, (shown.as_slice(), metrics.as_slice()), sides, glossary)
 }

@@ -69,12 +69,12 @@ impl<'a> ArmChange<'a> {
         self.ends().into_iter().fold(self.value(), |words, ends| words.text(" ").text(ends))
     }
 
-    /// Of a gap with a sign: how much narrower or wider it is, and both its values. Where it turns
+    /// For a gap with a sign: how much narrower or wider it is, and both its values. Where it turns
     /// round, only its values.
     fn of_gap(&self, base: f64, kind: NumberFormat) -> Value {
         let change = apart_from_zero(base, base + self.value);
         let size = without_sign(self.kind);
-        // Of the change in size: with the sign of the gap, and turned where it narrows.
+        // For the change in size: with the sign of the gap, and turned where it narrows.
         let turned = |(lo, hi): (f64, f64)| if self.value < 0.0 { (-hi, -lo) } else { (lo, hi) };
         let ends = change.zip(self.interval.map(turned));
         context! {
@@ -334,7 +334,7 @@ impl<'a> ExperimentNumbers<'a> {
         if let Some(change) = arm.changes.get(&(key.in_arm(&arm.full), metric)) {
             cell.small.extend(change.lines());
         } else if let Some((value, base)) = both {
-            // Of score metrics only the difference is known.
+            // For score metrics only the difference is known.
             cell.small.push(format!("change {}", kind.of_change().value(value - base)).into());
         }
         let both = both.filter(|_| key.scope == "pair");

@@ -51,7 +51,7 @@ fn place(audit: &AuditFolder, gate: &GateRow) -> Value {
     let (from, to) = (gate.from_group.as_str(), gate.to_group.as_str());
     let of_amounts = audit.manifest.amounts().is_some();
     if !from.is_empty() && !to.is_empty() && gate.counterfactual.is_empty() {
-        // Of facets the name of the metric says what is compared.
+        // For facets the name of the metric says what is compared.
         let of_pair = find(&gate.metric).filter(|metric| metric.family == MetricFamily::Group);
         let by = of_pair.and_then(Metric::transform);
         let word = match by {

@@ -182,7 +182,7 @@ fn facts(finding: &HiddenFinding<'_>, glossary: &mut PageGlossary<'_>) -> Option
     })
 }
 
-/// The columns that could turn the verdict alone, the weakest cause first.
+/// The columns that could each change the verdict, the weakest cause first.
 fn columns(finding: &HiddenFinding<'_>) -> Vec<Value> {
     let mut names: Vec<&str> = finding.rows.iter().map(|row| row.target.as_str()).collect();
     names.sort_unstable();

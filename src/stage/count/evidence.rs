@@ -321,9 +321,9 @@ pub(crate) fn check_rows_counted(
 /// What was counted in each fold, and their sum.
 #[derive(Debug)]
 pub(crate) struct CountedFolds<S> {
-    /// Of all folds.
+    /// For all folds.
     pub whole: S,
-    /// One for each fold; empty where there is one alone.
+    /// One for each fold; empty where there is only one.
     pub folds: Vec<S>,
 }
 

@@ -136,7 +136,7 @@ impl<'a> RowScoreInputs<'a> {
 pub(crate) struct SetScoreInputs<'a> {
     pub(crate) rows: RowInputs<'a>,
     made: StageInput<GenerateStage>,
-    /// Of a set that depends on causal graphs, whose scores are means over their worlds, one for
+    /// For a set that depends on causal graphs, whose scores are means over their worlds, one for
     /// each person and target group; else none.
     worlds: Option<StageInput<WorldsStage>>,
     scores: PooledScores,
@@ -222,7 +222,7 @@ fn count_settings(unit: &AuditUnit, b: &mut StageBuilder<'_, '_>) -> Result<Coun
 }
 
 /// Whether rates of an audit are measured at every threshold: of scores that are compared with one.
-/// Of a set that depends on causal graphs they would be those of mean scores.
+/// For a set that depends on causal graphs they would be those of mean scores.
 fn has_curves(unit: &AuditUnit, b: &StageBuilder<'_, '_>) -> Result<bool> {
     let (_, model) = b.plan.model_of(unit)?;
     let graphs = !unit.set.is_empty() && b.plan.set_of(unit)?.graphs().is_some();
@@ -317,13 +317,13 @@ impl Stage for CountStage {
         let passes = b.passes();
         sources.rows.clone().work(1, move |ctx, row_context| {
             let RowScoreInputs { scores, position, .. } = &sources;
-            // Of strata the persons of each group too.
+            // For strata also the persons of each group.
             let strata = u64::from(row_context.rows.layout().strata.is_some());
             plan.check_person_memory(row_context, (1 + strata) * plan.class_forms())?;
             plan.check_score_memory(row_context, *position)?;
             let out = ctx.out().join(EVIDENCE);
-            // Whether scores go with the labels is looked at in any case. The rows of a person
-            // must stay together, so that of many all would be kept: then decisions tell.
+            // Whether scores go with the labels is looked at in any case. The rows of a person must
+            // stay together, so that of many all would be kept: then decisions are used.
             let layout = row_context.rows.layout();
             let few = layout.person.is_none() || layout.n_rows < EXACT_ROWS as u64;
             let kept = asked.scores || looks && gives_scores && few;
@@ -444,7 +444,7 @@ fn plan_switches<'a>(
     })
 }
 
-/// Writes what was counted, and fold by fold where folds were counted apart.
+/// Writes what was counted, also fold by fold where folds were counted separately.
 fn write_counted<S: Serialize>(ctx: &StageContext<'_>, counted: &CountedFolds<S>) -> Result<()> {
     if !counted.folds.is_empty() {
         files::write_json(&ctx.out().join(FOLD_EVIDENCE), &counted.folds)?;

@@ -45,13 +45,13 @@ pub(crate) struct SwitchPart {
 }
 
 impl SwitchPart {
-    /// Nobody yet under so many numbers.
+    /// Empty counts under so many numbers.
     pub(crate) fn new(n: usize, classes: Option<SwitchClassCounts>) -> Self {
         let all = std::iter::repeat_with(|| None).take(n).collect();
         SwitchPart { classes, all }
     }
 
-    /// Adds a row; `nobody` are the empty counts under a number.
+    /// Adds a row; `nobody` gives the empty counts under a number.
     pub(crate) fn add(
         &mut self,
         nobody: impl FnOnce(usize) -> CounterfactualCounts,
@@ -157,9 +157,9 @@ fn second_pass(
 /// The scored counterfactuals of one model, set and attribute.
 #[derive(Clone, Copy)]
 pub(crate) enum ScoredSet<'a> {
-    /// Of a label of two sides.
+    /// For a label of two sides.
     Sides(&'a CountInputs),
-    /// Of so many classes: each against all others is a label of two sides.
+    /// For so many classes: each against all others is a label of two sides.
     Classes(&'a ClassCountInputs, usize),
 }
 
@@ -273,7 +273,7 @@ impl SwitchPass<'_> {
     }
 }
 
-/// What is counted apart, in the same pass.
+/// What is counted separately, in the same pass.
 #[derive(Clone, Copy)]
 pub(crate) struct CountedParts<'a> {
     /// The slices.
@@ -288,11 +288,11 @@ pub(crate) struct CountedParts<'a> {
 pub(crate) struct CountedSet {
     /// All classes together; none of a label of two sides.
     pub(crate) classes: Option<SwitchClassCounts>,
-    /// Of everybody, or of each class against all others, with score metrics.
+    /// For everybody, or for each class against all others, with score metrics.
     pub(crate) whole: Vec<(CounterfactualCounts, Option<ShiftEvidence>)>,
     /// The same inside slices.
     pub(crate) slices: CountedSlices<CounterfactualCounts>,
-    /// Fold by fold, where folds are counted apart.
+    /// Fold by fold, where folds are counted separately.
     pub(crate) folds: Vec<CounterfactualCounts>,
 }
 

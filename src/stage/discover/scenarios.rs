@@ -68,8 +68,8 @@ pub(crate) struct DiscoveryInputs<'a> {
     pub memory: u64,
 }
 
-/// The bootstraps of training rows, and all of them once at the end; without bootstraps all rows
-/// once alone. Where a person may have several rows, persons are drawn.
+/// The bootstraps of training rows, and all of them once at the end; without bootstraps only all
+/// rows once. Where a person may have several rows, persons are drawn.
 ///
 /// # Errors
 /// The rows cannot be read, the persons take more memory than `memory`, or the run is to stop.
@@ -114,7 +114,7 @@ pub(crate) struct EncodedReplicates {
 
 impl EncodedReplicates {
     /// One pass over the rows after those of the encoding; none where all training rows are of one
-    /// group, and nothing tells how they differ from the other.
+    /// group, so that nothing shows how the groups differ.
     ///
     /// # Errors
     /// The rows cannot be read or do not vary, a value is missing where none may be, the persons

@@ -64,8 +64,8 @@ impl<'a> StagePlan<'a> {
         Ok((0..n_folds).map(|fold| AuditUnit { fold: Some(fold), ..unit.clone() }).collect())
     }
 
-    /// How many folds of an audit are counted apart: all of an arm. The plain audit and
-    /// what further trainings give are counted as one.
+    /// How many folds of an audit are counted separately: all of an arm. The plain audit and what
+    /// further trainings give are counted as one.
     pub(crate) fn counted_folds(&self, unit: &AuditUnit) -> Result<usize> {
         if unit.experiment.is_empty() || unit.repeat.is_some() {
             return Ok(1);

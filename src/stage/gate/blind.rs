@@ -71,7 +71,7 @@ pub(crate) fn attributes(job: &Job) -> Vec<&ColumnName> {
 }
 
 fn favourable(job: &Job) -> Option<FavourableClass> {
-    // Of several classes each has a favourable side of its own, and amounts are no decisions.
+    // With several classes each has a separate favourable side, and amounts are no decisions.
     let decides = job.data.label.classes().is_none() && !job.audits_amounts();
     job.data.favourable_side().filter(|_| decides)
 }

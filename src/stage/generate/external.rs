@@ -42,7 +42,7 @@ use crate::unit::AuditUnit;
 /// File of the stage `external`.
 const ANSWER: &str = "counterfactuals.parquet";
 
-/// Where the counterfactuals of a set are that somebody else made.
+/// Where the counterfactuals of an external set are.
 pub(crate) enum ExternalInput<'a> {
     /// In a file of the user's.
     File(&'a InputFile),
@@ -51,7 +51,7 @@ pub(crate) enum ExternalInput<'a> {
 }
 
 impl<'a> ExternalInput<'a> {
-    /// Puts the counterfactuals of a set, where somebody else makes them, into the key of a stage.
+    /// Adds the counterfactuals of a set, if it is external, to the key of a stage.
     pub(crate) fn need(
         b: &mut StageBuilder<'_, 'a>,
         applied: &AppliedSet<'a>,
@@ -179,7 +179,7 @@ impl<'a> StagePlan<'a> {
         })
     }
 
-    /// The counterfactuals of a set that somebody else made, once they were found to fit the rows.
+    /// The counterfactuals of an external set, once they were found to fit the rows.
     pub(crate) fn external_rows(
         &self,
         row_context: RowContext<'_>,

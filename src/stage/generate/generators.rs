@@ -21,7 +21,7 @@ pub(crate) struct GeneratorInputs<'a> {
     pub(crate) reference: &'a LearningReference<'a>,
     pub(crate) position: usize,
     pub(crate) seed: Seed,
-    /// Counterfactuals that somebody else made, where the set has such.
+    /// External counterfactuals, where the set has them.
     pub(crate) external: Option<Arc<ExternalRows>>,
     /// The groups of the rows, where they are not what the rows say.
     pub(crate) groups: Option<&'a RowGroupLabels>,

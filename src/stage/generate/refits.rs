@@ -57,8 +57,8 @@ pub(crate) fn reference_hash<'a>(
     })
 }
 
-/// Writes what a stage read, fold by fold, and `external`, the hash of a file of counterfactuals
-/// that somebody else made: nothing else shows whether their generator was fitted again.
+/// Writes what a stage read, fold by fold, and `external`, the hash of a file of external
+/// counterfactuals: nothing else shows whether their generator was fitted again.
 ///
 /// # Errors
 /// The disk refuses.

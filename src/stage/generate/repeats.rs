@@ -300,7 +300,7 @@ impl RepeatInputs<'_> {
         let without_rows = self.knobs.groups_without_rows(&learnt).into_iter();
         let mut without_rows: Vec<usize> = without_rows.map(|group| ranks[group]).collect();
         without_rows.sort_unstable();
-        // A set that somebody else made is not repeated.
+        // An external set is not repeated.
         let (position, seed, external) = (self.position, self.seed, None);
         let generators = GeneratorInputs { reference, position, seed, external, groups: names }
             .generators(&self.knobs, learnt)?;

@@ -259,7 +259,7 @@ impl SupportTests {
             let direction = (from, to, fold.unwrap_or(0));
             self.each_unsupported(direction, made, (&batch.rows, i), |_, place| {
                 own |= place_bit(place);
-                // Of several counterfactuals of a person each value counts once.
+                // If a person has several counterfactuals, each value counts once.
                 if !held.contains(&place) {
                     held.push(place);
                     sums.people[self.number(from, to)][place as usize] += 1;

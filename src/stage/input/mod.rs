@@ -286,7 +286,7 @@ pub(crate) fn join_what(name: &str) -> String {
     format!("join {name}")
 }
 
-/// What the manifest calls the files of a set whose counterfactuals somebody else made.
+/// What the manifest calls the files of an external set.
 pub(crate) fn external_what(set: &str) -> String {
     format!("counterfactuals {set}")
 }

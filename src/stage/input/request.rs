@@ -113,7 +113,7 @@ impl StagePlan<'_> {
         let seed = self.job.run.seed.0;
         let draw = |share| match self.share {
             RowShare::All => RecheckSample::draw(row_context, Some(attribute), seed, share, 1),
-            // Of rows in shards the share draws some, unless there are very few.
+            // The share draws some of the rows in shards, unless there are very few.
             RowShare::Shard(_) | RowShare::Merged(_) => Ok(RecheckSample::by_share(seed, share)),
         };
         recheck_share(self.job).map(draw).transpose()
@@ -148,7 +148,7 @@ fn write_request(
     sources: Option<&[RequestSource]>,
 ) -> Result<()> {
     let layout = row_context.rows.layout();
-    // Of each source the counterfactuals, and the rows that are asked for again.
+    // For each source the counterfactuals, and the rows that are sent again.
     let empty = || vec![ContentHash::default(); sources.map_or(1, |sources| 2 * sources.len())];
     let add = |sums: &mut Vec<ContentHash>, g: usize| {
         let (people, roles) = row_context.read(g, Projection::PEOPLE)?;

@@ -30,9 +30,9 @@ pub(crate) struct FileStamp {
 /// What distinguishes one version of an input from others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum InputState {
-    /// Of a file of this machine.
+    /// For a file of this machine.
     File(FileState),
-    /// Of an object in a store.
+    /// For an object in a store.
     Object(ObjectVersion),
 }
 
@@ -133,10 +133,10 @@ impl FileStamp {
     /// What distinguishes this version from all others that are or were at this path, without
     /// reading the bytes: a name for what was read of the file and has to be found again.
     ///
-    /// Of a file inode, size and both times. A copy in its place has another inode or ctime, even
-    /// where `cp -p` keeps size and mtime, and so may the same file on another machine. A write may
-    /// follow at once and leave the times of a file that is younger than [`SETTLED`], so the
-    /// version of such a file is new each time.
+    /// For a file its inode, size and both times. A copy in its place has another inode or ctime,
+    /// even where `cp -p` keeps size and mtime, and so may the same file on another machine. A
+    /// write may follow at once and leave the times of a file that is younger than [`SETTLED`], so
+    /// the version of such a file is new each time.
     pub(crate) fn version(&self) -> String {
         self.version_at(SystemTime::now())
     }
@@ -158,7 +158,7 @@ impl FileStamp {
 
     /// Fails where the file is no longer the one that was seen.
     ///
-    /// A new mode, name or link alone is not a change: a backup may do that while a run reads.
+    /// Only a new mode, name or link is not a change: a backup may do that while a run reads.
     ///
     /// # Errors
     /// It was replaced, written to or taken away.

@@ -249,7 +249,7 @@ impl AuditMeasurement<'_> {
 
     /// An audit inside every slice, and the curves of everybody and of slices. `each` adds the rows
     /// of a slice and says whether it is measured: one of fewer people than the job asks for is
-    /// counted alone.
+    /// only counted.
     fn add_slices<S: CurveEvidence>(
         &mut self,
         whole: &RowBuilder<'_>,
@@ -267,7 +267,7 @@ impl AuditMeasurement<'_> {
         self.curves.add(self.context.workers, curves)
     }
 
-    /// A model whose outcome is an amount: the job says by itself which end people want.
+    /// A model whose outcome is an amount: the job itself says which end people want.
     fn add_amounts(&mut self, of: &AmountInputs) -> Result<()> {
         let (ctx, row_context) = (self.ctx, self.context);
         let audit = of.with_untaught(ctx, row_context)?;
@@ -460,7 +460,7 @@ impl AuditMeasurement<'_> {
                     [stages.count.read(ctx, EVIDENCE)?, others.count.read(ctx, EVIDENCE)?];
                 workers.within(|| {
                     let mut compared = compare_rows(&counts, settings);
-                    // Of rows that both score; other rows do not count.
+                    // For rows that both score; other rows do not count.
                     let scores = MeasureContext::new(settings);
                     compared.extend(scores.compare_scores(scored.each_ref(), RowsOf::Both));
                     compared

@@ -87,7 +87,7 @@ impl From<AuditKey> for AmountRow {
 /// The texts that name an audit and its groups, which its rows share.
 #[derive(Clone)]
 pub(crate) struct AuditTexts {
-    /// Of all rows; of no scope.
+    /// For all rows; of no scope.
     key: AuditKey,
     /// The groups in reference-first order.
     groups: Vec<SharedText>,
@@ -246,8 +246,8 @@ impl RowBuilder<'_> {
         tables.metrics.extend(with_supported(all, supported));
     }
 
-    /// The rows of values with what other fits and other trainings give, of all people or of those
-    /// with `supported` counterfactuals alone.
+    /// The rows of values with what other fits and other trainings give, of all people or of only
+    /// those with `supported` counterfactuals.
     pub(crate) fn metric_rows(
         &self,
         measured: Vec<MeasuredValue>,
@@ -457,7 +457,7 @@ impl RowBuilder<'_> {
             tables,
         );
         self.state_rows(("total", None), counts.states(GroupSelection::All), tables);
-        // Of undeclared groups it is known that they are none of these.
+        // Undeclared groups are known to be none of these.
         if let Some(none) = counts.ungrouped.get(&u32::MAX) {
             let weights = self.layout.weight.as_ref().map(|_| none.weights());
             self.state_rows((NO_GROUP, None), (none.states(), weights), tables);

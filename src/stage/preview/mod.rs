@@ -311,7 +311,7 @@ fn unlabelled_people(
 }
 
 /// The sets whose counterfactuals would be people that the reference rows hardly hold, by features
-/// that they do not move; what they move only a run can tell.
+/// that they do not move; only a run shows what they move.
 fn unsupported_people(
     plan: &StagePlan<'_>,
     layout: &Layout,
@@ -538,9 +538,9 @@ pub(crate) struct GroupPreview {
     pub group: Option<String>,
     /// Kept rows.
     pub rows: u64,
-    /// Of them those that train.
+    /// Those of them that train.
     pub trained: u64,
-    /// Of them those that are audited.
+    /// Those of them that are audited.
     pub audited: u64,
     /// Audited rows with a positive label; null without a label in the job.
     pub positive: Option<u64>,

@@ -374,7 +374,7 @@ impl<'a> CommandCall<'a> {
             let answer = (n > 0).then(|| self.run_program(ctx, (&columns, feed), (p, n), &model));
             answers.push(answer.transpose()?);
         }
-        // Of rows that are asked once the scores so far, by number.
+        // For rows that are asked once, the scores so far, by number.
         let mut known: Vec<f64> = Vec::new();
         for g in 0..scored.n_blocks() {
             (row_context.watch.check)()?;

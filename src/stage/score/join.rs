@@ -206,7 +206,7 @@ impl WantedGroup {
 /// The counterfactuals whose scores a file holds.
 #[derive(Clone, Copy)]
 pub(crate) struct JoinedCounterfactuals<'a> {
-    /// Of one set and attribute.
+    /// For one set and attribute.
     pub(crate) made: &'a CounterfactualReader,
     /// Position of the attribute.
     pub(crate) attribute: usize,
@@ -344,7 +344,7 @@ struct MissingKeys {
 #[derive(Default)]
 struct RecheckTally {
     result: RecheckWords,
-    /// Of those, rows with a score in one file only.
+    /// Those rows among them that have a score in only one file.
     n_one_sided: u64,
     /// Row group and position of the first that differs.
     first: Option<(usize, usize)>,
@@ -438,7 +438,7 @@ impl ScoreFileJoin<'_> {
             ));
         }
         if file.read_rest()? > 0 {
-            // Judged by the whole key, else by the row alone; what is known of a key last counts.
+            // Judged by the whole key, else only by the row; what is known of a key last counts.
             let mut judged: HashMap<ScoreKey, Option<LeftoverScore>> =
                 file.waiting().map(|key| (*key, None)).collect();
             let mut strange: HashSet<u64> = file.waiting().map(|key| key.row_key).collect();

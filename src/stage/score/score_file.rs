@@ -20,7 +20,7 @@ use crate::stage::row_context::RowContext;
 #[derive(Default)]
 pub(super) struct WantedKeys {
     pub(super) row_key: Vec<u64>,
-    /// Of counterfactuals; empty for rows.
+    /// For counterfactuals; empty for rows.
     pub(super) to_group: Vec<u16>,
     /// The same.
     pub(super) cf_index: Vec<u16>,

@@ -120,7 +120,7 @@ pub(crate) struct KeyedWorldRows {
     starts: Vec<usize>,
     /// For each key, then world, its row.
     reached: Vec<u16>,
-    /// Of all graphs: those that were fitted on all training rows come last.
+    /// For all graphs: those that were fitted on all training rows come last.
     n_worlds: usize,
     scores: Vec<f64>,
 }

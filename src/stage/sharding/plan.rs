@@ -89,7 +89,7 @@ pub(crate) struct ShardPlan {
     pub(crate) rows: u64,
     /// The passes, in order.
     pub(crate) passes: Vec<String>,
-    /// Of rows that come as streams the SHA-256 of the file of their columns.
+    /// For rows that come as streams, the SHA-256 of the file of their columns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     columns: Option<String>,
     /// The shards, in the order of the rows.

@@ -43,7 +43,7 @@ pub(crate) struct FeatureInputs<'a> {
     applied: AppliedSet<'a>,
     /// The audited models; of an arm those of each fold.
     asked: Vec<AskedModels<'a>>,
-    /// Of a graph-uncertain set its worlds.
+    /// The worlds of a graph-uncertain set.
     worlds: Option<WorldInputs>,
 }
 

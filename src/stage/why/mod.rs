@@ -38,7 +38,7 @@ pub(crate) fn why_folders(b: &mut StageBuilder<'_, '_>) -> Result<StageFolders> 
 enum WhyScores<'a> {
     /// For the rows as they are.
     Rows(RowScoreInputs<'a>),
-    /// Of these and of the counterfactuals of a set, and what explains their switches; none where
+    /// For these and for the counterfactuals of a set, and what explains their switches; none where
     /// the set or the model cannot be asked feature by feature.
     Set(SetScoreInputs<'a>, Option<Box<FeatureInputs<'a>>>),
 }

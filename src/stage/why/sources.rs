@@ -58,7 +58,7 @@ impl KeyedSwitches<'_> {
         }
     }
 
-    /// Of the counterfactuals of row `i` in a direction, with these keys, the one that `draw` takes
+    /// The counterfactual of row `i` in a direction, among those with these keys, that `draw` takes
     /// by the numbers of those that decide: its place and its score.
     pub(crate) fn one(
         &self,

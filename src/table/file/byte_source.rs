@@ -53,9 +53,9 @@ pub(crate) struct ObjectBytes {
 
 /// Bytes from a position on.
 pub(crate) enum ByteReader {
-    /// Of a file.
+    /// For a file.
     File(BufReader<File>),
-    /// Of an object: where it is, and bytes that are there.
+    /// For an object: where it is, and bytes that are there.
     Object(Arc<ObjectBytes>, u64, Bytes),
 }
 

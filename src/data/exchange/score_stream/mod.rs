@@ -2,7 +2,7 @@
 //! row in the order of the rows.
 //!
 //! The stream has exactly one column, `score`, of Float64 or Float32, in batches of any size that
-//! hold no more than the scores that are asked for and 2^24. Memory: the largest batch. Of the
+//! hold no more than the scores that are asked for and 2^24. Memory: the largest batch. From a
 //! Parquet file only the column `score` is read.
 //!
 //! Faults say what the program did (`wrote 3 scores for 4 rows`), so that the caller can put its

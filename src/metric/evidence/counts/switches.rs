@@ -62,14 +62,14 @@ pub(crate) struct CounterfactualCounts {
     /// The counterfactuals by their scores, for drawing. None where they are not drawn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) bins: Option<SwitchScoreBins>,
-    /// Of the cells of the extended matrix those whose two scores agree to single precision, by
-    /// direction, as far as any has some.
+    /// People by cell of the extended matrix whose two scores agree to single precision, by
+    /// direction; only as many directions as needed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     rounded: Vec<[WeightSums; ECCM_CELLS]>,
     /// The cells of the unsupported counterfactuals, by direction and bit of the unsupported value.
     #[serde(default, with = "map_as_list", skip_serializing_if = "BTreeMap::is_empty")]
     unsupported: BTreeMap<(usize, u32), SwitchCells>,
-    /// The same people by their supported counterfactuals alone, without scores and curves.
+    /// The same people by only their supported counterfactuals, without scores and curves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     supported: Option<Box<CounterfactualCounts>>,
     /// People with a pair of scores.

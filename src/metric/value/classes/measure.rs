@@ -28,13 +28,13 @@ use crate::metric::value::measured_value::{CellNumbers, MeasuredValue, Subject, 
 use crate::metric::value::settings::MeasureSettings;
 use crate::metric::{GapTransform, Metric, MetricFamily, difference};
 
-/// Of labels and predictions: the metric, that of the difference of two groups, and what is read.
+/// For labels and predictions: the metric, that of the difference of two groups, and what is read.
 const FACTUAL: [(&str, &str, MatrixReading); 2] = [
     ("acc", "acc_difference", MatrixReading::Agreement),
     ("mcc", "mcc_difference", MatrixReading::Correlation),
 ];
 
-/// Of counterfactuals.
+/// For counterfactuals.
 const SWITCHES: [(&str, MatrixReading); 3] = [
     ("cr", MatrixReading::Agreement),
     ("sr", MatrixReading::Disagreement),

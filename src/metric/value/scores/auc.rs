@@ -23,7 +23,7 @@ pub(super) struct AucEstimate {
 #[derive(Debug, Clone)]
 struct RankedSide {
     rows: Vec<RankedScore>,
-    /// Of each row the share of the other side that it is ordered right against, less the AUC.
+    /// For each row the share of the other side that it is ordered right against, minus the AUC.
     deviations: Vec<f64>,
     n: f64,
     weight: f64,

@@ -27,9 +27,9 @@ pub(super) fn scaled(rows: Vec<UnitTerm>, by_person: bool) -> Option<Vec<UnitTer
     (units >= 2.0).then(|| rows.into_iter().map(|row| row.times(factor)).collect())
 }
 
-/// The spread of one value less another, from what the rows of both add, [`scaled`]: what a
-/// person adds to one goes together with what the same person adds to the other. Where each row is
-/// a person, rows are the same by their key.
+/// The spread of one value less another, from what the rows of both add, [`scaled`]: what a person
+/// adds to one is correlated with what the same person adds to the other. Where each row is a
+/// person, rows are the same by their key.
 pub(super) fn spread_of_change(first: Vec<UnitTerm>, second: Vec<UnitTerm>) -> Spread {
     let persons = sums_by_key(less(first, second));
     Spread::of_scaled(persons.iter().map(|&(key, adds)| UnitTerm::one(key, adds)))

@@ -291,7 +291,7 @@ impl ScoreSample {
     }
 }
 
-/// Of all people with a label and a score the AUC, and the upper end of its interval; none where a
+/// The AUC of all people with a label and a score, and the upper end of its interval; none where a
 /// label is not there. Choice: where the AUC is 0 or 1, or the scores do not vary, the end is
 /// Wilson's of as many people as the rarer label has.
 pub(crate) fn auc_of_all(counts: &FactualCounts, level: Level) -> Option<(f64, f64)> {
@@ -385,7 +385,7 @@ impl<'a> FoundScore<'a> {
         known.collect::<Option<Vec<_>>>().filter(|known| !known.is_empty())
     }
 
-    /// Of its AUCs the positives or negatives, whichever are fewest.
+    /// The fewer of the positives and the negatives of its AUCs.
     fn fewest_of_class(&self) -> Option<u64> {
         let by_person = self.is_of_persons();
         self.known_aucs()?.iter().map(|auc| auc.fewest(by_person)).min()

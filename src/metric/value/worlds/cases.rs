@@ -212,7 +212,7 @@ impl ScopeCases<'_> {
         let n = each().count() as u64;
         let at_least = |cases: u64| cases.div_ceil(most).min(n);
         let denominator = share.map(|share| share.n_units).or_else(|| cases.map(at_least));
-        // Of a row with several counterfactuals whether any switches is known once.
+        // Whether any counterfactual of a row switches is known once per row.
         let any = self.people.any.iter().flat_map(UnitSums::kinds);
         let rows = any.map(|kind| kind.cells.iter().map(|(_, n)| n).sum::<u64>() / graphs).max();
         let persons = Some(PersonBasis { n, denominator });

@@ -112,7 +112,7 @@ pub(crate) struct WorldCounts {
     cases: Option<GraphCases>,
     /// The worlds, then their graphs fitted on all training rows.
     of_world: Vec<SetRepeat>,
-    /// The same people by their supported counterfactuals alone, without scores.
+    /// The same people by only their supported counterfactuals, without scores.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     supported: Option<Box<WorldCounts>>,
 }
@@ -220,7 +220,7 @@ impl WorldCounts {
         counts
     }
 
-    /// What supported counterfactuals alone give while all are supported: nothing of scores.
+    /// What only the supported counterfactuals give, while all are supported: nothing of scores.
     fn without_scores(&self) -> WorldCounts {
         let of_world = self.of_world.iter().map(|world| SetRepeat {
             counts: world.counts.without_scores(),
@@ -438,7 +438,7 @@ pub(crate) fn measure_worlds(
             Some((sum + world.copies * m.switched?, n + world.copies))
         });
         let switched = switched.filter(|(_, n)| *n > 0).map(|(sum, n)| sum / n);
-        // Of rows no more is known than how many persons they are at least.
+        // Of rows only a lower bound of the number of persons is known.
         let switched = switched.map(|rows| persons.map_or(rows, |(_, most)| rows / most));
         let impaired = impaired(metric, scope, (value, clear), switched, settings);
         let measured = MeasuredValue {

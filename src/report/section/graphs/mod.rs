@@ -237,7 +237,7 @@ impl<'a> AttributeGraphs<'a> {
             let (before, after) = before.zip(after)?;
             Some(((after - before).abs(), metric, key, before, after))
         });
-        // Of those that differ alike the first.
+        // The first of those that differ alike.
         let (gap, metric, key, before, after) =
             moved.reduce(|a, b| if b.0 > a.0 { b } else { a })?;
         let [before, after] = [before, after].map(|share| NumberFormat::Share.value(share));
@@ -247,7 +247,7 @@ impl<'a> AttributeGraphs<'a> {
         })
     }
 
-    /// Of several groups the directions from and to the reference; all of them are in the tables.
+    /// With several groups the directions from and to the reference; all of them are in the tables.
     fn directions(&self) -> Vec<[String; 2]> {
         let groups = self.audit.groups_of(self.attribute);
         let Some((reference, others)) = groups.split_first() else { return Vec::new() };
