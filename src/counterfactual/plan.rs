@@ -78,7 +78,7 @@ pub(crate) enum StrategyEngine<'a> {
     MapFlip,
     /// Plans of transport, for all samples together.
     Transport(TransportSettings),
-    /// Somebody else; none where the knobs do not say who.
+    /// An external source; none where the knobs name none.
     External(Option<ExternalSource<'a>>),
 }
 

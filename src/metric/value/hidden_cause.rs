@@ -226,8 +226,8 @@ impl GroupMargins {
         SampleSpread::new(&worlds.iter().map(value).collect::<Option<Vec<_>>>()?, level)
     }
 
-    /// The mean over graphs as a share of rows, each person having one for every graph; none of
-    /// nobody.
+    /// The mean over graphs as a share of rows, each person having one for every graph; none
+    /// without people.
     pub(crate) fn share(
         &self,
         of: SwitchingSide,

@@ -83,7 +83,7 @@ impl NumberFormat {
         if left { 0.0 } else { value * self.scale() }
     }
 
-    /// How far a scaled number is from the ends of its scale that it must not seem to touch.
+    /// How far a scaled number is from the ends of its scale, so that it is not printed as an end.
     fn distance_to_end(self, x: f64) -> f64 {
         if self == NumberFormat::Share { x.abs().min((100.0 - x).abs()) } else { x.abs() }
     }
@@ -236,7 +236,8 @@ fn at_least(value: f64, decimals: usize) -> String {
 const MORE_DECIMALS: usize = 6;
 
 /// As [`at_least`], but a number that is not zero has as many decimals as its first digit needs: of
-/// a difference the sign counts, and an interval that leaves out zero must not seem to hold it.
+/// a difference the sign counts, and an interval that leaves out zero must not be printed as one
+/// that contains it.
 fn to_first_digit(value: f64, decimals: usize) -> String {
     if !looks_like_zero(value, decimals) {
         return at_least(value, decimals);

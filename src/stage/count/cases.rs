@@ -77,7 +77,7 @@ struct CaseDrawing<'a> {
 }
 
 impl CaseDrawing<'_> {
-    /// The rows of `cf_examples`: who is drawn first, then, of these alone, the features.
+    /// The rows of `cf_examples`: first who is drawn, then the features of only these.
     fn rows(&self, scored: &CountInputs) -> Result<Vec<CfExampleRow>> {
         let drawn = self.draw(scored)?;
         let mut found = Vec::new();

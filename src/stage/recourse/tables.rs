@@ -134,7 +134,7 @@ impl<'a> RecourseWriter<'a> {
         })
     }
 
-    /// Tells of a pair of groups of which one has nobody to help.
+    /// Adds the row of a pair of groups of which one has no affected people.
     pub(crate) fn empty_pair(&mut self, people: &PairPopulation) {
         let row = self.recourse_row(people, "no_affected_rows");
         self.recourse.push(row);

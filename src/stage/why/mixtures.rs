@@ -102,8 +102,8 @@ impl FeatureMixtures<'_> {
         PlayerCoalitions::new(self.differing(person), row_key, self.orders)
     }
 
-    /// What is asked about somebody: all coalitions but those of nobody and of everybody, whose
-    /// scores are known.
+    /// The questions about a person: all coalitions but the empty and the full one, whose scores
+    /// are known.
     pub(crate) fn questions<'c>(
         &self,
         person: usize,

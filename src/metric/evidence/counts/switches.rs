@@ -121,7 +121,7 @@ impl CounterfactualCounts {
         of.map(|(&(_, bit), cells)| (bit, cells))
     }
 
-    /// What supported counterfactuals alone give while all are supported: nothing of scores.
+    /// What only the supported counterfactuals give, while all are supported, without scores.
     pub(crate) fn without_scores(&self) -> CounterfactualCounts {
         let none = CounterfactualCounts::new(self.groups);
         CounterfactualCounts {
