@@ -206,7 +206,7 @@ fn list_if_there(folder: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// The keys of the `n` results of each stage that each job used last. A result that no job has
-/// marked is of a separate job.
+/// marked counts as that of a separate job.
 fn used_last(found: &[StoredResult], n: usize) -> BTreeSet<String> {
     let mut of_stage: BTreeMap<(&str, &str), Vec<(SystemTime, &str)>> = BTreeMap::new();
     for result in found {

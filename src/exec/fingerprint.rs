@@ -106,9 +106,9 @@ pub(crate) enum StaleReason {
     InputChanged {
         /// Its name.
         name: String,
-        /// Its value before; none of a new one.
+        /// Its value before; none for a new one.
         old: Option<String>,
-        /// Its value now; none of one that is gone.
+        /// Its value now; none for a removed one.
         new: Option<String>,
     },
     /// It needs a stage that it did not need before.

@@ -33,16 +33,17 @@ impl std::fmt::Debug for StageWatch<'_> {
     }
 }
 
-/// Bytes of a block that is freed at the start; larger ones are given back when they are freed.
+/// Bytes of the block that is freed at the start; larger blocks are returned to the system when
+/// they are freed.
 const GIVEN_BACK: usize = 8 << 20;
 
 /// Lets the allocator keep the memory of freed buffers for the next row group.
 ///
 /// The allocator of glibc gives buffers of some hundred kilobytes back to the system, and asks for
 /// them again, page by page, until a larger block was freed once: that raises the size from which
-/// it does so (`M_MMAP_THRESHOLD` in mallopt(3)). A block that nobody wrote to takes no memory. A
-/// run peaks some tenth higher with it and gains no time, so it is for workers of shards, which
-/// free no such block where they find their rows in a cache.
+/// it does so (`M_MMAP_THRESHOLD` in mallopt(3)). A block that was never written to takes no
+/// memory. In a run this only raises the peak by about a tenth, so it is used by workers of shards,
+/// which free no such block where they find their rows in a cache.
 pub(crate) fn keep_freed_memory() {
     let mut block: Vec<u8> = Vec::new();
     // Where it cannot be had, nothing is lost.

@@ -12,7 +12,7 @@ use rustix::process::{Pid, test_kill_process};
 use super::files::{self, File};
 use crate::error::{Error, Result};
 
-/// A temporary file of another machine that is older than this belongs to nobody: writing one takes
+/// A temporary file of another machine that is older than this is abandoned: writing one takes
 /// seconds.
 const ABANDONED: Duration = Duration::from_secs(60 * 60);
 

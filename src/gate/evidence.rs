@@ -14,15 +14,16 @@ use crate::metric::rate::Rate;
 use crate::metric::value::group_reading::rates_of_gap;
 use crate::table::MetricRow;
 
-/// A rate with the rows below it, and how sure they are.
+/// A rate with the rows in its denominator, and how precise they are.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct RateEvidence {
     pub(super) rate: f64,
     /// Rows below it.
     pub(super) rows: u64,
-    /// Independent people who would be as sure; none where each row is a person who counts as one.
+    /// Independent people who would be as precise; none where each row is a person who counts as
+    /// one.
     pub(super) effective: Option<f64>,
-    /// Those of the rows who count for what is enough: persons, or people with weights.
+    /// The number that is compared with what is enough: persons, or people with weights.
     pub(super) units: u64,
 }
 
@@ -52,8 +53,8 @@ impl RateEvidence {
         RateEvidence { rate: 1.0 - self.rate, ..self }
     }
 
-    /// Independent people who would be as sure; of rows that are less sure whole ones, and at least
-    /// one.
+    /// Independent people who would be as precise; for rows that are less precise a whole number,
+    /// at least one.
     pub(super) fn people(&self, round: impl Fn(f64) -> f64) -> u64 {
         self.effective.map_or(self.rows, |n| round(n).max(1.0) as u64)
     }
@@ -108,7 +109,7 @@ impl GateEvidence {
         }
     }
 
-    /// People behind the value who count for what is enough.
+    /// People behind the value, the number that is compared with what is enough.
     pub(crate) fn n(&self) -> u64 {
         match self {
             GateEvidence::Interval { n, .. } => *n,
@@ -160,7 +161,7 @@ impl GateEvidence {
     }
 
     /// The rates behind a value that is none of a change: two of people behind Katz's or Newcombe's
-    /// interval, else those that the table says to be less sure than as many people; none where it
+    /// interval, else those that the table gives as less precise than as many people; none where it
     /// gives no precision, or the rates do not give the value.
     pub(super) fn of_rates(case: GateCase<'_>) -> Option<Self> {
         let row = &case.seen.row;
@@ -218,7 +219,7 @@ fn pairs_of_people(case: GateCase<'_>) -> Option<(bool, Vec<[RateEvidence; 2]>)>
     Some((is_ratio, known.collect()))
 }
 
-/// The same of rows that are less sure than as many people.
+/// The same for rows that are less precise than as many people.
 fn pairs_of_rows(case: GateCase<'_>) -> Option<(bool, Vec<[RateEvidence; 2]>)> {
     let metric = find(&case.seen.row.metric)?;
     let base = match (metric.gap_of, metric.of_favourable()) {

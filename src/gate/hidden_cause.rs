@@ -47,7 +47,8 @@ pub(crate) fn verdict(
     decide(question, seen).verdict()
 }
 
-/// Why a pass does not withstand what its gate asks for; none where it does, or nothing is asked.
+/// Why a pass does not withstand the hidden cause of its gate; none where it does, or no such cause
+/// is stated.
 pub(super) fn overturned(case: GateCase<'_>) -> Option<GateReason> {
     let withstands = case.question.withstands?;
     let key = JudgedRateKey::new(&case.seen.row, &case.question.name);

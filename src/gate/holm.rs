@@ -48,7 +48,7 @@ impl<'a> HolmTest<'a> {
         self.observation.row.interval == procedure.as_str()
     }
 
-    /// The share behind an interval of Wilson's, and how many people would be as sure: for
+    /// The share behind an interval of Wilson's, and how many people would be as precise: for
     /// distances of scores if no score moves, the share of people whose score moves.
     fn share(&self) -> Option<(f64, f64)> {
         let row = &self.observation.row;

@@ -11,11 +11,11 @@ use crate::gate::question::{GateQuestion, GateSubject, GateTables};
 use crate::gate::reason::{EmptySearch, GateReason};
 use crate::table::UnknownLevelRow;
 
-/// The arm that adds nothing, against which the others are set.
+/// The arm that adds nothing, with which the others are compared.
 const BASE: &str = "base";
 
-/// The share of the audited people of a group from which on what the model does not know of them
-/// leaves gates on the group undecided.
+/// From this share of the audited people of a group on, values that the model does not know leave
+/// gates on the group undecided.
 const MANY_UNKNOWN: f64 = 0.05;
 
 /// That many people of a group of a question have values that its model does not know.

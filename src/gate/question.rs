@@ -105,13 +105,12 @@ pub(crate) struct GateTables<'a> {
     pub groups: &'a [GroupRow],
     /// Everybody: who lacks what.
     pub population: &'a [PopulationRow],
-    /// What people were counted as: the rates behind a gap, from which follows how many people
+    /// The counts of people: the rates behind a gap, from which follow the number of people who
     /// would decide about it, and what those who were not measured could change.
     pub counts: &'a [CountRow],
     /// What arms of experiments added to their training rows.
     pub arms: &'a [ArmRow],
-    /// What was met; of it what leaves gates on a model undecided, see
-    /// [`crate::gate::objection`].
+    /// The issues, some of which leave gates on a model undecided, see [`crate::gate::objection`].
     pub issues: &'a [IssueRow],
     /// Audited people with values that models do not know.
     pub unknown: &'a [UnknownLevelRow],
@@ -119,7 +118,7 @@ pub(crate) struct GateTables<'a> {
     pub hidden: &'a [HiddenCauseRow],
 }
 
-/// An earlier run to judge against.
+/// An earlier run to compare with.
 #[derive(Debug, Clone)]
 pub(crate) struct GateBaseline<'a> {
     /// The table of changes.
@@ -143,13 +142,13 @@ pub(crate) struct GateQuestion {
     pub model: String,
     /// The counterfactual set; empty where none is involved.
     pub counterfactual: String,
-    /// The class that stands against all others; empty for all classes together, and for a label of
-    /// two sides.
+    /// The class that is compared with all others; empty for all classes together, and for a label
+    /// of two sides.
     pub class: String,
     /// The attributes it is asked about; the worst decides.
     pub attributes: Vec<String>,
-    /// What the rows to score do not show: they differ from their originals only in `to_group`.
-    /// Where no score moves either, nothing was tested.
+    /// Changes that the rows to score do not show: these differ from their originals only in
+    /// `to_group`. If no score moves either, nothing was tested.
     pub unshown: Vec<UnshownChange>,
     /// Which prediction people want; none where the job does not say it, and of a model whose
     /// outcomes are amounts.
@@ -176,7 +175,7 @@ pub(crate) struct GateQuestion {
     pub withstands: Option<f64>,
     /// Cases needed below a rate.
     pub min_cases: u64,
-    /// Whether a failure is shown only.
+    /// Whether a failure is only shown.
     pub warn_only: bool,
     /// Line in the job file; 0 = not known.
     pub line: u64,

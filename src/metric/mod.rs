@@ -406,7 +406,7 @@ impl GapTransform {
         }
     }
 
-    /// The same of values with their intervals, of a difference or ratio.
+    /// The same for values with their intervals, for a difference or ratio.
     pub(crate) fn of_estimates(self, a: &Estimate, b: &Estimate) -> Estimate {
         match self {
             GapTransform::Difference => a.minus(b),
@@ -421,7 +421,7 @@ impl GapTransform {
 /// The gaps that exist of a metric of one group; `catalog::group_gaps` makes their records.
 #[derive(Debug, Clone, Copy)]
 pub struct MetricGaps {
-    /// What the names of the gaps call the metric.
+    /// The name of the metric within the names of its gaps.
     pub called: &'static str,
     /// Whom its differences and ratios show at a disadvantage.
     pub impaired: ImpairedGroupRule,
@@ -489,8 +489,8 @@ impl Metric {
         matches!(self.reads, Reads::SwitchRatio(_))
     }
 
-    /// What it is of one group, or what it compares of several; none of what reads no confusion
-    /// counts.
+    /// What it is for one group, or what it compares for several; none for a metric that reads no
+    /// confusion counts.
     pub(crate) fn group_value(&self) -> Option<GroupValue> {
         if let Reads::Group(value, _) = self.reads { Some(value) } else { None }
     }
@@ -564,8 +564,8 @@ fn phi([a, b, c, d]: [u64; 4], empty: Undefined) -> MetricValue {
     Ok((determinant as f64 / below).clamp(-1.0, 1.0))
 }
 
-/// `f` of two values, or why there is none: an empty group says more than missing labels, and these
-/// more than an undefined operand.
+/// `f` of two values, or why there is none: an empty group takes precedence over missing labels,
+/// and these over an undefined operand.
 fn combine(a: MetricValue, b: MetricValue, f: impl FnOnce(f64, f64) -> MetricValue) -> MetricValue {
     match (a, b) {
         (Ok(a), Ok(b)) => f(a, b),

@@ -153,7 +153,7 @@ impl Rate {
         }
     }
 
-    /// Whether all cases count, or none: cases drawn again would all be alike.
+    /// Whether all cases count, or none: resampled cases would all be alike.
     pub fn is_boundary(self) -> bool {
         self.denominator > 0 && (self.numerator == 0 || self.numerator == self.denominator)
     }

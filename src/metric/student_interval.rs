@@ -59,12 +59,12 @@ impl UnitTerm {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Spread {
     pub(crate) variance: f64,
-    /// Infinite where the normal quantile serves.
+    /// Infinite where the normal quantile is used.
     pub(crate) df: f64,
 }
 
 impl Spread {
-    /// From what all units add; none of fewer than two.
+    /// From what all units add; none for fewer than two.
     pub(crate) fn of_units(units: impl Iterator<Item = UnitTerm> + Clone) -> Option<Self> {
         let n: f64 = units.clone().map(|unit| unit.n).sum();
         let found = Spread::of_scaled(units);
@@ -80,7 +80,7 @@ impl Spread {
         Spread { variance: squares, df: degrees_of_freedom(n, contributing_units) }
     }
 
-    /// The spread of the value less another one; `shared` is the covariance of both.
+    /// The spread of the value minus another one; `shared` is the covariance of both.
     pub(crate) fn minus(self, other: Self, shared: f64) -> Self {
         let apart = self.variance + other.variance;
         let estimated: Vec<(f64, f64)> = [self, other]
@@ -105,7 +105,7 @@ impl Spread {
 /// What the units of a group add to a value.
 #[derive(Debug, Clone)]
 pub(crate) struct GroupTerms {
-    /// The spread of the value; none of fewer than two units.
+    /// The spread of the value; none for fewer than two units.
     pub(crate) spread: Option<Spread>,
     /// Ascending by key; empty where each row is a unit.
     persons: Vec<(u64, f64)>,
@@ -122,7 +122,7 @@ impl GroupTerms {
         GroupTerms { spread: Spread::of_units(units), persons }
     }
 
-    /// The spread of the value less that of another group; none where a group has fewer than two
+    /// The spread of the value minus that of another group; none where a group has fewer than two
     /// units.
     pub(crate) fn gap(&self, other: &Self) -> Option<Spread> {
         let shared = covariance(&self.persons, &other.persons, |adds| *adds);

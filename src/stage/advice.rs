@@ -250,7 +250,7 @@ fn unweighted(job: &Job) -> Option<IssueNote> {
     (!sets.is_empty()).then(|| issue("unweighted-fit", INFO, "data.weight".to_owned(), text))
 }
 
-/// What was met and did not stop the work.
+/// A problem that did not stop the work.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct IssueNote {
     /// Word of a closed list.

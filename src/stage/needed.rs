@@ -72,8 +72,8 @@ impl Stage for NeededStage {
     }
 }
 
-/// The rows of all rates in the graphs without the statement that a set is called by. The `people`
-/// are those of the first time.
+/// The rows of all rates in the graphs without the statement after which a set is named. The
+/// `people` are kept from the first call.
 fn without(
     (rates, row_context): (&LinearRates<'_>, RowContext<'_>),
     set: &GraphSetScenario,

@@ -27,8 +27,8 @@ use crate::unit::AuditUnit;
 /// The two sides of the kept rows, in the order of [`KeptPopulation`].
 const SIDES: [&str; 2] = [AUDITED, "other_side"];
 
-/// The kept rows by attribute, place and side. Place 0 is that of the rows without a group, then
-/// come the declared groups, then the levels of the attribute's column.
+/// The kept rows by attribute, place and side. Place 0 is for the rows without a group, then come
+/// the declared groups, then the levels of the attribute's column.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct KeptPopulation {
     attributes: Vec<BTreeMap<u32, [RowTally; 2]>>,

@@ -19,8 +19,8 @@ use crate::job::check::CheckedJob;
 use crate::param::{CommandArgument, Seed};
 use crate::stage::applied_set::key_text;
 
-/// What a program sees of the environment in addition to `LANG` and `TZ`, which are fixed: where
-/// programs are, where its user's libraries are, where temporary files go.
+/// The variables of the environment that a program gets in addition to `LANG` and `TZ`, which are
+/// fixed: paths of programs, of the user's libraries and of temporary files.
 const PASSED_VARIABLES: [&str; 3] = ["PATH", "HOME", "TMPDIR"];
 const FIXED_VARIABLES: [(&str, &str); 2] = [("LANG", "C.UTF-8"), ("TZ", "UTC")];
 
@@ -72,10 +72,10 @@ impl<'a> NamedVariables<'a> {
         Ok(env)
     }
 
-    /// What makes stale what a program with these arguments writes, and `with` that the job says
-    /// about it. Time limit, threads and secrets are not part of it. The values of the variables
-    /// under `pass_env` are hashed with a key that never leaves the cache: values cannot be guessed
-    /// from their hashes.
+    /// Everything that makes the output of a program with these arguments stale, including `with`,
+    /// what else the job says about it. Time limit, threads and secrets are not part of it. The
+    /// values of the variables under `pass_env` are hashed with a key that never leaves the cache:
+    /// values cannot be guessed from their hashes.
     ///
     /// # Errors
     /// A part of it cannot be written.

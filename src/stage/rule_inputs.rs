@@ -17,7 +17,7 @@ use crate::table::ThresholdRow;
 use crate::table::file::read_rows;
 use crate::unit::AuditUnit;
 
-/// How scores of a model become decisions, to be opened.
+/// How scores of a model become decisions, not yet opened.
 pub(crate) struct RuleInputs<'a> {
     model: &'a ModelBlock,
     /// The scale of its scores.
@@ -99,7 +99,7 @@ pub(crate) fn rule_of(
     let threshold = match &model.threshold {
         _ if model.amount().is_some() => {
             compared = ThresholdRule::Gt;
-            // Otherwise they are compared with nothing, so that nobody is decided about.
+            // Otherwise they are compared with nothing, so that there are no decisions.
             RowThreshold::Fixed(above.map_or(f64::NAN, Finite::get))
         }
         ThresholdBlock::Fixed(number) => RowThreshold::Fixed(number.get()),

@@ -39,14 +39,14 @@ fn whole(n: i64) -> u64 {
     u64::try_from(n).unwrap_or(0)
 }
 
-/// Whether `keep` names what an attribute is made of.
+/// Whether `keep` names a column that an attribute is made from.
 fn is_filtered_by(job: &Job, attribute: &ColumnName) -> bool {
     let own = job.data.roots(job.data.column_of(attribute));
     let named = job.data.keep.iter().flat_map(|step| step.columns());
     named.into_iter().any(|column| !job.data.roots(column).is_disjoint(&own))
 }
 
-/// What the rows of the table say; of labels the evidence of decisions says it.
+/// The findings from the rows of the table; those about labels come from the evidence of decisions.
 pub(crate) fn issues(job: &Job, population: &[PopulationRow]) -> Vec<IssueRow> {
     let mut found = Vec::new();
     for attribute in job.data.sensitive.keys() {

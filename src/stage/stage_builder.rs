@@ -29,7 +29,7 @@ use crate::unit::{AuditUnit, StageKind, StageUnit, UnitKind, is_forced};
 /// The work of a planned stage, unless it cannot be.
 pub(crate) type Planned<'a> = Result<Box<StageWork<'a>>>;
 
-/// What a stage has asked others for, opened where its work runs.
+/// What a stage has requested from others, opened when its work runs.
 pub(crate) type Opens<'a, T> = Box<dyn Fn(&StageContext<'_>) -> Result<T> + Sync + 'a>;
 
 /// The same where it belongs to rows.
@@ -115,8 +115,8 @@ pub(crate) struct RunStages<'a> {
 }
 
 impl RunStages<'_> {
-    /// What `--force` names, if this run has it. What a run has only once its scores are there is
-    /// no mistake in one that waits.
+    /// What `--force` names, if this run has it. In a run that waits, naming what exists only once
+    /// scores are there is no mistake.
     pub(crate) fn force<'f>(&self, force: Option<&'f str>) -> Option<&'f str> {
         let force = force?;
         let is_run = self.stages.iter().any(|stage| is_forced(force, &stage.id));
@@ -147,7 +147,7 @@ struct Planner<'a> {
     numbers: BTreeMap<StageUnit, Option<usize>>,
 }
 
-/// What the planning of one stage gathers.
+/// What is gathered while one stage is planned.
 pub(crate) struct StageBuilder<'b, 'a> {
     pub(crate) plan: &'a StagePlan<'a>,
     planner: &'b mut Planner<'a>,
@@ -207,7 +207,7 @@ impl<'a> Planner<'a> {
             inputs: inputs.into_iter().collect(),
             run: Box::new(move |ctx: &StageContext<'_>| {
                 let done = run(ctx);
-                // A file that changed says more than what was wrong with its bytes.
+                // That a file changed is a better message than what was wrong with its bytes.
                 if matches!(done, Ok(()) | Err(Error::Data(_))) {
                     input.unchanged()?;
                 }
@@ -275,7 +275,7 @@ impl<'b, 'a> StageBuilder<'b, 'a> {
         StageBuilder { plan, planner, needs, also, inputs, waits: false, unwritable: None }
     }
 
-    /// A stage without which this one cannot be.
+    /// A stage that this one needs.
     pub(crate) fn need<K: Stage>(&mut self, of: &AuditUnit) -> Result<StageInput<K::Output>> {
         let number = self.planner.stage::<K>(of)?;
         self.needs.insert(number);

@@ -203,7 +203,7 @@ struct ChildFlags {
     not_fed: AtomicBool,
     /// Its output was unusable.
     unusable: AtomicBool,
-    /// It has answered, and is to go on.
+    /// It has answered, and keeps running.
     answered: AtomicBool,
     /// Number of output pipes that are still read.
     open: AtomicUsize,
@@ -278,7 +278,7 @@ impl Drop for KeptProgram {
     }
 }
 
-/// What becomes of a program once it has answered.
+/// What a program does once it has answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AfterAnswer {
     /// It ends on its own, and is waited for.
@@ -342,7 +342,7 @@ impl RunningProgram {
         Ok(RunningProgram { process, ended, input, output, signs, tail })
     }
 
-    /// Asks once; the program is given back where it goes on.
+    /// Asks once; returns the program if it keeps running.
     fn exchange<T: Send>(
         self,
         ctx: &StageContext<'_>,
@@ -532,7 +532,7 @@ fn not_started(program: &ChildProgram, cause: &io::Error) -> Error {
     Fault::new("command-not-started", what).hint(hint).into()
 }
 
-/// Tells that a program has ended, or has answered.
+/// Signals that a program has ended, or has answered.
 fn tell_end(ctx: &StageContext<'_>, started: Instant, code: &str, ended: &ProgramExit) {
     ctx.emit(&Event::CommandEnd {
         stage: ctx.stage().to_owned(),

@@ -10,7 +10,8 @@ use object_store::client::{HttpError, HttpErrorKind};
 use super::ObjectAddress;
 use crate::error::{Error, Fault};
 
-/// Further attempts of a request that fails for a while: about ten seconds of waiting in all.
+/// Further attempts of a request that fails for a reason that may pass: about ten seconds of
+/// waiting in all.
 pub(super) const RETRIES: usize = 6;
 
 /// What to do where the credentials are missing or refused.

@@ -43,7 +43,7 @@ const TARGETS: [f64; 2] = [0.8, 0.95];
 const CAP: u64 = 1_000_000_000;
 /// From this n p (1 - p) on the normal form is used.
 const NORMAL_FROM: f64 = 1e6;
-/// A value this near to its limit lies on it.
+/// A value this near to its limit counts as equal to it.
 const ON_THE_LIMIT: f64 = 1e-9;
 
 /// A verdict by an interval.
@@ -140,7 +140,7 @@ impl GateEvidence {
         NeededPeople { n, how, ..NeededPeople::default() }
     }
 
-    /// So many independent people as those who count for what is enough.
+    /// The number of independent people for the number that is compared with what is enough.
     fn in_units(&self, n: u64) -> Option<u64> {
         let rows = self.rates().iter().fold(0, |n: u64, of| n.saturating_add(of.rows)) as f64;
         let effective: f64 = self.rates().iter().map(|of| of.sure()).sum();
@@ -175,7 +175,7 @@ impl GateEvidence {
     }
 }
 
-/// So many of those who are audited as bring so many below the value; rounded up.
+/// The number of audited people that gives this number in the denominator; rounded up.
 pub(crate) fn audited_people(needed: u64, audited: u64, below: u64) -> Option<u64> {
     let below = u128::from(below);
     let people = (u128::from(needed) * u128::from(audited)).div_ceil(below.max(1));

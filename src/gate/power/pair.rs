@@ -29,7 +29,7 @@ pub(super) struct PairRule {
     pub(super) z: f64,
 }
 
-/// What the counts of one group bring to an interval.
+/// What the counts of one group contribute to an interval.
 struct GroupEnds {
     first: u64,
     mass: Vec<f64>,

@@ -15,7 +15,7 @@ use crate::metric::rate::{Rate, Undefined};
 use crate::num::binomial_mass::BinomialMass;
 use crate::num::summary::upper_tail;
 
-/// From so many standard deviations on Uspensky's bound rises with the size.
+/// From this number of standard deviations on Uspensky's bound rises with the size.
 const USPENSKY_FROM: f64 = 100.0;
 
 /// A share that must be at most `limit`, as it is judged by the interval of so many standard

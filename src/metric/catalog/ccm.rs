@@ -153,8 +153,8 @@ pub(crate) const METRICS: &[Metric] = records! {
 const DENIED: Reads = Reads::SwitchByFavour { if_positive: psr, if_negative: nsr };
 const FAVOURED: Reads = Reads::SwitchByFavour { if_positive: nsr, if_negative: psr };
 
-/// The rate of one direction that a metric is, or whose values of two directions it compares; none
-/// where there is no such rate.
+/// The rate of one direction that a metric is, or whose two directions it compares; none where
+/// there is no such rate.
 pub(crate) fn switch_rate(
     metric: &Metric,
     settings: &MeasureSettings,

@@ -166,10 +166,10 @@ fn lift(c: &Confusion) -> MetricValue {
     }
 }
 
-/// What predictions make of the difference of the labels of two facets.
+/// Whether predictions enlarge or reduce the difference of the labels of two facets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BiasChange {
-    /// The difference is larger in the predictions.
+    /// The difference is larger in the predictions than in the labels.
     Amplified,
     /// It is smaller, or reversed.
     Reduced,
@@ -222,7 +222,7 @@ pub(crate) fn generalized_entropy(c: &Confusion) -> MetricValue {
     Ok((0.5 * (c.n() as f64 * (right + 4.0 * granted) / (sum * sum) - 1.0)).max(0.0))
 }
 
-/// A reason in the words of the other naming of the classes.
+/// A reason, with the names of the two classes swapped.
 pub(crate) fn swap_reason(reason: Undefined) -> Undefined {
     match reason {
         Undefined::NoPredictedPositive => Undefined::NoPredictedNegative,

@@ -50,7 +50,7 @@ const FAVOURABLE: Metric = Metric {
     ..PAIR
 };
 
-/// The parities: those with `gap_of` are the gap of that metric but for what stands here.
+/// The parities: those with `gap_of` are the gap of that metric, except for the fields given here.
 const PARITIES: &[Metric] = records! {
     "demp_difference", "DemP_difference", "demographic parity difference", "", source: JOURNAL,
         gap_of: Some(("pprev", GapTransform::Difference)),
@@ -97,11 +97,11 @@ const PARITIES: &[Metric] = records! {
         ..PAIR;
 };
 
-/// A gap of a metric of one group; none of a metric that says nothing of its gaps.
+/// A gap of a metric of one group; none for a metric without `gaps`.
 fn gap(base: &Metric, transform: GapTransform, shown: &'static [PagePlace]) -> Option<Metric> {
     let MetricGaps { called, impaired, .. } = base.gaps?;
     let Reads::Group(value, None) = base.reads else { return None };
-    // Once in the life of the program, which the catalog lives as long as.
+    // Computed once: the catalog lives as long as the program.
     let text = |text: String| -> &'static str { text.leak() };
     let (symbol, (lo, hi)) = (base.symbol, base.range);
     let width = hi - lo;

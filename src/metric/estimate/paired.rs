@@ -15,8 +15,8 @@ use crate::metric::interval::{IntervalProcedure, ValueInterval, z_of_level};
 use crate::metric::student_interval::{degrees_of_freedom, student};
 
 impl Estimate {
-    /// `of` says what a row of each cell counts, 0 or 1: below both shares, as a case of only the
-    /// first, and as a case of only the second; none where no row is below them.
+    /// `of` says what a row of each cell counts, 0 or 1: in the denominator of both shares, as a
+    /// case of only the first, and as a case of only the second; none where the denominator is 0.
     pub(crate) fn paired(units: &UnitSums, of: impl Fn(usize) -> [u64; 3]) -> Option<Self> {
         let counted: Vec<[u64; 3]> = (0..units.rows().len()).map(of).collect();
         let sum = |cells: &mut dyn Iterator<Item = (usize, u64)>| {

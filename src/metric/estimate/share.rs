@@ -48,7 +48,7 @@ pub(crate) struct Share {
 pub(crate) struct RowsBelow {
     /// How many they are.
     pub(crate) n: u64,
-    /// How many of equal weight would be as sure (Kish).
+    /// How many rows of equal weight would be as precise (Kish).
     pub(crate) kish: f64,
     /// Whether they all weigh the same.
     pub(crate) are_even: bool,
@@ -61,8 +61,8 @@ impl From<WeightSums> for RowsBelow {
 }
 
 impl Share {
-    /// The share of which `of` says what a row of each cell counts, 0 or 1 on top and below; none
-    /// where nothing is below it.
+    /// The share where `of` says what a row of each cell counts, 0 or 1, in the numerator and in
+    /// the denominator; none if the denominator is 0.
     pub(crate) fn new(units: &UnitSums, of: impl Fn(usize) -> Rate) -> Option<Self> {
         let each: Vec<Rate> = (0..units.rows().len()).map(of).collect();
         let mut below = WeightSums::default();
@@ -80,8 +80,8 @@ impl Share {
         Share::of_units(all, below.into(), kinds)
     }
 
-    /// The share `rate` of these rows, and what each kind of units has on top of it and below it,
-    /// ascending by key; none where nothing is below it.
+    /// The share `rate` of these rows, and what each kind of units has in its numerator and
+    /// denominator, ascending by key; none if the denominator is 0.
     pub(crate) fn of_units(
         rate: Rate,
         rows: RowsBelow,
@@ -122,7 +122,7 @@ impl Share {
         Some(Share { value, size, kish, n_rows: rows.n, is_plain, is_boundary, n_units, influence })
     }
 
-    /// How many rows say as much as one that is independent: the design effect.
+    /// How many rows carry as much information as one independent row: the design effect.
     pub(crate) fn design(&self) -> f64 {
         if self.is_plain { 1.0 } else { self.kish / self.size }
     }

@@ -25,8 +25,8 @@ macro_rules! additive {
                 self.supported.as_deref()
             }
 
-            /// The same, to add somebody, before they are added to all; none where all are
-            /// supported, also those who come.
+            /// The same, to add a person, before the person is added to all; none where all are
+            /// supported, including this person.
             fn supported_part(&mut self, all_supported: bool) -> Option<&mut $type> {
                 if self.supported.is_none() && !all_supported {
                     self.supported = Some(Box::new(self.$so_far()));

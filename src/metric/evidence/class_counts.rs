@@ -176,7 +176,7 @@ impl FactualClassCounts {
         self.tally.add((keys.0, weight), factual, &[], [factual]);
     }
 
-    /// Adds a row of no declared group, which weighs so many units, by the number of its word;
+    /// Adds a row of no declared group, with its weight in units, by the number of its word;
     /// [`u32::MAX`] = none.
     pub(crate) fn add_ungrouped(
         &mut self,

@@ -25,7 +25,7 @@ pub(crate) struct DirectionMemory {
 }
 
 impl DirectionMemory {
-    /// Bytes at the height of the work.
+    /// Bytes at the peak of the work.
     pub(crate) fn bytes(self) -> u64 {
         let directions = (self.groups * self.groups) as u64;
         let histograms = (2 * SCORE_BINS + CHANGE_BINS) * size_of::<u64>();

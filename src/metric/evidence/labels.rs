@@ -93,7 +93,7 @@ pub(crate) fn shares_differ(a: Rate, b: Rate) -> bool {
 pub(crate) struct LowestShare {
     /// The group; of several the first.
     pub(crate) group: String,
-    /// Why it is the one, with the lowest and the highest share.
+    /// The reason for the choice, with the lowest and the highest share.
     pub(crate) why: String,
     /// Whether all groups have its share.
     pub(crate) is_shared: bool,

@@ -40,7 +40,7 @@ impl MatrixReading {
         Some(sum)
     }
 
-    /// What a case of one cell of so many classes counts.
+    /// What a case of one cell counts.
     pub(crate) fn of_cell(self, classes: usize, cell: usize) -> Option<Rate> {
         let (row, column) = (cell / classes, cell % classes);
         let (counts, is_case) = match self {

@@ -22,10 +22,10 @@ use crate::metric::evidence::person_sums::PersonCells;
 use crate::metric::evidence::units::{UnitKind, UnitSums, WeightSums};
 use crate::num::additive::Additive;
 
-/// What a side says: none, or one of the cells of its matrix.
+/// The result of a side: none, or one of the cells of its matrix.
 const STATES: usize = 1 + ECCM_CELLS;
 
-/// A place and what both sides say there.
+/// A place and the results of both sides there.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PairedCell {
     /// The group, or from * groups + to.
@@ -47,7 +47,7 @@ impl PairedCell {
     }
 }
 
-/// The rows of two models by what both say; mergeable.
+/// The rows of two models by the results of both; mergeable.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PairedCounts {
     /// Number of groups.
@@ -104,7 +104,7 @@ impl PairedCounts {
         }
     }
 
-    /// The units with a row at the places that a condition holds of, by what both sides say there;
+    /// The units with a row at places that satisfy a condition, by the results of both sides there;
     /// see [`said`].
     pub(crate) fn units(&self, holds: impl Fn(usize) -> bool) -> UnitSums {
         let here = |code: usize| holds(code / PAIRED_CELLS).then_some(code % PAIRED_CELLS);
@@ -124,7 +124,7 @@ additive!(accumulated PairedCounts { kinds, persons });
 /// Cells by what both sides say.
 pub(crate) const PAIRED_CELLS: usize = STATES * STATES;
 
-/// What the two sides say in one of these cells: none, or a cell of their matrix.
+/// The results of the two sides in one of these cells: none, or a cell of their matrix.
 pub(crate) fn said(cell: usize) -> [Option<usize>; 2] {
     PairedCell::of_code(cell as u32).cells
 }

@@ -26,7 +26,7 @@ const CHANGE_PARTS: usize = CHANGE_BINS * PARTS;
 /// Bins that a drawing has at least, where the parts allow.
 pub(crate) const BINS_AT_LEAST: usize = 20;
 
-/// What lies beyond the range of a drawing on each side, at most.
+/// The share outside of the range of a drawing on each side, at most.
 const TAIL: f64 = 0.005;
 
 static SCORE_PART_EDGES: [f64; SCORE_PARTS + 1] = edges(0.0, SCORE_PARTS as f64);
@@ -62,7 +62,7 @@ impl<const N: usize> HistogramParts<N> {
         cases.iter().zip(weights).for_each(|(&part, weight)| sums[usize::from(part)] += weight);
     }
 
-    /// What decides where most lie: weights where there are any.
+    /// The values that decide the range: weights where there are any.
     fn masses(&self) -> &[u64] {
         if self.weight.all().is_empty() { self.n.all() } else { self.weight.all() }
     }

@@ -189,7 +189,7 @@ impl ShareCells {
         add(&mut page.sums[at % PAGE], page.weights.get_mut(at % PAGE));
     }
 
-    /// A cell from what is kept of it.
+    /// A cell from its stored form.
     fn cell(
         &self,
         (side, number): (LabelledSide, u32),

@@ -108,7 +108,7 @@ struct ScopeMeans {
 
 impl ScopeMeans {
     fn new(sums: &ShiftSums) -> Self {
-        // The divergence of the second pass is none of its business.
+        // The divergence of the second pass is not used here.
         let shift = ScoreShift::from_sums(sums, 0.0);
         let mean = |sum: f64, below: f64| if below > 0.0 { sum / below } else { 0.0 };
         ScopeMeans {
@@ -303,7 +303,7 @@ impl InfluenceWorkspace {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ShiftInfluences {
     means: Vec<ScopeMeans>,
-    /// By scope; made where somebody is, and none where units are added up by key.
+    /// By scope; only scopes with people, and none where units are added up by key.
     rows: Vec<Option<Box<InfluenceSums>>>,
     /// By key and scope, in units of 2^-52.
     units: Option<PersonCells<{ DIRECT + 3 }, FixedSum>>,
@@ -378,7 +378,7 @@ impl ShiftInfluences {
 
 additive!(ShiftInfluences { rows, units });
 
-/// What is known of a scope after the second pass.
+/// What is known about a scope after the second pass.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ScopeFactors {
     /// The common factors of the terms.
@@ -474,7 +474,7 @@ impl PowerSums {
         sums
     }
 
-    /// The spread of a metric by its number, whose value this is.
+    /// The spread of a metric by its number; the caller gives its value.
     pub(crate) fn spread(&self, metric: usize, value: f64) -> ShiftSpread {
         let (n, squares, fourths) = (self.units, self.squares[metric], self.fourths[metric]);
         if n < 2.0 || squares <= NO_SQUARES {

@@ -35,7 +35,7 @@ pub(crate) struct Strata {
     missing: Vec<u64>,
     /// Whether rows have weights.
     weighted: bool,
-    /// Whether the strata are the groups themselves: then nobody is added.
+    /// Whether the strata are the groups themselves: then no row is added.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) are_groups: bool,
     /// What the rows of each person weigh, at the places of `cells`; none where each row is a

@@ -34,8 +34,8 @@ pub(crate) struct SetRepeat {
 
 additive!(SetRepeat { counts });
 
-/// The ends of ascending values of repeats: without the lower and the upper `tail`, of few all of
-/// them; none of no value.
+/// The ends of ascending values of repeats: without the lower and the upper `tail`, with few values
+/// all of them; none without a value.
 pub(crate) fn ends_of_repeats(ascending: &[f64], tail: f64) -> Option<(f64, f64)> {
     let tail = if ascending.len() < MIN_REPEATS_FOR_TAILS { 0.0 } else { tail };
     quantile(ascending, tail).zip(quantile(ascending, 1.0 - tail))
@@ -60,7 +60,7 @@ impl RepeatSpread {
         let enough = n > 1 && REPEATS_FOR_ONE_WITHOUT * (values.len() - n) <= values.len();
         let ends = ends_of_repeats(&defined, (1.0 - level.get()) / 2.0).filter(|_| enough);
         let spread = ends.map(|(lo, hi)| {
-            // From the first on: equal values have no variance at all.
+            // Differences from the first value are summed: so equal values have no variance at all.
             let apart: Vec<f64> = defined.iter().map(|value| value - defined[0]).collect();
             let mean = apart.iter().sum::<f64>() / n as f64;
             let squares: f64 = apart.iter().map(|x| (x - mean) * (x - mean)).sum();

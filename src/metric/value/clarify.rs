@@ -146,7 +146,7 @@ impl MeasureContext<'_> {
         };
         let value = match flips.weighted {
             true => of(units.weight()).map_err(|_| {
-                // Who could be looked at may be there and weigh nothing.
+                // There may be people, all of weight 0.
                 of(facet.cells()).err().unwrap_or(Undefined::ZeroWeight)
             }),
             false => of(facet.cells()),

@@ -47,9 +47,9 @@ fn drawn() -> impl Iterator<Item = &'static Metric> {
 pub(crate) struct CurvePoint {
     /// The value, or why there is none.
     pub(crate) value: MetricValue,
-    /// Cases on top, without weights; none of a ratio of two rates.
+    /// Cases in the numerator, without weights; none for a ratio of two rates.
     pub(crate) numerator: Option<u64>,
-    /// Cases below, without weights; of a ratio those of the group with fewer.
+    /// Cases in the denominator, without weights; for a ratio those of the group with fewer.
     pub(crate) denominator: u64,
     /// The pointwise interval; none where none is requested or can be formed.
     pub(crate) ends: Option<(f64, f64)>,
@@ -62,7 +62,7 @@ pub(crate) struct ThresholdCurve {
     pub(crate) metric: &'static Metric,
     /// Where it holds.
     pub(crate) scope: MetricScope,
-    /// By step; behind the steps of the grid the threshold of the job.
+    /// By step; after the steps of the grid the threshold of the job.
     pub(crate) points: Vec<CurvePoint>,
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct ThresholdCurve {
 struct RateAtThreshold {
     people: Rate,
     value: MetricValue,
-    /// As many people without weights would be as sure; not a number where that is not known.
+    /// How many people without weights would be as precise; not a number where that is not known.
     effective: f64,
 }
 

@@ -84,7 +84,7 @@ impl HiddenPush {
 pub(crate) enum HiddenStrength {
     /// There is none.
     None,
-    /// The share s of both, from 0 on to below 1: just above 0 only the regression takes part.
+    /// The share s of both, from 0 to below 1: just above 0 only the regression has an effect.
     Share(f64),
 }
 
@@ -298,8 +298,8 @@ impl GroupMargins {
 }
 
 /// The smallest strength below [`STRONGEST`] at which a verdict is another than `base`, to a
-/// precision; 0 where it turns as soon as the regression takes part, none where it never turns. It
-/// turns at most once.
+/// precision; 0 where it turns as soon as the regression has an effect, none where it never turns.
+/// It turns at most once.
 pub(crate) fn turning_point<V: PartialEq>(
     base: V,
     mut verdict: impl FnMut(HiddenStrength) -> V,

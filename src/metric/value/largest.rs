@@ -29,13 +29,13 @@ use crate::metric::interval::{
 pub(crate) const PART_WITHOUT_INTERVAL: &str =
     "boundary: one of the gaps behind it has no interval";
 
-/// The level at which so many intervals hold together at this level (Bonferroni).
+/// The level of each of several intervals that hold jointly at this level (Bonferroni).
 pub(crate) fn joint_level(level: f64, of: usize) -> f64 {
     1.0 - (1.0 - level) / of.max(1) as f64
 }
 
-/// The ends of an interval of this level at the level at which so many hold together, both sides
-/// stretched as those of a normal distribution.
+/// The ends of an interval of this level, moved to the level at which several hold jointly, both
+/// sides stretched as those of a normal distribution.
 pub(crate) fn joint_ends(value: f64, ends: (f64, f64), level: f64, of: usize) -> (f64, f64) {
     let wider = z_of_level(joint_level(level, of)) / z_of_level(level);
     stretched(ends, value, wider, (f64::NEG_INFINITY, f64::INFINITY))
@@ -111,8 +111,8 @@ impl Extreme {
         Some(ValueInterval { lo, hi, method: IntervalProcedure::Largest })
     }
 
-    /// The same as one value, which varies as the gap or ratio does that is the extreme one here.
-    /// None where there is no gap or ratio, and of those of more than two shares.
+    /// The same as one value, which varies like the gap or ratio that is extreme here. None without
+    /// a gap or ratio, and none for gaps of more than two shares.
     pub(crate) fn estimate(self) -> Option<Estimate> {
         let (value, influence) = match &self {
             Extreme::Gaps(gaps) => {

@@ -72,7 +72,7 @@ impl FactualSubject {
         FactualSubject { people, cells, units }
     }
 
-    /// A rate with its effective size; none where nothing is below it.
+    /// A rate with its effective size; none where the denominator is 0.
     pub(crate) fn share(&self, of: impl Fn(&Confusion) -> Rate) -> Option<Share> {
         Share::new(&self.units, |cell| of(&Confusion::from_cells(alone(cell))))
     }
@@ -85,7 +85,7 @@ impl FactualSubject {
     ) -> Option<(f64, GroupTerms)> {
         let all = mean(&self.cells).ok()?;
         let below = self.cells.n() as f64;
-        // What these rows add, which have a mean of their own.
+        // What these rows add, relative to their own mean.
         let add =
             |own: &Confusion| mean(own).map_or(0.0, |value| own.n() as f64 * (value - all) / below);
         let kinds = self.units.kinds().iter().map(|of| (of, Confusion::from_cells(of.all())));

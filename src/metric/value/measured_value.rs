@@ -27,20 +27,20 @@ pub(crate) struct MeasuredValue {
     pub metric: &'static Metric,
     /// The value, or why there is none.
     pub value: MetricValue,
-    /// Count on top of a rate; none where the value is not a rate of counts.
+    /// Numerator of a rate; none where the value is not a rate of counts.
     pub numerator: Option<u64>,
     /// Count below a rate.
     pub denominator: Option<u64>,
-    /// What those on top of a rate and those below it weigh in whole units, which the value is
-    /// derived from; none where nobody has a weight.
+    /// Numerator and denominator of a rate by weight, in whole units, from which the value is
+    /// derived; none without weights.
     pub weights: Option<(u64, u64)>,
     /// People behind it; their rows where a person may have several.
     pub n_rows: u64,
     /// Those behind these rows who carry information; none where each row is a person who counts
     /// as one.
     pub(crate) persons: Option<PersonBasis>,
-    /// The effective size of a rate: as many independent cases would be as sure. None where its
-    /// cases are independent and count as one.
+    /// The effective size of a rate: the number of independent cases that would be as precise. None
+    /// where its cases are independent and count as one.
     pub(crate) effective: Option<f64>,
     /// Its interval.
     pub interval: Option<ValueInterval>,
@@ -51,9 +51,9 @@ pub(crate) struct MeasuredValue {
     pub ideal: Option<f64>,
     /// [`SMALL_GROUP`], [`SMALL_DENOMINATOR`].
     pub flags: Vec<&'static str>,
-    /// The group at a disadvantage, where the sources say and the numbers are clear: the interval
-    /// leaves out the ideal; of switches also, at least as many people switch as a denominator is
-    /// to have, and the interval lies beyond the band of the placebo.
+    /// The group that is worse off, if the sources define it and the numbers are clear: the
+    /// interval leaves out the ideal; of switches also, at least as many people switch as a
+    /// denominator is to have, and the interval lies beyond the band of the placebo.
     pub impaired: Option<usize>,
     /// People, or persons, whose prediction switches, of a rate those it counts, of a difference
     /// those of the worse direction; none of what is about no switch.
@@ -70,7 +70,7 @@ pub(crate) struct MeasuredValue {
     pub(crate) flips: Option<FlipSearch>,
 }
 
-/// A value that is a number; what is larger than any is undefined.
+/// A value that is a finite number; an infinite one is undefined.
 pub(crate) fn finite_or_overflow(value: MetricValue) -> MetricValue {
     value.and_then(|value| if value.is_finite() { Ok(value) } else { Err(Undefined::Overflow) })
 }
@@ -81,7 +81,8 @@ pub(crate) fn finite_or_overflow(value: MetricValue) -> MetricValue {
 pub(crate) struct PersonBasis {
     /// Persons with a row behind it.
     pub n: u64,
-    /// Persons with a row below the rate; none where the value is not a rate of counts.
+    /// Persons with a row in the denominator of the rate; none where the value is not a rate of
+    /// counts.
     pub denominator: Option<u64>,
 }
 
@@ -104,7 +105,7 @@ pub(crate) struct ValuePeople {
 pub(crate) struct SubjectPeople {
     /// How many; their rows where a person may have several.
     pub(crate) n: u64,
-    /// Cases below the rate; none where there is no rate.
+    /// Cases in the denominator; none where there is no rate.
     pub(crate) cases: Option<u64>,
     /// Those who carry information; none where each row is a person who counts as one.
     pub(crate) persons: Option<PersonBasis>,
@@ -258,7 +259,7 @@ pub(crate) trait Subject {
     /// The units that a reading is of.
     fn units(&self, of: Self::Reading) -> &UnitSums;
 
-    /// Whether it counts the people of a cell.
+    /// Whether it counts the people of a cell in its value.
     fn counts(&self, of: Self::Reading, cell: usize) -> bool;
 
     /// The rate that it is; none of another value.

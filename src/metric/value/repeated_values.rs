@@ -26,7 +26,7 @@ pub(crate) struct RepeatedValues {
 }
 
 impl RepeatedValues {
-    /// No repeat yet, with ends at a level.
+    /// Empty, with ends at a level.
     pub(crate) fn new(settings: &MeasureSettings, level: Level) -> Self {
         let settings = MeasureSettings { level: None, ..settings.clone() };
         RepeatedValues { values: Default::default(), settings, level }
@@ -83,7 +83,7 @@ impl RepeatedValues {
     }
 
     /// By how much each repeat exceeds the same repeat of others; without values that only one of
-    /// them has, or not as often.
+    /// them has, or that one has less often.
     pub(crate) fn minus(&self, others: &RepeatedValues) -> Self {
         let paired = |(key, values): (&(&'static str, MetricScope), &Vec<MetricValue>)| {
             let others = others.values[0].get(key).filter(|others| others.len() == values.len())?;

@@ -20,8 +20,8 @@ use crate::param::Level;
 /// What was found of one model.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ModelSanity {
-    /// What goes against the labels: one at most of a label of two sides, of several classes one
-    /// for each.
+    /// What contradicts the labels: at most one for a label of two sides, at most one per class for
+    /// several classes.
     pub(crate) inverted: Vec<InvertedOrder>,
     /// People by decision: negative and positive ones, or those with each class.
     decided: Vec<u64>,

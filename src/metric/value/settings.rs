@@ -34,14 +34,14 @@ pub(crate) struct MeasureSettings {
     pub level: Option<Level>,
     /// A group with fewer people is flagged [`SMALL_GROUP`].
     pub min_group_size: Count,
-    /// A rate with fewer cases below it is flagged [`SMALL_DENOMINATOR`].
+    /// A rate with fewer cases in its denominator is flagged [`SMALL_DENOMINATOR`].
     pub min_denominator: Count,
 }
 
 /// Flag: a group behind the value has fewer people than asked for.
 pub(crate) const SMALL_GROUP: &str = "small_group";
 
-/// Flag: a rate behind the value has fewer cases below it than asked for.
+/// Flag: a rate behind the value has fewer cases in its denominator than asked for.
 pub(crate) const SMALL_DENOMINATOR: &str = "small_denominator";
 
 /// The flags of what depends on few people, in the order of tables.

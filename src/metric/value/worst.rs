@@ -175,7 +175,7 @@ impl MeasureContext<'_> {
             }
             _ => None,
         };
-        // Where nobody holds a value no rate is behind it.
+        // If no group holds the value, no rate is behind it.
         let held = furthest.highest.into_iter().chain(furthest.lowest);
         let mut behind: Vec<SubjectPeople> = held.map(|group| each[group].people).collect();
         if behind.is_empty() {

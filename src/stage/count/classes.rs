@@ -146,7 +146,7 @@ fn person_at<'a>(
     ClassPerson { group, label: class_at(batch, i), predicted, score: scores, weight }
 }
 
-/// One row group with everything that belongs to it.
+/// One row group with all its data.
 pub(crate) type ClassScoredGroup = ScoredGroup<ClassScoreGroup, ()>;
 
 impl ClassScoredGroup {

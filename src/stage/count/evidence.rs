@@ -33,7 +33,7 @@ use crate::stage::row_context::{DecisionRule, RowContext, RowThreshold};
 use crate::table::file::RowWriter;
 use crate::table::{OutcomeRow, SharedText};
 
-/// Number of the state of the first slice; those of folds stand before it.
+/// Number of the state of the first slice; those of folds come before it.
 pub(crate) const FIRST_SLICE: u64 = 1 << 32;
 
 /// How rows are counted.
@@ -52,8 +52,8 @@ pub(crate) fn ranks(attribute: &Attribute) -> Vec<usize> {
     ranks
 }
 
-/// Fails where people have weights and those of so many rows or counterfactuals could outgrow the
-/// sums of the evidence.
+/// Fails where people have weights and the weights of this number of rows or counterfactuals could
+/// overflow the sums of the evidence.
 pub(crate) fn check_weight_total(layout: &Layout, n: u64) -> Result<()> {
     layout.weight.as_ref().map_or(Ok(()), |weight| check_weight(weight, n))
 }
@@ -124,12 +124,12 @@ pub(crate) struct RowCounting<'a> {
     rule: &'a DecisionRule,
     blocks: CountSettings,
     ranks: Vec<usize>,
-    /// Nobody by stratum; none where the job names no strata.
+    /// Empty counts by stratum; none where the job names no strata.
     strata: Option<Strata>,
 }
 
-/// Nobody by stratum and group of an attribute; none where the job names no strata. Groups that are
-/// strata of themselves hold nobody to compare.
+/// Empty counts by stratum and group of an attribute; none where the job names no strata. Groups
+/// that are themselves strata have nobody to compare with.
 pub(crate) fn no_strata(layout: &Layout, attribute: usize) -> Option<Strata> {
     let (of, attribute) = (layout.strata.as_ref()?, &layout.attributes[attribute]);
     let n_groups = attribute.groups.len();
@@ -202,7 +202,7 @@ impl<'a> RowCounting<'a> {
 
 impl RowCounting<'_> {
     /// Counts a row that is audited in a fold and has no declared group, by the number of its word.
-    /// It is in no value, so one without a threshold of its own is no fault.
+    /// It is in no value, so a missing threshold of the row is no fault.
     pub(crate) fn add_ungrouped(
         &self,
         part: &mut FactualCounts,
@@ -287,7 +287,7 @@ pub(crate) fn gather_rows(
     Ok((0..).zip(folds).chain(of_slices).collect())
 }
 
-/// What was counted of all rows, fold by fold.
+/// The counts of all rows, fold by fold.
 ///
 /// # Errors
 /// No row counts.

@@ -268,7 +268,7 @@ impl StagePlan<'_> {
         let (rows, threads) = (row_context.roles.n_audited(), self.settings.threads.max(1));
         // What rows weigh is summed too.
         let per_row = per_row * (1 + u64::from(row_context.rows.layout().weight.is_some()));
-        // Slices count the rows of a person once more each.
+        // Each slice counts the rows of a person once more.
         let slices = self.job.metrics.by.len() as u64;
         let per_row = per_row * (1 + slices + slices * slices.saturating_sub(1) / 2);
         let needed = person_sums::memory(person.persons, rows, per_row, threads);
@@ -335,7 +335,7 @@ impl Stage for CountStage {
                 };
                 let counts = passes.gather_one(ctx, ShardPass::Count, gather)?;
                 let Some(counts) = counts else { return Ok(()) };
-                // Whom one class leaves out, all leave out.
+                // A person whom one class leaves out is left out by all.
                 let mut one = counts.one_vs_rest.iter().take(1);
                 one.try_for_each(|one| evidence::check_rows_counted(row_context, one, *position))?;
                 if looks {

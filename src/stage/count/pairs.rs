@@ -80,7 +80,7 @@ fn write(
     counts.map_or(Ok(()), |counts| files::write_json(&ctx.out().join(EVIDENCE), &counts))
 }
 
-/// Counts the audited rows by what both models say, in the groups of one attribute.
+/// Counts the audited rows by the predictions of both models, in the groups of one attribute.
 fn gather_rows(
     ctx: &StageContext<'_>,
     row_context: RowContext<'_>,
@@ -146,7 +146,7 @@ fn gather_switches(row_context: RowContext<'_>, sides: &[CountInputs; 2]) -> Res
                     );
                 },
             );
-            // Both models score the same counterfactuals, so they stand in the same order.
+            // Both models score the same counterfactuals, so they are in the same order.
             let (group, mut first) =
                 (ScoredGroup::read(row_context, &sides[1], g, true)?, first.iter());
             group.people(layout, attribute, &group.batch.groups[position], |i, person, cfs| {

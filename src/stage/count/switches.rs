@@ -39,8 +39,8 @@ pub(crate) struct ShiftSettings {
 pub(crate) struct SwitchPart {
     /// All classes together; none of a label of two sides.
     classes: Option<SwitchClassCounts>,
-    /// By number everybody, each slice and each fold, or each class against all others; made where
-    /// somebody is.
+    /// The counts by number: everybody, each slice and each fold, or each class against all others;
+    /// they exist only where there are people.
     all: Vec<Option<CounterfactualCounts>>,
 }
 
@@ -193,9 +193,9 @@ struct SwitchPass<'a> {
     context: RowContext<'a>,
     scored: ScoredSet<'a>,
     blocks: CountSettings,
-    /// Behind the numbers of all people.
+    /// After the numbers of all people.
     slices: Option<&'a AttributeSlices>,
-    /// So many folds are behind the slices.
+    /// This many folds come after the slices.
     n_folds: usize,
 }
 
@@ -208,7 +208,7 @@ impl SwitchPass<'_> {
         self.slices.map_or(0, AttributeSlices::len)
     }
 
-    /// Nobody under a number. Folds have no curves.
+    /// The empty counts of a number. Folds have no curves.
     fn nobody(&self, number: usize) -> CounterfactualCounts {
         let curves = self.blocks.curves && number < self.scored.n_whole() + self.n_slices();
         let (grid, drawn) = match self.scored {
@@ -352,7 +352,7 @@ pub(crate) fn count_switches(
     Ok(Some(CountedSet { classes, whole, slices, folds }))
 }
 
-/// Two passes over the same rows saw other people: the files have changed in between.
+/// The two passes over the same rows saw different people: the files have changed in between.
 fn other_people() -> Error {
     Error::operator(
         "count",

@@ -11,7 +11,7 @@ use crate::param::Level;
 /// Share of a score below which a difference is rounding.
 const ROUNDING: f64 = 1e-9;
 
-/// The scores of a scenario less those of another, on the same bootstraps.
+/// The scores of a scenario minus those of another, on the same bootstraps.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct KnowledgeFit {
     /// The scenario that it is compared with.
@@ -46,8 +46,8 @@ impl KnowledgeFit {
         self.differences.iter().sum::<f64>() / self.differences.len() as f64
     }
 
-    /// Student's interval of the mean over bootstraps; none of fewer than two, and where they do
-    /// not differ.
+    /// Student's interval of the mean over bootstraps; none for fewer than two, and none where they
+    /// do not differ.
     pub(crate) fn interval(&self, level: Level) -> Option<(f64, f64)> {
         let (n, mean) = (self.differences.len() as f64, self.mean());
         let squares: f64 = self.differences.iter().map(|x| (x - mean) * (x - mean)).sum();

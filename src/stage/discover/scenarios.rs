@@ -97,7 +97,7 @@ fn bootstrap_draws(
     Ok(draws.with_all_rows())
 }
 
-/// What one bootstrap gives in one scenario: what the search found, unless the graph is given, and
+/// The result of one bootstrap in one scenario: the graphs found, unless the graph is given, and
 /// the worlds.
 type BootstrapGraphs = (Option<SearchedReplicate>, Vec<CausalWorld>);
 
@@ -255,7 +255,7 @@ fn without_graphs(
             n_rows += n;
         },
     )?;
-    // A group whose rows all lack a variable teaches as little.
+    // Nothing can be learnt from a group whose rows all lack a variable either.
     let all = seen.iter().all(|&seen| seen);
     let lacking = attribute
         .groups
@@ -354,7 +354,8 @@ impl<'a> ScenarioSearch<'a> {
         Ok(ScenarioSearch { inputs: asked, variables, encoding, sensitive, scenarios, limits })
     }
 
-    /// The worlds of one bootstrap in every scenario; its rows are as sure as `n` independent ones.
+    /// The worlds of one bootstrap in every scenario; its rows are as precise as `n` independent
+    /// ones.
     fn of_replicate(
         &self,
         b: usize,

@@ -54,7 +54,7 @@ pub(crate) struct GraphSetScenario {
 }
 
 impl GraphSetScenario {
-    /// For each bootstrap the score of its best graphs; none where a search was impossible, as of
+    /// For each bootstrap the score of its best graphs; none where a search was impossible, as for
     /// a group without training rows, or where the graph was given.
     pub(crate) fn scores(&self) -> Option<Vec<f64>> {
         let replicates = self.discovered.worlds.bag.replicates.iter();
@@ -106,7 +106,7 @@ impl GraphSetScenario {
     }
 
     /// Whether the attribute follows from another variable in so many graphs that no group is named
-    /// at a disadvantage.
+    /// as worse off.
     pub(crate) fn attribute_follows(&self) -> bool {
         let following: u64 = self.following().iter().sum();
         let all = self.discovered.worlds.bag.len() as f64;

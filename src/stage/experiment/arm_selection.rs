@@ -15,8 +15,8 @@ use crate::stage::rule_inputs::RuleInputs;
 use crate::stage::stage_builder::{OpensOfRows, StageBuilder};
 use crate::unit::AuditUnit;
 
-/// What an arm adds to the training rows for a fold, opened for the rows of the fold; of a further
-/// training by the base model of that training. The key names it with this prefix.
+/// What an arm adds to the training rows for a fold, opened for the rows of the fold; for a further
+/// training, chosen by the base model of that training. The key names it with this prefix.
 pub(crate) fn arm_selection<'a>(
     b: &mut StageBuilder<'_, 'a>,
     experiment_plan: &ExperimentPlan<'a>,
@@ -51,7 +51,7 @@ pub(crate) fn arm_selection<'a>(
     let mut pools = Vec::new();
     for applied in experiment_plan.sets.iter().filter(|_| chosen.is_some()) {
         let made = b.need::<GenerateStage>(&experiment_plan.training_set_unit(applied, fold))?;
-        // Where predictions are asked for those of the rows and of the counterfactuals.
+        // If predictions are asked for, those of the rows and of the counterfactuals.
         let base = match by.map(|by| experiment_plan.predicted_unit(by, fold)) {
             None => None,
             Some(unit) => {

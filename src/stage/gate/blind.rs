@@ -56,7 +56,7 @@ fn sees_harm(
         && directed(gate).is_none_or(|(asked, ends)| asked == attribute && ends.contains(&group))
 }
 
-/// The attributes that some gate asks one-sidedly about: only of these shares need be known.
+/// The attributes that some gate limits on one side only: shares need be known only for these.
 pub(crate) fn attributes(job: &Job) -> Vec<&ColumnName> {
     let Some(favourable) = favourable(job) else { return Vec::new() };
     let mut named: Vec<&ColumnName> = job
@@ -76,8 +76,8 @@ fn favourable(job: &Job) -> Option<FavourableClass> {
     job.data.favourable_side().filter(|_| decides)
 }
 
-/// The shares of a model's favourable decisions: those measured of each group, weights and all;
-/// where performance is not measured those of the people with a score.
+/// The shares of a model's favourable decisions: the measured ones of each group, with weights;
+/// where performance is not measured, those of the people with a score.
 pub(crate) fn decision_shares(
     favours_positive: bool,
     (metrics, groups): (&[MetricRow], &[GroupRow]),
@@ -85,7 +85,7 @@ pub(crate) fn decision_shares(
 ) -> GroupShares {
     let of = |own: [&str; 3]| own == [model, attribute, ""];
     let favourable = |positive: f64| if favours_positive { positive } else { 1.0 - positive };
-    // As many of `all` as have the favourable side.
+    // The number of `all` on the favourable side.
     let people = |group: &str, positive: i64, all: i64| {
         let favourable = if favours_positive { positive } else { all - positive };
         let [favourable, all] = [favourable, all].map(|n| u64::try_from(n).unwrap_or(0));

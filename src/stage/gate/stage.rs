@@ -30,7 +30,7 @@ impl Stage for BaselineStage {
         let measured = MeasuredTables::need(b)?;
         let (fits, outcomes) = (fits_of_sets(b)?, StageInput::<OutcomesStage>::need(b)?);
         b.texts([("baseline".to_owned(), fingerprint)]);
-        // The job says what differs; what varies besides does not.
+        // The job says what differs; other variation does not.
         b.texts(
             folder_inputs(plan)?
                 .into_iter()

@@ -22,7 +22,7 @@ use crate::stage::row_context::RowContext;
 pub(crate) enum RowClasses {
     /// The binary label.
     Label,
-    /// The level of this feature: the unchanged label.
+    /// The level of this feature, which is the unchanged label.
     Raw(usize),
     /// What a model predicts; the roles say in which fold.
     Predicted(DecisionRule, Box<ScoreReader>, RolesReader),

@@ -131,8 +131,8 @@ impl Stage for ExternalStage {
     }
 }
 
-/// Sends a row for each person with a group of an attribute, who is audited or need not be, and
-/// each other group.
+/// Sends a row for each person with a group of an attribute and for each other group; the people
+/// are the audited ones, or all.
 fn send_people(
     (row_context, position, everybody): (RowContext<'_>, usize, bool),
     input: &mut ProgramInput<'_>,
@@ -221,7 +221,7 @@ fn may_lack(job: &Job) -> [bool; 3] {
 /// What the rows of a row group say about the counterfactuals.
 #[derive(Default)]
 struct FoundPeople {
-    /// Positions of keys whose person is there.
+    /// Positions of keys whose person is in the row group.
     found: Vec<std::ops::Range<usize>>,
     /// People without a counterfactual in a group.
     lacking: u64,

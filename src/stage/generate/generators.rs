@@ -16,7 +16,7 @@ use crate::param::Seed;
 use crate::stage::generate::basis::{LearningReference, RowGroupLabels};
 use crate::stage::generate::rows;
 
-/// Makes generators of what was learnt.
+/// Makes generators from what was learnt.
 pub(crate) struct GeneratorInputs<'a> {
     pub(crate) reference: &'a LearningReference<'a>,
     pub(crate) position: usize,

@@ -90,7 +90,7 @@ impl StageInput<GenerateStage> {
         SupportReader::open(self.folder(ctx))
     }
 
-    /// What followed from setting the attribute.
+    /// The effects of setting the attribute.
     pub(crate) fn effects(&self, ctx: &StageContext<'_>) -> Result<GeneratedEffects> {
         self.read(ctx, rows::EFFECTS_FILE)
     }
@@ -124,7 +124,7 @@ pub(crate) fn made_of_set<'a>(
     }))
 }
 
-/// What the stages of a set read in addition to its counterfactuals, to be opened.
+/// What the stages of a set read in addition to its counterfactuals, not yet opened.
 pub(crate) struct SetInputs<'a> {
     plan: &'a StagePlan<'a>,
     applied: AppliedSet<'a>,
@@ -276,7 +276,7 @@ impl<'a> SetInputs<'a> {
         Ok(stage.map(|stage| stage.tests(ctx, self.plan, of)).transpose()?.flatten())
     }
 
-    /// Writes the counterfactuals of the audited rows that are here.
+    /// Writes the counterfactuals of the audited rows of this run or shard.
     fn generate_rows(
         &self,
         ctx: &StageContext<'_>,
@@ -524,7 +524,7 @@ fn plan_repeats<'a>(
     let Some(repeats) = part.repeats(applied.block) else {
         return Err(misfit(format!("the set `{}` has no {}", applied.set, part.key())));
     };
-    // Those that are asked in this process; `check` lets no others score such a set.
+    // Only models that run in this process; `check` allows no others for such a set.
     let asked = |(name, model): &(&Name, &ModelBlock)| match part {
         RepeatedPart::GroupNames => model.is_trained_here(),
         RepeatedPart::ReferenceRows => model.scores_counterfactuals() && applied.block.asks(name),
@@ -568,8 +568,8 @@ fn plan_repeats<'a>(
     })
 }
 
-/// So many rows of the reference a level has that enough people have: with folds everybody is
-/// reference in all but one, and decorrelating adds twins.
+/// The number of reference rows of a level that enough people have: with folds everybody is
+/// reference in all folds but one, and decorrelating adds twins.
 fn least_rows(knobs: &StrategyPlan<'_>, layout: &Layout, n_folds: usize) -> u64 {
     let folds = n_folds.saturating_sub(1).max(1) as u64;
     let groups = knobs.decorrelate.iter().map(|entry| {
@@ -583,8 +583,8 @@ fn least_rows(knobs: &StrategyPlan<'_>, layout: &Layout, n_folds: usize) -> u64 
 /// File of the stage `generate` of a strategy that matches samples.
 const TALLIES: &str = "tallies.json";
 
-/// Errs where an audited row has a class that no reference row has: its distributions are unknown,
-/// and those without the class would answer another question.
+/// Errs where an audited row has a class that no reference row has: the distributions of the class
+/// are unknown, and those without the class would answer another question.
 fn check_classes(
     basis: &LearningReference<'_>,
     learnt: &[FittedStrategy],

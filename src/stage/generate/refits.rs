@@ -35,7 +35,7 @@ pub(crate) fn reference_hash<'a>(
     columns.dedup();
     let groups: Vec<u64> =
         layout.attributes[position].groups.iter().map(|group| named_seed(0, group)).collect();
-    // What is conditioned on unchanged has positions that depend on what other rows hold.
+    // A label that is conditioned on unchanged has positions that depend on the other rows.
     let raw: Option<Vec<u64>> = match classes {
         RowClasses::Raw(feature) => {
             Some(layout.features[*feature].levels.iter().map(|l| named_seed(1, l)).collect())

@@ -50,12 +50,12 @@ use crate::stage::score::rows::{blank_unknown, score_by_fold};
 pub(crate) enum RepeatedPart {
     /// The names of the groups are shuffled: a placebo.
     GroupNames,
-    /// The rows that the strategy learns from are drawn again: the doubt about the fit.
+    /// The rows that the strategy learns from are resampled: the doubt about the fit.
     ReferenceRows,
 }
 
 impl RepeatedPart {
-    /// The key of a set that asks for it.
+    /// The key by which a set asks for it.
     pub(crate) fn key(self) -> &'static str {
         match self {
             RepeatedPart::GroupNames => "placebo",
@@ -121,7 +121,7 @@ type PermutationStratum = (bool, Option<bool>);
 /// A row with a declared group.
 struct PermutedRow {
     stratum: PermutationStratum,
-    /// Of the person, where one may have several rows.
+    /// The key of the person, where one may have several rows.
     key: u64,
     at: (u32, u32),
     group: u16,
@@ -250,7 +250,7 @@ impl RepeatInputs<'_> {
         Ok(())
     }
 
-    /// The rows whose groups are permuted, and those of a reference of its own.
+    /// The rows whose groups are permuted, and those of a separate reference.
     fn permutations(&self) -> Result<(GroupPermutation, Option<GroupPermutation>)> {
         let row_context = self.reference.context;
         let own = |g: usize| {

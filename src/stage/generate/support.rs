@@ -41,7 +41,7 @@ const COUNTS: &str = "support.json";
 type AttributeCounts = Vec<SupportCounts>;
 
 impl StagePlan<'_> {
-    /// What the features do not say, with those that no model reads left out.
+    /// Facts that the features do not hold, without the features that no model reads.
     fn tested(&self, layout: &Layout) -> VariableOptions {
         let models = self.job.models.values().map(|model| model.omitted().unwrap_or_default());
         let omitted: Vec<Vec<&str>> =
@@ -87,7 +87,7 @@ impl Stage for SupportStage {
     }
 }
 
-/// Puts states of all parts together: those of an attribute stand together.
+/// Joins the states of all parts: those of an attribute are next to each other.
 fn by_attribute(states: Vec<(u64, SupportCounts)>, n_folds: usize) -> Vec<AttributeCounts> {
     let n = states.iter().map(|(number, _)| number + 1).max().unwrap_or(0);
     let mut parts: Vec<Vec<SupportCounts>> = vec![Vec::new(); usize::try_from(n).unwrap_or(0)];
@@ -284,7 +284,7 @@ impl SupportTests {
         Ok(self.of_rows((&batch, &roles, position), (&keys, None), None, sums))
     }
 
-    /// What of the audited people as they are is unsupported in other groups.
+    /// Which values of the audited people, as they are, are unsupported in other groups.
     pub(crate) fn standing(
         &self,
         row_context: RowContext<'_>,

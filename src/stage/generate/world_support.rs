@@ -25,7 +25,7 @@ use crate::stage::generate::support::{SupportSums, SupportTests};
 use crate::stage::row_context::RowContext;
 use crate::stage::score::worlds::row_starts;
 
-/// What the graphs say about a person in a direction.
+/// What is unsupported for a person in a direction, graph by graph.
 #[derive(Debug, Default)]
 pub(crate) struct GraphVotes {
     all: u64,
@@ -113,7 +113,7 @@ struct MovedVariable {
 enum MovedValue {
     /// By the own level, as a position among those that training rows have, what is unsupported.
     Levels(Vec<Option<u32>>),
-    /// How far the number moves, and what it is brought into.
+    /// How far the number moves, and into what it is clipped.
     Number(f64, Option<[f64; 2]>),
 }
 
@@ -238,7 +238,7 @@ fn moves_of(
     .collect()
 }
 
-/// How a variable moves; none where it stands.
+/// How a variable moves; none where it does not.
 fn moved_value(
     of: &EncodedVariable,
     movement: &WorldShift,

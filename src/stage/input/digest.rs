@@ -58,7 +58,7 @@ pub(crate) enum PlannedHash {
     Sha256(String),
     /// None: an object, which its ETag identifies.
     Etag(String),
-    /// The worker of this shard finds it in the first pass: a plan reads no large file.
+    /// The worker of this shard computes it in the first pass: a plan reads no large file.
     ByShard(usize),
 }
 
@@ -163,7 +163,7 @@ pub(crate) struct InputDigests {
 pub(super) struct FileDigest {
     /// What the file looked like.
     pub(super) stamp: FileStamp,
-    /// In hex; empty of an object, which is not read as a whole.
+    /// In hex; empty for an object, which is not read as a whole.
     pub(super) sha256: String,
     /// What to remember of it; none where it is known already, or not to be trusted later.
     new: Option<(String, RememberedDigest)>,
@@ -183,7 +183,7 @@ impl InputDigests {
         InputDigests { planned, found, ..InputDigests::default() }
     }
 
-    /// The same without files that grow with the rows: these are only looked at.
+    /// The same without files that grow with the rows: only their stamps are read.
     pub(crate) fn only_small(self) -> Self {
         InputDigests { only_small: true, ..self }
     }
@@ -264,7 +264,7 @@ impl InputDigests {
         Ok(FileDigest { stamp, sha256, new })
     }
 
-    /// Keeps what a hash gave to remember.
+    /// Keeps what is to be remembered of a hash.
     pub(super) fn take(&mut self, digest: FileDigest) -> FileStamp {
         self.new.extend(digest.new);
         digest.stamp
@@ -296,7 +296,7 @@ fn text(all: &DigestList) -> Vec<u8> {
     format!("{}\n{json}\n", sha256(json.as_bytes())).into_bytes()
 }
 
-/// The list in a text; empty where there is none, or if it is not as it was written.
+/// The list in a text; empty if there is none, or if it is damaged.
 fn parse(text: Option<Vec<u8>>) -> DigestList {
     let list = |text: &[u8]| {
         let (hash, json) = std::str::from_utf8(text).ok()?.strip_suffix('\n')?.split_once('\n')?;

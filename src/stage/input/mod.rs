@@ -82,15 +82,15 @@ pub(crate) struct JobInputs {
     pub import: Option<RowImport>,
     /// Every file, hashed, sorted.
     pub files: Vec<InputFile>,
-    /// What those of them that stages read looked like when they were hashed.
+    /// The stamps of those that stages read, from when they were hashed.
     pub stamps: Vec<FileStamp>,
     /// What the cache is to remember of them.
     pub(crate) digests: InputDigests,
-    /// The data set whose stand-in takes its place.
+    /// The data set that its stand-in replaces.
     pub stand_in: Option<String>,
     /// The files of scores that are not there yet, in the order of models and sets.
     pub awaited: Vec<AwaitedFile>,
-    /// What says that somebody may be writing those of them that are there, in words.
+    /// In words, the signs that the existing ones may still be written.
     pub unfinished: Vec<(String, String)>,
     /// The public data set that a run would download first; none once it was got.
     pub to_download: Option<&'static str>,
@@ -103,9 +103,9 @@ pub(crate) struct JobInputs {
 /// What to do about a public data set that is not in the data folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AbsentDataSet {
-    /// Download it, or settle on its stand-in.
+    /// Download it, or use its stand-in.
     Download,
-    /// Take for granted that it can be downloaded; [`JobInputs::to_download`] names it.
+    /// Assume that it can be downloaded; [`JobInputs::to_download`] names it.
     AssumeAvailable,
 }
 
@@ -313,7 +313,7 @@ pub(crate) fn grows_with_rows(what: &str) -> bool {
     what == DATA || what.starts_with("scores ")
 }
 
-/// A file that is there and is to be hashed.
+/// An existing file that is to be hashed.
 struct FoundInput {
     what: String,
     path: PathBuf,

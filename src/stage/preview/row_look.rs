@@ -46,7 +46,8 @@ pub(crate) struct RowsLook {
     pub(crate) traps: Vec<IssueNote>,
     /// Features with one value among the training rows.
     pub(crate) constant: Vec<String>,
-    /// What of the audited people as they are is unsupported in other groups, by attribute.
+    /// Which values of the audited people, as they are, are unsupported in other groups, by
+    /// attribute.
     pub(crate) unsupported: BTreeMap<String, Vec<UnsupportedValue>>,
 }
 
@@ -61,7 +62,8 @@ pub(crate) struct SideLabels {
 additive!(SideLabels { trained, audited });
 
 impl SideLabels {
-    /// What the sides lack of the label `column`, a sentence each with its rows.
+    /// The values of the label `column` that the sides lack, a sentence each, with the number of
+    /// rows.
     pub(crate) fn lacking(&self, column: &str) -> Vec<(u64, String)> {
         let rows = |labels: &LabelCounts| labels.positive + labels.negative + labels.missing;
         let lacks = |(side, then, labels): (&str, &str, &LabelCounts)| {
@@ -168,7 +170,7 @@ fn count(plan: &StagePlan<'_>, row_context: RowContext<'_>) -> Result<CountedRow
         })
         .collect();
     if models.is_empty() {
-        // No score column: nobody is decided about, and groups are counted anyway.
+        // No score column: there are no decisions, but groups are counted.
         let threshold = RowThreshold::Fixed(0.0);
         let cut = DecisionRule::new(ThresholdRule::Ge, threshold, ScoreScale::default());
         models.push((String::new(), (cut, usize::MAX)));

@@ -33,7 +33,7 @@ const TRAP_ROWS: u64 = 100_000;
 /// Values that are looked at, at most.
 const TRAP_VALUES: u64 = 4_000_000;
 
-/// Rows from which on values that all differ are reported.
+/// From this number of rows on, values that all differ are reported.
 const TOLD_APART: usize = 300;
 
 /// A feature that reveals the label, the score, the decision or who a person is, or that looks like

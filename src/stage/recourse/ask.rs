@@ -18,8 +18,8 @@ use crate::stage::score::asked_rows::PairedRows;
 use crate::stage::score::rows::score_by_fold;
 
 impl RecourseInputs<'_> {
-    /// The people whom each set of changes helps. `later` is what remains to be counted once the
-    /// model has answered.
+    /// The people whom each set of changes helps. `later` counts the rest once the model has
+    /// answered.
     ///
     /// # Errors
     /// The model fails, or the run is to stop.

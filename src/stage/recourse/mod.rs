@@ -130,7 +130,7 @@ fn compare(
         row_context.workers.within(|| RecoursePlan::new(&block.people.audited, pair, &search))?;
     ctx.check()?;
     if plan.population().n.contains(&0) {
-        // What else the job asks goes on.
+        // The rest of the job continues.
         writer.empty_pair(plan.population());
         return Ok(());
     }

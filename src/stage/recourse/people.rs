@@ -67,7 +67,7 @@ pub(crate) struct ColumnNotes {
     pub rule: String,
 }
 
-/// How a level becomes what a model reads.
+/// How a level becomes a value that a model reads.
 enum LevelEncoding {
     /// This number.
     Number(usize, Vec<f64>),
@@ -208,7 +208,7 @@ impl RecoursePeople {
         decision == Some(self.favourable_is_positive)
     }
 
-    /// The rows as models would read them once changed: `sets` are runs of rows with the same
+    /// The changed rows in the form that models read: `sets` are runs of rows with the same
     /// changes, in the order of `rows`.
     pub(crate) fn changed(&self, rows: &[u32], sets: &[(usize, Vec<LevelChange>)]) -> FeatureRows {
         let at: Vec<usize> = rows.iter().map(|&row| row as usize).collect();
@@ -267,8 +267,9 @@ pub(crate) fn attribute_features(layout: &Layout, attribute: usize) -> BTreeSet<
     (0..layout.features.len()).filter(is_about).collect()
 }
 
-/// Whether recourse sees a feature separately: a model reads it, it says nothing of the attribute
-/// (`about` are those that do), and it neither follows another one nor is part of a one-hot group.
+/// Whether recourse sees a feature separately: a model reads it, it is not about the attribute
+/// (`about` are those that are), and it neither follows from another one nor is part of a one-hot
+/// group.
 pub(crate) fn is_looked_at(layout: &Layout, about: &BTreeSet<usize>, job: &Job, f: usize) -> bool {
     let mut onehot = job.data.features.onehot.values().flatten();
     layout.is_input(f)
@@ -304,7 +305,7 @@ fn decision_strata(
             FeatureColumn::Code(codes) => u64::from(codes[i]),
         };
         let mut key: Vec<u64> = inputs.iter().map(value).collect();
-        // People with one prepared value and several of the source are asked each.
+        // People with the same prepared value but different source values are asked separately.
         key.extend(held.iter().map(|bits| bits[i]));
         key.extend([u64::from(judged[i].fold), judged[i].threshold.to_bits()]);
         key
@@ -405,8 +406,8 @@ fn recourse_column(
             let named = named(if ordinal { LevelDistance::Positions } else { by_number });
             let by_position = ordinal
                 && matches!(named.cost.distance, LevelDistance::Positions | LevelDistance::Unit);
-            // What the model reads is distinguished from the level, because the audit's positions
-            // are not numbers.
+            // The value that the model reads is kept apart from the level, because the audit's
+            // positions are not numbers.
             let model_numbers = by_position
                 .then(|| ModelNumbers { numbers: numbers.clone(), targets: values.clone() });
             let scale =

@@ -40,7 +40,7 @@ pub(crate) struct ComparisonResult<'a> {
     pub plan: &'a RecoursePlan<'a>,
     /// What the actions do.
     pub effects: &'a ActionEffects,
-    /// Verdicts, a definition and view each.
+    /// Verdicts, one for each definition and view.
     pub judged: &'a [DefinitionRanking],
     /// Pairs of a person and a set of changes.
     pub asked: usize,
@@ -145,7 +145,7 @@ impl<'a> RecourseWriter<'a> {
         ComparedPair { recourse: self.block.attribute.name.as_str().into(), group_0, group_1 }
     }
 
-    /// A row of a pair whose search found nothing.
+    /// The row of a pair whose search found nothing.
     fn recourse_row(&self, people: &PairPopulation, undefined: &'static str) -> RecourseRow {
         let RecourseInputs { recourse, people: all, .. } = self.block;
         RecourseRow {

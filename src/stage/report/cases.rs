@@ -70,7 +70,7 @@ impl AskedCases {
     }
 }
 
-/// Something on the command line that cannot be.
+/// A request on the command line that cannot be met.
 pub(crate) fn refused(what: String, hint: String) -> Error {
     Error::command_line("unknown-word", "", what, hint)
 }

@@ -30,7 +30,7 @@ const GROUPS_NAMED: usize = 12;
 /// How many small slices an issue names.
 const SLICES_NAMED: usize = 20;
 
-/// What a run met. One that ends with counterfactuals knows only `followed`.
+/// The problems of a run. One that ends with counterfactuals has only `followed`.
 #[derive(Clone, Copy, Default)]
 pub(super) struct RunFindings<'a> {
     /// What generating did, with the set and the attribute.
@@ -309,7 +309,7 @@ fn missing_scores(
     let person = ["person has", "people have"];
     let own = || population.iter().filter(|row| row.is_of_model(model));
     let lacking = || own().filter(|row| row.without_score.unwrap_or(0) > 0);
-    // Each attribute counts the same people.
+    // The people are the same for each attribute.
     let mut people: BTreeMap<&str, i64> = BTreeMap::new();
     lacking().for_each(|row| {
         *people.entry(row.sensitive.as_str()).or_default() += row.without_score.unwrap_or(0);

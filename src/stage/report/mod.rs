@@ -101,7 +101,7 @@ pub(crate) fn run_id(checked: &CheckedJob, input: &JobInputs) -> String {
     sha256(parts.collect::<String>().as_bytes())[..6].to_owned()
 }
 
-/// The summary of a folder by its manifest, how its gates came out, and its table of metrics.
+/// The summary of a folder from its manifest, the verdicts of its gates, and its table of metrics.
 pub(crate) fn summary(
     manifest: &Manifest,
     outcome: GateOutcome,
@@ -347,7 +347,7 @@ fn write_measured<'a>(
     Ok(settled)
 }
 
-/// Notes the contracts of the models.
+/// Records the contracts of the models.
 fn record_contracts(manifest: &mut Manifest, settled: Vec<SettledModel<'_>>) {
     for of in settled {
         let words = manifest.models.iter_mut().find(|words| words.name == of.model);

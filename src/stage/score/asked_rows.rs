@@ -36,9 +36,9 @@ pub(crate) trait AskedRows: Sync {
 /// Makes the rows of some pairs.
 type MakePairs<'a> = &'a (dyn Fn(&[(u32, u32)]) -> FeatureRows + Sync);
 
-/// Rows that a stage makes, each of somebody and of what becomes of them, in blocks.
+/// Rows that a stage makes, each from a person and a change, in blocks.
 pub(crate) struct PairedRows<'a> {
-    /// Who, and what becomes of them.
+    /// The person and the change.
     pub(crate) pairs: &'a [(u32, u32)],
     /// The fold of somebody.
     pub(crate) fold: &'a (dyn Fn(u32) -> u8 + Sync),

@@ -124,7 +124,7 @@ fn eligible(batch: &PreparedBatch, roles: &RowRoles, attribute: Option<usize>, i
 /// What a file of counterfactual scores is compared with.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RecheckAgainst<'a> {
-    /// The rows that were asked for again.
+    /// The rows that are scored again.
     pub sample: &'a RecheckSample,
     /// Their factual scores and the largest difference; none where another model of the job asks
     /// for the rows.
@@ -235,7 +235,7 @@ impl ScoreFileJoin<'_> {
         self.set.map(|set| &self.context.rows.layout().attributes[set.attribute])
     }
 
-    /// How far scores that come again may differ.
+    /// How far scores of rows that are scored again may differ.
     fn tolerance(&self) -> Option<f64> {
         self.set?.recheck?.factual.map(|(_, tolerance)| tolerance)
     }
@@ -417,7 +417,7 @@ impl ScoreFileJoin<'_> {
         Ok(JoinedScores { entries, again: compared.result })
     }
 
-    /// Fails where keys are lacking in the file, or it has others.
+    /// Fails if the file lacks keys, or has others.
     fn check_complete(
         &self,
         mut file: ScoreFile<'_>,
@@ -438,7 +438,8 @@ impl ScoreFileJoin<'_> {
             ));
         }
         if file.read_rest()? > 0 {
-            // Judged by the whole key, else only by the row; what is known of a key last counts.
+            // Judged by the whole key, else only by the row; the last information about a key
+            // counts.
             let mut judged: HashMap<ScoreKey, Option<LeftoverScore>> =
                 file.waiting().map(|key| (*key, None)).collect();
             let mut strange: HashSet<u64> = file.waiting().map(|key| key.row_key).collect();

@@ -34,7 +34,7 @@ const EXAMPLES: usize = 3;
 /// Different values of a column whose counts are kept: those that come first in byte order.
 const KEPT: usize = 4096;
 
-/// Counts of audited rows with values that a model does not know.
+/// Numbers of audited rows with values that a model does not know.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct UnknownValues {
     /// All audited rows.
@@ -227,7 +227,8 @@ pub(crate) struct SettledModel<'a> {
     pub model: &'a str,
     /// The contract.
     pub contract: ModelContract,
-    /// What it does not know of the audited people; empty where it does not say what it knows.
+    /// The values of the audited people that it does not know; empty where it does not say what it
+    /// knows.
     pub unknown: Vec<UnknownLevelRow>,
 }
 

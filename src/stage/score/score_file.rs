@@ -66,7 +66,7 @@ pub(super) struct ScoreFile<'a> {
     taken: usize,
     /// Entries that no row has asked for yet.
     waiting: HashMap<ScoreKey, ScoreEntry>,
-    /// Whether the first wanted key is still to be looked for: of a shard, whose entries stand
+    /// Whether the first wanted key is still to be looked for: in a shard, whose entries are
     /// somewhere in the file.
     seeks: bool,
 }
@@ -112,7 +112,7 @@ impl<'a> ScoreFile<'a> {
         }
     }
 
-    /// Goes on to the next row group, decoding as many together as there are threads; false at the
+    /// Moves to the next row group, decoding as many together as there are threads; false at the
     /// end of the file.
     fn read_on(&mut self) -> Result<bool> {
         if self.ready.is_empty() && self.next_group < self.file.n_groups() {

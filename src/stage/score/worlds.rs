@@ -44,7 +44,7 @@ use crate::unit::AuditUnit;
 /// File of the stage next to the mean scores.
 pub(crate) const WORLD_COUNTS_FILE: &str = "worlds.json";
 
-/// The most people whose variances are held to be sorted; of more their spread is not told.
+/// The most people whose variances are kept for sorting; with more their spread is not reported.
 const PEOPLE_AT_MOST: u64 = 1_000_000;
 
 /// Graphs are asked of one model, so its only fold.
@@ -67,7 +67,7 @@ pub(crate) struct GraphScoreResult {
 pub(crate) struct ScoreVariance {
     /// People.
     pub n: u64,
-    /// Mean of their variances; none where there is one graph, or nobody, or too many to sort.
+    /// Mean of their variances; none with one graph, without people, or with too many to sort.
     pub mean: Option<f64>,
     /// 2.5 % quantile.
     pub lo: Option<f64>,
@@ -412,8 +412,8 @@ impl GraphScoring<'_> {
         }))
     }
 
-    /// What the graphs say about a person in the target group at this place of the row, with mean
-    /// and variance of the scores.
+    /// The result of the graphs for a person in the target group at this place of the row, with
+    /// mean and variance of the scores.
     fn person_scores(
         &self,
         row: &PersonInWorlds<'_>,
@@ -463,8 +463,8 @@ impl GraphScoring<'_> {
         if n == 0.0 {
             return (f64::NAN, None);
         }
-        // From the first score on: the mean of equal scores is that score to the last bit, as a
-        // threshold may be.
+        // Differences from the first score are summed: so the mean of equal scores is that score to
+        // the last bit, which may be the threshold.
         let first = sample().map(|(_, score)| score).next().unwrap_or(0.0);
         let apart = sample().map(|(copies, score)| copies * (score - first)).sum::<f64>() / n;
         let ends = sample().fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), (_, score)| {

@@ -44,7 +44,7 @@ const COLUMNS: &str = "columns.parquet";
 pub(crate) enum ShardCount {
     /// So many.
     Shards(usize),
-    /// As many as it takes for shards of about so many rows.
+    /// As many shards as needed for about this number of rows each.
     Rows(u64),
     /// One for each part of an engine's rows, in the order of the row ids.
     Parts(StreamedParts),
@@ -416,7 +416,7 @@ fn planned(
     let input = input::locate(checked, settings, absent, (digests, &workers), cancel)?;
     let stages = StagePlan::new(checked, settings, &input, &workers, "", &entries, &RowShare::All)?;
     check_units(&stages, columns.is_some())?;
-    // The columns of a stream are known now, and no worker needs to find out what they lack.
+    // The columns of a stream are known here, so that no worker has to find out which are missing.
     let params = stages.prepare_params();
     let needed = if columns.is_some() { params.columns() } else { Vec::new() };
     let source = input.open_rows(&needed, &params.declared)?;

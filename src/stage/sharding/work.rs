@@ -32,7 +32,7 @@ use crate::unit::StageKind;
 pub(crate) enum WorkOutcome {
     /// It wrote the states of the shard.
     Written,
-    /// They were there already, and sound.
+    /// They existed already, and are valid.
     AlreadyThere,
     /// No stage asks for the pass, or not for the rows of the shard: the states are empty.
     NothingToDo,

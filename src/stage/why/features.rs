@@ -35,7 +35,7 @@ use crate::why::features::{
 use crate::why::knobs::WhyBlock;
 use crate::why::shapley::PlayerOrders;
 
-/// What explaining a block reads in addition to its scores, to be opened.
+/// What explaining a block reads in addition to its scores, not yet opened.
 pub(crate) struct FeatureInputs<'a> {
     plan: &'a StagePlan<'a>,
     name: &'a Name,

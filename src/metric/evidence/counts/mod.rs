@@ -120,7 +120,7 @@ impl FactualCounts {
         FactualCounts { grid: Some(RowGridCounts::new(self.groups.len(), grid)), ..self }
     }
 
-    /// Adds a row of no declared group, which weighs so many units, by the number of its word.
+    /// Adds a row of no declared group, with its weight in units, by the number of its word.
     pub(crate) fn add_ungrouped(
         &mut self,
         word: u32,

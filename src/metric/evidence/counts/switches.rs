@@ -34,7 +34,8 @@ use crate::num::additive::Additive;
 use crate::num::vectors::run_with_vectors;
 
 thread_local! {
-    /// Where a thread computes the scores of those who wait: one after the other, for all counts.
+    /// Buffers in which a thread computes the scores of those who wait: one after the other, for
+    /// all counts.
     static CHUNK_OF_THREAD: RefCell<(Box<PairChunk>, Box<ChunkTerms>)> =
         RefCell::new((Box::new(PairChunk::new()), ChunkTerms::new()));
 }
@@ -132,8 +133,8 @@ impl CounterfactualCounts {
         }
     }
 
-    /// Adds the person by the supported ones of their counterfactuals, before all of them are
-    /// added, and who holds which unsupported value.
+    /// Adds the person with only the supported counterfactuals, before all of them are added, and
+    /// which unsupported values the person would hold.
     fn add_supported(
         &mut self,
         key: u64,
@@ -203,7 +204,7 @@ impl CounterfactualCounts {
         CounterfactualCounts { grid: Some(SwitchGridCounts::new(self.groups, grid)), ..self }
     }
 
-    /// Adds those counterfactuals of the person whose switch is one of rounding, in addition to the
+    /// Adds those counterfactuals of the person whose switch is only rounding, in addition to the
     /// person.
     fn add_rounded(&mut self, person: &ScoredPerson, counterfactuals: &[ScoredCounterfactual]) {
         for moved in counterfactuals.iter().filter(|moved| moved.rounded) {

@@ -65,7 +65,7 @@ pub(crate) fn measure_factual_classes(
     let ask = MeasureContext::new(settings);
     let (classes, units) = (counts.classes(), counts.units());
     let subject = |who: GroupSelection| {
-        // Whom one class leaves out, all leave out.
+        // A person whom one class leaves out is left out by all.
         let people = counts.one_vs_rest.first().map(|one| one.confusion(who)).unwrap_or_default();
         ClassSubject { classes, units: units(who), empty: people.or_empty(Undefined::EmptyGroup) }
     };

@@ -78,7 +78,7 @@ impl ScoreSample {
 
 impl FoundScore<'_> {
     /// What each row adds, scaled, see [`scaled`]; none where a side has one person, or the value
-    /// is undefined or no sum over rows.
+    /// is undefined or is not a sum over rows.
     fn added(&self) -> Option<Vec<UnitTerm>> {
         self.value.ok()?;
         let known = self.known_aucs();
@@ -109,8 +109,8 @@ impl FoundScore<'_> {
 }
 
 impl MeasureContext<'_> {
-    /// Every metric of the family but p-values, the first less the second, in every scope. Nothing
-    /// where no scores were gathered.
+    /// Every metric of the family except p-values, the first minus the second, in every scope.
+    /// Nothing where no scores were gathered.
     pub(crate) fn compare_scores(
         &self,
         counts: [&FactualCounts; 2],

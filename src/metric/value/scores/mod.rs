@@ -193,7 +193,7 @@ impl ScoreSample {
         Ok(ValueInterval { lo: end(logit - half), hi: end(logit + half), method })
     }
 
-    /// Why the rows say nothing of what is derived from all of them.
+    /// Why nothing that is derived from all rows can be computed.
     fn known(&self) -> Result<(), Undefined> {
         if self.rows.is_empty() { Err(self.empty) } else { Ok(()) }
     }
@@ -223,7 +223,8 @@ impl ScoreSample {
         if expected > 0.0 { Ok(observed as f64 / expected) } else { Err(Undefined::ZeroExpected) }
     }
 
-    /// As many independent people as are as sure of the share of positive labels as some rows.
+    /// The number of independent people who would give the share of positive labels as precisely as
+    /// some rows.
     fn effective(&self, of: &[RankedScore]) -> Option<f64> {
         let weight: f64 = of.iter().map(|row| row.weight as f64).sum();
         let squares: f64 = of.iter().map(|row| row.squares).sum();

@@ -52,7 +52,7 @@ pub(super) struct GraphCases {
     places: ScopeIndex,
     /// For each scope by its number the graphs in which it may have a value.
     graphs: Vec<u64>,
-    /// How many rows are alike; behind the scopes stand the groups, by whether anything switches.
+    /// How many rows are alike; after the scopes come the groups, by whether anything switches.
     #[serde(with = "map_as_list")]
     rows: BTreeMap<AlikeRows, u64>,
     /// What the rows of each person add to the cells, by direction; then the same over the graphs
@@ -179,8 +179,8 @@ pub(super) struct ScopeCases<'a> {
 }
 
 impl ScopeCases<'_> {
-    /// The share that the mean over graphs of a metric is, which has so many cases below it in each
-    /// graph; none where it is none.
+    /// The share that the mean over graphs of a metric is, with its denominator in each graph; none
+    /// where it is not a share.
     pub(super) fn share(&self, metric: &'static Metric, in_each: u64) -> Option<Share> {
         let below = |by| Some(self.people.rate(metric, by)?.denominator);
         let mut cells = 0..self.people.units(metric).rows().len();
@@ -219,7 +219,8 @@ impl ScopeCases<'_> {
         Some((SubjectPeople { n, cases: None, persons }, rows.unwrap_or(most).max(1)))
     }
 
-    /// The different persons whom a metric counts here or there; none where each row is a person.
+    /// The different persons whom a metric counts in either of two places; none where each row is a
+    /// person.
     pub(super) fn persons_with(&self, other: &Self, metric: &'static Metric) -> Option<u64> {
         let units = [self, other].map(|of| &of.people.units);
         UnitSums::n_together(units.into_iter(), |cell| self.people.counts(metric, cell))

@@ -58,8 +58,8 @@ use crate::param::Level;
 /// Flag: a class of graphs was too large to list and was sampled.
 pub(crate) const SAMPLED: &str = "sampled";
 
-/// Flag: the attribute follows from another variable in [`FOLLOWS_FROM`] of the graphs or more. Of
-/// race, sex or age that is false, so no group is named at a disadvantage.
+/// Flag: the attribute follows from another variable in [`FOLLOWS_FROM`] of the graphs or more.
+/// That is false for race, sex or age, so no group is named as worse off.
 pub(crate) const ATTRIBUTE_FOLLOWS: &str = "attribute_follows";
 
 /// Share of graphs from which on a cause of the attribute is reported.
@@ -78,10 +78,10 @@ pub(crate) fn is_outside(mean: f64, (lo, hi): (f64, f64)) -> bool {
     mean < lo - rounding || mean > hi + rounding
 }
 
-/// Why a mean over graphs has no interval that is no share.
+/// Why a mean over graphs that is not a share has no interval.
 const DIFFERENT_DENOMINATORS: &str = "none: its denominator differs between graphs";
 
-/// Why a mean over graphs has no interval that depends on scores.
+/// Why a mean over graphs that depends on scores has no interval.
 const SUMS_OF_GRAPHS: &str = "none: scores in every graph are stored as sums over all people, so \
                               what each person adds is not known";
 
@@ -107,7 +107,7 @@ pub(crate) struct WorldCounts {
     groups: usize,
     /// Whether a class of graphs was sampled.
     pub sampled: bool,
-    /// The switches of each row over the worlds. None of a single world, which says them itself.
+    /// The switches of each row over the worlds. None for a single world, which has them itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     cases: Option<GraphCases>,
     /// The worlds, then their graphs fitted on all training rows.
@@ -122,12 +122,12 @@ pub(crate) struct WorldCounts {
 pub(crate) struct AcrossWorldsValue {
     /// The mean over graphs, with the interval of people.
     pub measured: MeasuredValue,
-    /// Variance and percentiles over graphs; none of a single one.
+    /// Variance and percentiles over graphs; none for a single one.
     pub spread: Option<SpreadEstimate>,
     /// Level of all percentiles.
     pub level: Level,
-    /// What of it graphs differ by and what refits of them; none as `spread`, and where a graph
-    /// fitted on all training rows has no value.
+    /// The parts of it between graphs and between refits of a graph; none as `spread`, and none if
+    /// a graph fitted on all training rows has no value.
     pub spread_parts: Option<SpreadParts>,
     /// The mean in which every bootstrap weighs the same.
     pub bootstrap_mean: Option<f64>,
@@ -135,7 +135,7 @@ pub(crate) struct AcrossWorldsValue {
     pub n_worlds: u64,
     /// Graphs in which it has none.
     pub n_undefined: u64,
-    /// The value of each world, with counts on top of a rate and below it.
+    /// The value of each world, with numerator and denominator of a rate.
     pub by_world: Vec<(MetricValue, Option<u64>, Option<u64>)>,
 }
 
@@ -157,7 +157,7 @@ impl SpreadParts {
     /// Of (world, v, u) for each world with a value; none where a u is missing, or there are fewer
     /// than two graphs.
     fn new(sample: &[(GraphWorld, f64, Option<f64>)], level: f64) -> Option<SpreadParts> {
-        // From the first u on, so that equal ones differ by nothing at all.
+        // Differences from the first u are summed, so that equal ones do not differ at all.
         let (first, _, start) = sample.first()?;
         let start = (*start)?;
         let is_refitted = sample.iter().any(|(world, ..)| world.bootstrap != first.bootstrap);
@@ -300,7 +300,8 @@ impl WorldCounts {
                 if absent.contains(&person.group) || absent.contains(&cf.to) {
                     continue;
                 }
-                // A row that a graph says nothing of is below no rate there: none is a share.
+                // A row without a result in a graph is in no denominator there: then none is a
+                // share.
                 let Some(moved) = cf.predicted else { return };
                 if moved != predicted {
                     any = true;
@@ -427,7 +428,7 @@ pub(crate) fn measure_worlds(
         flags.sort_unstable_by(|a, b| b.cmp(a));
         flags.dedup();
         flags.extend(counts.sampled.then_some(SAMPLED));
-        // Clear is what both other people and other graphs leave clear.
+        // A value is clear if it is clear for other people and for other graphs.
         let around = all.and_then(|all| all.spread);
         let is_clear = |ends: Option<(f64, f64)>| is_clear(lead.ideal, ends, None);
         let clear = is_clear(interval.map(|i| (i.lo, i.hi)))
@@ -469,7 +470,7 @@ pub(crate) fn measure_worlds(
     (0..first.len()).into_par_iter().map(across).collect()
 }
 
-/// What all worlds together say about the people of each scope.
+/// The evidence of all worlds together about the people of each scope.
 struct OverGraphs<'a> {
     /// Nothing of a single world.
     scopes: BTreeMap<MetricScope, ScopeCases<'a>>,
@@ -510,7 +511,8 @@ impl<'a> OverGraphs<'a> {
         each.filter(|m| m.value.is_ok()).map(|m| m.denominator)
     }
 
-    /// The share that the mean over graphs of a metric of one scope is; none where it is none.
+    /// The share that the mean over graphs of a metric of one scope is; none where it is not a
+    /// share.
     fn share(&self, metric: &'static Metric, scope: MetricScope) -> Option<Share> {
         let of = self.scopes.get(&scope)?;
         let mut denominators = self.denominators(metric, scope);
