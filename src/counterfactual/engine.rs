@@ -40,7 +40,7 @@ pub(crate) enum StrategyEffect {
 pub(crate) struct StrategyRecord {
     /// What it does to a row.
     pub effect: StrategyEffect,
-    /// How a job asks for it in the shortest way, and what for: a part of a hint.
+    /// The shortest form in a job, and its purpose: a part of a hint.
     pub example: &'static str,
     /// What it does, as a sentence for the page.
     pub sentence: &'static str,

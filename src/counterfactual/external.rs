@@ -15,7 +15,7 @@ use crate::data::exchange::external::ExternalRows;
 /// Gives people their external counterfactuals.
 #[derive(Debug)]
 pub(super) struct ExternalGenerator {
-    /// What filter and quality learnt of the reference.
+    /// What the filter and the measures of quality learnt from the reference.
     pub(super) fitted: FittedStrategy,
     /// The counterfactuals.
     pub(super) given: Arc<ExternalRows>,

@@ -254,7 +254,7 @@ impl StrategyPreset {
 }
 
 impl FlipRulesBlock {
-    /// The rules that are in force: those of the preset where the job gives none.
+    /// The rules that apply: those of the preset where the job gives none.
     pub(super) fn settings(self, preset: FlipSettings) -> FlipSettings {
         FlipSettings {
             rule: self.rule.unwrap_or(preset.rule),

@@ -45,7 +45,8 @@ pub struct MapFlipRules {
     pub cdf: Cdf,
     /// Which variables may change.
     pub named: Vec<bool>,
-    /// These do where they differ so much between the two groups; none: in every pair of groups.
+    /// These may change if they differ enough between the two groups; none: in every pair of
+    /// groups.
     pub relation: Option<RelationSettings>,
     /// The rules of flips; maps use their `min_stratum` too.
     pub flips: FlipSettings,

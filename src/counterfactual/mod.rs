@@ -75,7 +75,7 @@ pub struct TransportTally {
     pub cost: f64,
 }
 
-/// What became of the samples, by own and target group.
+/// The outcome for the samples, by own and target group.
 pub(crate) type TransportTallies = Vec<(usize, usize, TransportTally)>;
 
 /// A fitted strategy.
@@ -92,7 +92,7 @@ pub trait Generator: Send + Sync {
         to: usize,
     ) -> GeneratedBatch;
 
-    /// Where all samples are matched together, what became of them.
+    /// Where all samples are matched together, their outcome.
     fn tallies(&self) -> Option<&TransportTallies> {
         None
     }

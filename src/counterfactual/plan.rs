@@ -299,7 +299,7 @@ impl<'a> StrategyPlan<'a> {
     }
 }
 
-/// Where numbers lie, by the first rows of the reference.
+/// The frame of numbers, from the first rows of the reference.
 fn first_frame(
     variables: &[StrategyVariable],
     reference: &ReferenceRows<'_>,
@@ -324,7 +324,7 @@ fn empty_reference() -> Error {
     .into()
 }
 
-/// Checks that the reference has values of every variable that moves for sure.
+/// Checks that the reference has values of every variable that certainly moves.
 ///
 /// It must also have all named levels.
 ///

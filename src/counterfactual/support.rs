@@ -120,7 +120,7 @@ impl BitCounts {
         self.ones = ones;
     }
 
-    /// Takes out a variable that holds other values than 0 and 1.
+    /// Removes a variable that has other values than 0 and 1.
     fn remove(&mut self, v: usize) {
         let width = self.width();
         self.set[v] = None;
@@ -181,7 +181,7 @@ impl SupportCounts {
     /// The one-hot groups among single columns: in every row that is counted exactly one column of
     /// a group is 1. They are found as `check` finds them, but without exceptions.
     ///
-    /// They stand behind the variables where a direction is tested ([`DirectionSupport::new`]).
+    /// They come after the variables where a direction is tested ([`DirectionSupport::new`]).
     pub(crate) fn found_groups(
         &self,
         variables: &[StrategyVariable],
@@ -272,7 +272,7 @@ pub(crate) struct DirectionSupport {
     folds: Vec<Vec<VariableSupport>>,
 }
 
-/// The test of one variable: the places of values that are unsupported, as they stand and moved.
+/// The test of one variable: the places of values that are unsupported, unmoved and moved.
 #[derive(Debug, Clone, PartialEq)]
 enum VariableSupport {
     /// Nothing of it can be unsupported.
@@ -415,10 +415,10 @@ fn nearest(values: &BTreeMap<u64, [Option<u32>; 2]>, x: f64) -> f64 {
     }
 }
 
-/// What of one variable is unsupported in a direction, by one fold.
+/// Which values of one variable are unsupported in a direction, by one fold.
 enum Tested {
     All,
-    /// For each value whether it is as it stands, and moved; with whether another one is.
+    /// For each value whether it is unsupported, unmoved and moved; and whether any other value is.
     Values(BTreeMap<SupportValue, [bool; 2]>, bool),
     Range([f64; 2]),
 }

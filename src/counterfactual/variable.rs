@@ -17,13 +17,13 @@ pub struct StrategyVariable {
     pub name: String,
     /// Positions of its columns in [`FeatureRows`]: one, or those of the one-hot group in the order
     /// of their levels. In a column of two levels in a group the second one is 1; strategies write
-    /// groups of numbers alone.
+    /// only groups of numbers.
     pub columns: Vec<usize>,
     /// Its kind.
     pub scale: VariableScale,
 }
 
-/// Each variable behind its position among those of the same kind: numbers, or categories.
+/// Each variable with its position among those of the same kind: numbers, or categories.
 pub(crate) fn in_kinds(
     variables: &[StrategyVariable],
 ) -> impl Iterator<Item = (usize, &StrategyVariable)> {

@@ -41,7 +41,7 @@ pub struct Spelling {
 }
 
 impl Spelling {
-    /// Blanks and capital letters count for nothing.
+    /// Blanks and capital letters are ignored.
     pub const LOOSE: Spelling = Spelling { trim: true, case: LetterCase::Fold };
 
     /// The spellings that change something, the gentlest first.

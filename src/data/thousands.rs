@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::num::additive::Additive;
 
-/// Smallest share of whole numbers of at least 100: one in so many values.
+/// Smallest share of whole numbers of at least 100: one in this many values.
 const ONE_IN: u64 = 100;
 
 /// Statistics on the values of a column.
@@ -60,7 +60,8 @@ impl Thousands {
         }
     }
 
-    /// The number of values with decimals and a text, where a point may separate thousands.
+    /// The number of values with decimals, and the text of the issue, if the point may separate
+    /// thousands.
     pub(crate) fn told(&self, column: &str) -> Option<(u64, String)> {
         let ((hundreds, large), (fractions, three, small)) = (self.hundreds, self.fractions);
         let small = small?;
@@ -78,7 +79,7 @@ impl Thousands {
     }
 }
 
-/// The lesser of two numbers, where there are any.
+/// The smaller of two numbers; none if there is none.
 fn lesser(a: Option<f64>, b: Option<f64>) -> Option<f64> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.min(b)),

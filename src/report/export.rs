@@ -102,8 +102,8 @@ pub(crate) fn gate_sentence_in_units(row: &GateRow) -> String {
     sentence_of_gate(row, [format, judged].map(NumberFormat::unit))
 }
 
-/// The units are those of a value of the metric and of what is judged: what numbers are times, and
-/// a word behind them.
+/// The units are those of a value of the metric and of what is judged: a factor for the numbers,
+/// and a word after them.
 fn sentence_of_gate(row: &GateRow, [of_metric, of_judged]: [(f64, &str); 2]) -> String {
     let ends = row.lo.zip(row.hi);
     let judged = row.value.zip(Some(row.limit));

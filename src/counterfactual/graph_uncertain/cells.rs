@@ -102,7 +102,7 @@ struct ParentCell {
     residuals: RankTable,
 }
 
-/// What a node follows: cells by levels and bins, and cells by levels only where they differ.
+/// What determines a node: cells by levels and bins, and cells by levels only where they differ.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct BinnedMechanism {
     fits: Vec<CellFit>,
@@ -155,8 +155,8 @@ impl BinnedMechanism {
         self.fits.iter().flat_map(|fit| fit.cells.values()).map(of_cell).sum()
     }
 
-    /// The first kind of cells of which that of the values before and that of those after both
-    /// hold enough rows; none where the linear equation answers.
+    /// The first kind of cells in which both the cell of the values before and the cell of the
+    /// values after hold enough rows; none where the linear equation answers.
     pub(crate) fn cells<'a>(
         &'a self,
         kinds: &'a [NodeKind],

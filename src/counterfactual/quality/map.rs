@@ -43,8 +43,8 @@ impl QualityReference {
         &self.variables
     }
 
-    /// The map of the reference with these counts, of whose rows `sum` gives the moments; where
-    /// there is none, why.
+    /// The map of the reference with these counts, the moments of whose rows `sum` gives; else the
+    /// reason why there is none.
     ///
     /// # Errors
     /// Those of `sum`.

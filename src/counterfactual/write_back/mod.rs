@@ -397,7 +397,7 @@ impl WriteBack {
         written
     }
 
-    /// Computes what is derived again in rows that were made of these, each of its parent.
+    /// Computes derived features again in rows that were made from these, each from its parent.
     pub(crate) fn follow(
         &self,
         made: &mut FeatureRows,

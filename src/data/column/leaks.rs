@@ -18,7 +18,7 @@ use crate::data::column::roles::{ROWS_AT_LEAST, parts};
 /// Different values that a score has at least, one more.
 const SCORE_VALUES_ABOVE: usize = 20;
 
-/// Rank correlation from which two columns say the same.
+/// Rank correlation from which on two columns count as the same.
 const SAME_RANK_CORRELATION: f64 = 0.99;
 
 /// Words in the name of a column of scores. `score` at the end of a word counts, too.
@@ -31,7 +31,7 @@ const DECISIONS: [&str; 7] =
 
 /// What was found in the columns of a file.
 pub(crate) struct LeakyColumns {
-    /// Why the columns should be left out that should be, by name.
+    /// For each column that should be left out, the reason, by name.
     pub(crate) reasons: HashMap<String, String>,
     /// The columns of decisions, each with its values whose rows have no label; these are none
     /// where labels are not missing by the decision.

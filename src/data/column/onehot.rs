@@ -53,8 +53,8 @@ pub(crate) fn onehot_groups(columns: &[(&str, Option<Vec<bool>>)]) -> Vec<OneHot
     find_groups(&names, free, n as u64, is_group)
 }
 
-/// The one-hot groups among columns with these names, of which the `free` ones hold bits, in so
-/// many rows; `is_group` says whether two or more columns are a group.
+/// The one-hot groups among columns with these names, of which the `free` ones hold bits, in this
+/// number of rows; `is_group` says whether two or more columns are a group.
 pub(crate) fn find_groups(
     names: &[&str],
     mut free: Vec<usize>,

@@ -32,7 +32,7 @@ const ROWS_PER_PERSON: std::ops::RangeInclusive<f64> = 1.2..=50.0;
 /// Share of the persons with several rows within whose rows another column is constant.
 const CONSTANT_WITHIN: f64 = 0.98;
 
-/// Smallest sum of weights that say how many people they stand for.
+/// Smallest sum of weights that give numbers of people.
 const POPULATION_AT_LEAST: f64 = 1000.0;
 
 /// Numbers of different codes.

@@ -46,7 +46,7 @@ pub(crate) struct ExternalKey {
     pub file_row: u64,
 }
 
-/// What is known of the file next to the layout.
+/// Facts about the file in addition to the layout.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ExternalRules<'a> {
     /// Positions of the features that are set with the attribute.
@@ -242,8 +242,8 @@ const NO_VALUE: u32 = MISSING - 1;
 /// The levels of a feature that the source writes as a missing value.
 #[derive(Debug, Clone, PartialEq)]
 struct MissingLevels {
-    /// What becomes of one: the level that represents missing values, or another one that the
-    /// source writes so, or [`MISSING`].
+    /// What a missing value becomes: the level that represents missing values, or another level
+    /// that the source writes as missing, or [`MISSING`].
     level: u32,
     /// By level whether it is one.
     is_missing: Vec<bool>,

@@ -238,7 +238,7 @@ enum FailedRequest {
     Passing(String, Option<Duration>),
     /// Asking again is no use.
     Final(String),
-    /// There is an answer, and it is wrong: asking again is no use either.
+    /// There is an answer, but it is wrong: asking again does not help either.
     Wrong(String),
 }
 
@@ -518,7 +518,7 @@ fn score(value: &Value, position: Option<usize>) -> Result<f64, String> {
     }
 }
 
-/// What is said where a row has several numbers.
+/// The message if a row has several numbers.
 fn classes(n: usize) -> String {
     format!(
         "gives {n} numbers for a row: these are the probabilities of the classes 0 to {}, and \

@@ -299,8 +299,8 @@ pub(crate) fn part_name(part: usize) -> String {
 pub(crate) struct PartsWriter<'a> {
     folder: PathBuf,
     schema: Schema,
-    /// The id of all rows, and the number of key columns, which it follows; none where nobody
-    /// answers them.
+    /// The id of all rows, and the number of key columns before it; none for rows that are not to
+    /// be answered.
     request: Option<(String, usize)>,
     workers: &'a WorkerPool,
     part_rows: usize,

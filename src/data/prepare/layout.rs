@@ -41,7 +41,7 @@ pub(crate) struct RowDescription {
 }
 
 impl RowDescription {
-    /// The meaning of the rows of a source, `survey`, and what the codes of those mean that were
+    /// The meaning of the rows of a source, from `survey`, and of the codes of the rows that were
     /// seen `here`.
     ///
     /// # Errors

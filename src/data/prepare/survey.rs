@@ -183,7 +183,7 @@ impl SourceSurvey {
             if matches!(derived.rule, DerivationRule::Sql { .. }) {
                 continue;
             }
-            // A cross with a missing part has no name: the missing part is reported already.
+            // A cross with a missing part has no name; the missing part has been reported.
             let &[parent] = derived.parents.as_slice() else { continue };
             let of = &plan.view.columns()[parent];
             let values = of.canonical_values(&slice.columns[parent]);

@@ -35,7 +35,7 @@ pub(crate) struct SurveyedRows {
 impl SurveyedRows {
     /// The survey of rows that follow each other.
     pub(crate) fn new(survey: SourceSurvey, range: SurveyedRange) -> Self {
-        // A shard may have no rows at all, and then no place either.
+        // A shard may have no rows, and then no position either.
         let ranges = if range.rows > 0 { vec![range] } else { Vec::new() };
         SurveyedRows { survey, ranges }
     }

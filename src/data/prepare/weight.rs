@@ -21,8 +21,8 @@ use crate::num::{MAX_TOTAL_WEIGHT, common_divisor};
 /// Largest number of units of one weight.
 pub(crate) const MAX_UNITS: u64 = 1 << 32;
 
-/// How many units the largest weight may be where so many rows or counterfactuals are summed: a
-/// power of two, at most [`MAX_UNITS`].
+/// How many units the largest weight may be, given the number of rows or counterfactuals that are
+/// summed: a power of two, at most [`MAX_UNITS`].
 fn most_units(counted: u64) -> u64 {
     let bits = MAX_TOTAL_WEIGHT.ilog2().saturating_sub(counted.max(1).next_power_of_two().ilog2());
     MAX_UNITS.min(1 << bits)
@@ -131,7 +131,7 @@ impl DecimalDivisor {
     }
 }
 
-/// From here on not every whole number of units is a number.
+/// From here on a float does not hold every whole number of units.
 const MOST_DECIMAL_UNITS: f64 = EXACT;
 
 impl WeightSummary {
@@ -188,7 +188,7 @@ impl WeightSummary {
         self.odd = common_divisor(odd, self.odd);
     }
 
-    /// The unit where so many rows or counterfactuals are summed; some weight must be above 0.
+    /// The unit for this number of summed rows or counterfactuals; some weight must be above 0.
     pub(crate) fn unit(&self, counted: u64) -> WeightUnit {
         let most = most_units(counted);
         let divisor = WeightUnit { times: self.odd, exponent: self.exponent, decimals: 0 };

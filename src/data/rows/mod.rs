@@ -83,7 +83,7 @@ pub struct PreparedBatch {
     pub slices: Vec<Vec<u32>>,
 }
 
-/// What of a row group is read besides row numbers, persons and groups.
+/// The parts of a row group that are read in addition to row numbers, persons and groups.
 #[derive(Debug, Clone, Copy)]
 pub struct Projection {
     /// Row keys.

@@ -166,7 +166,7 @@ enum RolesPlace {
     Nowhere,
 }
 
-/// What a reader must know of the roles before it reads any.
+/// What a reader must know about the roles before it reads any.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct RolesNote {
     place: RolesPlace,

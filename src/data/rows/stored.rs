@@ -56,7 +56,7 @@ pub(crate) fn slice_name(slices: &StrataColumn) -> String {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct StoredRows {
     /// Whether every row of the source is kept, so that a row number is the position of its row
-    /// behind the first one.
+    /// relative to the first one.
     pub(crate) rows_follow: bool,
     /// Number of the first row of the source that was read.
     pub(crate) first_row: u64,

@@ -223,7 +223,7 @@ pub(crate) fn import_csv(
     let mut waiting = 0;
     let mut flush = |builders: &mut [FieldBuilder], n: usize| {
         let arrays = builders.iter_mut().map(FieldBuilder::finish).collect();
-        // None of its columns may be needed; its rows count nevertheless.
+        // It may have no needed column; its rows still count.
         let options = RecordBatchOptions::new().with_row_count(Some(n));
         let batch = RecordBatch::try_new_with_options(Arc::clone(&schema), arrays, &options);
         rows.push(batch.map_err(|e| {

@@ -21,7 +21,7 @@ pub(crate) fn csv_kinds(file: &ParquetFile) -> Option<BTreeMap<String, Option<So
     serde_json::from_str(file.note(CSV_KINDS)?).ok()
 }
 
-/// What `pandas.read_csv` makes of the fields of a column.
+/// The type that `pandas.read_csv` gives to the fields of a column.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FieldKinds {
     /// Whether any is missing, and whether any is not.
@@ -40,7 +40,7 @@ impl Default for FieldKinds {
 }
 
 impl FieldKinds {
-    /// Adds a field that is there, after which the column has a class.
+    /// Adds a field that is not missing; the column then has a class.
     pub(super) fn add(&mut self, class: ValueClass, field: &str) {
         match class {
             ValueClass::Int | ValueClass::Float => {

@@ -72,7 +72,7 @@ pub struct SourceColumn {
     pub precision: FloatPrecision,
     /// How its texts are spelt.
     pub spelling: Spelling,
-    /// What counts for nothing where its texts are compared as labels, groups, levels and keys.
+    /// What is ignored when its texts are compared as labels, groups, levels and keys.
     pub identity: TextIdentity,
     /// Whether it comes from a text file.
     pub(crate) read_csv: bool,
@@ -80,7 +80,7 @@ pub struct SourceColumn {
     pub(crate) kind: Option<SourceKind>,
 }
 
-/// What counts for nothing where texts of a column are compared.
+/// What is ignored when texts of a column are compared.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum TextIdentity {
     /// Blanks around them, and how numbers and booleans are spelt.
@@ -288,7 +288,7 @@ impl ParquetSource {
         Ok(ParquetSource { parts, columns, declared, joined: Vec::new(), pieces, n_rows })
     }
 
-    /// The type of a column in its files, where its kind does not determine it; none too where the
+    /// The type of a column in its files, where its kind does not determine it; also none where the
     /// job says the type, where files differ, and for columns of side tables and keys of folders.
     ///
     /// # Errors

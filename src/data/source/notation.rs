@@ -98,8 +98,8 @@ impl NumberNotation {
         }
     }
 
-    /// The field with a decimal point and nothing between thousands; `None` where signs stand where
-    /// this notation has none.
+    /// The field with a decimal point and nothing between thousands; `None` where signs are at
+    /// places where this notation has none.
     fn plain(self, field: &str) -> Option<Cow<'_, str>> {
         if self == NumberNotation::default() {
             return Some(Cow::Borrowed(field));

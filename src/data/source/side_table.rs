@@ -49,7 +49,7 @@ pub enum UnmatchedRule {
     Drop,
 }
 
-/// What of a side table is joined to the rows.
+/// The columns of a side table that are joined to the rows, and how.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct JoinParams {
     /// Its name in the job.

@@ -54,7 +54,7 @@ struct AnsweredQuestion<'a> {
 enum WorseOff<'a> {
     /// In every result.
     All { group: &'a CalledGroup },
-    /// In so many; which, where they are few.
+    /// In a number of rows; which ones, if they are few.
     Some { group: &'a CalledGroup, clear: usize, named: Vec<&'a HarmResult> },
     /// A change of class is in itself neither better nor worse.
     Classes,

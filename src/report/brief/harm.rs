@@ -50,7 +50,7 @@ pub(crate) struct HarmResult {
     pub(crate) whole: i64,
     /// The result of shuffled groups.
     pub(crate) placebo: Option<(f64, f64)>,
-    /// The group at a disadvantage, where the tables name one.
+    /// The group that is worse off, where the tables name one.
     pub(crate) worse: Option<CalledGroup>,
     /// People harmed at least; 0 where the interval does not leave out what chance gives.
     pub(crate) harmed: f64,
@@ -83,8 +83,8 @@ impl HarmResult {
         self.counts.map_or_else(mean, |(part, _)| part)
     }
 
-    /// The lower end of its interval where it is the largest of so many results: each of them may
-    /// be overestimated, so all must hold together (Bonferroni). None without an interval.
+    /// The lower end of its interval as the largest of several results: each of them may be
+    /// overestimated, so all must hold together (Bonferroni). None without an interval.
     pub(crate) fn lower_end_of(&self, compared: usize) -> Option<f64> {
         let ((lo, hi), level) = self.point.interval.zip(self.level)?;
         if compared < 2 {
@@ -100,7 +100,7 @@ impl HarmResult {
         })
     }
 
-    /// Whether it is beyond what noise gives also where it is the largest of so many results.
+    /// Whether it is beyond what noise gives even as the largest of several results.
     pub(crate) fn is_clear_of(&self, compared: usize) -> bool {
         let noise = self.placebo.map_or(0.0, |(_, hi)| hi);
         self.lower_end_of(compared).is_none_or(|lo| lo > noise)
@@ -210,7 +210,7 @@ pub(crate) fn seconds<'r>(results: impl IntoIterator<Item = &'r HarmResult>) -> 
     words.into_iter().collect()
 }
 
-/// Those that harm most people in front; of equals the higher share, then the order of the tables.
+/// Those that harm most people first; among equals the higher share, then the order of the tables.
 pub(crate) fn ranked(results: &[HarmResult]) -> Vec<&HarmResult> {
     let mut ranked: Vec<&HarmResult> = results.iter().collect();
     ranked.sort_by(|a, b| {
@@ -222,7 +222,7 @@ pub(crate) fn ranked(results: &[HarmResult]) -> Vec<&HarmResult> {
     ranked
 }
 
-/// A result of each direction, those that harm most people in front.
+/// A result of each direction, those that harm most people first.
 pub(crate) fn directions(results: &[HarmResult]) -> Vec<&HarmResult> {
     let all = grouped(ranked(results).into_iter().map(|result| (&result.key, result)));
     all.into_iter().filter_map(|(_, of)| of.into_iter().next()).collect()

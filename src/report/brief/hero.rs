@@ -30,7 +30,7 @@ use crate::report::section::recourse;
 use crate::table::deciding_range::DecidingRange;
 use crate::table::recourse::UNFAIR_SUBGROUPS;
 
-/// Below so many people of a group the page says how few they are.
+/// Below this number of people of a group the page says how few they are.
 const FEW_PEOPLE: i64 = 50;
 
 /// What the page says first.
@@ -59,7 +59,7 @@ pub(crate) enum HeroSubject<'a> {
     Nobody,
     /// No difference is clear.
     NothingClear,
-    /// Nothing was measured that a finding could depend on.
+    /// Nothing was measured that could be a finding.
     Nothing,
 }
 
@@ -165,7 +165,7 @@ struct DecidedBy {
 }
 
 impl HeroFinding<'_> {
-    /// Whether it is clear also where it is the largest of so many values.
+    /// Whether it is clear even as the largest of several values.
     fn is_clear_of(&self, compared: usize) -> bool {
         match &self.subject {
             HeroSubject::Switch(result) => result.is_clear_of(compared),
@@ -237,7 +237,7 @@ impl<'a> BriefInputs<'a> {
             let of = self.limits.iter().filter(|limit| limit.verdict == verdict);
             let found: Vec<HeroFinding<'a>> = of.flat_map(|limit| self.judged(limit)).collect();
             if let Some(worst) = self.worst(found.iter().copied()) {
-                // One that is not clear as the largest of so many is what its limit says.
+                // A finding that is not clear as the largest of several is reported with its limit.
                 let compared = found.len();
                 let is_clear = worst.is_clear_of(compared);
                 let subject = if is_clear { worst.subject } else { HeroSubject::Limit };
@@ -255,7 +255,7 @@ impl<'a> BriefInputs<'a> {
             let limit = limits::of_result(self.limits, result);
             HeroFinding { subject: HeroSubject::Switch(result), limit, compared }
         });
-        // A switch says more than a gap, which has many causes.
+        // A switch is preferred to a gap, which has many causes.
         if let Some(worst) = self.worst(switches).filter(|worst| worst.is_clear_of(compared)) {
             return worst;
         }
@@ -421,8 +421,8 @@ impl<'a> BriefInputs<'a> {
         Some(TurningDifference { value: sign * measure.value?, ends, range })
     }
 
-    /// What is below the sentence: what the test changes, a finding that no limit judges where
-    /// it harms more people, and what the intervals are about.
+    /// The lines below the sentence: what the test changes, a finding that no limit judges where it
+    /// harms more people, and what the intervals are about.
     fn test<'r>(&'r self, finding: &HeroFinding<'r>) -> HeroTest<'r> {
         let own = match finding.subject {
             HeroSubject::Switch(result) => Some(result),

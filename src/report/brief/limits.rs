@@ -188,7 +188,7 @@ fn difference_of(metric: &str) -> Option<&'static str> {
     Some(gap.0)
 }
 
-/// The verdict of a gate; of a row with another word it cannot be told.
+/// The verdict of a gate; a row with another word has none.
 fn verdict(row: &GateRow) -> &str {
     let known = ["fail", "pass", "skipped"].contains(&row.verdict.as_str());
     if known { row.verdict.as_str() } else { "inconclusive" }
@@ -389,7 +389,7 @@ impl<'a> GateShape<'a> {
                 value,
                 interval: measure.ends(),
                 second: match self.decides {
-                    // What decides is drawn, and not the first of several doubts.
+                    // The deciding source is drawn, not the first of several doubts.
                     "fit" | "training" | "all" => interval,
                     _ => measure.second().map(|second| second.0),
                 },

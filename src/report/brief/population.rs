@@ -16,8 +16,8 @@ use crate::table::population::AUDITED;
 /// Groups of the population that the sign-off counts.
 const GROUPS_AT_MOST: usize = 4;
 
-/// From so many people without a group on the chart of groups has a row for them; or from one in a
-/// hundred on.
+/// From this number of people without a group on, or from one in a hundred on, the chart of groups
+/// has a row for them.
 const MANY_WITHOUT_GROUP: i64 = 30;
 
 /// The audited rows of an attribute, whatever the model.

@@ -104,7 +104,7 @@ pub(crate) struct CalledSet {
     pub(crate) only_entry: bool,
     /// The features that it may move; none where it may move all.
     moved: Option<Vec<String>>,
-    /// Whether another set reads alike, so that its name must stand behind.
+    /// Whether another set reads alike, so that its name must be added.
     ambiguous: bool,
     /// For a set of causal graphs, what its values are.
     pub(crate) values: Option<ValuesInShort>,
@@ -147,7 +147,7 @@ pub(crate) enum CalledRate {
     ByLabel { right: bool, gets: CalledSide, label: CalledSide },
 }
 
-/// What the audit says its sentences in.
+/// The vocabulary of the sentences of an audit.
 #[derive(Debug, Clone)]
 pub(crate) struct AuditVoice<'a> {
     manifest: &'a Manifest,
@@ -268,8 +268,8 @@ impl<'a> AuditVoice<'a> {
         }
     }
 
-    /// A set. Where two would read alike each has its name behind; if sets change the entries of
-    /// different attributes, the groups next to the label show which is meant.
+    /// A set. Where two would read alike, each is followed by its name; if sets change the entries
+    /// of different attributes, the groups next to the label show which is meant.
     pub(crate) fn called_set(&self, name: &str) -> CalledSet {
         let set = self.set(name);
         let elsewhere = || SetChange::Elsewhere { name: name.to_owned() };

@@ -22,9 +22,9 @@ pub(crate) struct SwitchCounts {
     pub(crate) keep: i64,
     /// They have it and would lose it.
     pub(crate) lose: i64,
-    /// They have it not and would gain it.
+    /// They do not have it and would gain it.
     pub(crate) gain: i64,
-    /// They have it not and would not get it.
+    /// They do not have it and would not get it.
     pub(crate) without: i64,
 }
 
@@ -218,7 +218,7 @@ pub(crate) fn ladder(
     limit: Option<&DrawnLimit>,
 ) -> String {
     let (shape, hue) = side.mark();
-    // Room for each value behind its whisker, by its letters, also on a phone.
+    // Room for each value after its whisker, by its letters, also on a phone.
     let room = |words: &str| {
         let width = 9.0 + 6.6 * words.chars().count() as f64;
         (1.0 / (1.0 - width / RUNG_WIDTH)).clamp(1.2, 2.0)

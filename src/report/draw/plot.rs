@@ -34,7 +34,7 @@ impl AxisUnit {
 
     /// A value on the axis without its unit.
     pub(crate) fn label(self, value: f64) -> String {
-        // What rounding left of a product is not a digit.
+        // Digits that come from rounding a product are dropped.
         let shown = (value * self.factor() * 1e9).round() / 1e9;
         let text = format!("{}", shown.abs());
         if shown < 0.0 { format!("\u{2212}{text}") } else { text }
@@ -221,8 +221,8 @@ impl DrawnLimit {
     }
 }
 
-/// A mark in a row of a chart; without a place it is not there. Macros of `charts.html` say which
-/// marks a row has.
+/// A mark in a row of a chart; without a position it is not drawn. Macros of `charts.html` say
+/// which marks a row has.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum RowMark {

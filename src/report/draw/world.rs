@@ -19,7 +19,7 @@ const ROW: f64 = 26.0;
 /// Which levels are drawn first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LevelOrder {
-    /// Those in which the counterparts differ most from the people as they are.
+    /// Those in which the counterfactuals differ most from the people as they are.
     Moved,
     /// Those in which they differ most from these or from the real people of the other group.
     Apart,
@@ -35,7 +35,7 @@ fn gap(bar: &DistributionBar, [a, b]: [usize; 2]) -> f64 {
     share(bar, a).zip(share(bar, b)).map_or(0.0, |(a, b)| (a - b).abs())
 }
 
-/// How far the counterparts are from the people as they are: the share of people in other bars.
+/// How far the counterfactuals are from the people as they are: the share of people in other bars.
 pub(crate) fn moved_share(feature: &FeatureQuality) -> f64 {
     feature.bars.iter().map(|bar| gap(bar, [0, 1])).sum::<f64>() / 2.0
 }

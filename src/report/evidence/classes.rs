@@ -23,7 +23,7 @@ use crate::report::read::tally::WeightedCount;
 /// Rows on the page; the others are in the annex.
 const ROWS_AT_MOST: usize = 12;
 
-/// People of one class who would get another; `class_moves.html` says it.
+/// People of one class who would get another; the sentences are in `class_moves.html`.
 #[derive(Serialize)]
 struct ClassMove<'a> {
     model: CalledModel,

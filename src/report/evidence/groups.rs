@@ -19,7 +19,7 @@ const ROWS_AT_MOST: usize = 30;
 enum GroupsLead<'a> {
     /// The gap that harms most.
     Gap { model: &'a CalledModel, low: &'a GroupFavourableShare, high: &'a GroupFavourableShare },
-    /// Nobody gets the favourable decision.
+    /// No person gets the favourable decision.
     Nobody,
     /// Everybody gets it.
     Everybody,

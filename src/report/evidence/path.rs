@@ -26,10 +26,11 @@ use crate::report::read::panel::ResultKey;
 use crate::table::MetricRow;
 use crate::table::why::SwitchPatternRow;
 
-/// The outcome of a step, and what its line says.
+/// The outcome of a step, and the facts of its line.
 type StepFacts = (&'static str, Value);
 
-/// How labels that differ stand to decisions, from the intervals of both gaps between two groups.
+/// How different labels are related to the decisions, from the intervals of both gaps between two
+/// groups.
 fn against_decisions(labels: (f64, f64), decisions: (f64, f64)) -> &'static str {
     let turn = |(lo, hi): (f64, f64)| if labels.0 > 0.0 { (lo, hi) } else { (-hi, -lo) };
     let ((_, widest), (least, most)) = (turn(labels), turn(decisions));

@@ -97,8 +97,8 @@ impl ArmRateChange {
     }
 }
 
-/// What a change comes to: the interval is that of the signed change, so for a gap that changed its
-/// sign it says nothing about the size.
+/// The reading of a change: the interval is that of the signed change, so for a gap that changed
+/// its sign it says nothing about the size.
 fn word(
     ends: (f64, f64),
     interval: Option<(f64, f64)>,
@@ -158,7 +158,7 @@ pub(super) fn without_rows<'a>(
     words.arms.iter().skip(1).filter(added_nothing).map(|arm| arm.name.as_str()).collect()
 }
 
-/// What became of the rate that harmed most, for the first page; of the first experiment.
+/// How the rate that harmed most changed, for the first page; from the first experiment.
 pub(crate) fn answer(inputs: &BriefInputs<'_>) -> Option<Value> {
     let words = inputs.audit.manifest.experiments.first()?;
     let (first, others) = words.arms.split_first()?;

@@ -154,7 +154,7 @@ pub(crate) fn vocabulary(voice: Value) -> Environment<'static> {
     environment
 }
 
-/// Drawings, whose words templates say.
+/// Drawings, whose words come from templates.
 fn add_drawings(environment: &mut Environment<'static>) {
     let axis = |on: Serde<PlotScale>, unit: Serde<AxisUnit>, limit: Serde<Option<DrawnLimit>>| {
         Value::from_safe_string(axis(on.0, unit.0, limit.0.as_ref()))

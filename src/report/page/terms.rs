@@ -134,8 +134,8 @@ pub(crate) fn between_directions(metric: &str) -> &'static str {
     if find(metric).is_some_and(Metric::is_of_two_directions) { " over " } else { " minus " }
 }
 
-/// What a row says that depends on labels which are missing for some people more often than for
-/// others; none of other rows.
+/// The note of a row that depends on labels which are missing for some people more often than for
+/// others; none for other rows.
 pub(crate) fn missing_labels(row: &ComparisonRow) -> Option<&'static str> {
     has_flag(&row.flags, SELECTIVE_LABELS)
         .then_some("labels are missing for some people more often than for others")

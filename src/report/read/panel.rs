@@ -307,7 +307,7 @@ impl MetricRow {
         serde_json::from_str(&self.args).ok()
     }
 
-    /// What noise gives; none where no placebo was asked for or its repeats give no value.
+    /// The values of the placebo; none where no placebo was asked for or its repeats give no value.
     pub(crate) fn placebo(&self) -> Option<(f64, f64)> {
         self.placebo_lo.zip(self.placebo_hi)
     }
@@ -327,7 +327,7 @@ impl MetricRow {
         self.training_lo.zip(self.training_hi)
     }
 
-    /// Whether the tables flag it as resting on few cases.
+    /// Whether the tables flag it as based on few cases.
     pub(crate) fn is_small(&self) -> bool {
         SMALL.iter().any(|flag| has_flag(&self.flags, flag))
     }

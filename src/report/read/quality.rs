@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use crate::report::read::panel::ResultKey;
 use crate::table::{CfDistributionRow, CfFeatureRow, CfQualityRow, RARE, SetPair, finite};
 
-/// The key of a direction in tables that no model has a part in.
+/// The key of a direction in tables that do not depend on a model.
 impl From<&SetPair> for ResultKey {
     fn from(pair: &SetPair) -> Self {
         let groups = [&pair.from_group, &pair.to_group].map(|of| of.as_str());
@@ -111,8 +111,8 @@ impl FeatureQuality {
         self.value("share_changed").is_some_and(|share| share > 0.0)
     }
 
-    /// How the counterfactuals lie to the target group, compared with their rows; none where there
-    /// is nothing to compare.
+    /// Where the counterfactuals are relative to the target group, compared with their rows; none
+    /// where there is nothing to compare.
     pub(crate) fn drift(&self) -> Option<Ordering> {
         let (before, after) = (self.value("dist_before")?, self.value("dist_after")?);
         // Less is the same to a reader, who sees three digits.

@@ -44,8 +44,8 @@ struct ComparisonSummary {
     smaller: SizeCounts,
     /// Of the unfair subgroups.
     chance: ChanceTests,
-    /// Of all that is said about them. Two views with the same hash say the same: that they differ
-    /// and still meet has odds of 1 in 2^64.
+    /// The hash of all results about them. Two views with the same hash have the same results:
+    /// different ones have equal hashes with odds of 1 in 2^64.
     hash: DefaultHasher,
 }
 
@@ -160,7 +160,7 @@ impl RecourseTables {
         self.summary(comparison, criterion).map(|sum| sum.chance).filter(|chance| chance.tested > 0)
     }
 
-    /// Whether two views of a definition say the same of every subgroup.
+    /// Whether two views of a definition have the same result for every subgroup.
     pub(crate) fn agree(
         &self,
         comparison: &RecourseRow,
@@ -176,7 +176,7 @@ impl RecourseTables {
     /// A table is damaged or of another version.
     pub(in crate::report) fn read(folder: &Path) -> Result<RecourseTables> {
         let mut sums = BTreeMap::new();
-        // Rows of one view stand together: the last key serves most of them.
+        // Rows of one view are next to each other: the last key serves most of them.
         let mut key = (ComparedPair::default(), CriterionWords::default());
         let mut sum = ComparisonSummary::default();
         let subgroups = read_matching(folder, |row: &SubgroupRow| {

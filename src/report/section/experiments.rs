@@ -69,8 +69,8 @@ impl<'a> ArmChange<'a> {
         self.ends().into_iter().fold(self.value(), |words, ends| words.text(" ").text(ends))
     }
 
-    /// For a gap with a sign: how much narrower or wider it is, and both its values. Where it turns
-    /// round, only its values.
+    /// For a gap with a sign: how much narrower or wider it is, and both its values. If it changes
+    /// its sign, only its values.
     fn of_gap(&self, base: f64, kind: NumberFormat) -> Value {
         let change = apart_from_zero(base, base + self.value);
         let size = without_sign(self.kind);
@@ -112,7 +112,7 @@ fn apart_from_zero(before: f64, after: f64) -> Option<f64> {
     (before * after >= 0.0).then(|| zero(after.abs() - before.abs()))
 }
 
-/// What became of the size of a gap that has a sign; none for what is not such a gap.
+/// How the size of a gap with a sign changed; none for a value that is no such gap.
 fn in_size(before: f64, after: f64, kind: NumberFormat) -> Option<&'static str> {
     match apart_from_zero(before, after) {
         _ if !matches!(kind, NumberFormat::Points | NumberFormat::Signed) => None,

@@ -116,7 +116,7 @@ fn row(audit: &AuditFolder, gate: &GateRow, glossary: &mut PageGlossary<'_>) -> 
     let counted = findings.as_ref().and_then(|of| of.counted.as_ref()).map(GateCount::words);
     let why =
         findings.as_ref().map_or_else(|| gate.reason.to_string(), GateFindings::words_of_verdict);
-    // Why the set of a gate names no group at a disadvantage, where graphs are the reason.
+    // Why the set of a gate names no group as worse off, where graphs are the reason.
     let is_plain = gate.arm.is_empty() && gate.class.is_empty();
     let key = Some(gate.key()).filter(|_| is_plain);
     let caution = key.and_then(|key| graphs::knowledge::caution(audit, &key.set, &key.attribute));

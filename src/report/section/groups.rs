@@ -148,7 +148,7 @@ impl<'a> GroupsSubject<'a> {
         ValuesByKey::of(self.audit, first, keys, list.ids()).table(head)
     }
 
-    /// A row per metric with its value at one key, and the group at a disadvantage.
+    /// A row per metric with its value at one key, and the group that is worse off.
     fn by_metric(
         &self,
         key: &ResultKey,

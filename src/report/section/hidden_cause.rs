@@ -85,7 +85,7 @@ pub(crate) fn weakest<'a>(audit: &'a AuditFolder) -> Option<&'a HiddenCauseRow> 
     of_gates.into_iter().filter_map(turning).min_by(by_strength).map(|(_, row)| row)
 }
 
-/// What a set takes for given about causes, and how well its graphs fit the rows.
+/// What a set assumes about causes, and how well its graphs fit the rows.
 fn statement(audit: &AuditFolder, set: &ScenarioGraphs) -> Value {
     let is_of_set = |fit: &&KnowledgeFitRow| {
         fit.sensitive == set.attribute
@@ -166,7 +166,7 @@ impl<'a> HiddenFinding<'a> {
     }
 }
 
-/// What the page says about a finding.
+/// The facts of the page about a finding.
 fn facts(finding: &HiddenFinding<'_>, glossary: &mut PageGlossary<'_>) -> Option<Value> {
     let first = finding.of(ANY_TARGET, "up").next()?;
     let limit = finding.gate.map(|gate| {

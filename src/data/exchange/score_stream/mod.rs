@@ -33,7 +33,7 @@ pub const SCORE: &str = "score";
 /// The most scores of a batch, which is held as a whole.
 const MAX_BATCH_SCORES: u64 = 1 << 24;
 
-/// The most bytes of a batch: so many, and for each score that it may hold so many more.
+/// The most bytes of a batch: a fixed number, and a number for each score that it may hold.
 const ANSWER_BYTES: (u64, u64) = (1 << 20, 32);
 
 /// Scores of a file that are read at a time.

@@ -39,7 +39,7 @@ pub(crate) fn section(audit: &AuditFolder) -> Option<PageSection> {
     }
     let shown = &all[..all.len().min(COMPARISONS_AT_MOST)];
     let comparison = |(k, comparison): (usize, &RecourseRow)| {
-        // Comparisons of one block of the job stand together.
+        // Comparisons of one block of the job are next to each other.
         let block = &comparison.pair.recourse;
         let is_last = shown.get(k + 1).is_none_or(|next| next.pair.recourse != *block);
         context! {
@@ -144,7 +144,7 @@ pub(crate) fn left_out(audit: &AuditFolder) -> Vec<Value> {
     found
 }
 
-/// What became of one pair of groups; none where nothing was looked at or judged.
+/// The outcome for one pair of groups; none where nothing was examined or judged.
 fn outcome(audit: &AuditFolder, comparison: &RecourseRow) -> Option<Value> {
     let outcome = ComparisonOutcome::of(audit, comparison)?;
     let least = comparison.least_0.min(comparison.least_1);

@@ -40,14 +40,14 @@ pub(super) struct ComparisonOutcome<'a> {
     pub(super) first: DefinitionView<'a>,
     /// How large the smaller group of its unfair subgroups is.
     smaller: SizeCounts,
-    /// How they stand against chance; none where the job asks for no test.
+    /// How they compare with chance; none where the job asks for no test.
     chance: Option<ChanceTests>,
     /// Views whose test distinguishes an unfair subgroup from chance.
     views_beyond: usize,
 }
 
 impl<'a> ComparisonOutcome<'a> {
-    /// None where nothing was looked at, or no subgroup was judged.
+    /// None where nothing was examined, or no subgroup was judged.
     pub(super) fn of(audit: &'a AuditFolder, comparison: &'a RecourseRow) -> Option<Self> {
         if why_not(comparison).is_some() {
             return None;
@@ -80,7 +80,7 @@ impl<'a> ComparisonOutcome<'a> {
         self.chance.is_some_and(|chance| chance.beyond == 0)
     }
 
-    /// As `outcome.html` says it; `told`: the groups are called by the job's words.
+    /// The facts of `outcome.html`; `told`: the groups are called by the job's words.
     pub(super) fn facts(&self, groups: [CalledGroup; 2], told: bool) -> Value {
         let (row, comparison) = (&self.first.row, self.first.comparison);
         let n_views = |holds: fn(i64, i64) -> bool| {
