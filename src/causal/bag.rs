@@ -58,7 +58,7 @@ pub(crate) struct GivenGraphs {
     pub listed: ListedDags,
 }
 
-/// What a replicate brings: score and number of its class, its DAGs, the variables that their
+/// The result of a replicate: score and number of its class, its DAGs, the variables that their
 /// parents determine.
 type BagPart<'a> = ((Option<f64>, usize), &'a ListedDags, Vec<usize>);
 

@@ -84,9 +84,9 @@ impl BootstrapDraws {
         }
     }
 
-    /// As many rows of people who each have one as are as sure as those of replicate `b`, if all
-    /// rows of a person agree: (sum of n_j)^2 / sum of n_j^2, n_j the rows of the j-th draw of a
-    /// person. None where each row is a person.
+    /// The number of rows of people with one row each that would be as precise as those of
+    /// replicate `b`, if all rows of a person agree: (sum of n_j)^2 / sum of n_j^2, n_j the rows of
+    /// the j-th draw of a person. None where each row is a person.
     pub(crate) fn effective_rows(&self, b: usize) -> Option<f64> {
         let DrawSource::Persons(persons, times) = &self.source else { return None };
         let of_all = vec![1; persons.rows_of().len()];

@@ -53,7 +53,7 @@ pub(crate) struct ListedDags {
     pub drawn: DagSampling,
 }
 
-/// Lists the DAGs of a closed graph: all if there are at most `limit`, else so many, drawn.
+/// Lists the DAGs of a closed graph: all if there are at most `limit`, else that many, drawn.
 ///
 /// The graph is closed if it comes from [`Pdag::from_dag`], or was given and then closed.
 pub(crate) fn list_or_sample(class: &Pdag, limit: usize, stream: &mut RandomStream) -> ListedDags {

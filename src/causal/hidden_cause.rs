@@ -36,10 +36,10 @@ use crate::causal::scm::minimum_norm;
 use crate::num::eigen::dot;
 use crate::num::linalg::SymmetricMatrix;
 
-/// What is left below this share of what there was counts as nothing.
+/// A remainder below this share of the whole counts as 0.
 const NOTHING_LEFT: f64 = 1e-10;
 
-/// What a hidden cause reaches besides the attribute.
+/// What a hidden cause affects in addition to the attribute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum HiddenTarget {
     /// Any of the variables that may follow from the attribute, in any proportion.
@@ -48,7 +48,7 @@ pub(crate) enum HiddenTarget {
     Variable(usize),
 }
 
-/// How strong a recorded variable is, as the bound of a hidden cause that is as strong.
+/// The strength of a recorded variable, as the bound for a hidden cause of the same strength.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct CauseBenchmark {
     /// The variable.
@@ -117,7 +117,7 @@ pub(crate) fn never_follow(knowledge: &Knowledge, attribute: usize) -> NodeSet {
     (0..knowledge.n_variables()).filter(is_kept).filter(|&v| v != attribute).collect()
 }
 
-/// The covariances of a replicate, and what conditioning on sets of its variables leaves of them.
+/// The covariances of a replicate, and those conditional on sets of its variables.
 pub(crate) struct ConditionalCovariance {
     columns: Vec<Range<usize>>,
     covariance: SymmetricMatrix,
@@ -165,7 +165,7 @@ impl ConditionalCovariance {
         found
     }
 
-    /// What is left of the covariances of these rows with these columns given variables.
+    /// The covariances of these rows with these columns, conditional on variables.
     fn left(&mut self, rows: &[usize], columns: &[usize], given: NodeSet) -> Vec<Vec<f64>> {
         let (on, coefficients) = (self.columns_of(given), self.coefficients(given));
         let entry = |&i: &usize, &j: &usize| {

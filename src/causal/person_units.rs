@@ -11,7 +11,7 @@ use crate::data::rows::training::{TrainingBatch, TrainingRows};
 use crate::error::Result;
 use crate::num::hash::FastMap;
 
-/// Persons by block, and whose row each row is.
+/// Persons by block, and the person of each row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct PersonUnits {
     /// For each block the number of persons in each stratum.
@@ -91,7 +91,7 @@ impl PersonUnits {
         &self.rows_of
     }
 
-    /// Bytes that so many bootstraps of these persons take.
+    /// Bytes that a number of bootstraps of these persons take.
     pub(crate) fn memory(&self, replicates: usize) -> u64 {
         let (rows, persons) = (self.of_rows.len() as u64, self.rows_of.len() as u64);
         4 * (rows + persons.saturating_mul(replicates as u64))

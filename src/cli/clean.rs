@@ -42,7 +42,7 @@ pub(crate) fn clean(args: &CleanArgs) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// So many results, and their size.
+/// The number of results, and their size, in words.
 pub(crate) fn results_text(n: u64, bytes: u64) -> String {
     let noun = if n == 1 { "result" } else { "results" };
     format!("{n} {noun} ({:.1} MB)", bytes as f64 / 1e6)

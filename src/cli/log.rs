@@ -89,8 +89,7 @@ pub(crate) fn start(
     let kept = layer(Level::DEBUG, LogForm::Json, true, Box::new(keep));
     let file = flags.log_file.as_deref().map(open_log).transpose()?.map(Mutex::new);
     let file = file.map(|file| {
-        // A full disk must not stop the run that it logs; the run itself will say so when it
-        // writes.
+        // A full disk must not stop the logged run; the run itself reports it when it writes.
         let write = move |line: &str| {
             let _ = writeln!(file.lock().unwrap_or_else(PoisonError::into_inner), "{line}");
         };
@@ -173,7 +172,7 @@ impl LineLayer {
             line.push_str(&utc_text(SystemTime::now()));
             line.push(' ');
         }
-        // A verdict says itself what it is.
+        // The text of a verdict already says what it is.
         if level <= Level::WARN
             && fields.event != GATE_EVENT
             && !fields.text.starts_with("error")

@@ -152,7 +152,7 @@ fn print(text: &str) -> Result<()> {
     print_bytes(text.as_bytes())
 }
 
-/// The same of bytes that are no text.
+/// The same for bytes that are not text.
 fn print_bytes(bytes: &[u8]) -> Result<()> {
     match io::stdout().lock().write_all(bytes).and_then(|()| io::stdout().lock().flush()) {
         Err(e) if e.kind() != ErrorKind::BrokenPipe => {
@@ -202,9 +202,10 @@ fn set_up_run(flags: &LogFlags) -> Result<(Arc<RunConsole>, LogJournal, CancelFl
     Ok((console, journal, cancel))
 }
 
-/// Gives a process that cannot allocate memory the status of what an operator must mend. The
-/// standard library writes how many bytes it could not allocate, and aborts; so do the libraries
-/// in other languages. `without_bug` is false after a panic, whose abort keeps its own status.
+/// Gives a process that cannot allocate memory the status of a fault that the operator must fix.
+/// The standard library writes how many bytes it could not allocate, and aborts; so do the
+/// libraries in other languages. `without_bug` is false after a panic, whose abort keeps its own
+/// status.
 fn end_on_failed_allocation(without_bug: Arc<AtomicBool>) -> Result<()> {
     use signal_hook::consts::SIGABRT;
     let status = i32::from(Exit::Operator.code());
@@ -227,7 +228,7 @@ fn raise_on_signals(cancel: &CancelFlag) -> Result<()> {
                 StopSignal::Terminate
             });
             if i > 0 {
-                // The user insists; the cache and the output folder stand it.
+                // The user insists; the cache and the output folder are not damaged by it.
                 let _ = signal_hook::low_level::emulate_default_handler(signal);
             }
         }

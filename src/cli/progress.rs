@@ -139,7 +139,7 @@ impl Observer for RunConsole {
                 self.finish();
                 tracing::info!(event = name, data, text);
             }
-            // Whatever its level is: a verdict that does not hold is not silent.
+            // Regardless of its level: a verdict other than a pass is printed.
             Event::GateVerdict { code, .. }
                 if ["fail", "inconclusive"].contains(&code.as_str()) =>
             {

@@ -62,7 +62,7 @@ impl Thousands {
 
     /// The number of values with decimals, and the text of the issue, if the point may separate
     /// thousands.
-    pub(crate) fn told(&self, column: &str) -> Option<(u64, String)> {
+    pub(crate) fn suspicion(&self, column: &str) -> Option<(u64, String)> {
         let ((hundreds, large), (fractions, three, small)) = (self.hundreds, self.fractions);
         let small = small?;
         let often =
@@ -103,8 +103,8 @@ mod tests {
             one.look([*value].into_iter());
             cut.absorb(&one);
         }
-        assert_eq!((whole, whole.told("income")), (cut, cut.told("income")));
-        whole.told("income")
+        assert_eq!((whole, whole.suspicion("income")), (cut, cut.suspicion("income")));
+        whole.suspicion("income")
     }
 
     #[test]

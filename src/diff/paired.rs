@@ -72,7 +72,7 @@ pub(super) enum Pairing<'a> {
     Label,
     /// No person is in both runs.
     Nobody,
-    /// So many people, or rows, are in both runs.
+    /// This many people, or rows, are in both runs.
     Paired { both: u64, rows: bool, only_old: u64, only_new: u64 },
 }
 
@@ -108,7 +108,7 @@ pub(super) fn pair_values(old: &ComparedRun, new: &ComparedRun) -> Result<Paired
     if let Some((_, why)) = obstacles.iter().find(|(is_met, _)| *is_met) {
         return Ok(PairedValues::unpaired(why));
     }
-    // Groups that differ have no values in common either.
+    // Different groups have no values in common either.
     let same = |a: &Vec<String>, b: &Vec<String>| {
         a.iter().collect::<BTreeSet<_>>() == b.iter().collect::<BTreeSet<_>>()
     };
@@ -245,7 +245,7 @@ impl PairedValues {
                 if let Some(rows) = rows.sets.get(set) {
                     keep(set, compare_switches(rows, &settings));
                 }
-                // Where no score differs nothing needs to be drawn.
+                // If no score differs, nothing needs to be computed.
                 if world.digests != other.digests {
                     keep(set, score_changes(world, other, &settings));
                 }
@@ -269,8 +269,8 @@ impl PairedValues {
         };
         let all: Vec<usize> = (0..n).collect();
         let pairs = || (0..n * n).map(|i| (i / n, i % n)).filter(|(a, b)| a != b);
-        // Where values of people as they are hold, whose people are behind them, and of which
-        // families these are that decisions give.
+        // The scopes of values of people as they are, the people behind them, and the families of
+        // such values that depend only on decisions.
         let mut places: Vec<(MetricScope, Vec<usize>, &[MetricFamily])> = vec![
             (MetricScope::Total, all.clone(), &[Performance, Group, Clarify]),
             (MetricScope::WorstCase, all.clone(), &[Group]),

@@ -197,7 +197,7 @@ impl GateQuestion {
             && class == self.class
     }
 
-    /// Whether the job decides it in spite of an objection.
+    /// Whether the job lets it decide in spite of an objection.
     pub(super) fn accepts(&self, objection: &GateReason) -> bool {
         self.accepts.contains(&objection.code())
     }
@@ -237,8 +237,8 @@ pub(crate) struct GateResults {
 }
 
 impl GateResults {
-    /// What these rows of `gates` come to, of which one decides each gate; of equals the first is
-    /// the worst.
+    /// The verdict over these rows of `gates`, of which one decides each gate; the first of equal
+    /// ones is the worst.
     pub(super) fn of(table: Vec<GateRow>) -> Self {
         let deciding = || table.iter().filter(|row| row.decides == 1);
         let n = |word: &str| deciding().filter(|row| row.counts_as() == word).count() as u32;
@@ -291,7 +291,7 @@ pub(crate) struct GateObservation {
     /// The row of the table of metrics, or a change in the form of one: with the groups of a
     /// difference in the order of the question, and the ends that decide.
     pub(crate) row: MetricRow,
-    /// Of recourse, the subgroups that are unfair to either group.
+    /// For recourse, the subgroups that are unfair to either group.
     pub(crate) unfair: Option<[i64; 2]>,
     /// What the interval is over.
     pub(crate) over: Vec<UncertaintySource>,
@@ -300,8 +300,8 @@ pub(crate) struct GateObservation {
     pub(crate) is_change: bool,
     /// Value of the baseline, of a change.
     pub(crate) baseline: Option<f64>,
-    /// What it could be at least and at most if everybody had been measured in that run; none where
-    /// this is not known.
+    /// Its smallest and largest possible value if everybody had been measured in that run; none
+    /// where this is not known.
     pub(crate) old_ends: Option<(f64, f64)>,
     /// Why it cannot be judged regardless of its value; empty where it can.
     pub(crate) objections: Vec<GateReason>,
@@ -382,7 +382,7 @@ impl<'a> GateCase<'a> {
     }
 }
 
-/// What was looked at, with what was found.
+/// What was observed, with what was found.
 pub(crate) struct GateRuling {
     pub(crate) observation: GateObservation,
     pub(crate) findings: GateFindings,
@@ -404,7 +404,7 @@ impl GateRuling {
         matches!(self.verdict(), GateStatus::Pass | GateStatus::Fail)
     }
 
-    /// Takes the verdict back: the gate cannot be decided.
+    /// Withdraws the verdict: the gate cannot be decided.
     pub(crate) fn object(&mut self, objection: GateReason) {
         self.findings.object(objection);
     }

@@ -117,7 +117,7 @@ fn shift_of(
         Reads::SwitchScore(score) => score(&cells).ok(),
         _ => switch_rate_by(metric, question.favourable)?(&cells).value().ok(),
     };
-    // What has no switch of rounding stays, whatever it is.
+    // A comparison without a switch by rounding stays as it is.
     let sides = behind.map(|of| {
         let Some(of) = of else { return Some([0.0; 2]) };
         let [with, without] = with_and_without(of).map(value);
@@ -196,7 +196,7 @@ impl RoundingShift {
         (shift.ends != Some([0.0; 2])).then_some(shift)
     }
 
-    /// The comparison at one end of what the switches may change.
+    /// The comparison at one end of the change that the switches may cause.
     fn moved(&self, seen: &GateObservation, end: usize) -> GateObservation {
         let shift = self.ends.map(|ends| ends[end]);
         let by = |value: Option<f64>| Some(value? + shift?);
@@ -279,7 +279,7 @@ pub(super) struct JointExtremes {
 }
 
 impl JointExtremes {
-    /// `moved` are what rounding may make of each, next to what it is.
+    /// `moved` are the possible values of each under rounding, next to its own.
     pub(super) fn new(
         question: &GateQuestion,
         seen: &[GateObservation],
@@ -317,7 +317,7 @@ impl JointExtremes {
     }
 }
 
-/// What a comparison would be without the switches of rounding.
+/// The value of a comparison without the switches by rounding.
 fn without_them(seen: &GateObservation, moved: &GateObservation, by_holm: bool) -> WithoutRounding {
     let is_of_any =
         find(&seen.row.metric).is_some_and(|of| matches!(of.reads, Reads::AnySwitch(_)));

@@ -22,7 +22,7 @@ impl FloatPrecision {
         if single { FloatPrecision::Single } else { FloatPrecision::Double }
     }
 
-    /// The nearest number of this precision; of two the even one. NaN stays NaN.
+    /// The nearest number of this precision; if two are equally near, the even one. NaN stays NaN.
     #[inline]
     pub(crate) fn round(self, x: f64) -> f64 {
         match self {

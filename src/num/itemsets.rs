@@ -40,7 +40,7 @@ pub(crate) trait LevelColumn {
 pub(crate) enum LeastCounts {
     /// So many in each part.
     Each([u32; 2]),
-    /// So many in both parts together.
+    /// This many in both parts together.
     Together(u32),
 }
 

@@ -100,7 +100,7 @@ impl ScoreScale {
         }
     }
 
-    /// What a score of it is, to be put behind `is not`.
+    /// What a score of it is, as the words after `is not`.
     pub fn in_words(self) -> String {
         match self.numbers {
             ScaleNumbers::Range { from, to } => format!("in [{from}, {to}]"),

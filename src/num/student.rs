@@ -7,7 +7,7 @@
 
 use crate::num::summary::normal_quantile;
 
-/// Degrees of freedom from which on the expansion serves.
+/// Degrees of freedom from which on the expansion is used.
 const MANY: f64 = 2000.0;
 
 /// Steps of the continued fraction at most; it needs about the square root of the larger parameter.

@@ -31,7 +31,7 @@ use crate::why::shapley::PlayerShare;
 /// The name of the random weights.
 const STREAM: &str = "bootstrap/why";
 
-/// Values that differ by no more agree.
+/// Values that differ by at most this agree.
 const AGREE: f64 = 1e-12;
 
 /// Whom a mean is about.
@@ -56,7 +56,7 @@ impl ExplainedKind {
     }
 }
 
-/// What a player does for one person.
+/// The contribution of a player for one person.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct PlayerEffect {
     /// Whether its values differ.
@@ -91,7 +91,7 @@ pub(crate) struct MeanSettings {
     pub samples: usize,
     /// Level of the intervals.
     pub level: f64,
-    /// The people whom those who switch and those who stay stand for.
+    /// The people whom the explained ones represent: those who switch and those who stay.
     pub of: [u64; 2],
 }
 
@@ -134,8 +134,8 @@ pub(crate) struct PlayerMeans {
 type EffectPart = fn(&PlayerEffect) -> PlayerShare;
 const PARTS: [EffectPart; 2] = [|effect| effect.score, |effect| effect.decision];
 
-/// The means of all players over those who switch, those who stay, and all. `people` come in an
-/// order of their own, which the last digits depend on.
+/// The means of all players over those who switch, those who stay, and all. The last digits depend
+/// on the order of `people`.
 pub(crate) fn player_means(
     people: &[ExplainedPerson],
     players: usize,

@@ -142,7 +142,7 @@ pub(crate) struct CarriedPattern {
     pub confirmed: bool,
     /// Whether it adds something on the second half too.
     pub adds: bool,
-    /// Its place among those told, from 1.
+    /// Its place among the reported ones, from 1.
     pub told: Option<usize>,
 }
 

@@ -20,7 +20,7 @@ use crate::num::seed::h;
 /// Players that differ, at most, for all coalitions to be asked: 1,024 of them.
 pub(crate) const EXACT_PLAYERS: usize = 10;
 
-/// Numbers that an order leaves for its players.
+/// Number of hash values between orders, one for each player.
 const NUMBERS_OF_ORDER: u64 = 65_536;
 
 /// How orders of many players are drawn.
@@ -46,7 +46,7 @@ pub(crate) struct PlayerShare {
 pub(crate) struct PlayerCoalitions {
     /// Numbers of the players that differ, ascending; a bit of a coalition is a place here.
     players: Vec<usize>,
-    /// The coalitions, so many words each.
+    /// The coalitions, each as a number of words.
     sets: Vec<u64>,
     words: usize,
     full: usize,

@@ -111,7 +111,7 @@ impl RowDescription {
         for (feature, thousands) in
             plan.features.iter().zip(&survey.thousands).filter(|(feature, _)| !feature.hidden)
         {
-            if let Some((n, text)) = thousands.told(&feature.name) {
+            if let Some((n, text)) = thousands.suspicion(&feature.name) {
                 issues.push(IssueRow::warning("thousands-sign", &feature.name, whole(n), text));
             }
         }

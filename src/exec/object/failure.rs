@@ -92,15 +92,15 @@ pub(super) fn is_cut(cause: &object_store::Error) -> bool {
 
 /// The error of a request to read that failed.
 pub(super) fn failed(address: &ObjectAddress, cause: &object_store::Error) -> Error {
-    told("read", address, cause)
+    error_of("read", address, cause)
 }
 
 /// The error of a request to write that failed.
 pub(super) fn not_written(address: &ObjectAddress, cause: &object_store::Error) -> Error {
-    told("write", address, cause)
+    error_of("write", address, cause)
 }
 
-fn told(doing: &str, address: &ObjectAddress, cause: &object_store::Error) -> Error {
+fn error_of(doing: &str, address: &ObjectAddress, cause: &object_store::Error) -> Error {
     let text = cause.to_string();
     let answer = StoreAnswer::of(&text);
     let of_machine = ["169.254.", "metadata.google.internal"].iter().any(|at| text.contains(at));

@@ -59,7 +59,8 @@ fn metric_of(seen: &GateObservation) -> Option<&'static Metric> {
 /// of them would be enough; none where the verdict holds whatever each of them is.
 pub(super) fn could_break(case: GateCase<'_>) -> Option<GateReason> {
     let GateCase { question, seen, .. } = case;
-    // The earlier run at its other end: the change is larger by what it could have been less.
+    // The earlier run at its other end: the change is larger by as much as that value could have
+    // been smaller.
     let old = seen.baseline.zip(seen.old_ends).filter(|_| seen.is_change);
     let of_old = old.map_or(0.0, |(old, (least, most))| old - question.limit.facing((most, least)));
     let of = PeopleTables::new(case);
@@ -79,7 +80,7 @@ pub(super) fn could_break(case: GateCase<'_>) -> Option<GateReason> {
     Some(GateReason::UnmeasuredPeople { lacking, enough, worst: what, end: finite(worst.end) })
 }
 
-/// The least and the most that a value could be with everybody measured.
+/// The smallest and the largest possible value with everybody measured.
 pub(super) fn extremes(case: GateCase<'_>) -> Option<(f64, f64)> {
     let metric = metric_of(case.seen)?;
     let [least, most] = [GateLimit::AtLeast(0.0), GateLimit::AtMost(0.0)].map(|limit| {

@@ -21,8 +21,8 @@ enum Movement {
     RootOfMean,
     /// A share of pairs of a positive and a negative person, or a difference of two.
     Pairs,
-    /// A share of people who switch to any group: whom one direction counts may yet switch in
-    /// another.
+    /// A share of people who switch to any group: a person whom one direction counts may still
+    /// switch in another.
     AnySwitch,
     /// Few people may move it through its whole range: a sum below it may be small, or they may
     /// undo a distance of others.
@@ -76,7 +76,7 @@ struct ScoredPeople {
     untold: u64,
 }
 
-/// A rate behind a value: its cases, and how many people would be as sure as one of them.
+/// A rate behind a value: its cases, and how many people would be as precise as one of them.
 #[derive(Debug, Clone, Copy)]
 struct RateSide {
     value: f64,
@@ -257,7 +257,7 @@ impl RangeBound {
         }
     }
 
-    /// The end with so many of the people at their worst.
+    /// The end with a number of the people at their worst.
     fn end(&self, people: u64) -> f64 {
         let all: u64 = self.lacking.values().sum();
         let (n, m) = (self.known as f64, people.min(all) as f64);

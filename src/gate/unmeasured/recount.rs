@@ -15,7 +15,7 @@ use crate::param::Level;
 /// A value that is computed again is the one of the table up to this part of itself.
 const SAME: f64 = 1e-6;
 
-/// Weights are whole units, of which all people together have about so many.
+/// Weights are whole units; this is about the number for all people together.
 const UNITS: f64 = (1_u64 << 48) as f64;
 
 /// What the value of a gate is counted again from.
@@ -56,7 +56,7 @@ impl<'a> Recount<'a> {
         self.with(&[], |_| 0)
     }
 
-    /// The value with so many of the unknown people at these places.
+    /// The value with a number of the unknown people at each of these places.
     fn with(&self, at: &[Option<usize>], rows_of: impl Fn(usize) -> u64) -> Option<Computed> {
         let units = |weight: f64| (weight / self.unit).round() as u64;
         let sides = &self.people.sides;
