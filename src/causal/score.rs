@@ -31,7 +31,7 @@ pub const SINGULAR_VARIANCE: f64 = 1e-10;
 pub struct GraphScore {
     /// Penalty for one more coefficient: c ln n.
     pub(super) penalty: f64,
-    /// Number of draws, or of rows that are as sure.
+    /// Number of draws, or of independent rows that would be as precise.
     pub(super) n: f64,
     /// For each variable its columns.
     pub(super) columns: Vec<Range<usize>>,
@@ -58,11 +58,11 @@ impl GraphScore {
         GraphScore::of_effective_rows(encoding, moments, discount, moments.n_draws())
     }
 
-    /// The same where the draws are as sure as `n` independent rows.
+    /// The same where the draws are as precise as `n` independent rows.
     ///
     /// Choice: where a person has several rows, n is that of `effective_rows` of
     /// [`BootstrapDraws`](crate::causal::bootstrap_draws::BootstrapDraws): the likelihood of rows
-    /// that repeat each other would find edges that chance made.
+    /// that repeat each other would find edges by chance.
     pub(crate) fn of_effective_rows(
         encoding: &GraphEncoding,
         moments: &EncodedMoments,

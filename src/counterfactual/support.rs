@@ -5,19 +5,20 @@
 //! * a level v of a nominal or ordinal variable is *unsupported* where P_b(v) <= 0.01,
 //!   P_b(v) <= 0.05 P_a(v) and n_b P_a(v) >= 3 ([`AbsenceRule`]); where the counterfactual moved
 //!   the variable, P_a(v) counts as 1;
-//! * a number is where it lies outside of the range of b's reference rows by more than a tenth of
-//!   its width (Choice: the ends of a range are the least sure numbers of a sample; of 700 normal
-//!   values one in a hundred of another sample lies outside by a hundredth, hardly one by a tenth);
-//! * a one-hot group is where none or several of its columns are set: one that the job declares, or
-//!   one found among columns that it lists apart ([`SupportCounts::found_groups`]), whose columns
-//!   are tested one by one besides.
+//! * a number is *unsupported* where it is outside of the range of b's reference rows by more than
+//!   a tenth of the width of this range (Choice: the ends of a range are the least certain numbers
+//!   of a sample: with 700 normal values, one in a hundred values of another sample is outside by a
+//!   hundredth of the width, hardly any by a tenth);
+//! * a one-hot group is *unsupported* where none or several of its columns are set: a group that
+//!   the job declares, or one found among columns that it lists separately
+//!   ([`SupportCounts::found_groups`]), whose columns are also tested one by one.
 //!
-//! P are shares of the reference rows of a group that have a value. Missing values are not tested,
-//! and neither is anything of a group without reference rows.
+//! P are shares of those reference rows of a group that have a value. Missing values are not
+//! tested, and no value is tested against a group without reference rows.
 //!
-//! Input: the counts of the reference rows ([`SupportCounts`]), of each fold where a fold has
-//! reference rows of its own. Every value that may be unsupported in a direction has a place among
-//! those of the direction ([`DirectionSupport`]), the same in all folds.
+//! Input: the counts of the reference rows ([`SupportCounts`]), for each fold where folds have
+//! reference rows of their own. Every value that may be unsupported in a direction has a place
+//! among those of the direction ([`DirectionSupport`]), the same in all folds.
 //! Choice: an ordinal variable of more than [`MAX_VALUES`] different numbers is tested as a number.
 //! Cost: a look-up for each variable that may be unsupported; memory: a number for each group and
 //! level.
@@ -100,12 +101,12 @@ impl BitCounts {
         let Some(n) = &mut self.set[v] else { return };
         if values.clone().any(|is_one| is_one.is_none()) {
             return self.remove(v);
-                    }
-        for (row, _) in values.enumerate().filter(|(_, is_one)| *is_one == Some(true)) {
-                *n += 1;
-            bits::set(&mut ones[row * width..], v);
-            }
         }
+        for (row, _) in values.enumerate().filter(|(_, is_one)| *is_one == Some(true)) {
+            *n += 1;
+            bits::set(&mut ones[row * width..], v);
+        }
+    }
 
     /// Adds the bits of all variables of a row.
     fn add_together(&mut self, ones: &[u64]) {
@@ -115,7 +116,7 @@ impl BitCounts {
         }
     }
 
-    /// Takes out a variable that holds other values than 0 and 1.
+    /// Removes a variable that has other values than 0 and 1.
     fn remove(&mut self, v: usize) {
         let width = self.width();
         self.set[v] = None;
@@ -179,17 +180,17 @@ impl SupportCounts {
                         x => (x == 0.0 || x.is_nan()).then_some(false),
                     });
                     self.bits.add(v, values, &mut ones);
+                }
             }
         }
-    }
         self.bits.rows += counted.len() as u64;
         ones.chunks_exact(width.max(1)).for_each(|of_row| self.bits.add_together(of_row));
     }
 
-    /// The one-hot groups among single columns: in every row that is counted exactly one column of a
-    /// group is 1. They are found as `check` finds them, but without exceptions.
+    /// The one-hot groups among single columns: in every row that is counted exactly one column of
+    /// a group is 1. They are found as `check` finds them, but without exceptions.
     ///
-    /// They stand behind the variables where a direction is tested ([`DirectionSupport::new`]).
+    /// They come after the variables where a direction is tested ([`DirectionSupport::new`]).
     pub(crate) fn found_groups(
         &self,
         variables: &[StrategyVariable],
@@ -280,7 +281,7 @@ pub(crate) struct DirectionSupport {
     folds: Vec<Vec<VariableSupport>>,
 }
 
-/// The test of one variable: the places of values that are unsupported, as they stand and moved.
+/// The test of one variable: the places of values that are unsupported, unmoved and moved.
 #[derive(Debug, Clone, PartialEq)]
 enum VariableSupport {
     /// Nothing of it can be unsupported.
@@ -424,10 +425,10 @@ fn nearest(values: &BTreeMap<u64, [Option<u32>; 2]>, x: f64) -> f64 {
     }
 }
 
-/// What of one variable is unsupported in a direction, by one fold.
+/// Which values of one variable are unsupported in a direction, by one fold.
 enum Tested {
     All,
-    /// For each value whether it is as it stands, and moved; with whether another one is.
+    /// For each value whether it is unsupported, unmoved and moved; and whether any other value is.
     Values(BTreeMap<SupportValue, [bool; 2]>, bool),
     Range([f64; 2]),
 }
@@ -439,7 +440,7 @@ impl Tested {
         (from, to): (usize, usize),
     ) -> Self {
         let rule = AbsenceRule::DEFAULT;
-        // Of a group that was found each column is tested by itself.
+        // In a group that was found each column is also tested separately.
         let Some(counted) = counts.variables.get(variable) else {
             return Tested::Values(BTreeMap::new(), true);
         };
@@ -675,7 +676,7 @@ mod tests {
         // A value that nobody has, moved there or not.
         assert!(found(with(2.5, 1.0), with(2.5, 1.0)).is_empty());
         assert_eq!(found(with(2.0, 1.0), with(2.5, 1.0)), ["grade - (0, 0)"]);
-        // Of graphs the value that is nearest.
+        // For graphs the nearest value.
         let to_women = direction(0, 1);
         assert!(to_women.of_number(1, 3.4, true).is_none());
         assert!(to_women.of_number(1, 3.6, false).is_some());
@@ -687,7 +688,7 @@ mod tests {
         for none in [[0.0, 0.0], [1.0, 1.0]] {
             assert_eq!(found(with(NORTH), with(none)), ["region - (0, 0)"]);
         }
-        // Nobody is in the south, so that no share tells anything of it as it stands.
+        // Nobody is in the south, so that no share says anything about that level.
         assert!(found(with([0.0, 1.0]), with([0.0, 1.0])).is_empty());
         assert_eq!(found(with(NORTH), with([0.0, 1.0])), ["region south (0, 0)"]);
     }

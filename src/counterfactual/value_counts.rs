@@ -1,7 +1,7 @@
 //! Rows by the values of one variable and by group; merge in any order.
 //!
-//! Levels are counted one by one, and so are numbers while there are few of them; of more numbers
-//! each group keeps the range alone.
+//! Levels are counted one by one, and so are numbers while there are few different ones; beyond
+//! that each group keeps only the range.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -44,12 +44,12 @@ enum RowsByValue {
 }
 
 impl ValueCounts {
-    /// No rows yet, of so many groups, with so many levels.
+    /// Empty, for a number of groups and of levels.
     pub(super) fn of_levels(groups: usize, levels: usize) -> Self {
         ValueCounts { groups, most: 0, by: RowsByValue::Levels(vec![0; groups * levels]) }
     }
 
-    /// No rows yet; beyond so many different numbers only ranges are kept.
+    /// Empty; beyond a number of different values only ranges are kept.
     pub(super) fn of_numbers(groups: usize, most: usize) -> Self {
         ValueCounts { groups, most, by: RowsByValue::Numbers(BTreeMap::new()) }
     }

@@ -18,14 +18,14 @@ pub struct StrategyVariable {
     /// The name of the feature, or of the one-hot group.
     pub name: String,
     /// Positions of its columns in [`FeatureRows`]: one, or those of the one-hot group in the order
-    /// of their levels. Of a column of two levels in a group the second one is 1; strategies write
-    /// groups of numbers alone.
+    /// of their levels. In a column of two levels in a group the second one is 1; strategies write
+    /// only groups of numbers.
     pub columns: Vec<usize>,
     /// Its kind.
     pub scale: VariableScale,
 }
 
-/// Each variable behind its position among those of the same kind: numbers, or categories.
+/// Each variable with its position among those of the same kind: numbers, or categories.
 pub(crate) fn in_kinds(
     variables: &[StrategyVariable],
 ) -> impl Iterator<Item = (usize, &StrategyVariable)> {

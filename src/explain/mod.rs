@@ -53,8 +53,8 @@ pub fn codes() -> Vec<(&'static str, &'static str)> {
     CODES.iter().copied().chain(others).collect()
 }
 
-/// What the author of the job can change about an issue, for `check` and the log: the page tells
-/// its readers only what the issue means.
+/// What the author of the job can change about an issue, for `check` and the log: the page has only
+/// the meaning of the issue.
 pub(crate) fn hint_of_issue(issue: &IssueRow) -> Option<&'static str> {
     let hint = |word: &str| {
         let mut hints = words_of("hint");

@@ -1,5 +1,5 @@
 //! The numbers of a word in a finished run, for `cfaudit explain WORD --in DIR`: every value of a
-//! metric, or how a gate came out, as lines of aligned columns, only from the tables of the
+//! metric, or the verdict of a gate, as lines of aligned columns, only from the tables of the
 //! folder.
 
 use std::path::Path;

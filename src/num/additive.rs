@@ -1,5 +1,5 @@
-//! Sums that add up: evidence of some people is added to that of others, in any order and any
-//! number of parts, by adding the whole numbers and exact sums of which it consists.
+//! Additive evidence: the evidence of some people is added to that of others, in any order and any
+//! number of parts, by adding its whole numbers and exact sums.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};

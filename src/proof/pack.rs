@@ -1,8 +1,8 @@
-//! `cfaudit pack`: one archive with everything of a finished folder but the files below `rows/` and
+//! `cfaudit pack`: one archive of a finished folder without the files below `rows/` and
 //! `to-score/`, logs and run times.
 //!
-//! Cases that the job asks for by `report.cases` are people, and they are in it: in their table and
-//! on the page. The guide gives their number.
+//! Cases that the job asks for by `report.cases` are data about single people, and are in the
+//! archive: in their table and on the page. The guide gives their number.
 //!
 //! ```text
 //! JOB-RUN/READ-ME.txt             what is here, how to check it, how to go on

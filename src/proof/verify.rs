@@ -10,9 +10,9 @@
 //! | pages | other pages follow from the tables | |
 //!
 //! All but fingerprint and files are compared with what this program computes, so only a folder of
-//! the same program version, rules and tables can be checked ([`FolderProof::unchecked`]): any
-//! other may hold whatever somebody wrote into it. Gates and pages are looked at only where files
-//! and tables are sound: they are computed from them.
+//! the same program version, rules and tables can be checked ([`FolderProof::unchecked`]): in any
+//! other folder their content is not proven. Gates and pages are checked only if files and tables
+//! are sound, because they are computed from them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -52,7 +52,7 @@ pub(crate) struct FolderProof {
     pub(crate) n_sound: usize,
     /// What is wrong with it.
     pub(crate) problems: Vec<ProofProblem>,
-    /// Why this program cannot tell whether tables, verdicts and pages belong together; none where
+    /// Why this program cannot check whether tables, verdicts and pages belong together; none where
     /// it can.
     pub(crate) unchecked: Option<String>,
     /// What a reader must know, and what is no fault.

@@ -1,5 +1,5 @@
-//! An output folder in the forms of other tools: JUnit and a Prometheus text file. No form carries a
-//! time.
+//! An output folder in the forms of other tools: JUnit and a Prometheus text file. No form carries
+//! a time.
 //!
 //! | Form | What it holds | Read by |
 //! | --- | --- | --- |
@@ -36,7 +36,7 @@ pub(crate) struct ExportedAudit<'a> {
     pub inconclusive_fails: bool,
 }
 
-/// What tells values apart, with the names of its columns, in the order of the table.
+/// What distinguishes values, with the names of its columns, in the order of the table.
 fn key(row: &MetricRow) -> Vec<(&'static str, String)> {
     let key = serde_json::json!(row.key);
     let text = |name: &str| key[name].as_str().unwrap_or_default().to_owned();
@@ -102,8 +102,8 @@ pub(crate) fn gate_sentence_in_units(row: &GateRow) -> String {
     sentence_of_gate(row, [format, judged].map(NumberFormat::unit))
 }
 
-/// The units are those of a value of the metric and of what is judged: what numbers are times, and
-/// a word behind them.
+/// The units are those of a value of the metric and of what is judged: a factor for the numbers,
+/// and a word after them.
 fn sentence_of_gate(row: &GateRow, [of_metric, of_judged]: [(f64, &str); 2]) -> String {
     let ends = row.lo.zip(row.hi);
     let judged = row.value.zip(Some(row.limit));

@@ -1,5 +1,5 @@
-//! Which changes between two runs are shown, and in which order: clear ones first, of these the
-//! clearest; what could not be compared last.
+//! Which changes between two runs are shown, and in which order: clear ones first, the clearest at
+//! the top; what could not be compared last.
 //!
 //! - Text and Markdown of `cfaudit diff`: clear ones; with `--all` all that have a value in both
 //!   runs.

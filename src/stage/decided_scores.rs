@@ -137,7 +137,7 @@ pub(crate) fn rule_of(
     let threshold = match &model.threshold {
         _ if model.amount().is_some() => {
             compared = ThresholdRule::Gt;
-            // Otherwise they are compared with nothing, so that nobody is decided about.
+            // Otherwise they are compared with nothing, so that there are no decisions.
             RowThreshold::Fixed(above.map_or(f64::NAN, Finite::get))
         }
         ThresholdBlock::Fixed(number) => RowThreshold::Fixed(number.get()),

@@ -1,5 +1,5 @@
 //! How much memory a run may take: what `--memory` says, else half of what the machine or its
-//! control group has; and what training and tables would take, refused before it is taken.
+//! control group has; and a check, before it is taken, of what training and tables would take.
 
 use std::path::Path;
 

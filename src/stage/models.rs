@@ -1,5 +1,5 @@
-//! The models of a job as stages train and ask them: how many there are in the plain audit, in an
-//! arm of an experiment and in inner folds, and the rows that they learn from.
+//! The models of a job for the stages that train and query them: how many there are in the plain
+//! audit, in an arm of an experiment and in inner folds, and the rows that they learn from.
 
 use crate::augment::ExperimentArm;
 use crate::data::Layout;
@@ -38,7 +38,7 @@ fn artifact(fold: usize) -> String {
 }
 
 impl<'a> StagePlan<'a> {
-    /// The trainer of a model, where there is memory enough for it; none for a model that is not
+    /// The trainer of a model, if there is enough memory for it; none for a model that is not
     /// trained here.
     pub(crate) fn trainer(
         &self,
@@ -227,7 +227,7 @@ impl<'a> UnitModels<'a> {
             None => {
                 if let Some((kind, knobs)) = self.block.trained_here() {
                     b.value(kind.key(), &kind);
-                    // The seed only where chance has a part in the training.
+                    // The seed only where training uses random numbers.
                     if knobs.draws() {
                         b.seed();
                     }
@@ -243,7 +243,7 @@ impl<'a> UnitModels<'a> {
         self.again.map_or(self.plan.job.run.seed, |again| again.seed)
     }
 
-    /// Trains one of them on rows, of which there are so many, into the folder of the stage.
+    /// Trains one of them on this number of rows, into the folder of the stage.
     pub(crate) fn train_on(
         &self,
         ctx: &StageContext<'_>,
@@ -279,7 +279,7 @@ impl UnitModels<'_> {
     }
 }
 
-/// Models that are asked for scores, to be opened.
+/// Models that are asked for scores, not yet opened.
 pub(crate) struct AskedModels<'a> {
     pub(crate) models: UnitModels<'a>,
     call: Option<CommandCall<'a>>,
@@ -438,7 +438,7 @@ pub(crate) fn model_files(b: &mut StageBuilder<'_, '_>, model: &str) {
     kinds.for_each(|kind| b.files(&model_what(kind, model)));
 }
 
-/// A model, and of its fold with the fewest trees how many it has and was to have.
+/// A model, and for its fold with the fewest trees how many it has and how many it was to have.
 pub(crate) type FewerTrees<'a> = (&'a str, u64, u64);
 
 /// The models trained here whose growth of trees ended early.

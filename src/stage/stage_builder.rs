@@ -1,9 +1,9 @@
-//! Which stages a run has: each names what it needs and gets the right to read just that.
+//! Which stages a run has: each names what it needs, and can read only that.
 //!
 //! The plan grows backwards from its last stage. While a stage is planned it asks its
-//! [`StageBuilder`] for other stages, parts of the job, the seed and files; what the builder hands
-//! out it puts into the key. A stage is read through the [`StageInput`] that the builder made, and by
-//! nothing else.
+//! [`StageBuilder`] for other stages, parts of the job, the seed and files, and the builder adds to
+//! the key whatever it gives. A stage can only be read through the [`StageInput`] that the builder
+//! made.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -30,7 +30,7 @@ use crate::unit::{AuditUnit, StageKind, StageUnit, UnitKind, is_forced};
 /// The work of a planned stage, unless it cannot be.
 pub(crate) type Planned<'a> = Result<Box<StageWork<'a>>>;
 
-/// What a stage has asked others for, opened where its work runs.
+/// What a stage has requested from others, opened when its work runs.
 pub(crate) type Opens<'a, T> = Box<dyn Fn(&StageContext<'_>) -> Result<T> + Sync + 'a>;
 
 /// The same where it belongs to rows.
@@ -125,8 +125,8 @@ pub(crate) struct RunStages<'a> {
 }
 
 impl RunStages<'_> {
-    /// What `--force` names, if this run has it. What a run has only once its scores are there is
-    /// no mistake in one that waits.
+    /// What `--force` names, if this run has it. In a run that waits, naming what exists only once
+    /// scores are there is no mistake.
     pub(crate) fn force<'f>(&self, force: Option<&'f str>) -> Option<&'f str> {
         let force = force?;
         let is_run = self.stages.iter().any(|stage| is_forced(force, &stage.id));
@@ -157,7 +157,7 @@ struct Planner<'a> {
     numbers: BTreeMap<StageUnit, Option<usize>>,
 }
 
-/// What the planning of one stage gathers.
+/// What is gathered while one stage is planned.
 pub(crate) struct StageBuilder<'b, 'a> {
     pub(crate) plan: &'a StagePlan<'a>,
     planner: &'b mut Planner<'a>,
@@ -217,7 +217,7 @@ impl<'a> Planner<'a> {
             inputs: inputs.into_iter().collect(),
             run: Box::new(move |ctx: &StageContext<'_>| {
                 let done = run(ctx);
-                // A file that changed says more than what was wrong with its bytes.
+                // That a file changed is a better message than what was wrong with its bytes.
                 if matches!(done, Ok(()) | Err(Error::Data(_))) {
                     input.unchanged()?;
                 }
@@ -231,9 +231,9 @@ impl<'a> Planner<'a> {
         Ok(number)
     }
 
-    /// The stages that the last ones depend on, needs first. Of those whose needs are there always
-    /// the one of the lowest kind and level: stages of a kind that do not need each other stand
-    /// together.
+    /// The stages that the last ones depend on, needs first. Among those whose needs are done,
+    /// always the one of the lowest kind and level: stages of a kind that do not need each other
+    /// stand together.
     fn finish(self, last: Vec<usize>) -> RunStages<'a> {
         let placed = self.placed;
         let (mut wanted, mut open) = (BTreeSet::new(), last);
@@ -285,7 +285,7 @@ impl<'b, 'a> StageBuilder<'b, 'a> {
         StageBuilder { plan, planner, needs, also, inputs, waits: false, unwritable: None }
     }
 
-    /// A stage without which this one cannot be.
+    /// A stage that this one needs.
     pub(crate) fn need<K: Stage>(&mut self, of: &AuditUnit) -> Result<StageInput<K::Output>> {
         let number = self.planner.stage::<K>(of)?;
         self.needs.insert(number);

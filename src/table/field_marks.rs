@@ -1,4 +1,4 @@
-//! Marks on the fields of a file that say how its columns are written.
+//! Metadata of the fields of a file that says how its columns are written.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ pub(super) const DIRECT: &str = "direct";
 /// A dictionary in row groups whose first values repeat, else as [`DIRECT`].
 pub(super) const SAMPLED: &str = "sampled";
 
-/// Values of a row group that tell whether a dictionary is worth trying.
+/// Values of a row group that show whether a dictionary is worth trying.
 const SAMPLE: usize = 1024;
 
 /// Marks a field of a file between the stages.

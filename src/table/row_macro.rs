@@ -160,8 +160,8 @@ impl PlainCell for SharedText {
     }
 }
 
-/// A cell that is a number in its array: a whole number without a sign in whose order cells are, the
-/// number of a cell, the cell of a number, and the array with its type.
+/// A cell that is a number in its array: a whole number without a sign in whose order cells are,
+/// the number of a cell, the cell of a number, and the array with its type.
 macro_rules! number_cell {
     ($cell:ty, $kind:ident, $array:ty, $order:expr, $number:expr, $cell_of:expr, $typed:expr) => {
         impl PlainCell for $cell {

@@ -1,5 +1,5 @@
-//! The tables of who switches, patterns that were carried over on both halves of the people, and
-//! through what: what each feature adds.
+//! The tables of `why`: patterns of who switches, on both halves of the people, and what each
+//! feature adds.
 
 use serde::{Deserialize, Serialize};
 

@@ -4,8 +4,8 @@ use std::fs;
 
 use arrow::array::ArrayRef;
 
-use crate::frame::{TableFrame, TableRecord};
 use crate::case_folders::text_of;
+use crate::frame::{TableFrame, TableRecord};
 use crate::work::{
     Rows, Says, Work, assert_same, column, documented, python3_imports, results, root,
 };

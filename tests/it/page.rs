@@ -6,8 +6,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::frame::{TableRecord, read_frame};
 use crate::case_folders::text_of;
+use crate::frame::{TableRecord, read_frame};
 use crate::work::{Says, Work, python3_imports, root, shared, yaml_files};
 
 /// What a page may weigh, and how many words it may have.

@@ -45,7 +45,10 @@ fn frames_and_functions_give_the_bytes_of_the_command_line() {
     let Some(python) = interpreter("pyarrow, pandas") else { return };
     let work = Work::new();
     work.job("trained", JOB, "");
-    let ran = Ran::of(interpreter_with_package(&work, &python).arg(root().join("tests/python/package.py")), 0);
+    let ran = Ran::of(
+        interpreter_with_package(&work, &python).arg(root().join("tests/python/package.py")),
+        0,
+    );
     if ran.stdout.contains("without polars") {
         crate::work::skip(&format!("{python} cannot import polars: `make python`"));
     }
@@ -109,7 +112,10 @@ fn the_package_is_typed() {
     let Some(python) = interpreter("mypy") else { return };
     let flags = ["-m", "mypy", "--strict", "--ignore-missing-imports", "--cache-dir", "/dev/null"];
     let work = Work::new();
-    Ran::of(interpreter_with_package(&work, &python).args(flags).arg(root().join("python/cfaudit")), 0);
+    Ran::of(
+        interpreter_with_package(&work, &python).args(flags).arg(root().join("python/cfaudit")),
+        0,
+    );
 }
 
 /// Runs the cells of code one after the other, as a kernel would.

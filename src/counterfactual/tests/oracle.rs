@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value as Json, json};
 
 use super::plan_of;
-use crate::counterfactual::generate::{FittedStrategy, MapFlipGenerator};
+use crate::counterfactual::map_flip::{FittedStrategy, MapFlipGenerator};
 use crate::counterfactual::quality::sums::QualitySums;
 use crate::counterfactual::quality::{CounterfactualQuality, QualityReference};
 use crate::counterfactual::strategy::greedy::GreedyBlock;

@@ -140,7 +140,7 @@ fn decorrelation_makes_independent() {
     let twins = TwinGenerator {
         position: 0,
         attribute: layout.attributes[0].clone(),
-        mover: crate::counterfactual::generate::MapFlipGenerator::new(
+        mover: crate::counterfactual::map_flip::MapFlipGenerator::new(
             plan.fit(&layout, &VariableOptions::default(), &memory, 0).unwrap(),
         ),
     };

@@ -3,7 +3,7 @@
 
 use super::{generate, greedy, layout, mover, plausible, rows, rows_in_words};
 use crate::counterfactual::ChangeCounters;
-use crate::counterfactual::fit::StrategyPlan;
+use crate::counterfactual::plan::StrategyPlan;
 use crate::data::Layout;
 
 /// The counterfactuals of one row in group `b`.

@@ -8,10 +8,10 @@
 //! * a mapped attribute sets its raw column to the most frequent raw value among the reference rows
 //!   of the target group with the row's label; a row without a label takes the most frequent value
 //!   of the group over all labels, and so does one whose label has no reference row in the group;
-//!   where no reference row at all belongs to the group nothing can be written, and there is no
+//!   if no reference row belongs to the group, nothing can be written, and there is no
 //!   counterfactual ([`WriteBack::can_set_group`]);
-//! * a binned number stays as the strategy left it: it is a feature like any other. Where it is not
-//!   in the bin of the group, because a small stratum or a check left it unchanged, the row
+//! * a binned number stays as the strategy left it: it is a feature like any other. If it is not in
+//!   the bin of the group, because a small stratum or a check left it unchanged, the row
 //!   contradicts itself ([`WriteBack::contradicts_group`]);
 //! * what an expression computes follows from its columns, which stay as the strategy left them;
 //! * every other derived feature is computed again in the rows where one of its parent columns
@@ -402,7 +402,7 @@ impl WriteBack {
         written
     }
 
-    /// Computes what is derived again in rows that were made of these, each of its parent.
+    /// Computes derived features again in rows that were made from these, each from its parent.
     pub(crate) fn follow(
         &self,
         made: &mut FeatureRows,

@@ -1,5 +1,5 @@
-//! Reads keyed files: Parquet files of scores, or of counterfactuals that somebody else made, that
-//! identify rows and counterfactuals by key columns.
+//! Reads keyed files: Parquet files of scores or of external counterfactuals that identify rows and
+//! counterfactuals by key columns.
 //!
 //! A row is identified by `row_id`, a counterfactual also by `sensitive`, `to_group` and
 //! `cf_index`. This file turns text into keys and adds file, row and value to faults;
@@ -217,7 +217,7 @@ impl KeyedFile {
         FloatPrecision::single_if(self.parts.iter().all(is_single))
     }
 
-    /// Opens a file of counterfactuals that somebody else made, for one of the job's attributes.
+    /// Opens a file of external counterfactuals, for one of the job's attributes.
     ///
     /// # Errors
     /// The file is unreadable, or lacks a column of the key.

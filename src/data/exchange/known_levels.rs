@@ -20,7 +20,7 @@ pub(crate) struct KnownLevels {
     texts: BTreeSet<String>,
     /// The bits of the numbers that levels are.
     numbers: BTreeSet<u64>,
-    /// The bits of the numbers that texts of levels are; they count in columns of numbers alone.
+    /// The bits of the numbers that texts of levels are; they count only in columns of numbers.
     numbers_in_text: BTreeSet<u64>,
     missing: bool,
 }

@@ -67,7 +67,7 @@ pub(crate) fn copy_rows(
         let bytes = match next_part(source, None)? {
             NextMessage::Message(bytes) => bytes,
             NextMessage::EndMark => break,
-            // Nothing else tells whether these are all rows.
+            // Nothing else shows whether these are all rows.
             NextMessage::Nothing => return Err(no_end_mark_fault().into()),
         };
         let message = parsed(&bytes)?;

@@ -476,7 +476,7 @@ fn listed_features(view: &SourceView<'_>, params: &PrepareParams) -> Result<Vec<
 
 /// The names that a derived column can hold, in declared order.
 ///
-/// Empty where its rule alone does not determine them.
+/// Empty where its rule does not determine them.
 fn declared_names(view: &SourceView<'_>, column: usize) -> Vec<String> {
     view.derived_at(column).map_or_else(Vec::new, |derived| derived.names.clone())
 }
@@ -590,7 +590,7 @@ impl SplitPlan {
     }
 }
 
-/// A column that tells `which` apart, which the hint calls `ids`.
+/// A column that distinguishes `which`, which the hint calls `ids`.
 fn id_column(
     view: &SourceView<'_>,
     name: &ColumnName,

@@ -244,8 +244,8 @@ impl NaiveKeys {
     }
 }
 
-/// The keys of the audited rows with a group in every other of so many groups, once each; `own` are
-/// the groups of the rows.
+/// The keys of the audited rows with a group in every other group, once each; `own` are the groups
+/// of the rows.
 pub(crate) fn keys_in_other_groups(
     n_groups: usize,
     roles: &RowRoles,
@@ -284,7 +284,7 @@ impl CounterfactualReader {
         let naive = folder.join(NAIVE_KEYS);
         let keys = match naive.exists() {
             true => read_json(&naive)?,
-            // How many there are is not known yet either.
+            // Their number is not known yet either.
             false if rows.are_elsewhere() => NaiveKeys { attribute: 0, n_rows: 0, follows: false },
             false => return CounterfactualReader::made_of(folder, Some(Box::new(rows.clone()))),
         };
@@ -345,8 +345,8 @@ impl CounterfactualReader {
         matches!(self, CounterfactualReader::Naive(keys, _) if keys.follows)
     }
 
-    /// The file; an error where there is none, because verdicts are asked of counterfactuals that
-    /// have none.
+    /// The file; an error where there is none, because the caller asks for verdicts that do not
+    /// exist.
     fn file(&self) -> Result<&ParquetFile> {
         match self {
             CounterfactualReader::File(file, _) => Ok(file),

@@ -93,7 +93,7 @@ impl<'a> ReferenceRows<'a> {
         content.unwrap_or_default()
     }
 
-    /// What every batch of a pass is shown to: the hash, in the first pass.
+    /// The hash that every batch of the first pass is added to.
     fn begin(&self) -> impl Fn(&ReferenceBatch) + Sync + '_ {
         let first =
             self.hashed.as_ref().filter(|of| of.passes.fetch_add(1, Ordering::Relaxed) == 0);

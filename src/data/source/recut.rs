@@ -117,7 +117,7 @@ impl<'a, P: RowPiece> RecutWriter<'a, P> {
         self.writer.finish()
     }
 
-    /// Writes the first waiting rows as so many row groups.
+    /// Writes the first waiting rows as this number of row groups.
     fn write(&mut self, groups: usize) -> Result<()> {
         let mut cut: Vec<Vec<(&P, Range<usize>)>> = Vec::with_capacity(groups);
         let (mut piece, mut from) = (0, self.n_done);

@@ -1,5 +1,5 @@
 //! Codes and arguments of gates in English, by the macros of `words.txt`: the column `reason`, and
-//! what pages say in its place.
+//! the sentence that pages have instead of it.
 
 use std::sync::LazyLock;
 

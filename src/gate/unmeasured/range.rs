@@ -21,8 +21,8 @@ enum Movement {
     RootOfMean,
     /// A share of pairs of a positive and a negative person, or a difference of two.
     Pairs,
-    /// A share of people who switch to any group: whom one direction counts may yet switch in
-    /// another.
+    /// A share of people who switch to any group: a person whom one direction counts may still
+    /// switch in another.
     AnySwitch,
     /// Few people may move it through its whole range: a sum below it may be small, or they may
     /// undo a distance of others.
@@ -72,11 +72,11 @@ impl Movement {
 struct ScoredPeople {
     known: [u64; 3],
     lacking: [u64; 3],
-    /// Those without a score whom only the population tells of, without their labels.
+    /// Those without a score who are only in the table `population`, without their labels.
     untold: u64,
 }
 
-/// A rate behind a value: its cases, and how many people would be as sure as one of them.
+/// A rate behind a value: its cases, and how many people would be as precise as one of them.
 #[derive(Debug, Clone, Copy)]
 struct RateSide {
     value: f64,
@@ -102,7 +102,7 @@ pub(super) struct RangeBound {
     limit: GateLimit,
     is_weighed: bool,
     /// The rates whose intervals are judged by a formula, of a difference the first minus the
-    /// second; of the groups that are furthest apart all; empty where no formula applies.
+    /// second; for the groups that are furthest apart, all of them; empty where no formula applies.
     sides: Vec<RateSide>,
     is_furthest: bool,
     z: f64,
@@ -199,7 +199,7 @@ impl RangeBound {
             let lacking = sets.map(|row| whole(row.without_counterfactual.unwrap_or(0)));
             let lacking = lacking.sum::<u64>();
             let counted: Option<u64> = own.iter().map(|group| of.untested(group, &declared)).sum();
-            // Arms audit other people than the population tells of.
+            // Arms audit other people than those in the table `population`.
             let all = match counted {
                 Some(counted) if !question.arm.is_empty() => counted,
                 counted => lacking.max(counted.unwrap_or(0)),
@@ -257,7 +257,7 @@ impl RangeBound {
         }
     }
 
-    /// The end with so many of the people at their worst.
+    /// The end with a number of the people at their worst.
     fn end(&self, people: u64) -> f64 {
         let all: u64 = self.lacking.values().sum();
         let (n, m) = (self.known as f64, people.min(all) as f64);
@@ -268,7 +268,7 @@ impl RangeBound {
             return self.worst;
         }
         let kept = match self.movement {
-            // Who weighs how much nothing tells here.
+            // The weight of each person is not known here.
             _ if self.is_weighed => 0.0,
             Movement::WholeRange => 0.0,
             Movement::Mean => n / (n + m),

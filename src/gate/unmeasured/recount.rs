@@ -15,7 +15,7 @@ use crate::param::Level;
 /// A value that is computed again is the one of the table up to this part of itself.
 const SAME: f64 = 1e-6;
 
-/// Weights are whole units, of which all people together have about so many.
+/// Weights are whole units; this is about the number for all people together.
 const UNITS: f64 = (1_u64 << 48) as f64;
 
 /// What the value of a gate is counted again from.
@@ -56,7 +56,7 @@ impl<'a> Recount<'a> {
         self.with(&[], |_| 0)
     }
 
-    /// The value with so many of the unknown people at these places.
+    /// The value with a number of the unknown people at each of these places.
     fn with(&self, at: &[Option<usize>], rows_of: impl Fn(usize) -> u64) -> Option<Computed> {
         let units = |weight: f64| (weight / self.unit).round() as u64;
         let sides = &self.people.sides;
@@ -167,7 +167,7 @@ pub(super) fn worst_case<'a>(
     more: f64,
 ) -> Option<WorstCase<'a>> {
     let each = all.into_iter().filter_map(|recount| recount.worst_case(more));
-    // Of equals the first.
+    // The first of equal ones.
     each.reduce(|a, b| if limit.excess(b.end) > limit.excess(a.end) { b } else { a })
 }
 
@@ -282,7 +282,7 @@ fn furthest<'a>(of: &'a PeopleTables<'a>, metric: &'static Metric) -> Option<Vec
     if !is_near(base.value, of.value()?) {
         return None;
     }
-    // A pair without a value, as of a group of which nobody is measured, cannot be computed.
+    // A pair without a value, such as one with a group without measured people, cannot be computed.
     all.iter_mut().for_each(|recount| recount.base = base);
     Some(all)
 }

@@ -38,8 +38,8 @@ pub(super) struct ValueOfCells {
     pub(super) metric: &'static Metric,
     pub(super) form: ValueForm,
     pub(super) favourable: FavourableClass,
-    /// By side, independent people who would be as sure as one row below the rate; none where it is
-    /// not known.
+    /// By side, independent people who would be as precise as one row in the denominator of the
+    /// rate; none where it is not known.
     pub(super) effective: Vec<Option<f64>>,
     /// Standard deviations on either side of the interval.
     pub(super) z: f64,
@@ -90,7 +90,7 @@ impl ValueOfCells {
     /// nobody has a weight.
     pub(super) fn of(&self, rows: &[Cells], weights: &[Cells]) -> Option<Computed> {
         let z = self.z;
-        // A rate and the people who would be as sure.
+        // A rate and the number of people who would be as precise.
         let part = |side: usize, rate: Rate, of_rows: Rate| -> Option<(f64, Option<f64>)> {
             let p = rate.value().ok()?;
             Some((p, self.effective[side].map(|sure| sure * of_rows.denominator as f64)))
@@ -125,7 +125,7 @@ impl ValueOfCells {
                 let (by_weight, by_rows) = (by_weight?, by_rows?);
                 let value = match by_weight.value {
                     Ok(value) => value,
-                    // Nobody below a ratio is as far as it can be.
+                    // An empty denominator of a ratio is as far as it can be.
                     Err(_)
                         if self.is_ratio()
                             && by_weight.rates.iter().all(|of| of[1].denominator > 0) =>

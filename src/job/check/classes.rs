@@ -1,5 +1,5 @@
-//! Checks what a label of several classes asks of the rest of the job: a column of scores per
-//! class, and nothing that reads two sides only.
+//! Checks what a label of several classes requires of the rest of the job: a column of scores per
+//! class, and nothing that reads only two sides.
 
 use crate::job::blocks::clarify::ClarifyBlock;
 use crate::job::messages as m;

@@ -126,7 +126,7 @@ impl<'a> JobChecker<'a> {
         let (data, least) = (&self.job.data, gate.metric.min_groups());
         let is_asked = |name: &&ColumnName| named.is_none_or(|named| named == *name);
         let mut asked = data.sensitive.keys().filter(is_asked).peekable();
-        // Groups that only the data can tell are none here.
+        // Groups that only the data determine count as none here.
         let too_few = |name: &ColumnName| (1..least).contains(&data.groups_of(name).len());
         let are_few = asked.peek().is_some() && asked.all(too_few);
         self.say(gate.key("metric"), are_few.then(|| m::groups_few(gate.metric.id, least)));

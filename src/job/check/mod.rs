@@ -1,10 +1,10 @@
-//! Turns a job as written into a job that holds every promise, or names all that is wrong, each
-//! with its place.
+//! Turns a job as written into a checked job, or reports everything that is wrong, each with its
+//! place.
 //!
-//! Everything is checked here that can be known without the data; what only the data can tell (no
-//! such column, no such group) is found in the first stage, which asks [`JobPlaces`] for the line.
-//! One mistake makes one message: what a check says is held back where the block that it is about,
-//! or another that it depends on (as `messages.txt` says), could not be read, and where reading has
+//! Everything is checked here that can be known without the data; what only the data show (no such
+//! column, no such group) is found in the first stage, which asks [`JobPlaces`] for the line. One
+//! mistake gives one message: what a check says is held back where the block that it is about, or
+//! another that it depends on (as `messages.txt` says), could not be read, and where reading has
 //! already complained about the same key.
 
 mod classes;

@@ -1,5 +1,5 @@
-//! Checks models: the scores, columns, programs and files of each kind, as far as they can be known
-//! without it, and how scores become decisions.
+//! Checks models: the scores, columns, programs and files of each kind, as far as they can be
+//! checked without running the model, and how scores become decisions.
 //!
 //! Numbers must lie on the scale; fitted thresholds need training rows with labels, scores of
 //! these, and the rule that they are fitted for.
@@ -101,7 +101,7 @@ impl<'a> JobChecker<'a> {
         }
     }
 
-    /// Complains about accepted objections that nobody can have to a model.
+    /// Complains about accepted objections that cannot occur for a model.
     fn accepted(&mut self, at: &str, name: &Name, model: &ModelBlock) {
         for (place, code) in numbered(join(at, "accept"), &model.accept) {
             let external = model.external().map(|(_, knobs)| knobs);
@@ -307,7 +307,7 @@ impl<'a> JobChecker<'a> {
         true
     }
 
-    /// What every model gets that the run does not train: columns in an order, and variables.
+    /// What every external model gets: columns in an order, and variables.
     pub(super) fn external_model(&mut self, at: &str, external: &ExternalModel<'_>) {
         let terms = &external.terms;
         let seen = self.columns(terms.omit);

@@ -41,7 +41,7 @@ impl NamedColumn {
         ![SENSITIVE, FEATURE, SOURCE].contains(&self.role)
     }
 
-    /// Of a feature the key of its kind, or `ignore`.
+    /// For a feature the key of its kind, or `ignore`.
     pub(super) fn kind(&self) -> Option<&str> {
         self.at.strip_prefix("data.features.")?.split(['.', '[']).next()
     }
@@ -185,8 +185,8 @@ impl<'a> JobChecker<'a> {
         find(id)
     }
 
-    /// Complains about groups that an attribute does not have, each at its place; of an attribute
-    /// whose groups only the data can tell none is wrong.
+    /// Complains about groups that an attribute does not have, each at its place; for an attribute
+    /// whose groups only the data determine, none is wrong.
     pub(super) fn groups_named<'w>(
         &mut self,
         attribute: &ColumnName,
@@ -281,8 +281,8 @@ impl DataBlock {
 /// Where the cause of a warning is written, which names a path of the job, or what the data call
 /// it: a column, an attribute or a set.
 impl CheckedJob {
-    /// The place of the key that a warning is about: that of the rows, where it is about a column
-    /// of them that no key names by itself, as an expression does.
+    /// The place of the key that a warning is about: that of the rows, if it is about one of their
+    /// columns that no key names directly, as in an expression.
     pub(crate) fn place_of_issue(&self, of: &str) -> Option<&FilePlace> {
         let paths = self.paths_of_issue(of);
         paths.iter().find_map(|path| self.places.written(path)).or(self.places.at("data.rows"))

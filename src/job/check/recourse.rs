@@ -1,4 +1,4 @@
-//! Checks the block `recourse`, the bins it speaks in, and gates on it.
+//! Checks the block `recourse`, the bins that it uses, and gates on it.
 
 use crate::data::prepare::derive::DerivationRecipe;
 use crate::data::prepare::params::OrdinalOrder;

@@ -360,7 +360,7 @@ impl JobChecker<'_> {
                 let at = join(&join(&sensitive_at(name), "words"), group.as_str());
                 let is_twice = attribute.words.values().take(i).any(|earlier| earlier == words);
                 self.say(&at, is_twice.then(|| m::words_twice(name, words)));
-                // Of bins without a list of groups only the data know them.
+                // For bins without a list of groups only the data determine them.
                 if !groups.is_empty() {
                     self.check_known("group", at, group, &groups);
                 }

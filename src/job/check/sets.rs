@@ -6,8 +6,8 @@
 //! Anything that cannot be done is refused here, with what to do instead.
 
 use crate::counterfactual::decorrelate_knobs::DecorrelateBlock;
-use crate::counterfactual::fit::{ExternalSource, StrategyPlan};
-use crate::counterfactual::forms::{ConditionOn, MovableFeatures};
+use crate::counterfactual::plan::{ExternalSource, StrategyPlan};
+use crate::counterfactual::short_forms::{ConditionOn, MovableFeatures};
 use crate::counterfactual::strategy;
 use crate::data::column::declared::DeclaredType;
 use crate::data::prepare::params::OrdinalOrder;

@@ -1,7 +1,7 @@
-//! What is not offered where the label has several classes, and where outcomes are amounts: one
-//! table.
+//! One table of what is not offered where the label has several classes, and where outcomes are
+//! amounts.
 
-use crate::counterfactual::forms::ConditionOn;
+use crate::counterfactual::short_forms::ConditionOn;
 use crate::job::messages::{self as m, Said};
 use crate::job::read::tree::join;
 

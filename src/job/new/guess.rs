@@ -121,7 +121,7 @@ pub(super) fn positive(
     }
     let one_of = |words: &str| levels.iter().find(|(level, _)| is_among(words, level));
     let found = one_of(YES_WORDS).or_else(|| one_of(WANTED_WORDS));
-    // Of two values the one that denies nothing; else the rarer class is what models are mostly
+    // The one of two values that denies nothing; else the rarer class is what models are mostly
     // made to find.
     let affirmed = || {
         levels.iter().find(|(level, _)| {
@@ -190,12 +190,12 @@ pub(super) fn onehot<'a>(
     named
 }
 
-/// The column that tells what was decided about people.
+/// The column that holds what was decided about people.
 pub(super) struct Decided<'a> {
     pub look: &'a ColumnProfile,
     /// Its favourable values.
     pub favourable: Vec<&'a str>,
-    /// Whether only words tell that it is the decision, and which side of it people want.
+    /// Whether only its words show that it is the decision, and which side of it people want.
     pub by_words: bool,
 }
 
@@ -213,7 +213,7 @@ impl Decided<'_> {
 }
 
 /// The column of decisions: where labels are missing by a decision, the values that have labels are
-/// the favourable ones; else one of two is, where words tell which.
+/// the favourable ones; else one of two is, where words show which.
 pub(super) fn decision_column<'a>(
     roles: &[(&'a ColumnProfile, GuessedRole)],
     decisions: &[(String, Vec<String>)],
@@ -274,7 +274,7 @@ pub(super) fn scale(score: &ColumnProfile) -> GuessedScale {
 /// A column, which of its values people want, and what these values are in words.
 pub(super) type WantedValues<'a> = (&'a ColumnProfile, &'a dyn Fn(&str) -> bool, &'a str);
 
-/// Of every attribute the group with the lowest share of wanted values of a column.
+/// For every attribute the group with the lowest share of wanted values of a column.
 pub(super) fn lowest_shares(
     glance: &FileProfile,
     wanted: WantedValues<'_>,

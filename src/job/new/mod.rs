@@ -2,10 +2,9 @@
 //! next to it.
 //!
 //! A job must say which label is positive, which side people want and which group is the reference;
-//! a file does not tell. Where the caller does not say either, the job gets a value anyway,
-//! so that it runs, with the word DECIDE next to it and what else could be there; each such
-//! guess is also told to the caller. Columns that no model should read are left out with the
-//! reason.
+//! a file does not say. If the caller does not say either, the job gets a value anyway, so that it
+//! runs, with the word DECIDE and the alternatives next to it; each such guess is also reported to
+//! the caller. Columns that no model should read are left out with the reason.
 //!
 //! An Aequitas-style table has the columns `score` and `label_value`, optionally `entity_id`, and
 //! attributes: its scores are audited unchanged, without counterfactuals.
@@ -430,7 +429,7 @@ fn missing_word_remark(look: &ColumnProfile) -> Option<String> {
     })
 }
 
-/// What a file tells of a model that exists.
+/// What a file shows about an existing model.
 struct FoundModels<'a> {
     /// The key `decision` of a model, with a remark.
     current: Option<(String, String)>,

@@ -1,9 +1,9 @@
 //! Reads a job file into one tree: `include` merged, `--set` applied, `${vars.x}` filled.
 //!
-//! The format number is looked at before anything else. Paths of `include` are relative to the file
+//! The format number is checked before anything else. Paths of `include` are relative to the file
 //! that names them; maps are merged, lists and scalars replaced, a later file wins over an earlier
-//! one and the including file over all. A value that consists only of a variable
-//! (`threshold: ${vars.t}`) is read as if its text stood there, so it may be a number.
+//! one and the including file over all. A value that consists only of a variable (`threshold:
+//! ${vars.t}`) is read as if its text stood there, so it may be a number.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -83,8 +83,8 @@ pub(crate) struct ReadJob {
     pub(crate) refused: Vec<JobProblem>,
 }
 
-/// Reads a tree as a job. At the dotted paths `unknown` are values that nobody knows, which have
-/// their own problem.
+/// Reads a tree as a job. At the dotted paths `unknown` are unknown values, which have their own
+/// problem.
 pub(crate) fn read_job(root: &YamlNode, unknown: Vec<String>) -> ReadJob {
     let schema = types_schema();
     let mut reader = ShapeReader {

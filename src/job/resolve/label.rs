@@ -16,7 +16,7 @@ impl Job {
         self.metrics.clarify.as_ref()?.strata.as_ref()
     }
 
-    /// The class that the family clarify measures alone; none where it measures each.
+    /// The only class that the family clarify measures; none where it measures each.
     pub fn clarify_class(&self) -> Option<&Word> {
         self.metrics.clarify.as_ref()?.positive.as_ref()
     }

@@ -108,7 +108,7 @@ impl Job {
         named.collect()
     }
 
-    /// Why a block of `why` does not tell through which features people switch; none where it does.
+    /// Why a block of `why` does not say through which features people switch; none where it does.
     pub(crate) fn lacks_features(&self, block: &WhyBlock) -> Option<FeatureObstacle> {
         let sets = self.sets();
         let set = block.counterfactual.as_ref().filter(|_| !block.metric.is_of_errors());
@@ -125,7 +125,7 @@ impl Job {
     }
 }
 
-/// Why a block of `why` says who switches alone.
+/// Why a block of `why` says only who switches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FeatureObstacle {
     /// It is about wrong predictions, or the set changes the attribute and nothing else.
@@ -204,7 +204,7 @@ impl DataBlock {
         self.derived().iter().any(|(derived, recipe)| derived == column && !recipe.is_one_way())
     }
 
-    /// Of an attribute and the columns that are set with it the first that changes nothing a model
+    /// The first of an attribute and the columns that are set with it that changes nothing a model
     /// is shown: it is mapped from a column that is not a feature, or it is binned and its bins are
     /// none. None where models see every change.
     pub fn first_unseen(&self, name: &ColumnName) -> Option<ColumnName> {
@@ -367,7 +367,7 @@ impl DataBlock {
     }
 
     /// Every name that the column of an attribute can hold, whichever groups are written; empty
-    /// where only the data can tell.
+    /// where only the data determine it.
     pub fn possible_groups(&self, name: &ColumnName) -> Vec<Word> {
         let Some(attribute) = self.sensitive.get(name) else { return Vec::new() };
         if let Some(cross) = &attribute.cross {

@@ -1,6 +1,6 @@
-//! Metrics of one group's confusion counts: accuracy, recall, precision and their kin.
+//! Metrics of one group's confusion counts: accuracy, recall, precision and related rates.
 //!
-//! All are about class 1. Complements are divided from counts, never taken as 1 - x.
+//! All are about class 1. Complements are computed from counts, never as 1 - x.
 
 use super::place::PageList as L;
 use super::place::PagePlace::{self, At, BesideBase, BesideWidest, TablesOnly};

@@ -122,7 +122,7 @@ pub(super) struct BalancedTerms {
 /// Room for pairs that are far apart.
 #[derive(Debug)]
 struct ChunkRoom {
-    /// Squares that tell pairs that are far apart from the others.
+    /// Squares that distinguish pairs that are far apart from the others.
     squares: [f64; CHUNK],
     positions: [usize; CHUNK],
     left: [f64; CHUNK],

@@ -176,7 +176,7 @@ impl FactualClassCounts {
         self.tally.add((keys.0, weight), factual, &[], [factual]);
     }
 
-    /// Adds a row of no declared group, which weighs so many units, by the number of its word;
+    /// Adds a row of no declared group, with its weight in units, by the number of its word;
     /// [`u32::MAX`] = none.
     pub(crate) fn add_ungrouped(
         &mut self,
@@ -235,19 +235,19 @@ pub(crate) struct SwitchClassCounts {
     groups: usize,
     /// By direction.
     tally: ClassTally,
-    /// The same people by their supported counterfactuals alone.
+    /// The same people by only their supported counterfactuals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     supported: Option<Box<SwitchClassCounts>>,
 }
 
 impl SwitchClassCounts {
-    /// Nobody yet, for this number of classes and of groups.
+    /// Empty, for this number of classes and of groups.
     pub(crate) fn new(classes: usize, groups: usize) -> Self {
         let tally = ClassTally::new(classes, groups, CountingUnit::default());
         SwitchClassCounts { groups, tally, supported: None }
     }
 
-    /// What supported counterfactuals alone give while all are supported.
+    /// What only the supported counterfactuals give, while all are supported.
     fn so_far(&self) -> SwitchClassCounts {
         SwitchClassCounts { tally: self.tally.clone(), supported: None, ..*self }
     }

@@ -1,5 +1,5 @@
-//! Long lists of sums of which few are filled: whole in memory once somebody is there, and in a
-//! file the filled ones by their number.
+//! Long lists of sums of which few are filled: in memory the whole list, once any cell is filled;
+//! in a file only the filled cells, by their number.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

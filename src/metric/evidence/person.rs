@@ -236,7 +236,7 @@ impl Eccm {
         self.fcn() + self.tcn() + self.0[8]
     }
 
-    /// The reason, or that there is nobody at all.
+    /// The reason, or that there are no people at all.
     pub(crate) fn or_empty(&self, reason: Undefined) -> Undefined {
         if self.n() == 0 { Undefined::EmptyGroup } else { reason }
     }
@@ -277,7 +277,7 @@ pub struct ScoredCounterfactual<C = bool, S = Option<f64>> {
     pub predicted: Option<C>,
     /// The score of [0, 1]; none where missing.
     pub score: S,
-    /// Whether it is decided otherwise than the person although both scores agree to single
+    /// Whether its decision differs from the person's although both scores agree to single
     /// precision, see [`is_rounded_switch`].
     pub rounded: bool,
     /// A bit for each of its values that the reference rows hardly hold in the group; 0 = it is

@@ -33,7 +33,8 @@ pub(crate) struct ShiftPass {
     waiting: WaitingPairs,
 }
 
-/// People and pairs that wait for each other at most: what a row adds stays near the processor.
+/// People and pairs that wait for each other at most: so what a row adds stays in the processor's
+/// cache.
 const WAITING: (usize, usize) = (1 << 13, 1 << 17);
 
 /// The same where no intervals are wanted: passes of thousands of graphs run side by side.
@@ -49,7 +50,7 @@ pub(crate) struct ShiftEvidence {
 }
 
 impl ShiftPass {
-    /// Nobody yet; `shifts` are the first pass by scope.
+    /// Empty; `shifts` are the first pass by scope.
     pub(crate) fn new(places: ScopeIndex, shifts: &[ShiftSums]) -> Self {
         let sums = shifts.iter().map(DivergenceSums::new).collect();
         ShiftPass { places, sums, influences: None, waiting: WaitingPairs::default() }

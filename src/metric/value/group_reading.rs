@@ -1,7 +1,7 @@
-//! What a metric reads of the confusions of one group and of two, without intervals.
+//! The value of a metric from the confusions of one group or of two, without intervals.
 //!
-//! A is first. Clarify's metrics are about favourable labels and predictions: where the negative
-//! prediction is the favourable one they see both classes under each other's names.
+//! Group A is the first. Clarify's metrics are about favourable labels and predictions: where the
+//! negative prediction is the favourable one, positive and negative are swapped for them.
 
 use crate::metric::evidence::person::Confusion;
 use crate::metric::rate::{MetricValue, Rate, Undefined};

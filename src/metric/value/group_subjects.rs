@@ -7,10 +7,10 @@ use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::interval_choice::MeasureContext;
 use crate::metric::{GapTransform, Metric, MetricFamily};
 
-/// What is known of each group, of all others of each, and of everybody.
+/// What is known about each group, about all others of each, and about everybody.
 pub(crate) struct GroupSubjects<S> {
     pub(crate) groups: Vec<S>,
-    /// Of two groups the other one; none where they are not asked for.
+    /// With two groups the other one; none where they are not asked for.
     pub(crate) rests: Vec<S>,
     pub(crate) all: S,
 }

@@ -1,4 +1,4 @@
-//! Which interval a value gets, in numbers and in words, and which flags.
+//! Chooses the interval of a value, with its name, and the flags of the value.
 
 use rayon::prelude::*;
 
@@ -127,7 +127,7 @@ impl<'a> MeasureContext<'a> {
         interval.unwrap_or(Err(OPERAND_MISSING))
     }
 
-    /// What a reader must know of a value on so few people.
+    /// What a reader must know about a value of few people.
     pub(crate) fn flags(
         &self,
         smallest_group: u64,
@@ -144,8 +144,8 @@ impl<'a> MeasureContext<'a> {
     }
 }
 
-/// Whether an interval leaves out the ideal and lies beyond what noise gives, so that the
-/// value shows which group is at a disadvantage.
+/// Whether an interval leaves out the ideal and is beyond what noise gives, so that the value shows
+/// which group is worse off.
 pub(crate) fn is_clear(
     ideal: Option<f64>,
     ends: Option<(f64, f64)>,

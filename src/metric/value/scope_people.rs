@@ -95,7 +95,8 @@ impl<'a> ScopePeople<'a> {
     }
 
     /// People whose prediction switches, persons where a person may have several rows: those that a
-    /// switch rate counts, or that a rate of consistency lacks. None of what names nobody.
+    /// switch rate counts, or that a rate of consistency lacks. None for a metric without such
+    /// people.
     pub(crate) fn switched(&self, metric: &Metric) -> Option<u64> {
         let ImpairedGroupRule::Switch { worse, .. } = metric.impaired else { return None };
         let rate = switch_rate(metric, self.settings);
@@ -110,8 +111,7 @@ impl<'a> ScopePeople<'a> {
         Some(self.units.n_units(|cell| switches[cell]))
     }
 
-    /// The interval of a distance where nobody's score moves; none of a metric that says no
-    /// distance.
+    /// The interval of a distance if no score moves; none for a metric that is no distance.
     pub(crate) fn unmoved_interval(&self, metric: &Metric, z: f64) -> Option<ValueInterval> {
         let pairs = self.rate_of_cells(|e| e.rate(0, e.n(), Undefined::EmptyGroup))?;
         let moved = wilson_of_share(0.0, pairs.size, z, IntervalProcedure::WilsonMoved);

@@ -1,5 +1,5 @@
-//! The fields of a protobuf message in a file, one after the other, without loading what nobody
-//! reads.
+//! The fields of a protobuf message in a file, one after the other, without loading those that are
+//! not read.
 //!
 //! Every length is checked against its message before it is used; what is read into memory is
 //! bounded by [`MAX_TAKEN`].

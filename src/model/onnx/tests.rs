@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
 
-use super::columns::padded;
+use super::input_values::padded;
 use super::library::load_library;
 use super::{OnnxParams, OnnxScorer};
 use crate::data::source_form::SourceForm;

@@ -1,4 +1,4 @@
-//! That a finding is about people whom the reference rows hardly hold.
+//! The note that a finding is about people whom the reference rows hardly hold.
 
 use serde::Serialize;
 
@@ -64,7 +64,7 @@ impl BriefInputs<'_> {
             let own = self.audit.support_counts.iter().filter(switches);
             (value, own.filter(|row| row.rank == value.rank).map(|row| row.n).sum::<i64>())
         });
-        // Of equals the first.
+        // The first of equal ones.
         let (value, n) = counted.reduce(|best, of| if of.1 > best.1 { of } else { best })?;
         is_told(n, switched).then(|| UnsupportedSwitches {
             n,

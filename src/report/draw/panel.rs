@@ -1,4 +1,4 @@
-//! Charts that are alone: shares before and after, who switches as a mosaic, the ladder of
+//! Charts with a function each: shares before and after, who switches as a mosaic, the ladder of
 //! assumptions, distributions of scores, the trade-off of retraining.
 //!
 //! As in [`super::plot`] nothing is scaled but curves, and each drawing is described by `title` and
@@ -22,9 +22,9 @@ pub(crate) struct SwitchCounts {
     pub(crate) keep: i64,
     /// They have it and would lose it.
     pub(crate) lose: i64,
-    /// They have it not and would gain it.
+    /// They do not have it and would gain it.
     pub(crate) gain: i64,
-    /// They have it not and would not get it.
+    /// They do not have it and would not get it.
     pub(crate) without: i64,
 }
 
@@ -56,7 +56,7 @@ const LOSE: &str = "lose it";
 const GAIN: &str = "gain it";
 const WITHOUT: &str = "without";
 
-/// A share of a whole; 0 of nobody.
+/// A share of a whole; 0 without people.
 fn part(n: i64, whole: i64) -> f64 {
     if whole > 0 { n as f64 / whole as f64 } else { 0.0 }
 }
@@ -189,7 +189,7 @@ const RUNG_WIDTH: f64 = 250.0;
 /// The height of a row of a ladder.
 const RUNG: f64 = 25.0;
 
-/// Letters of a name of a ladder; of longer ones the title tells the rest.
+/// Letters of a name of a ladder; for longer ones the title has the rest.
 const NAME_AT_MOST: usize = 29;
 
 /// The width of the names of a ladder, in per cent of the narrowest drawing, 320 pixels: 5.6 pixels
@@ -218,7 +218,7 @@ pub(crate) fn ladder(
     limit: Option<&DrawnLimit>,
 ) -> String {
     let (shape, hue) = side.mark();
-    // Room for each value behind its whisker, by its letters, also on a phone.
+    // Room for each value after its whisker, by its letters, also on a phone.
     let room = |words: &str| {
         let width = 9.0 + 6.6 * words.chars().count() as f64;
         (1.0 / (1.0 - width / RUNG_WIDTH)).clamp(1.2, 2.0)

@@ -1,5 +1,5 @@
 //! The kit of all charts of the page: a linear scale in per cent of the plot's width, round axes,
-//! and the rows and plots that stand on it.
+//! and the rows and plots that are drawn on it.
 //!
 //! Nothing is scaled: an `svg` is as wide as its cell and has a fixed height, every mark is a
 //! `rect`, `line`, `use` or `text` whose x is a per cent of the plot, `100 (v - lo) / (hi - lo)`,
@@ -34,7 +34,7 @@ impl AxisUnit {
 
     /// A value on the axis without its unit.
     pub(crate) fn label(self, value: f64) -> String {
-        // What rounding left of a product is not a digit.
+        // Digits that come from rounding a product are dropped.
         let shown = (value * self.factor() * 1e9).round() / 1e9;
         let text = format!("{}", shown.abs());
         if shown < 0.0 { format!("\u{2212}{text}") } else { text }
@@ -143,7 +143,7 @@ pub(crate) enum SwitchSide {
     Lost,
     /// It is gained.
     Gained,
-    /// The prediction is another one, and nobody says which is better.
+    /// The prediction is another one, and it is not known which is better.
     Either,
 }
 
@@ -221,8 +221,8 @@ impl DrawnLimit {
     }
 }
 
-/// A mark in a row of a chart; without a place it is not there. Macros of `charts.html` say which
-/// marks a row has.
+/// A mark in a row of a chart; without a position it is not drawn. Macros of `charts.html` say
+/// which marks a row has.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum RowMark {

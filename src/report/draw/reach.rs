@@ -1,5 +1,5 @@
-//! Who has a way out: two bars for the shares of a subgroup that a way reaches, and two step curves
-//! of the same by cost.
+//! Who has a way out: two bars for the shares of a subgroup that actions reach, and two step curves
+//! of these shares by cost.
 //!
 //! The group that is compared is dark and a full line, the reference grey and dashed.
 

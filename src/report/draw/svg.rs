@@ -1,4 +1,4 @@
-//! The writer of all drawings: marks at places, and the frame with its words.
+//! Writes all drawings: marks at positions, and the frame with title and description.
 //!
 //! A drawing that says something is `role="img"` with `<title>` and `<desc>`; one that repeats the
 //! words next to it is hidden from screen readers. Colours come from the classes of the style
@@ -174,7 +174,7 @@ impl Svg {
         let _ = write!(self.0, r#"<text{class} x="{x}"{dx} y="{y}">{words}</text>"#);
     }
 
-    /// The marks alone.
+    /// Only the marks.
     pub(crate) fn marks(self) -> String {
         self.0
     }
@@ -189,8 +189,8 @@ impl Svg {
         );
     }
 
-    /// The drawing, which its title and its description tell to those who do not see it; one
-    /// without a height is as high as its cell.
+    /// The drawing with its title and description, for those who do not see it; one without a
+    /// height is as high as its cell.
     pub(crate) fn told(self, class: &str, height: Option<f64>, words: (&str, &str)) -> String {
         let class = classes(class);
         let height = height.map_or_else(String::new, |of| format!(r#" height="{}""#, at(of)));

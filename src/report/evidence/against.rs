@@ -1,4 +1,5 @@
-//! Against the last version: what changed for whom. Facts only; `changes.html` says them.
+//! Against the last version: what changed for whom. Facts only; the sentences are in
+//! `changes.html`.
 
 use minijinja::context;
 use minijinja::value::{Serde, Value};

@@ -1,5 +1,5 @@
 //! How the answer depends on the assumptions: the same question under each counterfactual set.
-//! Facts only; `ladder.html` says them.
+//! Facts only; the sentences are in `ladder.html`.
 
 use std::collections::BTreeSet;
 

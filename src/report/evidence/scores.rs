@@ -1,5 +1,5 @@
-//! How far scores move: the change of each person's score, and both distributions. Facts only;
-//! `scores.html` says them.
+//! How far scores move: the change of each person's score, and both distributions. Facts only; the
+//! sentences are in `scores.html`.
 
 use minijinja::context;
 use minijinja::value::{Serde, Value};

@@ -1,5 +1,5 @@
-//! Who would be decided otherwise: a mosaic for each direction that is shown. Facts only;
-//! `mosaics.html` says them.
+//! Who would be decided otherwise: a mosaic for each direction that is shown. Facts only; the
+//! sentences are in `mosaics.html`.
 
 use minijinja::context;
 use minijinja::value::{Serde, Value};

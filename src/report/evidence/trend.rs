@@ -1,4 +1,4 @@
-//! How each limit was kept from run to run. Facts only; `trend.html` says them.
+//! How each limit was kept from run to run. Facts only; the sentences are in `trend.html`.
 
 use minijinja::context;
 use minijinja::value::{Serde, Value};

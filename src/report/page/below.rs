@@ -1,4 +1,4 @@
-//! What is below the values of a table.
+//! The notes below the values of a table.
 
 use serde::Serialize;
 

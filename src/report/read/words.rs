@@ -1,4 +1,4 @@
-//! What is to be known of counts and shares: of persons, and of weights. `words.html` says it.
+//! Notes on counts and shares of persons and of weights. The sentences are in `words.html`.
 
 use minijinja::context;
 use minijinja::value::Value;
@@ -6,7 +6,7 @@ use minijinja::value::Value;
 use crate::report::page::number;
 use crate::report::read::audit::AuditFolder;
 
-/// So many people, or their rows where a person may have several: `122 people`, `122 rows`.
+/// A number of people, or of their rows where a person may have several: `122 people`, `122 rows`.
 pub(crate) fn people(audit: &AuditFolder, n: i64) -> String {
     match audit.manifest.person {
         Some(_) => number::count_of(n, "row", "rows"),

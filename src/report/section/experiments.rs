@@ -1,9 +1,10 @@
-//! Section "Did augmentation help": of every experiment the arms in columns, each value with its
-//! change against the base.
+//! Section "Did augmentation help": the arms of every experiment in columns, each value with its
+//! change from the base.
 //!
-//! Everything is measured on the rows of all folds together; what single folds give stands folded
-//! below. Changes depend on the same people and the same draws. The section states the trade-off
-//! and names no winner: what a switched decision is worth in accuracy is not in the tables.
+//! Everything is measured on the rows of all folds together; what single folds give is in a
+//! collapsed part below. Changes depend on the same people and the same draws. The section states
+//! the trade-off and names no winner: what a switched decision is worth in accuracy is not in the
+//! tables.
 
 use std::collections::BTreeMap;
 
@@ -68,12 +69,12 @@ impl<'a> ArmChange<'a> {
         self.ends().into_iter().fold(self.value(), |words, ends| words.text(" ").text(ends))
     }
 
-    /// Of a gap with a sign: how much narrower or wider it is, and both its values. Where it turns
-    /// round, only its values.
+    /// For a gap with a sign: how much narrower or wider it is, and both its values. If it changes
+    /// its sign, only its values.
     fn of_gap(&self, base: f64, kind: NumberFormat) -> Value {
         let change = apart_from_zero(base, base + self.value);
         let size = without_sign(self.kind);
-        // Of the change in size: with the sign of the gap, and turned where it narrows.
+        // For the change in size: with the sign of the gap, and turned where it narrows.
         let turned = |(lo, hi): (f64, f64)| if self.value < 0.0 { (-hi, -lo) } else { (lo, hi) };
         let ends = change.zip(self.interval.map(turned));
         context! {
@@ -111,7 +112,7 @@ fn apart_from_zero(before: f64, after: f64) -> Option<f64> {
     (before * after >= 0.0).then(|| zero(after.abs() - before.abs()))
 }
 
-/// What became of the size of a gap that has a sign; none for what is not such a gap.
+/// How the size of a gap with a sign changed; none for a value that is no such gap.
 fn in_size(before: f64, after: f64, kind: NumberFormat) -> Option<&'static str> {
     match apart_from_zero(before, after) {
         _ if !matches!(kind, NumberFormat::Points | NumberFormat::Signed) => None,
@@ -333,7 +334,7 @@ impl<'a> ExperimentNumbers<'a> {
         if let Some(change) = arm.changes.get(&(key.in_arm(&arm.full), metric)) {
             cell.small.extend(change.lines());
         } else if let Some((value, base)) = both {
-            // Of score metrics only the difference is known.
+            // For score metrics only the difference is known.
             cell.small.push(format!("change {}", kind.of_change().value(value - base)).into());
         }
         let both = both.filter(|_| key.scope == "pair");

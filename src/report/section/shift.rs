@@ -63,7 +63,7 @@ fn has_scores(audit: &AuditFolder, key: &ResultKey, metric: &str) -> bool {
     measure.is_some_and(|of| of.undefined != Undefined::NoScore.code())
 }
 
-/// The farthest edge from zero of a bin that holds something.
+/// The edge farthest from zero of a bin that is not empty.
 fn farthest(bins: &[HistogramBin]) -> f64 {
     let edges = bins.iter().filter(|bin| bin.2.n > 0).flat_map(|bin| [bin.0.abs(), bin.1.abs()]);
     edges.fold(0.0, f64::max)

@@ -258,7 +258,7 @@ impl SwitchPanel<'_> {
         let named = |d: &PanelDirection| (direction(d), panel.direction(d));
         let mut keys: Vec<(RichText, ResultKey)> =
             panel.directions.iter().take(panel.drawn).map(named).collect();
-        // The columns are those of the directions alone.
+        // The columns are only those of the directions.
         let directions: Vec<ResultKey> = keys.iter().map(|(_, key)| key.clone()).collect();
         let metrics = present(audit, PageList::SwitchColumns, &directions);
         let total = ("All directions".into(), panel.total());

@@ -1,8 +1,8 @@
 //! The stage `count` where the label has several classes: a file of scores per class, the highest
 //! decides.
 //!
-//! As [`counting`](crate::stage::count::evidence): evidence is integers and fixed-point sums, one
-//! mergeable value per row group. Scores of a class are in a separate folder, each joined to
+//! As in [`evidence`](crate::stage::count::evidence), evidence is integers and fixed-point sums,
+//! one mergeable value per row group. Scores of a class are in a separate folder, each joined to
 //! the rows by itself, so that a file of scores is read once per class.
 
 use std::path::{Path, PathBuf};
@@ -143,7 +143,7 @@ fn person_at<'a>(
     ClassPerson { group, label: class_at(batch, i), predicted, score: scores, weight }
 }
 
-/// One row group with everything that belongs to it.
+/// One row group with all its data.
 pub(crate) type ClassScoredGroup = ScoredGroup<ClassScoreGroup, ()>;
 
 impl ClassScoredGroup {

@@ -1,9 +1,9 @@
-//! The stage `support`: the reference rows by group and value; and the test of counterfactuals by
-//! them, as they are generated.
+//! The stage `support`: counts of the reference rows by group and value; and the test of
+//! counterfactuals against them while they are generated.
 //!
-//! The reference is that of [`LearningReference`], whatever a set learns from. Tested is what a
-//! model reads. In a shard the rows of all shards are reference, so that their counts are states of
-//! the pass `learn`; before they are merged nothing is tested.
+//! The reference is that of [`LearningReference`], whatever a set learns from. Only features that a
+//! model reads are tested. In a shard the reference is the rows of all shards, so their counts are
+//! states of the pass `learn`; before these are merged nothing is tested.
 
 use std::path::Path;
 
@@ -43,7 +43,7 @@ const COUNTS: &str = "support.json";
 type AttributeCounts = Vec<SupportCounts>;
 
 impl StagePlan<'_> {
-    /// What the features do not say, with those that no model reads left out.
+    /// Facts that the features do not hold, without the features that no model reads.
     fn tested(&self, layout: &Layout) -> VariableOptions {
         let models = self.job.models.values().map(|model| model.omitted().unwrap_or_default());
         let omitted: Vec<Vec<&str>> =
@@ -89,7 +89,7 @@ impl Stage for SupportStage {
     }
 }
 
-/// Puts states of all parts together: those of an attribute stand together.
+/// Joins the states of all parts: those of an attribute are next to each other.
 fn by_attribute(states: Vec<(u64, SupportCounts)>, n_folds: usize) -> Vec<AttributeCounts> {
     let n = states.iter().map(|(number, _)| number + 1).max().unwrap_or(0);
     let mut parts: Vec<Vec<SupportCounts>> = vec![Vec::new(); usize::try_from(n).unwrap_or(0)];
@@ -226,7 +226,7 @@ impl SupportTests {
         self.direction(from, to).each_unsupported(fold, made, own, each);
     }
 
-    /// Nobody tested yet.
+    /// No counterfactual tested yet.
     pub(crate) fn no_sums(&self) -> SupportSums {
         let of = |direction: &DirectionSupport| vec![0; direction.places.len()];
         SupportSums {
@@ -266,7 +266,7 @@ impl SupportTests {
             let direction = (from, to, fold.unwrap_or(0));
             self.each_unsupported(direction, made, person, |_, place| {
                 own |= place_bit(place);
-                // Of several counterfactuals of a person each value counts once.
+                // If a person has several counterfactuals, each value counts once.
                 if !held.contains(&place) {
                     held.push(place);
                     sums.people[self.number(from, to)][place as usize] += 1;
@@ -291,7 +291,7 @@ impl SupportTests {
         Ok(self.of_rows((&batch, &roles, position), (&keys, None), None, sums))
     }
 
-    /// What of the audited people as they are is unsupported in other groups.
+    /// Which values of the audited people, as they are, are unsupported in other groups.
     pub(crate) fn standing(
         &self,
         row_context: RowContext<'_>,
@@ -389,7 +389,7 @@ pub(crate) struct UnsupportedValue {
 }
 
 impl UnsupportedValue {
-    /// Whether so many would hold it that a run tells.
+    /// Whether so many would hold it that a run reports it.
     pub(crate) fn is_told(&self) -> bool {
         is_told(whole(self.people), whole(self.of_people))
     }

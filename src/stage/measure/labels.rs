@@ -158,9 +158,10 @@ pub(crate) fn selective_labels(
     all
 }
 
-/// Of an attribute each group with the share of the favourable decision of a model among the people
-/// who have one, with what these are shares of; of labels where the rows tell no decision of the
-/// model. Labels that are missing for some kinds of people more often than for others tell nothing.
+/// Each group of an attribute with the share of the favourable decision of a model among the people
+/// who have one, and the denominators of these shares; of labels where the rows hold no decision of
+/// the model. Labels that are missing for some kinds of people more often than for others say
+/// nothing.
 pub(crate) fn favourable_shares(
     counted: &CountedRows,
     layout: &Layout,

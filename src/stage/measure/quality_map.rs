@@ -1,8 +1,8 @@
 //! The map of a set for a job that asks for one (`report.map`): rows and their counterfactuals on
 //! two principal components of the reference.
 //!
-//! Nobody chooses the rows: of a direction those are drawn whose hash h(seed of
-//! `map/SET/ATTRIBUTE`, row key, target group) is least, each with its first valid counterfactual.
+//! The rows are drawn by a hash: for each direction those with the smallest h(seed of
+//! `map/SET/ATTRIBUTE`, row key, target group), each with its first valid counterfactual.
 
 use std::collections::{BTreeMap, BTreeSet};
 

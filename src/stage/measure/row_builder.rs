@@ -87,7 +87,7 @@ impl From<AuditKey> for AmountRow {
 /// The texts that name an audit and its groups, which its rows share.
 #[derive(Clone)]
 pub(crate) struct AuditTexts {
-    /// Of all rows; of no scope.
+    /// For all rows; of no scope.
     key: AuditKey,
     /// The groups in reference-first order.
     groups: Vec<SharedText>,
@@ -246,8 +246,8 @@ impl RowBuilder<'_> {
         tables.metrics.extend(with_supported(all, supported));
     }
 
-    /// The rows of values with what other fits and other trainings give, of all people or of those
-    /// with `supported` counterfactuals alone.
+    /// The rows of values with what other fits and other trainings give, of all people or of only
+    /// those with `supported` counterfactuals.
     pub(crate) fn metric_rows(
         &self,
         measured: Vec<MeasuredValue>,
@@ -343,7 +343,7 @@ impl RowBuilder<'_> {
             training_repeats: measured.training.map(|training| whole(training.repeats)),
             ideal: measured.ideal.and_then(finite),
             flags: self.flags(measured).join(",").into(),
-            // Where the job names no side that people want nobody is worse off.
+            // Where the job does not say which side people want, no group is called worse off.
             impaired_group: group(measured.impaired.filter(|_| self.settings.favourable_stated)),
             highest_group: group(furthest.and_then(|furthest| furthest.highest)),
             lowest_group: group(furthest.and_then(|furthest| furthest.lowest)),
@@ -457,7 +457,7 @@ impl RowBuilder<'_> {
             tables,
         );
         self.state_rows(("total", None), counts.states(GroupSelection::All), tables);
-        // Of undeclared groups it is known that they are none of these.
+        // Undeclared groups are known to be none of these.
         if let Some(none) = counts.ungrouped.get(&u32::MAX) {
             let weights = self.layout.weight.as_ref().map(|_| none.weights());
             self.state_rows((NO_GROUP, None), (none.states(), weights), tables);

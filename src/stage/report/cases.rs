@@ -1,8 +1,8 @@
 //! The cases of a finished folder as CSV: who would be decided otherwise, by the user's own ids.
 //!
-//! Based on `rows/outcomes.parquet`, which names people only where the job itself asks for them,
-//! and on `rows/counterfactuals/`, where it is kept, for what changed. The cases that are asked for
-//! are held in memory.
+//! The cases come from `rows/outcomes.parquet`, which names people only where the job itself asks
+//! for them, and what changed from `rows/counterfactuals/`, where the folder keeps it. The
+//! requested cases are held in memory.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -70,7 +70,7 @@ impl AskedCases {
     }
 }
 
-/// Something on the command line that cannot be.
+/// A request on the command line that cannot be met.
 pub(crate) fn refused(what: String, hint: String) -> Error {
     Error::command_line("unknown-word", "", what, hint)
 }

@@ -1,5 +1,5 @@
-//! The stage `score`: what models trained here and commands say about rows and counterfactuals, and
-//! scores computed elsewhere.
+//! The stage `score`: the scores of rows and counterfactuals by models trained here and by
+//! commands, and scores computed elsewhere.
 
 pub(crate) mod asked_rows;
 pub(crate) mod command;
@@ -50,7 +50,7 @@ impl StagePlan<'_> {
             Some(import) => {
                 fault.in_file(Path::new(&import.display_path())).at_row(format!("row {row}"))
             }
-            // The file was read before; where it has gone since, its row is all that can be said.
+            // The file was read before; if it is gone now, only its row can be reported.
             None => match self.input.open_rows(&[], &DeclaredColumns::new()) {
                 Ok(source) => source.locate_row(fault, row),
                 Err(_) => fault.at_row(format!("row {row}")),
@@ -191,7 +191,8 @@ fn plan_given_scores<'a>(
                 return Err(misfit(format!("the model `{name}` has no scores of counterfactuals")));
             };
             recheck_inputs(b);
-            // The scores of the rows as they are, and how far those that come again may differ.
+            // The scores of the rows as they are, and how far those that are scored again may
+            // differ.
             let again = match scores.recheck {
                 None => None,
                 Some(recheck) => {

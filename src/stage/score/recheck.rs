@@ -139,8 +139,8 @@ pub(crate) fn rechecks<'a>(
     }))
 }
 
-/// That a model scored the same rows differently. Of scores computed elsewhere a difference has
-/// ended the run.
+/// That a model scored the same rows differently. For scores computed elsewhere, a difference has
+/// ended the run before.
 pub(crate) fn not_repeatable(model: &str, found: &RecheckWords) -> Option<IssueRow> {
     let objection = GateReason::NotRepeatable { model: model.to_owned(), scored: *found };
     (found.differ > 0).then(|| objection.issue_about(model, found.differ))

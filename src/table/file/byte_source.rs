@@ -1,9 +1,9 @@
 //! Where the bytes of a Parquet file come from: a file of this machine, or an object of a store.
 //!
-//! The reader of Parquet asks for pages one after the other, which would be a request each. So of
-//! an object the column chunks of one row group that are wanted are fetched together, some requests
-//! at a time, and served from memory; those of the last row groups are kept, because a large row
-//! group is read in several pieces. Where they are larger than a thread may hold
+//! The reader of Parquet asks for pages one after the other, which would be a request each. So for
+//! an object the wanted column chunks of one row group are fetched together, several requests at a
+//! time, and served from memory; those of the last row groups are kept, because a large row group
+//! is read in several pieces. Where they are larger than a thread may hold
 //! ([`object::held_per_thread`]), each column is read through a window that moves forward.
 
 use std::collections::VecDeque;
@@ -43,7 +43,7 @@ pub(crate) struct ObjectBytes {
     held: Arc<HeldBytes>,
     /// Ranges that are read from front to back.
     chunks: Vec<Range<u64>>,
-    /// Of each chunk the bytes last fetched; one more for what lies in none.
+    /// The bytes last fetched of each chunk; one more for what lies in none.
     windows: Mutex<HeldBytes>,
     /// Bytes of a window.
     window: u64,
@@ -53,9 +53,9 @@ pub(crate) struct ObjectBytes {
 
 /// Bytes from a position on.
 pub(crate) enum ByteReader {
-    /// Of a file.
+    /// For a file.
     File(BufReader<File>),
-    /// Of an object: where it is, and bytes that are there.
+    /// For an object: where it is, and bytes that are there.
     Object(Arc<ObjectBytes>, u64, Bytes),
 }
 
@@ -123,7 +123,7 @@ impl ObjectBytes {
     }
 
     /// The same, with the error kept.
-    fn told(&self, start: u64, least: u64) -> Result<Bytes, String> {
+    fn from_keeping_error(&self, start: u64, least: u64) -> Result<Bytes, String> {
         self.from(start, least).map_err(|error| {
             let words = error.to_string();
             *locked(&self.failure) = Some(error);
@@ -173,7 +173,9 @@ impl ChunkReader for ByteSource {
         match self {
             ByteSource::File(file) => file.get_bytes(start, length),
             ByteSource::Object(object) => {
-                let found = object.told(start, length as u64).map_err(ParquetError::General)?;
+                let found = object
+                    .from_keeping_error(start, length as u64)
+                    .map_err(ParquetError::General)?;
                 match found.len() < length {
                     true => Err(ParquetError::EOF(format!("{length} bytes are not there"))),
                     false => Ok(found.slice(..length)),
@@ -189,7 +191,7 @@ impl Read for ByteReader {
             ByteReader::File(file) => file.read(buffer),
             ByteReader::Object(object, position, there) => {
                 if there.is_empty() && !buffer.is_empty() {
-                    *there = object.told(*position, 1).map_err(io::Error::other)?;
+                    *there = object.from_keeping_error(*position, 1).map_err(io::Error::other)?;
                 }
                 let n = there.len().min(buffer.len());
                 buffer[..n].copy_from_slice(&there.split_to(n));

@@ -8,9 +8,8 @@
 //! metrics that do not distinguish labels read these too, all others leave them out. Scores are
 //! needed for everything: the factual one, and for counterfactuals both.
 //!
-//! Of the rows of each cell their number is known, what they weigh in whole units (1 each where
-//! nobody has a weight), and the squares ([`units`](crate::metric::evidence::units)). Rows of
-//! weight 0 are in no cell.
+//! For each cell the number of rows is known, their weight in whole units (1 each without weights),
+//! and its squares ([`units`](crate::metric::evidence::units)). Rows of weight 0 are in no cell.
 
 mod switches;
 
@@ -121,7 +120,7 @@ impl FactualCounts {
         FactualCounts { grid: Some(RowGridCounts::new(self.groups.len(), grid)), ..self }
     }
 
-    /// Adds a row of no declared group, which weighs so many units, by the number of its word.
+    /// Adds a row of no declared group, with its weight in units, by the number of its word.
     pub(crate) fn add_ungrouped(
         &mut self,
         word: u32,

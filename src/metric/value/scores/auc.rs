@@ -23,7 +23,7 @@ pub(super) struct AucEstimate {
 #[derive(Debug, Clone)]
 struct RankedSide {
     rows: Vec<RankedScore>,
-    /// Of each row the share of the other side that it is ordered right against, less the AUC.
+    /// For each row the share of the other side that it is ordered right against, minus the AUC.
     deviations: Vec<f64>,
     n: f64,
     weight: f64,
@@ -138,7 +138,8 @@ impl AucEstimate {
         Some(Spread { variance, df: f64::INFINITY })
     }
 
-    /// What persons or rows add; none where a side has one of them, which says nothing of others.
+    /// What persons or rows add; none where a side has only one of them, which says nothing about
+    /// others.
     fn terms(&self, by_person: bool) -> Option<GroupTerms> {
         (self.fewest(by_person) >= 2)
             .then(|| GroupTerms::new(self.influences().collect(), by_person))
@@ -151,7 +152,7 @@ impl AucEstimate {
         found.filter(|of| of.variance > NO_VARIANCE && self.value > 0.0 && self.value < 1.0)
     }
 
-    /// The variance of this less another; none where it does not vary.
+    /// The variance of this minus another; none where it does not vary.
     pub(super) fn spread_of_gap(
         &self,
         other: &Self,

@@ -1,4 +1,4 @@
-//! Scores in bins of as many people each, against the labels of these people.
+//! Scores in bins with equal numbers of people, against the labels of these people.
 
 use crate::metric::evidence::labelled_scores::RankedScore;
 

@@ -1,5 +1,5 @@
-//! What counterfactuals of causal graphs hold, in words: shares or rows, what gives the values, and
-//! what the clip does to them.
+//! What counterfactuals of causal graphs are, in words: shares or rows, which mechanism gives the
+//! values, and how they are clipped.
 
 use minijinja::context;
 use minijinja::value::Value;

@@ -1,5 +1,5 @@
-//! A direction feature by feature: what moved and where to, what did not, and drawings of what
-//! moved with their numbers.
+//! A direction feature by feature: which features moved and where to, which did not, and drawings
+//! of those that moved, with their numbers.
 
 use std::cmp::Ordering::{Equal, Greater, Less};
 

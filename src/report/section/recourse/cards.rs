@@ -102,7 +102,7 @@ impl<'a> DefinitionView<'a> {
         }
     }
 
-    /// What is said about a subgroup wherever it stands; `own` is what its place adds.
+    /// The facts of a subgroup wherever it is shown; `own` are those of the place.
     fn told(&self, subgroup: &SubgroupRow, own: Value) -> Value {
         context! {
             row => Value::from(Serde(subgroup)), place => subgroup.place.unwrap_or(0),
@@ -112,7 +112,7 @@ impl<'a> DefinitionView<'a> {
         }
     }
 
-    /// What is said about these subgroups together.
+    /// The facts of these subgroups together.
     fn together(&self, rows: &[&SubgroupRow]) -> Value {
         context! {
             view => self.facts(), unfair => self.row.unfair, judged => self.row.judged,
