@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::data::Layout;
 use crate::data::rows::aligned::ScoreReader;
 use crate::error::Result;
-use crate::exec::{StageContext, misfit};
+use crate::exec::misfit;
 use crate::job::{ModelBlock, ThresholdRule};
 use crate::model::kind::threshold_key::{ThresholdBlock, ThresholdOf};
 use crate::num::float_precision::FloatPrecision;
@@ -36,23 +36,19 @@ impl PooledScores {
         Ok(PooledScores(scores.collect::<Result<_>>()?))
     }
 
-    pub(crate) fn open(&self, ctx: &StageContext<'_>, rows: RowContext<'_>) -> Result<ScoreReader> {
+    pub(crate) fn open(&self, row_context: RowContext<'_>) -> Result<ScoreReader> {
         if let [stage] = self.0.as_slice() {
-            return stage.open(ctx, rows);
+            return stage.open(row_context);
         }
-        let folders: Vec<&Path> = self.0.iter().map(|stage| stage.folder(ctx)).collect();
+        let folders: Vec<&Path> =
+            self.0.iter().map(|stage| stage.folder(row_context.ctx)).collect();
         ScoreReader::pooled(&folders)
     }
 
     /// The scores of each of `n` classes. No arm has such, and no worlds.
-    pub(crate) fn of_classes(
-        &self,
-        ctx: &StageContext<'_>,
-        rows: RowContext<'_>,
-        n: usize,
-    ) -> Result<ClassScores> {
+    pub(crate) fn of_classes(&self, row_context: RowContext<'_>, n: usize) -> Result<ClassScores> {
         match self.0.as_slice() {
-            [stage] => ClassScores::open(stage.folder(ctx), rows, n),
+            [stage] => ClassScores::open(stage.folder(row_context.ctx), row_context, n),
             _ => Err(misfit("scores of several classes are not pooled".to_owned())),
         }
     }
@@ -109,17 +105,13 @@ impl<'a> DecidedScores<'a> {
     }
 
     /// The rule, and the scores.
-    pub(crate) fn open(
-        &self,
-        ctx: &StageContext<'_>,
-        row_context: RowContext<'_>,
-    ) -> Result<(DecisionRule, ScoreReader)> {
+    pub(crate) fn open(&self, row_context: RowContext<'_>) -> Result<(DecisionRule, ScoreReader)> {
         let mut fitted = Vec::new();
         for stage in &self.fitted {
-            let rows = read_rows::<ThresholdRow>(stage.folder(ctx))?;
+            let rows = read_rows::<ThresholdRow>(stage.folder(row_context.ctx))?;
             fitted.extend(rows.iter().map(|row| row.threshold));
         }
-        let scores = self.scores.open(ctx, row_context)?;
+        let scores = self.scores.open(row_context)?;
         let of = (self.model, self.scale, row_context.rows.layout());
         Ok((rule_of(of, (self.above, fitted), scores.precision()), scores))
     }

@@ -64,11 +64,11 @@ impl Stage for HiddenStage {
         };
         b.value("hidden cause", asked);
         rows.work(1, move |ctx, row_context| {
-            let rates = &rates(ctx, row_context)?;
+            let rates = &rates(row_context)?;
             let scenario = rates.applied.scenario().1;
             let set = rates.scenario(ctx, rates.applied.set, scenario)?;
             let asking = HiddenAsking { asked, scenario, set: &set, rates, row_context };
-            write_rows(ctx.out(), &asking.rows(ctx)?)
+            write_rows(ctx.out(), &asking.rows()?)
         })
     }
 }
@@ -105,7 +105,7 @@ struct TargetWorlds {
 
 impl HiddenAsking<'_> {
     /// The table.
-    fn rows(&self, ctx: &StageContext<'_>) -> Result<Vec<HiddenCauseRow>> {
+    fn rows(&self) -> Result<Vec<HiddenCauseRow>> {
         let (encoded, weights) = match self.rates.encoded(&self.set.discovered.worlds) {
             Ok(known) => known,
             Err(why) => {
@@ -116,7 +116,7 @@ impl HiddenAsking<'_> {
         let pairs = self.graphs(&encoded, &weights)?;
         let mut table = Vec::new();
         for rate in self.rates.rates(&people) {
-            ctx.check()?;
+            self.row_context.ctx.check()?;
             let (from, to) = rate.direction;
             let graphs = pairs.get(&(from.min(to), from.max(to))).map_or(&[][..], Vec::as_slice);
             if let Some(why) = self.unknown(rate.row, graphs) {

@@ -64,10 +64,10 @@ impl Stage for KeptRowsStage {
         let made = made_of_set(b, &unit.set)?;
         let passes = b.passes();
         rows.work(1, move |ctx, row_context| {
-            let opened = made(ctx, row_context)?;
+            let opened = made(row_context)?;
             let schema = SentRows::Kept.schema(row_context.rows.layout());
             let written = write_lists(
-                (ctx, passes, row_context),
+                (passes, row_context),
                 1,
                 |_, path| RowSink::file(path, &schema),
                 |_| Ok(PartsWriter::new(ctx.out(), schema.clone(), row_context.workers)),

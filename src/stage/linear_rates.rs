@@ -85,8 +85,9 @@ pub(super) fn linear_rates<'a>(
     let scored = DecidedScores::need(b, unit, false)?;
     let trained = b.need::<TrainStage>(unit)?;
     let measured = b.need::<MeasureStage>(&AuditUnit::default())?;
-    let open = move |ctx: &StageContext<'_>, row_context: RowContext<'_>| {
-        let (rule, scores) = scored.open(ctx, row_context)?;
+    let open = move |row_context: RowContext<'_>| {
+        let ctx = row_context.ctx;
+        let (rule, scores) = scored.open(row_context)?;
         let trained = trained.models(ctx, model, plan.n_folds())?;
         let Ok([model]) = <[Box<dyn TrainedModel>; 1]>::try_from(trained) else {
             return Err(misfit("graphs are asked of one model".to_owned()));

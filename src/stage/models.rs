@@ -388,12 +388,11 @@ impl OpenModels<'_> {
     /// The rows cannot be read, the model fails, or the run is to stop.
     pub(crate) fn score_into(
         &self,
-        ctx: &StageContext<'_>,
         row_context: RowContext<'_>,
         scored: &dyn AskedRows,
         take: &mut dyn FnMut(Vec<f64>) -> Result<()>,
     ) -> Result<FloatPrecision> {
-        self.score_blocks((ctx, row_context), scored, &|_, scores| Ok(scores), take)
+        self.score_blocks(row_context, scored, &|_, scores| Ok(scores), take)
     }
 
     /// The same, with what `make` makes of the scores of each block, on all threads where the
@@ -403,7 +402,7 @@ impl OpenModels<'_> {
     /// As [`OpenModels::score_into`].
     pub(crate) fn score_blocks<T: Send>(
         &self,
-        (ctx, row_context): (&StageContext<'_>, RowContext<'_>),
+        row_context: RowContext<'_>,
         scored: &dyn AskedRows,
         make: &(dyn Fn(usize, Vec<f64>) -> Result<T> + Sync),
         take: &mut dyn FnMut(T) -> Result<()>,
@@ -412,7 +411,7 @@ impl OpenModels<'_> {
             OpenModels::Program(call, files) => {
                 let mut blocks = 0..;
                 let mut take = |scores| take(make(blocks.next().unwrap_or_default(), scores)?);
-                let scored = call.score_into(ctx, row_context, scored, files, &mut take);
+                let scored = call.score_into(row_context, scored, files, &mut take);
                 return scored.map_err(|error| call.with_place(error, "score"));
             }
             OpenModels::Here(scorers) => scorers,

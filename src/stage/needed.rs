@@ -49,7 +49,7 @@ impl Stage for NeededStage {
         let statements: Vec<String> = statements.collect();
         b.value("statements", &statements);
         rows.work(1, move |ctx, row_context| {
-            let rates = &rates(ctx, row_context)?;
+            let rates = &rates(row_context)?;
             let stated = |row: &MetricRow| {
                 let follows = has_flag(&row.flags, ATTRIBUTE_FOLLOWS);
                 let verdict = |question: &GateQuestion| judging::verdict(question, row, None);

@@ -5,6 +5,7 @@ use crate::data::rows::split::{RolesReader, RowRoles};
 use crate::data::rows::training::TrainingRows;
 use crate::data::rows::{PreparedBatch, Projection, RowsReader};
 use crate::error::{Fault, Result};
+use crate::exec::StageContext;
 use crate::exec::accumulator::PieceLoop;
 use crate::exec::pieces::{StageWatch, WorkerPool};
 use crate::job::ThresholdRule;
@@ -13,7 +14,7 @@ use crate::num::float_precision::FloatPrecision;
 use crate::num::score_scale::ScoreScale;
 
 /// What a stage over prepared rows can use.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(crate) struct RowContext<'a> {
     /// The prepared rows.
     pub rows: &'a RowsReader,
@@ -21,6 +22,8 @@ pub(crate) struct RowContext<'a> {
     pub roles: &'a RolesReader,
     /// The threads.
     pub workers: &'a WorkerPool,
+    /// The stage.
+    pub ctx: &'a StageContext<'a>,
     /// Stop and progress.
     pub watch: StageWatch<'a>,
 }

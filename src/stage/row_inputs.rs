@@ -80,7 +80,8 @@ impl<'a> RowInputs<'a> {
         let roles = RolesReader::open(&self.roles.folder(ctx).join(&self.file), &rows)?;
         ctx.set_total(passes * rows.layout().n_rows);
         with_watch(ctx, |watch| {
-            work(RowContext { rows: &rows, roles: &roles, workers: self.plan.workers, watch })
+            let (rows, roles, workers) = (&rows, &roles, self.plan.workers);
+            work(RowContext { rows, roles, workers, ctx, watch })
         })
     }
 }

@@ -34,8 +34,7 @@ pub(crate) type Planned<'a> = Result<Box<StageWork<'a>>>;
 pub(crate) type Opens<'a, T> = Box<dyn Fn(&StageContext<'_>) -> Result<T> + Sync + 'a>;
 
 /// The same where it belongs to rows.
-pub(crate) type OpensOfRows<'a, T> =
-    Box<dyn Fn(&StageContext<'_>, RowContext<'_>) -> Result<T> + Sync + 'a>;
+pub(crate) type OpensOfRows<'a, T> = Box<dyn Fn(RowContext<'_>) -> Result<T> + Sync + 'a>;
 
 /// How a stage is planned. A new one is its row in [`kinds`](crate::stage::kinds), its word in
 /// [`UnitKind`], and its readers.

@@ -125,7 +125,7 @@ impl Stage for ToScoreStage {
         let passes = b.passes();
         rows.work(asked.len() as u64, move |ctx, row_context| {
             let opened = asked.iter().map(|(.., sources)| {
-                sources.as_ref().map(|sources| sources(ctx, row_context)).transpose()
+                sources.as_ref().map(|sources| sources(row_context)).transpose()
             });
             let opened: Vec<Option<Vec<RequestSource>>> = opened.collect::<Result<_>>()?;
             let part =
@@ -141,7 +141,7 @@ impl Stage for ToScoreStage {
                 Ok(PartsWriter::to_score(&to, (&schema, n_keys), &id, row_context.workers))
             };
             let create = |list: usize, path: &Path| RowSink::file(path, &schema(list).0);
-            let of = (ctx, passes, row_context);
+            let of = (passes, row_context);
             let Some(parts) = write_lists(of, asked.len(), create, writer, part)? else {
                 return Ok(());
             };

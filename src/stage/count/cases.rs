@@ -52,7 +52,7 @@ impl Stage for CasesStage {
             let mut found = Vec::new();
             for (model, set, sources) in &parts {
                 let drawing = CaseDrawing { context: row_context, model, set, wanted, seed };
-                found.extend(drawing.rows(&sources.open(ctx, row_context)?)?);
+                found.extend(drawing.rows(&sources.open(row_context)?)?);
             }
             write_rows(ctx.out(), &found)
         })

@@ -104,43 +104,35 @@ impl<'a> SetScoreInputs<'a> {
     }
 
     /// The scores, and what they belong to.
-    pub(crate) fn open(
-        &self,
-        ctx: &StageContext<'_>,
-        row_context: RowContext<'_>,
-    ) -> Result<CountInputs> {
+    pub(crate) fn open(&self, row_context: RowContext<'_>) -> Result<CountInputs> {
         let (counterfactuals, scores_cf) = match &self.worlds {
-            None => (self.made.open(ctx, row_context)?, self.scores_cf.open(ctx, row_context)?),
+            None => (self.made.open(row_context)?, self.scores_cf.open(row_context)?),
             Some(worlds) => {
                 let (rows, roles) = (row_context.rows, row_context.roles);
                 let keys = CounterfactualReader::of_keys(rows, roles, self.position)?;
-                (keys, worlds.scores(ctx, row_context)?)
+                (keys, worlds.scores(row_context)?)
             }
         };
-        let (rule, scores) = self.scored.open(ctx, row_context)?;
+        let (rule, scores) = self.scored.open(row_context)?;
         Ok(CountInputs {
             rule,
             attribute: self.position,
             counterfactuals,
-            support: self.made.support(ctx)?,
+            support: self.made.support(row_context.ctx)?,
             scores,
             scores_cf,
         })
     }
 
     /// The same where the scores are those of `n` classes.
-    fn open_classes(
-        &self,
-        ctx: &StageContext<'_>,
-        (row_context, n): (RowContext<'_>, usize),
-    ) -> Result<ClassCountInputs> {
+    fn open_classes(&self, row_context: RowContext<'_>, n: usize) -> Result<ClassCountInputs> {
         Ok(ClassCountInputs {
             rule: (),
             attribute: self.position,
-            counterfactuals: self.made.open(ctx, row_context)?,
-            support: self.made.support(ctx)?,
-            scores: self.scored.scores.of_classes(ctx, row_context, n)?,
-            scores_cf: self.scores_cf.of_classes(ctx, row_context, n)?,
+            counterfactuals: self.made.open(row_context)?,
+            support: self.made.support(row_context.ctx)?,
+            scores: self.scored.scores.of_classes(row_context, n)?,
+            scores_cf: self.scores_cf.of_classes(row_context, n)?,
         })
     }
 }
@@ -266,7 +258,7 @@ impl Stage for CountStage {
             let blocks = CountSettings { scores: kept, together: !asked.scores, ..asked };
             if let Some(n) = plan.n_classes() {
                 let gather = || {
-                    let scores = scored.scores.of_classes(ctx, row_context, n)?;
+                    let scores = scored.scores.of_classes(row_context, n)?;
                     classes::gather_rows(row_context, &scores, *position, blocks)
                 };
                 let counts = passes.gather_one(ctx, ShardPass::Count, gather)?;
@@ -283,7 +275,7 @@ impl Stage for CountStage {
             }
             let slices = sliced.then(|| AttributeSlices::of(layout, *position)).transpose()?;
             let gather = || {
-                let (rule, scores) = sources.scored.open(ctx, row_context)?;
+                let (rule, scores) = sources.scored.open(row_context)?;
                 let of = (row_context, &rule, &scores);
                 let slices = slices.as_ref().map(|slices| (slices, asked));
                 evidence::gather_rows(of, *position, (blocks, n_folds), slices)
@@ -351,14 +343,14 @@ fn plan_switches<'a>(
         let slices = sliced.then(|| AttributeSlices::of(layout, sources.position)).transpose()?;
         let count = |scored: ScoredSet<'_>| {
             let parts = CountedParts { slices: slices.as_ref(), smallest, n_folds };
-            switches::count_switches((ctx, passes), row_context, scored, blocks, wanted, parts)
+            switches::count_switches((passes, row_context), scored, blocks, wanted, parts)
         };
         let counted = match plan.n_classes() {
             Some(n) => {
-                let scored = sources.open_classes(ctx, (row_context, n))?;
+                let scored = sources.open_classes(row_context, n)?;
                 count(ScoredSet::Classes(&scored, n))
             }
-            None => count(ScoredSet::Sides(&sources.open(ctx, row_context)?)),
+            None => count(ScoredSet::Sides(&sources.open(row_context)?)),
         };
         let Some(CountedSet { classes, whole, slices, folds }) = counted? else { return Ok(()) };
         let (mut whole, shift): (Vec<_>, Vec<_>) = whole.into_iter().unzip();
@@ -413,7 +405,7 @@ impl Stage for FlipsStage {
             let position = &sources.position;
             let drawn = (&knobs, seed);
             let gather = || {
-                let (rule, scores) = sources.scored.open(ctx, row_context)?;
+                let (rule, scores) = sources.scored.open(row_context)?;
                 flip_test::gather_people(row_context, &rule, &scores, *position, drawn)
             };
             let people = passes.gather_one(ctx, ShardPass::Count, gather)?;
@@ -453,7 +445,7 @@ impl Stage for OutcomesStage {
             }
             let fill = |part: usize, writer: &mut RowWriter<OutcomeRow>| {
                 let (name, set, sources) = &parts[part];
-                let scored = sources.open(ctx, row_context)?;
+                let scored = sources.open(row_context)?;
                 evidence::write_outcomes(row_context, &scored, (name, set), named, writer)
             };
             let lists = passes.row_lists(ctx, parts.len(), |part, folder| {

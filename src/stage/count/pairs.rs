@@ -55,7 +55,7 @@ impl Stage for PairStage {
                 plan.check_person_memory(row_context, groups.len() as u64)?;
                 write(ctx, passes, || {
                     let [first, second] = &sides;
-                    let opened = [first.open(ctx, row_context)?, second.open(ctx, row_context)?];
+                    let opened = [first.open(row_context)?, second.open(row_context)?];
                     gather_switches(row_context, &opened)
                 })
             });
@@ -64,7 +64,7 @@ impl Stage for PairStage {
         let passes = b.passes();
         sides[0].rows.clone().work(1, move |ctx, row_context| {
             plan.check_person_memory(row_context, 1)?;
-            write(ctx, passes, || gather_rows(ctx, row_context, &sides))
+            write(ctx, passes, || gather_rows(row_context, &sides))
         })
     }
 }
@@ -81,14 +81,13 @@ fn write(
 
 /// Counts the audited rows by the predictions of both models, in the groups of one attribute.
 fn gather_rows(
-    ctx: &StageContext<'_>,
     row_context: RowContext<'_>,
     sides: &[RowScoreInputs<'_>; 2],
 ) -> Result<PairedCounts> {
     let (layout, attribute) = (row_context.rows.layout(), sides[0].position);
     check_weight_total(layout, layout.n_rows)?;
     let ranks = ranks(&layout.attributes[attribute]);
-    let opened = sides.iter().map(|side| side.scored.open(ctx, row_context));
+    let opened = sides.iter().map(|side| side.scored.open(row_context));
     let opened = opened.collect::<Result<Vec<_>>>()?;
     let carried = opened.iter().any(|(rule, _)| rule.reads().carried);
     row_context.row_groups().gather(

@@ -11,7 +11,6 @@ use crate::data::Layout;
 use crate::data::rows::PreparedBatch;
 use crate::data::rows::aligned::CounterfactualReader;
 use crate::error::{Error, Result};
-use crate::exec::StageContext;
 use crate::exec::accumulator::{Accumulator, merge_present};
 use crate::metric::evidence::class_counts::{ClassCounterfactual, ClassPerson};
 use crate::metric::evidence::counts::CounterfactualCounts;
@@ -117,8 +116,7 @@ impl CountedRow<'_> {
 /// The second pass over all rows for those counts of which score metrics are wanted, which are
 /// `measured`; none in a shard, which ends with its states.
 fn second_pass(
-    (ctx, passes): (&StageContext<'_>, StagePasses<'_>),
-    row_context: RowContext<'_>,
+    (passes, row_context): (StagePasses<'_>, RowContext<'_>),
     wanted: ShiftSettings,
     measured: &[Option<&CounterfactualCounts>],
     add: impl Fn(&mut [Option<ShiftPass>], usize) -> Result<u64> + Sync,
@@ -141,7 +139,9 @@ fn second_pass(
         )?;
         Ok((0..).zip(whole).filter_map(|(number, of)| Some((number, of?))).collect())
     };
-    let Some(states) = passes.gather(ctx, ShardPass::Shift, gather)? else { return Ok(None) };
+    let Some(states) = passes.gather(row_context.ctx, ShardPass::Shift, gather)? else {
+        return Ok(None);
+    };
     let mut states: BTreeMap<u64, ShiftPass> = states.into_iter().collect();
     let evidence =
         (0..).zip(measured).map(|(number, counts)| match (states.remove(&number), counts) {
@@ -302,8 +302,7 @@ pub(crate) struct CountedSet {
 /// # Errors
 /// A file cannot be read, weights that outgrow their sums, or the run is to stop.
 pub(crate) fn count_switches(
-    (ctx, passes): (&StageContext<'_>, StagePasses<'_>),
-    row_context: RowContext<'_>,
+    (passes, row_context): (StagePasses<'_>, RowContext<'_>),
     scored: ScoredSet<'_>,
     blocks: CountSettings,
     wanted: Option<ShiftSettings>,
@@ -315,7 +314,7 @@ pub(crate) fn count_switches(
     let pass = SwitchPass { context: row_context, scored, blocks, slices, n_folds };
     let (n_whole, n_slices) = (scored.n_whole(), pass.n_slices());
     let n = n_whole + n_slices + n_folds;
-    let found = passes.gather_one(ctx, ShardPass::Count, || pass.gather(n))?;
+    let found = passes.gather_one(row_context.ctx, ShardPass::Count, || pass.gather(n))?;
     let Some(SwitchPart { classes, all: mut gathered }) = found else { return Ok(None) };
     for (number, of) in gathered[..n_whole].iter_mut().enumerate() {
         of.get_or_insert_with(|| pass.nobody(number));
@@ -336,7 +335,7 @@ pub(crate) fn count_switches(
                 }
             })
         };
-        let found = second_pass((ctx, passes), row_context, wanted, &measured, again)?;
+        let found = second_pass((passes, row_context), wanted, &measured, again)?;
         let Some(found) = found else { return Ok(None) };
         evidence = found;
     }

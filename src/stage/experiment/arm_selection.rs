@@ -67,18 +67,18 @@ pub(crate) fn arm_selection<'a>(
     });
     let base = base.transpose()?;
     let (seed, sets) = (plan.job.run.seed.0, experiment_plan.sets.clone());
-    Ok(Box::new(move |ctx, row_context| {
+    Ok(Box::new(move |row_context| {
         let mut opened = Vec::new();
         for (attribute, made, scores_cf) in &pools {
             let base = match (&base, scores_cf) {
                 (Some(base), Some(scores_cf)) => {
-                    let (rule, scores) = base.open(ctx, row_context)?;
-                    let scores_cf = scores_cf.open(ctx, row_context)?;
+                    let (rule, scores) = base.open(row_context)?;
+                    let scores_cf = scores_cf.open(row_context)?;
                     Some(CandidateScores { scores, scores_cf, rule })
                 }
                 _ => None,
             };
-            let counterfactuals = made.open(ctx, row_context)?;
+            let counterfactuals = made.open(row_context)?;
             opened.push(CandidatePool { attribute: *attribute, counterfactuals, base });
         }
         let layout = row_context.rows.layout();

@@ -113,7 +113,7 @@ impl Stage for SelectedStage {
             let mut writer = RowWriter::<SelectedRow>::create(ctx.out())?;
             for (name, of, rows, selection) in &parts {
                 rows.with(ctx, 0, |row_context| {
-                    let selection = selection(ctx, row_context)?;
+                    let selection = selection(row_context)?;
                     selection.write_selected(row_context, name, *of, &mut writer)
                 })?;
             }

@@ -11,8 +11,8 @@ use crate::diff::compared_run::ComparedRun;
 use crate::diff::definitions::JobValues;
 use crate::diff::{self, DiffResult};
 use crate::error::{Error, Result};
+use crate::exec::files;
 use crate::exec::hash::sha256;
-use crate::exec::{StageContext, files};
 use crate::folder::manifest::{InputFile, Manifest, RunComparison};
 use crate::folder::read::{self as opened, SUMMARY, check_measured, damaged};
 use crate::gate;
@@ -144,19 +144,18 @@ pub(crate) fn running_side(
 /// # Errors
 /// The baseline cannot be read, or the disk refuses.
 pub(crate) fn compare(
-    ctx: &StageContext<'_>,
     checked: &CheckedJob,
     row_context: RowContext<'_>,
     baseline: &Path,
     new: &ComparedRun,
 ) -> Result<()> {
-    ctx.check()?;
+    row_context.ctx.check()?;
     let old = finished(baseline)?.0;
     let DiffResult { compared, mut changes } =
         row_context.workers.within(|| diff::compare(&old, new, false))?;
     add_old_extremes(checked, &mut changes, (&old, baseline))?;
-    write_rows(ctx.out(), &changes)?;
-    files::write_json(&ctx.out().join(COMPARED), &compared)
+    write_rows(row_context.ctx.out(), &changes)?;
+    files::write_json(&row_context.ctx.out().join(COMPARED), &compared)
 }
 
 /// Adds to the changes that gates of a job judge the values that the earlier run in a folder could

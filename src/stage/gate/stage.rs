@@ -43,7 +43,7 @@ impl Stage for BaselineStage {
             let tables = [measured.all.folder(ctx), measured.plain.folder(ctx)];
             let outcomes = outcomes.as_ref().map(|stage| stage.folder(ctx));
             let new = baseline::running_side(plan.job, manifest, tables, outcomes)?;
-            baseline::compare(ctx, plan.checked, row_context, folder, &new)
+            baseline::compare(plan.checked, row_context, folder, &new)
         })
     }
 }

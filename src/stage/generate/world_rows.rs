@@ -107,7 +107,7 @@ pub(crate) fn plan_world_rows<'a>(
         let tests = support.tests(ctx, plan, (row_context.rows.layout(), position))?;
         let worlds = &found.worlds;
         let writing = WorldRowWriting { plan, row_context, graphs, worlds, tests };
-        writing.write(ctx, &basis, position).map_err(|e| {
+        writing.write(&basis, position).map_err(|e| {
             plan.with_model_place(e, &["counterfactuals", set, GraphUncertainBlock::WORD])
         })
     })
@@ -155,13 +155,9 @@ struct MadeRows {
 }
 
 impl WorldRowWriting<'_> {
-    fn write(
-        &self,
-        ctx: &StageContext<'_>,
-        basis: &LearningReference<'_>,
-        position: usize,
-    ) -> Result<()> {
-        let (row_context, layout) = (self.row_context, self.row_context.rows.layout());
+    fn write(&self, basis: &LearningReference<'_>, position: usize) -> Result<()> {
+        let row_context = self.row_context;
+        let (ctx, layout) = (row_context.ctx, row_context.rows.layout());
         let encoding = &self.worlds.encoding;
         // If a group has no training row there are no graphs, and no rows.
         let making = if self.worlds.worlds.is_empty() { None } else { Some(self.maker(position)?) };

@@ -133,9 +133,9 @@ impl Stage for RequestStage {
         let (rows, passes) = (RowInputs::of_job(b)?, b.row_passes());
         let of_set = !unit.set.is_empty();
         let sources = of_set.then(|| request_sources(b, &unit.set)).transpose()?;
-        rows.work(1, move |ctx, row_context| {
-            let opened = sources.as_ref().map(|sources| sources(ctx, row_context)).transpose()?;
-            write_request(ctx, passes, row_context, opened.as_deref())
+        rows.work(1, move |_, row_context| {
+            let opened = sources.as_ref().map(|sources| sources(row_context)).transpose()?;
+            write_request(passes, row_context, opened.as_deref())
         })
     }
 }
@@ -143,7 +143,6 @@ impl Stage for RequestStage {
 /// Writes the request for the counterfactuals of these sources; without any for the rows as they
 /// are.
 fn write_request(
-    ctx: &StageContext<'_>,
     passes: StagePasses<'_>,
     row_context: RowContext<'_>,
     sources: Option<&[RequestSource]>,
@@ -171,7 +170,7 @@ fn write_request(
         Ok(n as u64)
     };
     let gather = || Ok((0..).zip(row_context.row_groups().fold(empty, add, merge_each)?).collect());
-    let Some(sums) = passes.maps(ctx, ShardPass::Count, gather)? else { return Ok(()) };
+    let Some(sums) = passes.maps(row_context.ctx, ShardPass::Count, gather)? else { return Ok(()) };
     let sums: Vec<ContentHash> = sums.into_iter().map(|(_, sum)| sum).collect();
     let mut digest = RequestDigest::new(layout);
     let (mut rows, mut n_again) = (0, 0);
@@ -192,7 +191,7 @@ fn write_request(
         rows += source.n_counterfactuals(made) + again.n_rows();
     }
     let id = digest.finish();
-    write_json(&ctx.out().join(REQUEST), &RowsToScore { id, rows, again: n_again })
+    write_json(&row_context.ctx.out().join(REQUEST), &RowsToScore { id, rows, again: n_again })
 }
 
 impl RequestSource {
@@ -261,12 +260,12 @@ pub(crate) fn request_sources<'a>(
 ) -> Result<OpensOfRows<'a, Vec<RequestSource>>> {
     let (plan, made) = (b.plan, made_of_set(b, set)?);
     recheck_inputs(b);
-    Ok(Box::new(move |ctx, row_context| {
+    Ok(Box::new(move |row_context| {
         let source = |(attribute, counterfactuals)| {
             let recheck = plan.recheck_sample(row_context, attribute)?;
             Ok(RequestSource { attribute, counterfactuals, recheck })
         };
-        made(ctx, row_context)?.into_iter().map(source).collect()
+        made(row_context)?.into_iter().map(source).collect()
     }))
 }
 

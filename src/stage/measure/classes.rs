@@ -9,7 +9,6 @@
 
 use crate::data::Layout;
 use crate::error::Result;
-use crate::exec::StageContext;
 use crate::job::LabelColumn;
 use crate::metric::MetricFamily;
 use crate::metric::evidence::class_counts::ClassCell;
@@ -40,7 +39,6 @@ type LabelClasses<'a> = (&'a LabelColumn, Option<&'a Word>);
 /// # Errors
 /// Evidence that cannot be read.
 pub(crate) fn measure(
-    ctx: &StageContext<'_>,
     of: LabelClasses<'_>,
     row_context: RowContext<'_>,
     (row_builder, stages): (&RowBuilder<'_>, &AuditInputs),
@@ -68,7 +66,8 @@ pub(crate) fn measure(
     }
     let (counts, one_vs_rest): (SwitchClassCounts, Vec<CounterfactualCounts>) =
         stages.count.parse(text)?;
-    let shift: Option<Vec<ShiftEvidence>> = stages.count.read_if_written(ctx, SHIFT_EVIDENCE)?;
+    let shift: Option<Vec<ShiftEvidence>> =
+        stages.count.read_if_written(row_context.ctx, SHIFT_EVIDENCE)?;
     let (of_all, transitions) =
         row_context.workers.within(|| measure_switch_classes(&counts, &row_builder.settings));
     let rows = |measured| row_builder.metric_rows(measured, [None; 2], false);

@@ -286,7 +286,7 @@ impl Stage for MeasureStage {
             }
             let audits = (audits.as_slice(), amounts.as_slice());
             let sets = (graphs.as_slice(), made.as_slice());
-            measure::measure(ctx, plan.checked, row_context, audits, sets, &pairs)
+            measure::measure(plan.checked, row_context, audits, sets, &pairs)
         })
     }
 }

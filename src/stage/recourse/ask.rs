@@ -6,7 +6,6 @@
 //! of its program per fold that it knows.
 
 use crate::error::Result;
-use crate::exec::StageContext;
 use crate::model::Scorer;
 use crate::recourse::actions::RecoursePlan;
 use crate::recourse::ask::{DecisionModel, DistinctRows, LevelChange, RowSets};
@@ -25,12 +24,12 @@ impl RecourseInputs<'_> {
     /// The model fails, or the run is to stop.
     pub(super) fn helped(
         &self,
-        (ctx, context): (&StageContext<'_>, RowContext<'_>),
+        context: RowContext<'_>,
         plan: &RecoursePlan<'_>,
         needed: &RowSets,
         later: u64,
     ) -> Result<RowSets> {
-        let (people, set_total) = (self.people, |n: usize| ctx.set_total(n as u64 + later));
+        let (people, set_total) = (self.people, |n: usize| context.ctx.set_total(n as u64 + later));
         if let (true, OpenModels::Here(scorers)) = (self.linear, self.models) {
             set_total(needed.n_pairs());
             let model = LinearDecisionModel { context, people, scorers };
@@ -66,7 +65,7 @@ impl RecourseInputs<'_> {
             favourable.extend(decisions);
             Ok(())
         };
-        self.models.score_into(ctx, context, &changed, &mut take)?;
+        self.models.score_into(context, &changed, &mut take)?;
         Ok(distinct.answers(plan, needed, &favourable))
     }
 }

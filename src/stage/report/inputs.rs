@@ -104,7 +104,7 @@ pub(crate) fn folder_inputs(plan: &StagePlan<'_>) -> Result<Vec<(String, String)
 pub(crate) const FORMAT: u32 = 1;
 
 /// What a folder records about its origins.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(crate) struct FolderOrigins<'a> {
     /// The job.
     pub checked: &'a CheckedJob,

@@ -319,7 +319,6 @@ impl<'a> CommandCall<'a> {
     /// read; the run is to stop.
     pub(crate) fn score_into(
         &self,
-        ctx: &StageContext<'_>,
         row_context: RowContext<'_>,
         scored: &dyn AskedRows,
         files: &ProgramFiles<'_>,
@@ -343,7 +342,7 @@ impl<'a> CommandCall<'a> {
         if let Some(equal) = &equal {
             n_rows[0] = equal.n();
         }
-        let scratch = ctx.out().join(SCRATCH);
+        let scratch = row_context.ctx.out().join(SCRATCH);
         make_folder(&scratch)?;
         let mut answers = Vec::new();
         for (p, &n) in n_rows.iter().enumerate() {
@@ -371,7 +370,8 @@ impl<'a> CommandCall<'a> {
                 (Some(folder), _) => trained_model(folder, p),
                 (None, path) => PathBuf::from(path.as_deref().unwrap_or_default()),
             };
-            let answer = (n > 0).then(|| self.run_program(ctx, (&columns, feed), (p, n), &model));
+            let answer = (n > 0)
+                .then(|| self.run_program(row_context.ctx, (&columns, feed), (p, n), &model));
             answers.push(answer.transpose()?);
         }
         // For rows that are asked once, the scores so far, by number.
@@ -410,7 +410,7 @@ impl<'a> CommandCall<'a> {
             take(scores)?;
         }
         if has_placeholder(&self.program.command.score, "answers") {
-            remove_folder(&self.answers(ctx)?)?;
+            remove_folder(&self.answers(row_context.ctx)?)?;
         }
         remove_folder(&scratch)?;
         Ok(FloatPrecision::finest(answers.iter().flatten().map(|answer| answer.precision)))

@@ -121,7 +121,7 @@ impl Stage for ExpectStage {
         let (rows, scored) = (RowInputs::of_job(b)?, b.need::<ScoreStage>(unit)?);
         rows.work(1, move |ctx, row_context| {
             let known = carried_column(row_context, expect.column.as_str())?;
-            let scores = scored.open(ctx, row_context)?;
+            let scores = scored.open(row_context)?;
             let mut found = ExpectResult::new(expect);
             row_context.row_groups().in_turn(
                 |g| {

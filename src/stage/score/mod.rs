@@ -23,7 +23,7 @@ use crate::data::column::declared::DeclaredColumns;
 use crate::data::exchange::keyed::{AnswerValues, KeyedFile};
 use crate::data::rows::aligned::{ScoreReader, create_scores, write_precision};
 use crate::error::{Error, Fault, Result};
-use crate::exec::{StageContext, files, misfit};
+use crate::exec::{files, misfit};
 use crate::job;
 use crate::param::ColumnName;
 use crate::stage::applied_set::AppliedSet;
@@ -66,12 +66,8 @@ impl StagePlan<'_> {
 
 impl StageInput<ScoreStage> {
     /// The scores.
-    pub(crate) fn open(
-        &self,
-        ctx: &StageContext<'_>,
-        row_context: RowContext<'_>,
-    ) -> Result<ScoreReader> {
-        ScoreReader::open(self.folder(ctx), row_context.rows, row_context.roles)
+    pub(crate) fn open(&self, row_context: RowContext<'_>) -> Result<ScoreReader> {
+        ScoreReader::open(self.folder(row_context.ctx), row_context.rows, row_context.roles)
     }
 }
 
@@ -107,7 +103,7 @@ impl Stage for ScoreStage {
                 let made = match &made {
                     None => None,
                     Some((made, position, of_worlds)) => {
-                        Some((made.open(ctx, row_context)?, *position, *of_worlds))
+                        Some((made.open(row_context)?, *position, *of_worlds))
                     }
                 };
                 let models = asked.open(ctx, layout)?;
@@ -141,7 +137,7 @@ impl Stage for ScoreStage {
                     encoder.scores(scores)
                 };
                 let precision =
-                    models.score_blocks((ctx, row_context), scored, &encoded, &mut |encoded| {
+                    models.score_blocks(row_context, scored, &encoded, &mut |encoded| {
                         writer.append(encoded)
                     })?;
                 writer.finish()?;
@@ -207,7 +203,8 @@ fn plan_given_scores<'a>(
     let columns: Vec<ColumnName> = columns.into_iter().cloned().collect();
     let decided = set.as_ref().and_then(|_| model.decided_column()).map(ColumnName::as_str);
     let is_in_rows = answer.is_none();
-    let write = move |ctx: &StageContext<'_>, row_context: RowContext<'_>| -> Result<()> {
+    let write = move |row_context: RowContext<'_>| -> Result<()> {
+        let ctx = row_context.ctx;
         let layout = row_context.rows.layout();
         let each_column = || columns.iter().map(|column| column.as_str()).enumerate();
         let Some(answer) = &answer else {
@@ -221,7 +218,7 @@ fn plan_given_scores<'a>(
         };
         let opened = set.as_ref().map(|(made, position, again)| {
             let sample = plan.recheck_sample(row_context, *position)?;
-            Ok::<_, Error>((made.open(ctx, row_context)?, *position, again, sample))
+            Ok::<_, Error>((made.open(row_context)?, *position, again, sample))
         });
         let opened = opened.transpose()?;
         let words = layout.decisions.iter().find(|of| Some(of.column.as_str()) == decided);
@@ -269,7 +266,7 @@ fn plan_given_scores<'a>(
         }
         rows.with(ctx, passes, |row_context| {
             let keys = ["models", name, kind, key];
-            write(ctx, row_context).map_err(|e| plan.with_model_place(e, &keys))
+            write(row_context).map_err(|e| plan.with_model_place(e, &keys))
         })
     })
 }

@@ -45,7 +45,7 @@ impl Stage for RecheckStage {
             let ask = || {
                 let (share, at_least) = (RECHECK_SHARE, RECHECK_AT_LEAST);
                 let again = RecheckSample::draw(row_context, None, seed.0, share, at_least)?;
-                let first = first.open(ctx, row_context)?;
+                let first = first.open(row_context)?;
                 let compare = |group: usize, scores: Vec<f64>| {
                     let RowContext { rows, roles, .. } = row_context;
                     let (batch, mut part) =
@@ -71,7 +71,7 @@ impl Stage for RecheckStage {
                 let mut answers = SecondAnswers::default();
                 let rows = PreparedRows(row_context, AskedPart::Again(&again));
                 let models = asked.open(ctx, row_context.rows.layout())?;
-                models.score_blocks((ctx, row_context), &rows, &compare, &mut |part| {
+                models.score_blocks(row_context, &rows, &compare, &mut |part| {
                     answers.merge(part);
                     Ok(())
                 })?;

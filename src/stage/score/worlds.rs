@@ -96,13 +96,12 @@ pub(crate) struct WorldRows {
 impl WorldRows {
     pub(crate) fn open(
         (made, scores): (&StageInput<GenerateStage>, &StageInput<ScoreStage>),
-        ctx: &StageContext<'_>,
         row_context: RowContext<'_>,
     ) -> Result<Self> {
         Ok(WorldRows {
-            made: made.open(ctx, row_context)?,
-            reached: WorldRowReader::open(made.folder(ctx))?,
-            scores: scores.open(ctx, row_context)?,
+            made: made.open(row_context)?,
+            reached: WorldRowReader::open(made.folder(row_context.ctx))?,
+            scores: scores.open(row_context)?,
         })
     }
 
@@ -484,12 +483,8 @@ impl StageInput<WorldsStage> {
     }
 
     /// For each key the mean of the scores over all graphs.
-    pub(crate) fn scores(
-        &self,
-        ctx: &StageContext<'_>,
-        row_context: RowContext<'_>,
-    ) -> Result<ScoreReader> {
-        ScoreReader::open(self.folder(ctx), row_context.rows, row_context.roles)
+    pub(crate) fn scores(&self, row_context: RowContext<'_>) -> Result<ScoreReader> {
+        ScoreReader::open(self.folder(row_context.ctx), row_context.rows, row_context.roles)
     }
 }
 
@@ -522,7 +517,7 @@ impl Stage for WorldsStage {
             let places = if groups > 2 { 2 * (groups - 1) + 1 } else { 1 };
             plan.check_person_memory(row_context, places)?;
             let worlds = &found.open(ctx, scenario)?.worlds;
-            let (rule, scores) = scored_rows.open(ctx, row_context)?;
+            let (rule, scores) = scored_rows.open(row_context)?;
             let models = trained.as_ref().map(|stage| stage.models(ctx, model, plan.n_folds()));
             let models = models.transpose()?;
             let answers = match (models.as_deref(), &scored) {
@@ -533,7 +528,7 @@ impl Stage for WorldsStage {
                     WorldAnswers::Encoded(encoded, drops_incomplete)
                 }
                 (None, Some(scored)) => {
-                    WorldAnswers::Rows(WorldRows::open((&made, scored), ctx, row_context)?)
+                    WorldAnswers::Rows(WorldRows::open((&made, scored), row_context)?)
                 }
                 _ => {
                     let what = "graphs are asked of one model, and folds make several";

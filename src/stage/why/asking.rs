@@ -8,7 +8,7 @@
 
 use crate::data::FeatureRows;
 use crate::error::Result;
-use crate::exec::{StageContext, misfit};
+use crate::exec::misfit;
 use crate::model::Scorer;
 use crate::num::hash::FastMap;
 use crate::num::seed::h;
@@ -127,7 +127,7 @@ impl FeatureMixtures<'_> {
     /// The model fails, or the run is to stop.
     pub(crate) fn ask_calls(
         &self,
-        (ctx, row_context): (&StageContext<'_>, RowContext<'_>),
+        row_context: RowContext<'_>,
         calls: &[ModelCall<'_>],
         (drawn, mut width): (&DrawnPeople, usize),
         asks_at_most: usize,
@@ -171,7 +171,7 @@ impl FeatureMixtures<'_> {
                     part.into_iter().zip(places.by_ref()).for_each(|(score, i)| scores[i] = score);
                     Ok(())
                 };
-                let given = call.score_into(ctx, row_context, &asked, files, &mut take);
+                let given = call.score_into(row_context, &asked, files, &mut take);
                 given.map_err(|error| call.with_place(error, "score"))?;
             }
             let found = reading.answered(row_context, &people, (&distinct, &scores))?;
