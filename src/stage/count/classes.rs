@@ -155,10 +155,11 @@ impl ClassScoredGroup {
         scored: &ClassCountInputs,
         g: usize,
     ) -> Result<Self> {
+        let (batch, roles) = row_context.read(g, Projection::NO_FEATURES)?;
         Ok(ScoredGroup {
-            batch: row_context.rows.read(g, Projection::NO_FEATURES)?,
-            roles: row_context.roles.read(g)?,
-            keys: scored.counterfactuals.keys(g)?,
+            keys: scored.counterfactuals.keys_beside(g, (&batch, &roles))?,
+            batch,
+            roles,
             unsupported: scored.support.read(g)?,
             scores: scored.scores.read(g)?,
             scores_cf: scored.scores_cf.read(g)?,
