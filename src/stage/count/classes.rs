@@ -154,9 +154,9 @@ impl ClassScoredGroup {
     ) -> Result<Self> {
         let (batch, roles) = row_context.read(g, Projection::NO_FEATURES)?;
         Ok(ScoredGroup {
+            keys: scored.counterfactuals.keys_beside(g, (&batch, &roles))?,
             batch,
             roles,
-            keys: scored.counterfactuals.keys(g)?,
             unsupported: scored.support.read(g)?,
             scores: scored.scores.read(g)?,
             scores_cf: scored.scores_cf.read(g)?,

@@ -499,9 +499,9 @@ impl ScoredGroup {
         let of = Projection { keys, ..scored.rule.reads() };
         let (batch, roles) = row_context.read(g, of)?;
         Ok(ScoredGroup {
+            keys: scored.counterfactuals.keys_beside(g, (&batch, &roles))?,
             batch,
             roles,
-            keys: scored.counterfactuals.keys(g)?,
             unsupported: scored.support.read(g)?,
             scores: scored.scores.read(g)?,
             scores_cf: scored.scores_cf.read(g)?,
