@@ -272,8 +272,13 @@ checked_text!(Name, TEXT_FORMS[0].is, {"type": "string", "pattern": TEXT_FORMS[0
 checked_text!(SetName, TEXT_FORMS[1].is, {"type": "string", "pattern": TEXT_FORMS[1].pattern});
 
 /// Text that is compared with values of a column once the column's type is known. Written bare or
-/// quoted: a group called `no` stays a group, a label `1` stays the text `1`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+/// quoted: a group called `no` stays a group, a label `1` stays the text `1`; the reader hands out
+/// any scalar as it is written when a text is asked for.
+#[derive(
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[schemars(extend("type" = ["string", "number", "boolean"]))]
+#[schemars(description = "Text that is compared with values of a column.")]
 pub struct Word(pub String);
 
 impl Word {
@@ -295,27 +300,13 @@ impl fmt::Display for Word {
     }
 }
 
-impl<'de> Deserialize<'de> for Word {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // The reader hands out any scalar as it is written when a text is asked for.
-        String::deserialize(deserializer).map(Word)
-    }
-}
-
-impl JsonSchema for Word {
-    fn schema_name() -> Cow<'static, str> {
-        "Word".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": ["string", "number", "boolean"], "description": "Text that is \
-            compared with values of a column."})
-    }
-}
-
 /// A word of a command. `{seed}` and the like are filled when the command starts; braces around
-/// anything but a word of lower-case letters and `_` stay as they are.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+/// anything but a word of lower-case letters and `_` stay as they are. A bare number is the text
+/// that is there, as with [`Word`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Argument", extend("type" = ["string", "number", "boolean"]))]
+#[schemars(description = "A word of a command; `{model}`, `{seed}`, `{threads}`, `{fold}`, \
+                          `{rows}` and `{scores}` are filled in when it starts.")]
 pub struct CommandArgument(pub String);
 
 impl CommandArgument {
@@ -354,27 +345,6 @@ impl CommandArgument {
             }
         }
         visit(rest, false);
-    }
-}
-
-impl<'de> Deserialize<'de> for CommandArgument {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // As with `Word`: a bare number is the text that is there.
-        String::deserialize(deserializer).map(CommandArgument)
-    }
-}
-
-impl JsonSchema for CommandArgument {
-    fn schema_name() -> Cow<'static, str> {
-        "Argument".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "type": ["string", "number", "boolean"],
-            "description": "A word of a command; `{model}`, `{seed}`, `{threads}`, `{fold}`, \
-                            `{rows}` and `{scores}` are filled in when it starts."
-        })
     }
 }
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::exec::event::{ANSWERED, COUNTED_ONCE, Event, Observer};
 use crate::report::diff::on_one_line;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 const HEARTBEAT: Duration = Duration::from_secs(30);
 
@@ -154,17 +154,9 @@ impl Observer for RunConsole {
     }
 }
 
-/// A whole number with thin groups of three.
+/// A whole number with commas between groups of three digits.
 pub(crate) fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    HumanCount(n).to_string()
 }
 
 fn seconds(ms: u64) -> String {

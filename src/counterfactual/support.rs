@@ -30,7 +30,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::counterfactual::absence::AbsenceRule;
 use crate::counterfactual::value_counts::{CountedValue, ValueCounts};
-use crate::counterfactual::variable::{CategoryLevels, StrategyVariable, VariableScale};
+use crate::counterfactual::variable::{
+    CategoryLevels, StrategyVariable, VariableScale, VariableValues,
+};
 use crate::data::column::onehot::find_groups;
 use crate::data::values::float_text;
 use crate::data::{Feature, FeatureKind, FeatureRows, Layout, MISSING};
@@ -68,9 +70,6 @@ struct BitCounts {
     set: Vec<Option<u64>>,
     /// By variable a bit for each variable that is 1 in a row with it.
     together: Vec<u64>,
-    /// Those of a row while it is added.
-    #[serde(skip)]
-    ones: Vec<u64>,
 }
 
 impl BitCounts {
@@ -82,7 +81,7 @@ impl BitCounts {
         let set: Vec<Option<u64>> =
             variables.iter().map(|variable| may_be(variable).then_some(0)).collect();
         let together = vec![0; set.len() * set.len().div_ceil(64)];
-        BitCounts { rows: 0, together, set, ones: Vec::new() }
+        BitCounts { rows: 0, together, set }
     }
 
     /// Words of bits of a variable.
@@ -90,34 +89,31 @@ impl BitCounts {
         self.set.len().div_ceil(64)
     }
 
-    fn add(&mut self, variables: &[StrategyVariable], rows: &FeatureRows, i: usize) {
-        self.rows += 1;
+    /// Adds a variable of rows: whether it is 1, or none where it is neither that nor 0. Each row
+    /// has so many bits of `ones` that there is one for each variable.
+    fn add(
+        &mut self,
+        v: usize,
+        values: impl Iterator<Item = Option<bool>> + Clone,
+        ones: &mut [u64],
+    ) {
         let width = self.width();
-        let mut ones = std::mem::take(&mut self.ones);
-        ones.resize(width, 0);
-        for (v, variable) in variables.iter().enumerate() {
-            let Some(n) = &mut self.set[v] else { continue };
-            let is_one = match &variable.scale {
-                VariableScale::Categorical(_) => variable.level(rows, i) == 1,
-                _ => match variable.number(rows, i) {
-                    1.0 => true,
-                    x if x == 0.0 || x.is_nan() => false,
-                    _ => {
-                        self.remove(v);
-                        continue;
+        let Some(n) = &mut self.set[v] else { return };
+        if values.clone().any(|is_one| is_one.is_none()) {
+            return self.remove(v);
                     }
-                },
-            };
-            if is_one {
+        for (row, _) in values.enumerate().filter(|(_, is_one)| *is_one == Some(true)) {
                 *n += 1;
-                bits::set(&mut ones, v);
+            bits::set(&mut ones[row * width..], v);
             }
         }
-        for v in bits::ones(&ones) {
-            bits::or(&mut self.together[v * width..(v + 1) * width], &ones);
+
+    /// Adds the bits of all variables of a row.
+    fn add_together(&mut self, ones: &[u64]) {
+        let width = self.width();
+        for v in bits::ones(ones) {
+            bits::or(&mut self.together[v * width..(v + 1) * width], ones);
         }
-        ones.clear();
-        self.ones = ones;
     }
 
     /// Removes a variable that has other values than 0 and 1.
@@ -161,21 +157,34 @@ impl SupportCounts {
         SupportCounts { groups, variables: variables.iter().map(of).collect(), bits }
     }
 
-    /// Counts row `i` of a group.
+    /// Counts rows by their positions, each with its group.
     pub(crate) fn add(
         &mut self,
         variables: &[StrategyVariable],
         rows: &FeatureRows,
-        i: usize,
-        group: usize,
+        counted: &[(usize, usize)],
     ) {
-        self.bits.add(variables, rows, i);
-        for (variable, counts) in variables.iter().zip(&mut self.variables) {
-            match variable.levels() {
-                Some(_) => counts.add_level(variable.level(rows, i), group),
-                None => counts.add_number(variable.number(rows, i), group),
+        let width = self.bits.width();
+        let mut ones = vec![0; counted.len() * width];
+        for (v, (variable, counts)) in variables.iter().zip(&mut self.variables).enumerate() {
+            match variable.values(rows) {
+                VariableValues::Levels(levels) => {
+                    counts.add_levels(counted.iter().map(|&(i, group)| (levels[i], group)));
+                    let values = counted.iter().map(|&(i, _)| Some(levels[i] == 1));
+                    self.bits.add(v, values, &mut ones);
+                }
+                VariableValues::Numbers(numbers) => {
+                    counts.add_numbers(counted.iter().map(|&(i, group)| (numbers[i], group)));
+                    let values = counted.iter().map(|&(i, _)| match numbers[i] {
+                        1.0 => Some(true),
+                        x => (x == 0.0 || x.is_nan()).then_some(false),
+                    });
+                    self.bits.add(v, values, &mut ones);
             }
         }
+    }
+        self.bits.rows += counted.len() as u64;
+        ones.chunks_exact(width.max(1)).for_each(|of_row| self.bits.add_together(of_row));
     }
 
     /// The one-hot groups among single columns: in every row that is counted exactly one column of
@@ -332,31 +341,32 @@ impl DirectionSupport {
     }
 
     /// Passes on the variables of a counterfactual whose values are unsupported, with the places of
-    /// these: of row `k` of `made`, by the reference rows of a fold; the person is row `i` of
-    /// `rows`.
+    /// these: row `k` of the values that were `made`, by the reference rows of a fold; the person is
+    /// row `i` of their `own`.
     pub(crate) fn each_unsupported(
         &self,
-        variables: &[StrategyVariable],
         fold: usize,
-        (made, k): (&FeatureRows, usize),
-        (rows, i): (&FeatureRows, usize),
+        (made, k): (&[VariableValues<'_>], usize),
+        (own, i): (&[VariableValues<'_>], usize),
         mut each: impl FnMut(usize, u32),
     ) {
-        for (v, (variable, support)) in variables.iter().zip(&self.folds[fold]).enumerate() {
-            let place = match support {
-                VariableSupport::All => None,
-                VariableSupport::Levels(levels, none) => match variable.level(made, k) {
+        for (v, support) in self.folds[fold].iter().enumerate() {
+            let place = match (support, &made[v], &own[v]) {
+                (
+                    VariableSupport::Levels(levels, none),
+                    VariableValues::Levels(made),
+                    VariableValues::Levels(own),
+                ) => match made[k] {
                     MISSING => *none,
                     level => {
-                        let moved = usize::from(variable.level(rows, i) != level);
+                        let moved = usize::from(own[i] != level);
                         levels.get(level as usize).and_then(|of| of[moved])
                     }
                 },
-                VariableSupport::Values(..) | VariableSupport::Range(..) => {
-                    let x = variable.number(made, k);
-                    let moved = || variable.number(rows, i) != x;
-                    support.of_number(x, moved)
+                (_, VariableValues::Numbers(made), VariableValues::Numbers(own)) => {
+                    support.of_number(made[k], || own[i] != made[k])
                 }
+                _ => None,
             };
             place.into_iter().for_each(|place| each(v, place));
         }
@@ -541,7 +551,9 @@ pub(crate) fn unread_features(layout: &Layout, omitted: &[Vec<&str>]) -> Vec<usi
 #[cfg(test)]
 mod tests {
     use super::{DirectionSupport, MAX_VALUES, SupportCounts, own_bit, place_bit};
-    use crate::counterfactual::variable::{CategoryLevels, StrategyVariable, VariableScale};
+    use crate::counterfactual::variable::{
+        CategoryLevels, StrategyVariable, VariableScale, VariableValues,
+    };
     use crate::data::{Feature, FeatureColumn, FeatureKind, FeatureRows, MISSING};
     use crate::exec::accumulator::Accumulator;
     use crate::exec::tests::state_laws::SampleState;
@@ -605,7 +617,8 @@ mod tests {
         let mut counts = SupportCounts::new(&variables(), 2);
         for (group, woman) in [(0, false), (1, true)] {
             let all = rows(&(0..200).map(|i| person(woman, i)).collect::<Vec<_>>());
-            (0..200).for_each(|i| counts.add(&variables(), &all, i, group));
+            let counted: Vec<_> = (0..200).map(|i| (i, group)).collect();
+            counts.add(&variables(), &all, &counted);
         }
         counts
     }
@@ -616,11 +629,16 @@ mod tests {
         DirectionSupport::new(&variables(), &features(), (folds, &counts), (from, to))
     }
 
+    fn values<'a>(of: &[StrategyVariable], rows: &'a FeatureRows) -> Vec<VariableValues<'a>> {
+        of.iter().map(|variable| variable.values(rows)).collect()
+    }
+
     /// The unsupported values of a man as a woman, who has become `made`.
     fn found(own: (u32, f64, f64, [f64; 2]), made: (u32, f64, f64, [f64; 2])) -> Vec<String> {
         let (to_women, own, made) = (direction(0, 1), rows(&[own]), rows(&[made]));
         let mut found = Vec::new();
-        to_women.each_unsupported(&variables(), 0, (&made, 0), (&own, 0), |v, place| {
+        let [made, own] = [&made, &own].map(|rows| values(&variables(), rows));
+        to_women.each_unsupported(0, (&made, 0), (&own, 0), |v, place| {
             let of = &to_women.places[place as usize];
             assert_eq!(of.feature, variables()[v].name);
             let level = of.level.as_deref().unwrap_or("-");
@@ -687,7 +705,7 @@ mod tests {
         let counted = |of: &[[f64; 2]]| {
             let all = rows(&of.iter().map(|region| (2, 1.0, 50.0, *region)).collect::<Vec<_>>());
             let mut counts = SupportCounts::new(&apart(), 1);
-            (0..of.len()).for_each(|i| counts.add(&apart(), &all, i, 0));
+            counts.add(&apart(), &all, &(0..of.len()).map(|i| (i, 0)).collect::<Vec<_>>());
             counts
         };
         let mut regions: Vec<[f64; 2]> =
@@ -708,7 +726,8 @@ mod tests {
         {
             let made = rows(&[(2, 1.0, 50.0, made)]);
             let mut found = Vec::new();
-            direction.each_unsupported(&variables, 0, (&made, 0), (&own, 0), |v, _| found.push(v));
+            let [made, own] = [&made, &own].map(|rows| values(&variables, rows));
+            direction.each_unsupported(0, (&made, 0), (&own, 0), |v, _| found.push(v));
             assert_eq!(found, if unsupported { vec![3] } else { vec![] });
         }
         // One exception, and they are none.
@@ -727,7 +746,7 @@ mod tests {
         };
         let count = |from: usize, n: usize| {
             let (rows, mut counts) = (column(from, n), SupportCounts::new(&variables, 1));
-            (0..n).for_each(|i| counts.add(&variables, &rows, i, 0));
+            counts.add(&variables, &rows, &(0..n).map(|i| (i, 0)).collect::<Vec<_>>());
             counts
         };
         let whole = count(0, MAX_VALUES + 1);
@@ -753,7 +772,7 @@ mod tests {
         fn add_sample(&mut self, row: u64) {
             let x = row as f64;
             let of = rows(&[(row as u32 % 4, x % 5.0, 0.1 * x, [x % 2.0, x % 3.0])]);
-            self.add(&[variables(), apart()].concat(), &of, 0, row as usize % 2);
+            self.add(&[variables(), apart()].concat(), &of, &[(0, row as usize % 2)]);
         }
     }
 }

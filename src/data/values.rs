@@ -399,26 +399,28 @@ impl SourceValues {
         }
     }
 
-    /// Which values of an array are missing; none where all are there, or it is no array.
-    fn nulls(&self) -> Option<&NullBuffer> {
+    /// The array of the values; none where they are not held as one.
+    pub(crate) fn array(&self) -> Option<&dyn Array> {
         match self {
-            SourceValues::Int(a) => a.nulls(),
-            SourceValues::Float(a) => a.nulls(),
-            SourceValues::Bool(a) => a.nulls(),
-            SourceValues::Text(a) => a.nulls(),
+            SourceValues::Int(a) => Some(a),
+            SourceValues::Float(a) => Some(a),
+            SourceValues::Bool(a) => Some(a),
+            SourceValues::Text(a) => Some(a),
             SourceValues::Named(_) | SourceValues::Empty(_) => None,
         }
+    }
+
+    /// Which values of an array are missing; none where all are there, or it is no array.
+    fn nulls(&self) -> Option<&NullBuffer> {
+        self.array()?.nulls()
     }
 
     /// Number of values.
     pub fn n_rows(&self) -> usize {
         match self {
-            SourceValues::Int(a) => a.len(),
-            SourceValues::Float(a) => a.len(),
-            SourceValues::Bool(a) => a.len(),
-            SourceValues::Text(a) => a.len(),
             SourceValues::Named(a) => a.ids.len(),
             SourceValues::Empty(n) => *n,
+            _ => self.array().map_or(0, Array::len),
         }
     }
 
@@ -476,6 +478,11 @@ impl SourceValues {
         })
     }
 
+    /// The word of value `i`; empty where it is missing.
+    pub fn text(&self, i: usize) -> String {
+        self.word(i).unwrap_or_default().into_owned()
+    }
+
     /// The distinct values.
     pub fn distinct(&self) -> DistinctValues<'_> {
         match self {
@@ -507,6 +514,14 @@ impl SourceValues {
             _ => self.n_rows(),
         };
         (0..n).map(|i| self.number(i)).collect()
+    }
+
+    /// Value `i` as an integer; none where it is missing or the values are none.
+    pub(crate) fn integer(&self, i: usize) -> Option<i64> {
+        match self {
+            SourceValues::Int(a) => a.is_valid(i).then(|| a.value(i)),
+            _ => None,
+        }
     }
 
     /// Whether no value has decimals.

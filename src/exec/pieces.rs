@@ -9,7 +9,8 @@
 
 use std::collections::BTreeMap;
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::{Mutex, PoisonError, mpsc};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError, mpsc};
 
 use crate::error::Result as RunResult;
 
@@ -49,6 +50,32 @@ pub(crate) fn keep_freed_memory() {
     // Where it cannot be had, nothing is lost.
     let _ = block.try_reserve_exact(GIVEN_BACK);
     drop(std::hint::black_box(block));
+}
+
+/// Does `work(0..n)` on at most so many threads of its own, for work that waits more than it computes;
+/// the results in order, at least up to the first failure, after which nothing is begun.
+pub(crate) fn at_once<T: Send + Sync, E: Send + Sync>(
+    n: usize,
+    most: usize,
+    work: impl Fn(usize) -> RunResult<T, E> + Sync,
+) -> Vec<RunResult<T, E>> {
+    let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let done: Vec<OnceLock<RunResult<T, E>>> = (0..n).map(|_| OnceLock::new()).collect();
+    // Pieces begin in order, so those before a failed one are done or in work.
+    let take = || {
+        while !failed.load(Ordering::SeqCst) {
+            let k = next.fetch_add(1, Ordering::SeqCst);
+            let Some(place) = done.get(k) else { break };
+            let result = work(k);
+            failed.fetch_or(result.is_err(), Ordering::SeqCst);
+            place.get_or_init(|| result);
+        }
+    };
+    match most.min(n) {
+        0 | 1 => take(),
+        most => std::thread::scope(|scope| (0..most).for_each(|_| drop(scope.spawn(take)))),
+    }
+    done.into_iter().map_while(OnceLock::into_inner).collect()
 }
 
 /// The threads of a run.

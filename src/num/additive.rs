@@ -108,7 +108,10 @@ impl<K: Eq + Hash + Clone, T: Additive + Clone, S: BuildHasher> Additive for Has
 }
 
 /// Adds a map to another one, without a copy of what that does not hold.
-pub(crate) fn absorb_map<K: Ord, T: Additive>(mine: &mut BTreeMap<K, T>, theirs: BTreeMap<K, T>) {
+pub(crate) fn absorb_map<K: Ord, T: Additive>(
+    mine: &mut BTreeMap<K, T>,
+    theirs: impl IntoIterator<Item = (K, T)>,
+) {
     for (key, theirs) in theirs {
         match mine.entry(key) {
             Entry::Occupied(mut mine) => mine.get_mut().absorb(&theirs),

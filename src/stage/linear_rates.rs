@@ -27,16 +27,16 @@ use crate::metric::value::hidden_cause::{
 use crate::model::{ThresholdComparison, TrainedModel};
 use crate::param::{ColumnName, Seed};
 use crate::stage::applied_set::AppliedSet;
+use crate::stage::decided_scores::DecidedScores;
 use crate::stage::discover::scenarios::DiscoveryInputs;
 use crate::stage::discover::tables::GraphSetScenario;
 use crate::stage::gate::questions::questions;
-use crate::stage::kinds::{DiscoverStage, MeasureStage, ScoreStage, TrainStage};
+use crate::stage::kinds::{DiscoverStage, MeasureStage, TrainStage};
 use crate::stage::memory;
 use crate::stage::memory::refuse_memory;
 use crate::stage::plan::StagePlan;
 use crate::stage::row_context::{DecisionRule, RowContext};
 use crate::stage::row_inputs::RowInputs;
-use crate::stage::rule_inputs::RuleInputs;
 use crate::stage::score::encoded_worlds::{EncodedModelRow, EncodedWorlds};
 use crate::stage::stage_builder::{OpensOfRows, Stage, StageBuilder, StageFolders, StageInput};
 use crate::table::{MetricRow, MetricTable};
@@ -82,12 +82,11 @@ pub(super) fn linear_rates<'a>(
     b.input("favourable", |job| job.data.favourable_side());
     let (seed, rows) = (b.seed(), RowInputs::of_job(b)?);
     let found = b.need::<DiscoverStage>(&graphs_unit(&applied))?;
-    let scores = b.need::<ScoreStage>(&unit.factual())?;
+    let scored = DecidedScores::need(b, unit, false)?;
     let trained = b.need::<TrainStage>(unit)?;
-    let rule = RuleInputs::need(b, name, model)?;
     let measured = b.need::<MeasureStage>(&AuditUnit::default())?;
     let open = move |ctx: &StageContext<'_>, row_context: RowContext<'_>| {
-        let scores = scores.open(ctx, row_context)?;
+        let (rule, scores) = scored.open(ctx, row_context)?;
         let trained = trained.models(ctx, model, plan.n_folds())?;
         let Ok([model]) = <[Box<dyn TrainedModel>; 1]>::try_from(trained) else {
             return Err(misfit("graphs are asked of one model".to_owned()));
@@ -99,7 +98,7 @@ pub(super) fn linear_rates<'a>(
             attribute: row_context.rows.layout().attributes[applied.position].clone(),
             model,
             seed,
-            rule: rule.open(ctx, row_context, &scores)?,
+            rule,
             scores,
             found: found.clone(),
             questions: questions(plan.checked),

@@ -1,8 +1,9 @@
 //! Which stages a run has: each names what it needs, and can read only that.
 //!
 //! The plan grows backwards from its last stage. While a stage is planned it asks its
-//! [`StageBuilder`] for other stages, parts of the job and files, and the builder adds to the key
-//! whatever it gives. A stage can only be read through the [`StageInput`] that the builder made.
+//! [`StageBuilder`] for other stages, parts of the job, the seed and files, and the builder adds to
+//! the key whatever it gives. A stage can only be read through the [`StageInput`] that the builder
+//! made.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -83,6 +84,15 @@ impl<A> StageInput<A> {
         file: &str,
     ) -> Result<T> {
         self.parse(&self.text(ctx, file)?)
+    }
+
+    /// The same of a file that the stage writes only where it is asked for what it says.
+    pub(crate) fn read_if_written<T: DeserializeOwned>(
+        &self,
+        ctx: &StageContext<'_>,
+        file: &str,
+    ) -> Result<Option<T>> {
+        self.folder(ctx).join(file).exists().then(|| self.read(ctx, file)).transpose()
     }
 }
 

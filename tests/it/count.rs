@@ -42,7 +42,7 @@ const MODULES: &[ModuleBudget] = &[
     modules("counterfactual", &["counterfactual"], 8_225),
     modules("exec, cli, root", &["exec", "cli", "bin", "."], 7_795),
     modules("gate", &["gate"], 4_060),
-    modules("model", &["model"], 4_610),
+    modules("model", &["model"], 4_140),
     modules(
         "diff, table, explain, folder, proof",
         &["diff", "table", "explain", "folder", "proof"],

@@ -220,7 +220,7 @@ fn answers_that_are_wrong_end_the_run() {
         (Deed::Forgets, "", "came back without a score, and `missing_at_most` allows a share of 0"),
         (Deed::NoVersion, "", "error[bad-answer]: "),
         (Deed::NoVersion, "", "does not say which `version` answers, and the job names `v1`"),
-        (Deed::Twice, "", "`scores` occurs twice"),
+        (Deed::Twice, "", "duplicate field `scores`"),
         (Deed::Hangs, ", retries: 0, timeout: 1s", "does not answer: timeout"),
         (Deed::DiesHalfWay, ", retries: 0", "breaks off its answer"),
     ] {

@@ -1,6 +1,6 @@
 //! No sentence in Rust: what pages, gates, comparisons and explanations say is in templates, and
 //! no code looks into one: it reads codes and their arguments. The files that still do either are
-//! listed with their number, which may only shrink.
+//! listed with their number, which may only shrink, but for the names of new metrics.
 
 use std::collections::BTreeMap;
 use std::fs;

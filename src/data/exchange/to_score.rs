@@ -25,9 +25,9 @@ use crate::data::exchange::raw::{
 };
 use crate::data::rows::aligned::CounterfactualKeys;
 use crate::data::rows::content::ContentHash;
-use crate::data::rows::ids::RowIds;
 use crate::data::source::recut::RecutWriter;
 use crate::data::source_view::shown_in_source;
+use crate::data::values::SourceValues;
 use crate::data::{Attribute, FeatureRows, Layout, MISSING_GROUP};
 use crate::error::{Error, Result};
 use crate::exec::hash::hex;
@@ -136,7 +136,7 @@ impl SentRows {
     pub(crate) fn batch(
         self,
         layout: &Layout,
-        (ids, groups): (&RowIds, &[Vec<u16>]),
+        (ids, groups): (&SourceValues, &[Vec<u16>]),
         asked: &[RequestRow],
         parts: &[&FeatureRows],
         said: Option<(Vec<bool>, Vec<String>)>,
@@ -418,7 +418,7 @@ mod tests {
         PartsWriter, REQUEST, REQUEST_NOTE, RequestDigest, RequestRow, SentRows,
         counterfactual_hash, group_hashes, part_name, row_hash, rows_hash,
     };
-    use crate::data::rows::ids::RowIds;
+    use crate::data::values::SourceValues;
     use crate::data::values::ValueClass;
     use crate::data::{
         Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING, RowIdKind,
@@ -608,7 +608,7 @@ mod tests {
             asked(1, 0, 1, (0, 1)),
             asked(1, 1, 0, (2, 1)),
         ];
-        let ids = RowIds::Text(vec!["a".to_owned(), "b".to_owned()]);
+        let ids = SourceValues::Text(vec!["a", "b"].into());
         let groups = [vec![0, 1], vec![0, 1]];
         let parts = [&as_is, &other_sex, &other_area];
         let batch =

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::RowIdKind;
 use crate::data::prepare::repeated::repeated_rows;
-use crate::data::rows::ids::RowIds;
 use crate::data::rows::{Projection, RowsReader};
 use crate::data::source::ParquetSource;
 use crate::error::{Fault, Result};
@@ -111,10 +110,11 @@ pub(crate) fn check_unique(
 ) -> Result<()> {
     let keys = |group: usize| {
         let ids: Vec<[u64; 2]> = match rows.layout().row_id {
-            RowIdKind::Text if !by_key => match rows.read_ids(group)? {
-                RowIds::Text(ids) => ids.iter().map(|id| halves_of_text(id)).collect(),
-                RowIds::Integer(_) => Vec::new(),
-            },
+            RowIdKind::Text if !by_key => {
+                let ids = rows.read_ids(group)?;
+                let words = (0..ids.n_rows()).filter_map(|i| ids.word(i));
+                words.map(|id| halves_of_text(&id)).collect()
+            }
             _ => rows.read_row_keys(group)?.into_iter().map(|key| [sm(key), key]).collect(),
         };
         let numbered = ids.into_iter().zip(rows.first_row(group) as u64..);

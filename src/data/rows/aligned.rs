@@ -27,7 +27,7 @@ use crate::data::rows::split::{RolesReader, RowRoles};
 use crate::data::rows::{
     Projection, RowsReader, feature_arrays, feature_fields, feature_rows, number_array, read_json,
 };
-use crate::data::{Feature, FeatureColumn, FeatureRows, Layout, MISSING_GROUP};
+use crate::data::{Feature, FeatureColumn, FeatureRows, Layout};
 use crate::error::{Error, FOLDER_CHANGED_HINT, Result};
 use crate::exec::files;
 use crate::num::float_precision::FloatPrecision;
@@ -201,8 +201,7 @@ impl NaiveKeys {
         let others = rows.layout().attributes[attribute].groups.len().saturating_sub(1);
         for group in 0..rows.n_groups() {
             let (own, roles) = (rows.read_own_groups(group, attribute)?, roles.read(group)?);
-            let has = |i: usize| own[i] != MISSING_GROUP && roles.audited(i).is_some();
-            all.n_rows += ((0..own.len()).filter(|&i| has(i)).count() * others) as u64;
+            all.n_rows += (roles.people(&own).count() * others) as u64;
         }
         Ok(all)
     }
@@ -258,15 +257,10 @@ pub(crate) fn keys_in_other_groups(
         to_group: Vec::with_capacity(n),
         cf_index: Vec::new(),
     };
-    for (i, &from) in (0..).zip(own) {
-        if from == MISSING_GROUP || roles.audited(i as usize).is_none() {
-            continue;
-        }
-        for to in 0..n_groups as u16 {
-            if to != from {
-                keys.parent.push(i);
-                keys.to_group.push(to);
-            }
+    for (i, from, _) in roles.people(own) {
+        for to in (0..n_groups as u16).filter(|&to| to != from) {
+            keys.parent.push(i as u32);
+            keys.to_group.push(to);
         }
     }
     keys.cf_index = vec![0; keys.parent.len()];

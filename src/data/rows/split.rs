@@ -115,6 +115,13 @@ impl RowRoles {
         self.0.get(i).copied().and_then(audited)
     }
 
+    /// The position, group and fold of each audited row of a declared group; `groups` are those of
+    /// all rows.
+    pub(crate) fn people(&self, groups: &[u16]) -> impl Iterator<Item = (usize, u16, u8)> {
+        let all = groups.iter().copied().enumerate().filter(|(_, group)| *group != MISSING_GROUP);
+        all.filter_map(|(i, group)| Some((i, group, self.audited(i)?)))
+    }
+
     /// Whether the row at this position trains the models of a fold.
     ///
     /// Without folds there is only fold 0.

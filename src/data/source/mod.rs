@@ -27,6 +27,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, RecordBatch, StringArray, new_null_array};
 use arrow::datatypes::DataType;
 use indexmap::IndexSet;
+use percent_encoding::percent_decode_str;
 
 use crate::data::canonical::canonical_text;
 use crate::data::column::declared::{DeclaredColumn, DeclaredColumns, DeclaredType, MistypedValue};
@@ -554,24 +555,7 @@ fn hive_keys(path: &Path) -> Vec<(String, String)> {
 ///
 /// Text that is not such a code is kept.
 fn percent_decoded(text: &str) -> String {
-    let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
-    while let [first, tail @ ..] = rest {
-        let code = (*first == b'%').then(|| tail.get(..2)).flatten();
-        let code = code
-            .and_then(|hex| std::str::from_utf8(hex).ok())
-            .and_then(|hex| u8::from_str_radix(hex, 16).ok());
-        match code {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &tail[2..];
-            }
-            None => {
-                bytes.push(*first);
-                rest = tail;
-            }
-        }
-    }
-    String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
+    percent_decode_str(text).decode_utf8().unwrap_or(text.into()).into_owned()
 }
 
 /// The value of a column that is the key of a folder; `None` where the file holds the column.

@@ -154,6 +154,6 @@ impl<'a, P: RowPiece> RecutWriter<'a, P> {
 fn too_long(path: &Path, rows: usize, cause: &ArrowError) -> Error {
     Fault::new("too-much-text", format!("{rows} rows hold more than 2 GiB of text: {cause}"))
         .in_file(path)
-        .hint(format!("run with --batch-rows N, N a multiple of 1024 below {rows}"))
+        .hint("run with `--batch-rows 1024`")
         .into()
 }

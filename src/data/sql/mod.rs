@@ -30,7 +30,7 @@ mod program;
 
 use crate::error::Fault;
 
-pub(crate) use compute::SqlColumn;
+pub(crate) use compute::{column_of, column_of_levels, missing, source_values};
 pub(crate) use parse::parse;
 pub(crate) use program::{ComputedColumn, SqlProgram, SqlType};
 

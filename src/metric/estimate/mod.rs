@@ -3,7 +3,8 @@
 //! One variance, the sum of squares over [`units`](crate::metric::evidence::units), and a few
 //! rules:
 //!
-//! - a share: Wilson's score interval on its effective size ([`share`]);
+//! - a share: Wilson's score interval (`wilson_of_share` in [`crate::metric::interval`]) on its
+//!   effective size ([`share`]);
 //! - a sum of shares, such as a difference: the hybrid of their intervals (MOVER, Zou and Donner
 //!   2008; of two independent shares Newcombe's method 10), with the correlation of each two that
 //!   have units in common;

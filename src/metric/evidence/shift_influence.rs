@@ -218,15 +218,30 @@ impl RowTerms {
             }
             return;
         }
-        for (i, person) in people.iter().enumerate() {
+        // Those of another direction of their group stand together.
+        let together = self.numbers[people[0] as usize].checked_sub(1).map(|first| {
+            let first = first as usize;
+            first..first + people.len()
+        });
+        if let Some(rows) = together.filter(|rows| self.people.get(rows.clone()) == Some(people)) {
+            for (column, terms) in self.columns.iter_mut().zip(terms) {
+                column[rows.clone()].iter_mut().zip(terms).for_each(|(sum, term)| *sum += term);
+            }
+            return;
+        }
+        let mut rows = [0; CHUNK];
+        for (row, person) in rows.iter_mut().zip(people) {
             let number = &mut self.numbers[*person as usize];
             if *number == 0 {
                 self.people.push(*person);
                 *number = self.people.len() as u32;
-                self.columns.iter_mut().for_each(|column| column.push(0.0));
             }
-            let at = *number as usize - 1;
-            self.columns.iter_mut().zip(terms).for_each(|(column, term)| column[at] += term[i]);
+            *row = *number as usize - 1;
+        }
+        for (column, terms) in self.columns.iter_mut().zip(terms) {
+            column.resize(self.people.len(), 0.0);
+            let rows = rows[..people.len()].iter();
+            rows.zip(terms).for_each(|(row, term)| column[*row] += term);
         }
     }
 

@@ -52,6 +52,6 @@ mod runtime;
 #[cfg(feature = "onnx")]
 pub(crate) use runtime::OnnxScorer;
 
-#[cfg(test)]
 #[cfg(feature = "onnx")]
+#[cfg(test)]
 mod tests;

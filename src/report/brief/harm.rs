@@ -3,7 +3,9 @@
 //!
 //! Ranked by harm: the lower end of the interval times the people of the denominator. One result
 //! speaks for a model, set and attribute: that of the reference group, unless another harms twice
-//! as many. A group is called worse off only where the tables name it.
+//! as many. A group is called worse off only where the column `impaired_group` of `metrics` names
+//! it, which follows from the rule `impaired` of the metric's record
+//! ([`ImpairedGroupRule`](crate::metric::ImpairedGroupRule)).
 
 use std::collections::BTreeSet;
 
@@ -224,8 +226,8 @@ pub(crate) fn ranked(results: &[HarmResult]) -> Vec<&HarmResult> {
 
 /// A result of each direction, those that harm most people first.
 pub(crate) fn directions(results: &[HarmResult]) -> Vec<&HarmResult> {
-    let all = grouped(ranked(results).into_iter().map(|result| (&result.key, result)));
-    all.into_iter().filter_map(|(_, of)| of.into_iter().next()).collect()
+    let mut known = BTreeSet::new();
+    ranked(results).into_iter().filter(|result| known.insert(&result.key)).collect()
 }
 
 /// The result that speaks for each model, set and attribute, worst first.

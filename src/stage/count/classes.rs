@@ -105,11 +105,8 @@ pub(crate) fn gather_rows(
         FactualClassCounts::new(n_classes(layout), &one)
     };
     row_context.row_groups().gather(empty, |part, g| {
-        let (batch, roles, scores) = (
-            row_context.rows.read(g, Projection::NO_FEATURES)?,
-            row_context.roles.read(g)?,
-            scores.read(g)?,
-        );
+        let (batch, roles) = row_context.read(g, Projection::NO_FEATURES)?;
+        let scores = scores.read(g)?;
         let words = words_of_ungrouped(row_context.rows, &batch, (g, attribute))?;
         for (i, &group) in batch.groups[attribute].iter().enumerate() {
             let weight = weight_units(layout, &batch, i);
@@ -155,9 +152,10 @@ impl ClassScoredGroup {
         scored: &ClassCountInputs,
         g: usize,
     ) -> Result<Self> {
+        let (batch, roles) = row_context.read(g, Projection::NO_FEATURES)?;
         Ok(ScoredGroup {
-            batch: row_context.rows.read(g, Projection::NO_FEATURES)?,
-            roles: row_context.roles.read(g)?,
+            batch,
+            roles,
             keys: scored.counterfactuals.keys(g)?,
             unsupported: scored.support.read(g)?,
             scores: scored.scores.read(g)?,
@@ -176,7 +174,7 @@ impl ClassScoredGroup {
     ) {
         let (ranks, own) = (ranks(&layout.attributes[attribute]), &self.batch.groups[attribute]);
         let mut cfs = Vec::new();
-        self.each_person(layout, own, |i, weight, of_row| {
+        self.each_person(layout, attribute, |i, weight, of_row| {
             cfs.clear();
             cfs.extend(of_row.map(|k| {
                 let (predicted, score) = self.scores_cf.at(k);

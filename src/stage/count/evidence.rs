@@ -10,9 +10,9 @@ use crate::data::prepare::weight::WeightColumn;
 use crate::data::rows::aligned::{
     CounterfactualKeys, CounterfactualReader, ScoreReader, SupportReader,
 };
-use crate::data::rows::ids::RowIds;
 use crate::data::rows::split::RowRoles;
 use crate::data::rows::{PreparedBatch, Projection, RowsReader};
+use crate::data::values::SourceValues;
 use crate::data::{Attribute, Layout, MISSING, MISSING_GROUP};
 use crate::error::{Fault, Result};
 use crate::exec::accumulator::merge_present;
@@ -41,6 +41,8 @@ pub(crate) const FIRST_SLICE: u64 = 1 << 32;
 pub(crate) struct CountSettings {
     /// Whether scores as such are measured.
     pub scores: bool,
+    /// Whether they are those of everybody together, as of the first group.
+    pub together: bool,
     /// Whether rates are measured at every threshold.
     pub curves: bool,
 }
@@ -187,6 +189,7 @@ impl<'a> RowCounting<'a> {
             return;
         }
         if self.blocks.scores {
+            let group = if self.blocks.together { 0 } else { group };
             part.add_score(group, (label, score), weight.1, (weight.0, batch.row_key[i]));
         }
         if self.strata.is_some() {
@@ -415,19 +418,19 @@ pub(crate) struct ScoredGroup<S = Vec<f64>, R = [DecisionRule; 2]> {
 }
 
 impl<S, R> ScoredGroup<S, R> {
-    /// Passes on the position of every audited row of a group that weighs something, its weight and
-    /// the positions of its counterfactuals; `own` are the groups of the rows.
+    /// Passes on the position of every audited row of a group of an attribute that weighs something,
+    /// its weight and the positions of its counterfactuals.
     pub(super) fn each_person(
         &self,
         layout: &Layout,
-        own: &[u16],
+        attribute: usize,
         mut each: impl FnMut(usize, u64, Range<usize>),
     ) {
         let parent = |k: usize| self.keys.parent.get(k).map(|&parent| parent as usize);
         let mut next = 0;
-        for (i, &own) in own.iter().enumerate() {
+        for (i, ..) in self.roles.people(&self.batch.groups[attribute]) {
             let weight = weight_units(layout, &self.batch, i);
-            if own == MISSING_GROUP || self.roles.audited(i).is_none() || weight == 0 {
+            if weight == 0 {
                 continue;
             }
             // Counterfactuals of rows that are left out here.
@@ -444,18 +447,18 @@ impl<S, R> ScoredGroup<S, R> {
 }
 
 impl ScoredGroup {
-    /// Passes on the position of every audited row of a group that weighs something, the person and
-    /// the counterfactuals; `own` are the groups of the rows.
+    /// Passes on the position of every audited row of a group of an attribute that weighs something,
+    /// the person and the counterfactuals.
     pub(crate) fn people(
         &self,
         layout: &Layout,
-        attribute: &Attribute,
-        own: &[u16],
+        attribute: usize,
         mut each: impl FnMut(usize, &ScoredPerson, &[ScoredCounterfactual]),
     ) {
-        let (ranks, [rule, rule_cf]) = (ranks(attribute), &self.rules);
+        let (ranks, own) = (ranks(&layout.attributes[attribute]), &self.batch.groups[attribute]);
+        let [rule, rule_cf] = &self.rules;
         let mut cfs = Vec::new();
-        self.each_person(layout, own, |i, weight, of_row| {
+        self.each_person(layout, attribute, |i, weight, of_row| {
             let (score, fold) = (self.scores[i], self.roles.audited(i));
             let predicted = rule.decide(&self.batch, fold, i, score);
             let threshold_cf = rule_cf.threshold_at(&self.batch, fold, i);
@@ -539,7 +542,7 @@ fn outcome_rows<'a>(
     attribute: &Attribute,
     (model, set): (&str, &str),
     group: &'a ScoredGroup,
-    ids: &'a Option<RowIds>,
+    ids: &'a Option<SourceValues>,
 ) -> impl Iterator<Item = OutcomeRow> + 'a {
     let (batch, keys) = (&group.batch, &group.keys);
     let decide = move |of: usize, score: f64, i: usize| {

@@ -10,11 +10,9 @@ mod score_memory;
 pub(crate) mod slices;
 pub(crate) mod switches;
 
-use std::path::Path;
-
 use serde::Serialize;
 
-use crate::data::rows::aligned::{CounterfactualReader, ScoreReader};
+use crate::data::rows::aligned::CounterfactualReader;
 use crate::error::{Error, Result};
 use crate::exec::{StageContext, files, misfit};
 use crate::job::Job;
@@ -29,22 +27,20 @@ use crate::metric::value::sanity::ModelSanity;
 use crate::stage::artifact::{
     EVIDENCE, FOLD_EVIDENCE, SANITY, SHIFT_EVIDENCE, SLICE_EVIDENCE, keeps_rows,
 };
-use crate::stage::count::classes::{ClassCountInputs, ClassScores};
+use crate::stage::count::classes::ClassCountInputs;
 use crate::stage::count::evidence::{
     CountInputs, CountSettings, CountedFolds, FIRST_SLICE, no_switches,
 };
 use crate::stage::count::slices::{AttributeSlices, CountedSlices};
 use crate::stage::count::switches::{CountedParts, CountedSet, ScoredSet, ShiftSettings};
-use crate::stage::kinds::{
-    CountStage, FlipsStage, GenerateStage, OutcomesStage, ScoreStage, WorldsStage,
-};
+use crate::stage::decided_scores::{DecidedScores, PooledScores};
+use crate::stage::kinds::{CountStage, FlipsStage, GenerateStage, OutcomesStage, WorldsStage};
 use crate::stage::measure::{self, catalog};
 use crate::stage::memory;
 use crate::stage::memory::refuse_memory;
 use crate::stage::plan::StagePlan;
-use crate::stage::row_context::{DecisionRule, RowContext};
+use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
-use crate::stage::rule_inputs::RuleInputs;
 use crate::stage::sharding::shard_rows::each_batch;
 use crate::stage::sharding::share::ShardPass;
 use crate::stage::stage_builder::{Planned, Stage, StageBuilder, StageInput};
@@ -52,57 +48,10 @@ use crate::table::OutcomeRow;
 use crate::table::file::RowWriter;
 use crate::unit::AuditUnit;
 
-/// The scores that an audit counts: those of the plain audit, or of the models of an arm in all
-/// folds, of which each has those of its own rows.
-pub(crate) struct PooledScores(Vec<StageInput<ScoreStage>>);
-
-impl PooledScores {
-    fn need(unit: &AuditUnit, b: &mut StageBuilder<'_, '_>) -> Result<Self> {
-        let scores = b.plan.pooled_units(unit)?;
-        let scores = scores.iter().map(|unit| b.need::<ScoreStage>(unit));
-        Ok(PooledScores(scores.collect::<Result<_>>()?))
-    }
-
-    pub(crate) fn open(&self, ctx: &StageContext<'_>, rows: RowContext<'_>) -> Result<ScoreReader> {
-        if let [stage] = self.0.as_slice() {
-            return stage.open(ctx, rows);
-        }
-        let folders: Vec<&Path> = self.0.iter().map(|stage| stage.folder(ctx)).collect();
-        ScoreReader::pooled(&folders)
-    }
-
-    /// The scores of each of `n` classes. No arm has such, and no worlds.
-    fn of_classes(
-        &self,
-        ctx: &StageContext<'_>,
-        rows: RowContext<'_>,
-        n: usize,
-    ) -> Result<ClassScores> {
-        match self.0.as_slice() {
-            [stage] => stage.of_classes(ctx, rows, n),
-            _ => Err(misfit("scores of several classes are not pooled".to_owned())),
-        }
-    }
-}
-
-/// The rule of an audit, by the thresholds of all its models. `several` models are distinguished by
-/// their names in the key.
-fn rule_of<'a>(
-    unit: &AuditUnit,
-    several: bool,
-    b: &mut StageBuilder<'_, 'a>,
-) -> Result<RuleInputs<'a>> {
-    let prefix = if several { format!("models.{}.", unit.model) } else { String::new() };
-    let (_, model) = b.plan.model_of(unit)?;
-    let units = b.plan.pooled_units(&unit.factual())?;
-    RuleInputs::of_units(b, &prefix, model, units)
-}
-
 /// The scores of the rows as they are by one model.
 pub(crate) struct RowScoreInputs<'a> {
     pub(crate) rows: RowInputs<'a>,
-    pub(crate) scores: PooledScores,
-    pub(crate) rule: RuleInputs<'a>,
+    pub(crate) scored: DecidedScores<'a>,
     /// Place of the sensitive attribute.
     pub(crate) position: usize,
 }
@@ -116,19 +65,8 @@ impl<'a> RowScoreInputs<'a> {
     ) -> Result<Self> {
         let (position, _) = b.plan.attribute_of(unit)?;
         let rows = RowInputs::of_audit(b, unit)?;
-        let scores = PooledScores::need(&unit.factual(), b)?;
-        let rule = rule_of(unit, several, b)?.cutting_amounts(b);
-        Ok(RowScoreInputs { rows, scores, rule, position })
-    }
-
-    /// The scores, and how they become decisions.
-    pub(crate) fn open(
-        &self,
-        ctx: &StageContext<'_>,
-        row_context: RowContext<'_>,
-    ) -> Result<(DecisionRule, ScoreReader)> {
-        let scores = self.scores.open(ctx, row_context)?;
-        Ok((self.rule.open(ctx, row_context, &scores)?, scores))
+        let scored = DecidedScores::need(b, unit, several)?.cutting_amounts(b);
+        Ok(RowScoreInputs { rows, scored, position })
     }
 }
 
@@ -139,10 +77,9 @@ pub(crate) struct SetScoreInputs<'a> {
     /// For a set that depends on causal graphs, whose scores are means over their worlds, one for
     /// each person and target group; else none.
     worlds: Option<StageInput<WorldsStage>>,
-    scores: PooledScores,
+    scored: DecidedScores<'a>,
     /// Of the rows that were made; none of worlds.
     scores_cf: PooledScores,
-    rule: RuleInputs<'a>,
     /// Place of the sensitive attribute.
     position: usize,
 }
@@ -157,14 +94,13 @@ impl<'a> SetScoreInputs<'a> {
         let set = b.plan.set_of(unit)?;
         let position = set.position;
         let rows = RowInputs::of_audit(b, unit)?;
-        let scores = PooledScores::need(&unit.factual(), b)?;
+        let scored = DecidedScores::need(b, unit, several)?;
         let made = b.need::<GenerateStage>(&set.unit())?;
         let (worlds, scores_cf) = match set.graphs() {
-            Some(_) => (Some(b.need::<WorldsStage>(unit)?), PooledScores(Vec::new())),
-            None => (None, PooledScores::need(unit, b)?),
+            Some(_) => (Some(b.need::<WorldsStage>(unit)?), PooledScores::default()),
+            None => (None, PooledScores::need(b, unit)?),
         };
-        let rule = rule_of(unit, several, b)?;
-        Ok(SetScoreInputs { rows, made, worlds, scores, scores_cf, rule, position })
+        Ok(SetScoreInputs { rows, made, worlds, scored, scores_cf, position })
     }
 
     /// The scores, and what they belong to.
@@ -181,9 +117,9 @@ impl<'a> SetScoreInputs<'a> {
                 (keys, worlds.scores(ctx, row_context)?)
             }
         };
-        let scores = self.scores.open(ctx, row_context)?;
+        let (rule, scores) = self.scored.open(ctx, row_context)?;
         Ok(CountInputs {
-            rule: self.rule.open(ctx, row_context, &scores)?,
+            rule,
             attribute: self.position,
             counterfactuals,
             support: self.made.support(ctx)?,
@@ -203,7 +139,7 @@ impl<'a> SetScoreInputs<'a> {
             attribute: self.position,
             counterfactuals: self.made.open(ctx, row_context)?,
             support: self.made.support(ctx)?,
-            scores: self.scores.of_classes(ctx, row_context, n)?,
+            scores: self.scored.scores.of_classes(ctx, row_context, n)?,
             scores_cf: self.scores_cf.of_classes(ctx, row_context, n)?,
         })
     }
@@ -218,7 +154,7 @@ fn count_settings(unit: &AuditUnit, b: &mut StageBuilder<'_, '_>) -> Result<Coun
             b.texts([(what.to_owned(), "yes".to_owned())]);
         }
     }
-    Ok(CountSettings { scores, curves })
+    Ok(CountSettings { scores, together: false, curves })
 }
 
 /// Whether rates of an audit are measured at every threshold: of scores that are compared with one.
@@ -316,7 +252,7 @@ impl Stage for CountStage {
         let sliced = plain && !plan.job.metrics.by.is_empty() && plan.n_classes().is_none();
         let passes = b.passes();
         sources.rows.clone().work(1, move |ctx, row_context| {
-            let RowScoreInputs { scores, position, .. } = &sources;
+            let RowScoreInputs { scored, position, .. } = &sources;
             // For strata also the persons of each group.
             let strata = u64::from(row_context.rows.layout().strata.is_some());
             plan.check_person_memory(row_context, (1 + strata) * plan.class_forms())?;
@@ -327,10 +263,10 @@ impl Stage for CountStage {
             let layout = row_context.rows.layout();
             let few = layout.person.is_none() || layout.n_rows < EXACT_ROWS as u64;
             let kept = asked.scores || looks && gives_scores && few;
-            let blocks = CountSettings { scores: kept, ..asked };
+            let blocks = CountSettings { scores: kept, together: !asked.scores, ..asked };
             if let Some(n) = plan.n_classes() {
                 let gather = || {
-                    let scores = scores.of_classes(ctx, row_context, n)?;
+                    let scores = scored.scores.of_classes(ctx, row_context, n)?;
                     classes::gather_rows(row_context, &scores, *position, blocks)
                 };
                 let counts = passes.gather_one(ctx, ShardPass::Count, gather)?;
@@ -347,7 +283,7 @@ impl Stage for CountStage {
             }
             let slices = sliced.then(|| AttributeSlices::of(layout, *position)).transpose()?;
             let gather = || {
-                let (rule, scores) = sources.open(ctx, row_context)?;
+                let (rule, scores) = sources.scored.open(ctx, row_context)?;
                 let of = (row_context, &rule, &scores);
                 let slices = slices.as_ref().map(|slices| (slices, asked));
                 evidence::gather_rows(of, *position, (blocks, n_folds), slices)
@@ -477,7 +413,7 @@ impl Stage for FlipsStage {
             let position = &sources.position;
             let drawn = (&knobs, seed);
             let gather = || {
-                let (rule, scores) = sources.open(ctx, row_context)?;
+                let (rule, scores) = sources.scored.open(ctx, row_context)?;
                 flip_test::gather_people(row_context, &rule, &scores, *position, drawn)
             };
             let people = passes.gather_one(ctx, ShardPass::Count, gather)?;

@@ -235,8 +235,7 @@ impl SwitchPass<'_> {
         };
         let group = ScoredGroup::read(self.context, scored, g, false)?;
         let batch: &PreparedBatch = &group.batch;
-        let own = &batch.groups[position];
-        group.people(layout, &layout.attributes[position], own, |i, person, cfs| {
+        group.people(layout, position, |i, person, cfs| {
             let row = (batch.shared_key(i), person, cfs);
             each(CountedRow::Sides(0, row));
             if let Some(slices) = self.slices {

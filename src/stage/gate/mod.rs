@@ -1,4 +1,5 @@
-//! The stage `gate`: the gates of a job as questions, judged from tables.
+//! The stage `gate`: the gates of a job as questions, judged from tables; `verdicts` makes the exit
+//! status of a run from them.
 
 pub(crate) mod baseline;
 pub(crate) mod blind;

@@ -12,7 +12,7 @@ use crate::data::rows::aligned::ScoreReader;
 use crate::data::rows::reference::{LayoutRecoding, ReferenceBatch, ReferenceRows};
 use crate::data::rows::row_draw::RowDraw;
 use crate::data::rows::split::{RolesReader, RowRoles};
-use crate::data::rows::{PreparedBatch, Projection, RowsReader};
+use crate::data::rows::{PreparedBatch, Projection, RowGroupLabels, RowsReader};
 use crate::error::{Error, Result};
 use crate::stage::row_context::DecisionRule;
 use crate::stage::row_context::RowContext;
@@ -70,9 +70,6 @@ pub(crate) fn n_folds_of(row_context: RowContext<'_>, has_file: bool) -> usize {
     if is_by_roles(row_context, has_file) { row_context.roles.n_folds() } else { 1 }
 }
 
-/// The groups of all rows, by row group.
-pub(crate) type RowGroupLabels = Vec<Vec<u16>>;
-
 /// The rows that strategies learn from, and what the classes of these and of the audited rows are.
 #[derive(Clone)]
 pub(crate) struct LearningReference<'a> {
@@ -82,8 +79,6 @@ pub(crate) struct LearningReference<'a> {
     pub(crate) classes: Arc<RowClasses>,
     file: Option<(RowsReader, LayoutRecoding)>,
     draw: Option<RowDraw>,
-    /// The groups of the attribute at a position, where they are not what the rows say.
-    names: Option<(usize, &'a RowGroupLabels)>,
 }
 
 impl<'a> LearningReference<'a> {
@@ -101,7 +96,7 @@ impl<'a> LearningReference<'a> {
         };
         let file = file.map(recoded).transpose()?.map(|(recoding, rows)| (rows, recoding));
         let classes = Arc::new(classes);
-        Ok(LearningReference { context: row_context, classes, file, draw: None, names: None })
+        Ok(LearningReference { context: row_context, classes, file, draw: None })
     }
 
     /// The same rows, drawn again.
@@ -109,17 +104,20 @@ impl<'a> LearningReference<'a> {
         LearningReference { draw: Some(draw), ..self.clone() }
     }
 
-    /// The same rows with other groups of the attribute at a position.
+    /// The same for `rows` with other groups of the attribute at a position, and so those of a file.
     pub(crate) fn renamed<'b>(
         &self,
+        rows: &'b RowsReader,
         position: usize,
-        groups: &'b RowGroupLabels,
+        of_file: Option<RowGroupLabels>,
     ) -> LearningReference<'b>
     where
         'a: 'b,
     {
         let same: LearningReference<'b> = self.clone();
-        LearningReference { names: Some((position, groups)), ..same }
+        let file = same.file.zip(of_file);
+        let file = file.map(|((rows, recoding), of)| (rows.renamed(position, of), recoding));
+        LearningReference { context: RowContext { rows, ..same.context }, file, ..same }
     }
 
     /// Whether the reference is the rows themselves.
@@ -152,10 +150,10 @@ impl<'a> LearningReference<'a> {
                 batch.rows = recoding.apply(batch.rows);
                 Ok((batch, None))
             }
-            None => Ok((
-                self.context.rows.read(group, Projection::ALL)?,
-                Some(self.context.roles.read(group)?),
-            )),
+            None => {
+                let (batch, roles) = self.context.read(group, Projection::ALL)?;
+                Ok((batch, Some(roles)))
+            }
         }
     }
 
@@ -198,9 +196,6 @@ impl<'a> LearningReference<'a> {
             let mut made = ReferenceBatch { keys: row_key, rows, groups, classes };
             if !chosen.iter().copied().eq(0..made.rows.n) {
                 made = made.take(&chosen);
-            }
-            if let Some((position, groups)) = self.names {
-                made.groups[position] = chosen.iter().map(|&i| groups[group][i]).collect();
             }
             Ok(made)
         };

@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::exec::accumulator::PieceLoop;
 use crate::exec::pieces::StageWatch;
 use crate::param::Seed;
-use crate::stage::generate::basis::{LearningReference, RowGroupLabels};
+use crate::stage::generate::basis::LearningReference;
 use crate::stage::generate::rows;
 
 /// Makes generators from what was learnt.
@@ -23,8 +23,6 @@ pub(crate) struct GeneratorInputs<'a> {
     pub(crate) seed: Seed,
     /// External counterfactuals, where the set has them.
     pub(crate) external: Option<Arc<ExternalRows>>,
-    /// The groups of the rows, where they are not what the rows say.
-    pub(crate) groups: Option<&'a RowGroupLabels>,
 }
 
 impl GeneratorInputs<'_> {
@@ -54,7 +52,7 @@ impl GeneratorInputs<'_> {
         let row_context = self.reference.context;
         let read = move |g: usize| {
             let (mut batch, roles) = row_context.read(g, Projection::ALL)?;
-            let own = self.groups.map_or(&batch.groups[self.position], |groups| &groups[g]);
+            let own = &batch.groups[self.position];
             let of_fold = rows::groups_of_fold(own, &roles, n_folds, fold);
             let classes = self.reference.classes.of_group(g, &batch)?;
             batch.groups[self.position] = of_fold;

@@ -33,6 +33,7 @@ use crate::job;
 use crate::job::ModelBlock;
 use crate::param::{ColumnName, Name};
 use crate::stage::applied_set::AppliedSet;
+use crate::stage::decided_scores::DecidedScores;
 use crate::stage::experiment::fold_roles::FoldRoles;
 use crate::stage::generate::basis::{LearningReference, RowClasses, n_folds_of};
 use crate::stage::generate::external::ExternalInput;
@@ -42,14 +43,13 @@ use crate::stage::generate::rows::{GenerateInputs, GeneratedEffects, GenerationS
 use crate::stage::generate::support::SupportTests;
 use crate::stage::kinds::{
     DiscoverStage, DoubtStage, FitStage, GenerateStage, PlaceboStage, QualityStage, ReferenceStage,
-    ScoreStage, SplitStage, SupportStage,
+    SplitStage, SupportStage,
 };
 use crate::stage::measure::quality::{LEAST_PEOPLE, QualityInputs, merge_folds};
 use crate::stage::models::AskedModels;
 use crate::stage::plan::StagePlan;
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
-use crate::stage::rule_inputs::RuleInputs;
 use crate::stage::sharding::share::{ShardPass, StagePasses};
 use crate::stage::stage_builder::{Opens, OpensOfRows, Planned, Stage, StageBuilder, StageInput};
 use crate::unit::AuditUnit;
@@ -135,7 +135,7 @@ pub(crate) struct SetInputs<'a> {
     /// The reference rows by group and value, by which counterfactuals of audited rows are tested.
     support: Option<StageInput<SupportStage>>,
     /// For a set that conditions on predictions, where they are.
-    predictions: Option<(RuleInputs<'a>, StageInput<ScoreStage>, StageInput<SplitStage>)>,
+    predictions: Option<(DecidedScores<'a>, StageInput<SplitStage>)>,
 }
 
 impl<'a> SetInputs<'a> {
@@ -161,9 +161,7 @@ impl<'a> SetInputs<'a> {
         let predictions = match applied.block.knobs().map(|knobs| knobs.condition_on) {
             Some(ConditionOn::Prediction(name)) => {
                 let unit = AuditUnit::of_model(name.as_str());
-                let (name, model) = plan.model_of(&unit)?;
-                let (scores, roles) = (b.need::<ScoreStage>(&unit)?, b.need::<SplitStage>(&unit)?);
-                Some((RuleInputs::need(b, name, model)?, scores, roles))
+                Some((DecidedScores::need(b, &unit, false)?, b.need::<SplitStage>(&unit)?))
             }
             _ => None,
         };
@@ -199,10 +197,9 @@ impl<'a> SetInputs<'a> {
         ctx: &StageContext<'_>,
         row_context: RowContext<'_>,
     ) -> Result<RowClasses> {
-        if let Some((rule, scores, roles)) = &self.predictions {
-            let (scores, roles) =
-                (scores.open(ctx, row_context)?, roles.open(ctx, row_context.rows)?);
-            let rule = rule.open(ctx, row_context, &scores)?;
+        if let Some((scored, roles)) = &self.predictions {
+            let (rule, scores) = scored.open(ctx, row_context)?;
+            let roles = roles.open(ctx, row_context.rows)?;
             return Ok(RowClasses::Predicted(rule, Box::new(scores), roles));
         }
         match self.applied.block.knobs().map(|knobs| knobs.condition_on) {
@@ -337,8 +334,7 @@ impl<'a> SetInputs<'a> {
         };
         let external = self.external.as_ref().map(read).transpose()?;
         let seed = plan.job.run.seed;
-        GeneratorInputs { reference: basis, position, seed, external, groups: None }
-            .generators(knobs, learnt)
+        GeneratorInputs { reference: basis, position, seed, external }.generators(knobs, learnt)
     }
 }
 
@@ -476,8 +472,7 @@ impl Stage for QualityStage {
         of_set.rows().clone().work(1, move |ctx, row_context| {
             let basis = of_set.basis(ctx, row_context)?;
             let learnt = fit.learnt(ctx, basis.n_folds())?;
-            let tallies: Option<TransportTallies> =
-                knobs.matches_samples().then(|| made.read(ctx, TALLIES)).transpose()?;
+            let tallies: Option<TransportTallies> = made.read_if_written(ctx, TALLIES)?;
             let layout = row_context.rows.layout();
             let judging = QualityInputs {
                 context: row_context,
@@ -530,11 +525,10 @@ fn plan_repeats<'a>(
         RepeatedPart::ReferenceRows => model.scores_counterfactuals() && applied.block.asks(name),
     };
     let mut models = Vec::new();
-    for (name, model) in plan.job.models.iter().filter(asked) {
+    for (name, _) in plan.job.models.iter().filter(asked) {
         let name = name.as_str();
         let unit = AuditUnit::of_model(name);
-        let (asked, scores) = (AskedModels::need(b, &unit)?, b.need::<ScoreStage>(&unit)?);
-        models.push((name, asked, RuleInputs::of_several(b, name, model)?, scores));
+        models.push((name, AskedModels::need(b, &unit)?, DecidedScores::need(b, &unit, true)?));
     }
     b.value(part.key(), repeats);
     let seed = b.seed();
@@ -542,12 +536,12 @@ fn plan_repeats<'a>(
     of_set.rows().clone().work(0, move |ctx, row_context| {
         let basis = of_set.basis(ctx, row_context)?;
         let layout = row_context.rows.layout();
-        let opened = models.iter().map(|(name, asked, rule, scores)| {
-            let scores = scores.open(ctx, row_context)?;
+        let opened = models.iter().map(|(name, asked, scored)| {
+            let (rule, scores) = scored.open(ctx, row_context)?;
             Ok(RepeatModel {
                 scorers: asked.scorers(ctx, layout)?,
                 known: asked.known_groups(ctx, layout, applied.position)?,
-                rule: rule.open(ctx, row_context, &scores)?,
+                rule,
                 scores,
                 name: (*name).to_owned(),
             })
@@ -597,8 +591,11 @@ fn check_classes(
         return Ok(());
     }
     let layout = row_context.rows.layout();
+    // Of the features only an unchanged label is looked at.
+    let features = matches!(classes, RowClasses::Raw(_));
     let find = |g: usize| {
-        let (batch, roles) = row_context.read(g, Projection::ALL)?;
+        let of = Projection { features, ..Projection::NO_FEATURES };
+        let (batch, roles) = row_context.read(g, of)?;
         let of_rows = classes.of_group(g, &batch)?;
         let unseen = |i: &usize| {
             let fold = roles.audited(*i)?;

@@ -25,7 +25,7 @@ use crate::data::rows::aligned::{
     CounterfactualKeys, NO_ROW, create_counterfactuals, create_support, create_world_rows,
     keys_in_other_groups,
 };
-use crate::data::{FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING_GROUP};
+use crate::data::{FeatureColumn, FeatureKind, FeatureRows, Layout};
 use crate::error::{Fault, Result};
 use crate::exec::{StageContext, files, misfit};
 use crate::num::additive::{Additive, additive};
@@ -183,12 +183,11 @@ impl WorldRowWriting<'_> {
                 let (batch, roles) = row_context.read(g, Projection::ALL)?;
                 let mut sums = none.clone();
                 let mut made = MadeRows::default();
-                let people = making.iter().flat_map(|of| (0..batch.rows.n).map(move |i| (of, i)));
-                for ((maker, worlds), i) in people {
-                    let own = batch.groups[position][i];
-                    if own == MISSING_GROUP || roles.audited(i).is_none() {
-                        continue;
-                    }
+                let groups_of_rows = &batch.groups[position];
+                let people = making
+                    .iter()
+                    .flat_map(|of| roles.people(groups_of_rows).map(move |person| (of, person)));
+                for ((maker, worlds), (i, own, _)) in people {
                     let others = (0..groups).filter(|&to| to != usize::from(own)).count();
                     if !encoding.is_complete(&batch.rows, i) {
                         if self.graphs.missing == MissingRows::Error {

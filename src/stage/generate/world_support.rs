@@ -74,10 +74,11 @@ pub(crate) fn of_written(
         let fold = roles.audited(parent).unwrap_or(0);
         (usize::from(own[parent]), usize::from(keys.to_group[k]), fold)
     };
+    let (values, own_values) = (tests.values(rows), tests.values(&batch.rows));
     let places_of = |k: usize| {
         let mut places = Vec::new();
-        let person = (&batch.rows, made.parent[k] as usize);
-        tests.each_unsupported(direction(k, made), (rows, k), person, |_, at| places.push(at));
+        let person = (own_values.as_slice(), made.parent[k] as usize);
+        tests.each_unsupported(direction(k, made), (&values, k), person, |_, at| places.push(at));
         places
     };
     let places: Vec<Vec<u32>> = (0..made.parent.len()).map(places_of).collect();
@@ -143,6 +144,7 @@ pub(crate) fn write_expected(
         let (batch, roles) = row_context.read(g, Projection::PEOPLE)?;
         let own = &batch.groups[position];
         let keys = keys_in_other_groups(groups, &roles, own);
+        let values = tests.values(&batch.rows);
         let mut stands: Vec<(usize, u32)> = Vec::new();
         let mut places = Vec::new();
         let mut bits = Vec::with_capacity(keys.parent.len());
@@ -157,9 +159,8 @@ pub(crate) fn write_expected(
             let person = (&batch.rows, i);
             stands.clear();
             let fold = roles.audited(i).unwrap_or(0);
-            tests.each_unsupported((from, to, fold), person, person, |v, place| {
-                stands.push((v, place));
-            });
+            let own = (values.as_slice(), i);
+            tests.each_unsupported((from, to, fold), own, own, |v, place| stands.push((v, place)));
             let direction = tests.direction(from, to);
             let mut votes = GraphVotes::default();
             for world in of_direction {

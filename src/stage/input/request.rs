@@ -1,5 +1,6 @@
 //! Requests: the rows that a file of scores answers, as one hash, and whether a file answers those
-//! of this job.
+//! of this job. That each of them has a score is checked where scores meet rows, in
+//! [`crate::stage::score::join`].
 //!
 //! | kind | id | what it writes |
 //! | --- | --- | --- |
@@ -17,6 +18,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::data::Layout;
 use crate::data::exchange::keyed::KeyedFile;
 use crate::data::exchange::to_score::{
     RequestDigest, counterfactual_hash, group_hashes, row_hash, rows_hash,
@@ -25,7 +27,6 @@ use crate::data::rows::aligned::CounterfactualReader;
 use crate::data::rows::content::ContentHash;
 use crate::data::rows::split::RowRoles;
 use crate::data::rows::{PreparedBatch, Projection};
-use crate::data::{Layout, MISSING_GROUP};
 use crate::error::{Error, Fault, Result};
 use crate::exec::StageContext;
 use crate::exec::accumulator::{Accumulator, merge_each};
@@ -219,9 +220,8 @@ impl RequestSource {
     ) -> Result<ContentHash> {
         let key = self.row_hashes(layout, people);
         if self.counterfactuals.is_naive_view() {
-            let own = &people.groups[self.attribute];
-            let has = |&i: &usize| own[i] != MISSING_GROUP && roles.audited(i).is_some();
-            let rows: Vec<usize> = (0..own.len()).filter(has).collect();
+            let own = roles.people(&people.groups[self.attribute]);
+            let rows: Vec<usize> = own.map(|person| person.0).collect();
             return Ok(hash_of(layout, people, &rows, key));
         }
         let (keys, rows) = self.counterfactuals.rows(g, layout)?;

@@ -68,8 +68,7 @@ pub(crate) fn measure(
     }
     let (counts, one_vs_rest): (SwitchClassCounts, Vec<CounterfactualCounts>) =
         stages.count.parse(text)?;
-    let read = || stages.count.read::<Vec<ShiftEvidence>>(ctx, SHIFT_EVIDENCE);
-    let shift = stages.has_shift.then(read).transpose()?;
+    let shift: Option<Vec<ShiftEvidence>> = stages.count.read_if_written(ctx, SHIFT_EVIDENCE)?;
     let (of_all, transitions) =
         row_context.workers.within(|| measure_switch_classes(&counts, &row_builder.settings));
     let rows = |measured| row_builder.metric_rows(measured, [None; 2], false);

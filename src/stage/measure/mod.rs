@@ -23,7 +23,7 @@ use serde::de::DeserializeOwned;
 
 use crate::data::prepare::PrepareFindings;
 use crate::data::{Attribute, Layout};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::exec::{StageContext, files};
 use crate::job;
 use crate::job::check::CheckedJob;
@@ -56,7 +56,7 @@ use crate::stage::generate::repeats::evidence_file;
 use crate::stage::kinds::{CountStage, QualityStage};
 use crate::stage::measure::amounts::AmountInputs;
 use crate::stage::measure::catalog::families;
-use crate::stage::measure::counted_audit::{AuditInputs, CountedAudit, PairInputs};
+use crate::stage::measure::counted_audit::{AuditInputs, CountedAudit, PairInputs, PlaceboInput};
 use crate::stage::measure::curve_files::CurveFiles;
 use crate::stage::measure::labels::{DecisionCases, add_all_decisions};
 use crate::stage::measure::support::{GeneratedSet, support_rows, with_supported};
@@ -211,9 +211,7 @@ impl AuditMeasurement<'_> {
             let of = (label, self.checked.job.clarify_class());
             return classes::measure(ctx, of, self.context, part, &text, into);
         }
-        let slices =
-            stages.has_slices.then(|| stages.count.text(ctx, SLICE_EVIDENCE)).transpose()?;
-        let (count, slices) = (&stages.count, slices.as_deref().unwrap_or("[]"));
+        let count = &stages.count;
         let (workers, smallest) =
             (self.context.workers, self.checked.job.metrics.smallest_cell.get());
         if audit.set.is_none() {
@@ -229,7 +227,7 @@ impl AuditMeasurement<'_> {
                 of.factual_counts(counts, tables);
                 is_measured
             };
-            self.add_slices(&builder, (&counts, count.parse(slices)?), each)
+            self.add_slices(&builder, (&counts, count), each)
         } else {
             let counts: CounterfactualCounts = count.parse(&text)?;
             self.add_counterfactuals(&builder, stages, &counts)?;
@@ -243,22 +241,23 @@ impl AuditMeasurement<'_> {
                 of.counterfactual_counts(counts, tables);
                 is_measured
             };
-            self.add_slices(&builder, (&counts, count.parse(slices)?), each)
+            self.add_slices(&builder, (&counts, count), each)
         }
     }
 
     /// An audit inside every slice, and the curves of everybody and of slices. `each` adds the rows
     /// of a slice and says whether it is measured: one of fewer people than the job asks for is
     /// only counted.
-    fn add_slices<S: CurveEvidence>(
+    fn add_slices<S: CurveEvidence + DeserializeOwned>(
         &mut self,
         whole: &RowBuilder<'_>,
-        (everybody, slices): (&S, CountedSlices<S>),
+        (everybody, count): (&S, &StageInput<CountStage>),
         each: impl Fn(&RowBuilder<'_>, SliceCounts<'_, S>, &mut ResultTables) -> bool,
     ) -> Result<()> {
         let names = AttributeSlices::of(whole.layout, whole.audit.attribute)?;
         let mut curves = vec![(whole.clone(), everybody)];
-        for (slice, counts, shift) in &slices {
+        let slices: Option<CountedSlices<S>> = count.read_if_written(self.ctx, SLICE_EVIDENCE)?;
+        for (slice, counts, shift) in slices.iter().flatten() {
             let of_slice = RowBuilder { slice: names.name(*slice), ..whole.clone() };
             if each(&of_slice, (counts, shift.as_ref()), &mut self.tables) {
                 curves.push((of_slice, counts));
@@ -342,8 +341,7 @@ impl AuditMeasurement<'_> {
                 continue;
             }
             let counts: CounterfactualCounts = stage.read(ctx, EVIDENCE)?;
-            let read = || stage.read::<ShiftEvidence>(ctx, SHIFT_EVIDENCE);
-            let shift = stages.has_shift.then(read).transpose()?;
+            let shift: Option<ShiftEvidence> = stage.read_if_written(ctx, SHIFT_EVIDENCE)?;
             workers.within(|| all.add_set(&counts, shift.as_ref(), &[]));
         }
         for stage in &stages.retrained_worlds {
@@ -362,15 +360,16 @@ impl AuditMeasurement<'_> {
         counts: &CounterfactualCounts,
     ) -> Result<()> {
         let (ctx, audit, workers) = (self.ctx, builder.audit, self.context.workers);
-        let read = || stages.count.read::<ShiftEvidence>(ctx, SHIFT_EVIDENCE);
-        let second = stages.has_shift.then(read).transpose()?;
-        let placebo = match (&stages.placebo_stage, stages.placebo) {
-            (Some(stage), Some(_)) => {
-                let repeats = stage.read(ctx, &evidence_file(&audit.model))?;
-                Some(PlaceboEvidence::Repeats(repeats))
-            }
-            (_, repeats) => repeats.map(PlaceboEvidence::Unmoved),
-        };
+        let second: Option<ShiftEvidence> = stages.count.read_if_written(ctx, SHIFT_EVIDENCE)?;
+        let placebo = stages.placebo.as_ref().map(|placebo| {
+            Ok::<_, Error>(match placebo {
+                PlaceboInput::Repeats(stage) => {
+                    PlaceboEvidence::Repeats(stage.read(ctx, &evidence_file(&audit.model))?)
+                }
+                PlaceboInput::Unmoved(repeats) => PlaceboEvidence::Unmoved(*repeats),
+            })
+        });
+        let placebo = placebo.transpose()?;
         let key = self.add_trainings(builder, stages)?;
         if let Some(branched) = &stages.graph_scores {
             let branched = branched.graph_scores(ctx)?;
@@ -422,8 +421,7 @@ impl AuditMeasurement<'_> {
         stages: &AuditInputs,
         measured: impl Fn(&S, &MeasureSettings) -> Option<Vec<MeasuredValue>>,
     ) -> Result<()> {
-        if stages.by_fold {
-            let folds: Vec<S> = stages.count.read(self.ctx, FOLD_EVIDENCE)?;
+        if let Some(folds) = stages.count.read_if_written::<Vec<S>>(self.ctx, FOLD_EVIDENCE)? {
             let settings = spread::without_intervals(&builder.settings);
             let folds = folds.iter().filter_map(|counts| measured(counts, &settings));
             spread::push_fold_spread(&mut self.spreads, builder, folds.collect());

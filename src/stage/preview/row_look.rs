@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::data::rows::Projection;
 use crate::data::rows::profile::LabelCounts;
 use crate::data::rows::split::TRAIN;
-use crate::data::{LabelDefinition, Layout, MISSING_GROUP};
+use crate::data::{LabelDefinition, Layout};
 use crate::error::Result;
 use crate::exec::files;
 use crate::job::{ModelBlock, ThresholdRule};
@@ -17,6 +17,7 @@ use crate::num::additive::{Additive, additive};
 use crate::num::score_scale::ScoreScale;
 use crate::stage::advice::IssueNote;
 use crate::stage::count::evidence::{CountSettings, RowCounting};
+use crate::stage::decided_scores::rule_of;
 use crate::stage::generate::support::UnsupportedValue;
 use crate::stage::kinds::{LabelStage, SupportStage};
 use crate::stage::measure::labels::CountedRows;
@@ -24,7 +25,6 @@ use crate::stage::plan::StagePlan;
 use crate::stage::preview::traps;
 use crate::stage::row_context::{DecisionRule, RowContext, RowThreshold};
 use crate::stage::row_inputs::RowInputs;
-use crate::stage::rule_inputs::rule_of;
 use crate::stage::stage_builder::{Planned, Stage, StageBuilder, work};
 use crate::unit::{AuditUnit, UnitKind};
 
@@ -138,13 +138,12 @@ impl Stage for LabelStage {
 }
 
 fn side_labels(row_context: RowContext<'_>) -> Result<SideLabels> {
-    let RowContext { rows, roles, .. } = row_context;
     let is_of_two = |label: &LabelDefinition| label.classes.is_empty();
-    if !rows.layout().label.as_ref().is_some_and(is_of_two) {
+    if !row_context.rows.layout().label.as_ref().is_some_and(is_of_two) {
         return Ok(SideLabels::default());
     }
     let add = |sides: &mut SideLabels, g: usize| {
-        let (batch, roles) = (rows.read(g, Projection::NO_FEATURES)?, roles.read(g)?);
+        let (batch, roles) = row_context.read(g, Projection::NO_FEATURES)?;
         for (i, &label) in batch.label.iter().enumerate() {
             if roles.audited(i).is_some() {
                 sides.audited.add(label);
@@ -158,8 +157,7 @@ fn side_labels(row_context: RowContext<'_>) -> Result<SideLabels> {
 }
 
 fn count(plan: &StagePlan<'_>, row_context: RowContext<'_>) -> Result<CountedRows> {
-    let RowContext { rows, roles, .. } = row_context;
-    let layout = rows.layout();
+    let layout = row_context.rows.layout();
     if layout.label.is_none() {
         return Ok(Vec::new());
     }
@@ -175,7 +173,7 @@ fn count(plan: &StagePlan<'_>, row_context: RowContext<'_>) -> Result<CountedRow
         let cut = DecisionRule::new(ThresholdRule::Ge, threshold, ScoreScale::default());
         models.push((String::new(), (cut, usize::MAX)));
     }
-    let blocks = CountSettings { scores: false, curves: false };
+    let blocks = CountSettings { scores: false, together: false, curves: false };
     let row_groups = row_context.row_groups();
     let mut all = CountedRows::new();
     for (model, (cut, score)) in &models {
@@ -185,14 +183,11 @@ fn count(plan: &StagePlan<'_>, row_context: RowContext<'_>) -> Result<CountedRow
             by_attribute.push(row_groups.gather(
                 || counting.empty(),
                 |part, g| {
-                    let (batch, roles) = (rows.read(g, Projection::NO_FEATURES)?, roles.read(g)?);
-                    for (i, &group) in batch.groups[position].iter().enumerate() {
-                        if let Some(fold) = roles.audited(i).filter(|_| group != MISSING_GROUP) {
-                            let score =
-                                batch.carried.get(*score).map_or(f64::NAN, |scores| scores[i]);
+                    let (batch, roles) = row_context.read(g, Projection::NO_FEATURES)?;
+                    for (i, group, fold) in roles.people(&batch.groups[position]) {
+                        let score = batch.carried.get(*score).map_or(f64::NAN, |scores| scores[i]);
                             counting.add(part, (&batch, i), fold, score, group);
                         }
-                    }
                     Ok(0)
                 },
             )?);

@@ -26,7 +26,8 @@ use crate::recourse::definition::RecourseCriterion;
 use crate::recourse::effect::ActionEffects;
 use crate::recourse::groups::{GroupPair, pairs};
 use crate::recourse::rank::DefinitionRanking;
-use crate::stage::kinds::{RecourseStage, ScoreStage};
+use crate::stage::decided_scores::DecidedScores;
+use crate::stage::kinds::RecourseStage;
 use crate::stage::models::AskedModels;
 use crate::stage::plan::StagePlan;
 use crate::stage::recourse::inputs::RecourseInputs;
@@ -34,7 +35,6 @@ use crate::stage::recourse::people::RecoursePeople;
 use crate::stage::recourse::tables::{ComparisonResult, RecourseWriter};
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
-use crate::stage::rule_inputs::RuleInputs;
 use crate::stage::stage_builder::{Planned, Stage, StageBuilder, StageFolders};
 use crate::unit::AuditUnit;
 
@@ -60,9 +60,8 @@ impl Stage for RecourseStage {
             return Err(misfit(format!("the job has no block `{path}`")));
         };
         let (name, model) = plan.model_of(&AuditUnit::of_model(block.model.as_str()))?;
-        let (rows, scores) =
-            (RowInputs::of_job(b)?, b.need::<ScoreStage>(&AuditUnit::of_model(name))?);
-        let rule = RuleInputs::need(b, name, model)?;
+        let of_model = AuditUnit::of_model(name);
+        let (rows, scored) = (RowInputs::of_job(b)?, DecidedScores::need(b, &of_model, false)?);
         b.value(&path, block);
         b.input("data.bins", |job| &job.data.bins);
         b.input("data.features.onehot", |job| &job.data.features.onehot);
@@ -71,10 +70,9 @@ impl Stage for RecourseStage {
         if block.chance.is_some() || plan.job.data.person.is_some() {
             b.seed();
         }
-        let asked = AskedModels::need(b, &AuditUnit::of_model(name))?;
+        let asked = AskedModels::need(b, &of_model)?;
         rows.work(0, move |ctx, row_context| {
-            let scores = scores.open(ctx, row_context)?;
-            let rule = rule.open(ctx, row_context, &scores)?;
+            let (rule, scores) = scored.open(ctx, row_context)?;
             let scored = (&scores, rule);
             let people = RecoursePeople::read(row_context, plan.job, position, block, scored)?;
             let layout = row_context.rows.layout();

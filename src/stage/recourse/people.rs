@@ -107,11 +107,8 @@ impl RecoursePeople {
         let mut rows = empty_rows(layout);
         let mut judged: Vec<JudgedRow> = Vec::new();
         let read = |g: usize| {
-            let (batch, roles, scores) = (
-                row_context.rows.read(g, Projection::ALL)?,
-                row_context.roles.read(g)?,
-                scores.read(g)?,
-            );
+            let (batch, roles) = row_context.read(g, Projection::ALL)?;
+            let scores = scores.read(g)?;
             let (mut places, mut kept) = (Vec::new(), Vec::new());
             for (i, &score) in scores.iter().enumerate() {
                 let Some(fold) = roles.audited(i) else { continue };

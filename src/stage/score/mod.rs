@@ -27,7 +27,7 @@ use crate::exec::{StageContext, files, misfit};
 use crate::job;
 use crate::param::ColumnName;
 use crate::stage::applied_set::AppliedSet;
-use crate::stage::count::classes::{self, ClassScores};
+use crate::stage::count::classes;
 use crate::stage::input::request::{ScoreAnswers, recheck_inputs};
 use crate::stage::input::score_files::scores_path;
 use crate::stage::kinds::{GenerateStage, ScoreStage};
@@ -72,22 +72,6 @@ impl StageInput<ScoreStage> {
         row_context: RowContext<'_>,
     ) -> Result<ScoreReader> {
         ScoreReader::open(self.folder(ctx), row_context.rows, row_context.roles)
-    }
-
-    /// The scores of each of `n` classes.
-    pub(crate) fn of_classes(
-        &self,
-        ctx: &StageContext<'_>,
-        row_context: RowContext<'_>,
-        n: usize,
-    ) -> Result<ClassScores> {
-        ClassScores::open(self.folder(ctx), row_context, n)
-    }
-
-    /// The folder of the scores of a class; of a label of two sides that of the stage.
-    fn class_folder(&self, ctx: &StageContext<'_>, class: Option<usize>) -> PathBuf {
-        let folder = self.folder(ctx);
-        class.map_or_else(|| folder.to_path_buf(), |class| classes::folder_of(folder, class))
     }
 }
 
@@ -230,7 +214,8 @@ fn plan_given_scores<'a>(
             return each_column().try_for_each(|(class, column)| {
                 let carried = (carried_column(row_context, column)?, column);
                 let place = |fault, row| plan.with_source_row(fault, row);
-                let out = score_folder(plan, ctx.out(), class)?;
+                let out = score_folder(plan, ctx.out(), class);
+                files::make_folder(&out)?;
                 check_carried(row_context, carried, scale, &place, &out)
             });
         };
@@ -247,12 +232,13 @@ fn plan_given_scores<'a>(
             KeyedFile::open(files, column, of.0, of.1, &layout.attributes, values.clone())
         };
         let join = |class: usize, column: &str| {
-            let (file, out) = (open(column)?, score_folder(plan, ctx.out(), class)?);
+            let (file, out) = (open(column)?, score_folder(plan, ctx.out(), class));
+            files::make_folder(&out)?;
             let file_join =
                 |set| ScoreFileJoin { context: row_context, file: &file, set }.join(&out);
             let Some((made, attribute, again, sample)) = &opened else { return file_join(None) };
             let factual = again.as_ref().map(|(scores, tolerance)| {
-                let folder = scores.class_folder(ctx, plan.n_classes().map(|_| class));
+                let folder = score_folder(plan, scores.folder(ctx), class);
                 let scores = ScoreReader::open(&folder, row_context.rows, row_context.roles)?;
                 Ok::<_, Error>((scores, *tolerance))
             });
@@ -290,9 +276,6 @@ fn plan_given_scores<'a>(
 
 /// Scores of several classes are in a folder each; one score a row is in the folder of the
 /// stage.
-fn score_folder(plan: &StagePlan<'_>, out: &Path, class: usize) -> Result<PathBuf> {
-    let Some(_) = plan.n_classes() else { return Ok(out.to_path_buf()) };
-    let folder = classes::folder_of(out, class);
-    files::make_folder(&folder)?;
-    Ok(folder)
+fn score_folder(plan: &StagePlan<'_>, stage: &Path, class: usize) -> PathBuf {
+    plan.n_classes().map_or_else(|| stage.to_path_buf(), |_| classes::folder_of(stage, class))
 }

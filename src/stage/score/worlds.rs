@@ -31,10 +31,10 @@ use crate::metric::evidence::shift_pass::ShiftPass;
 use crate::metric::value::worlds::{GraphWorld, WorldCounts, add_second};
 use crate::num::summary::{SampleSpread, WeightedValue};
 use crate::stage::count::evidence::{label, ranks};
+use crate::stage::decided_scores::DecidedScores;
 use crate::stage::kinds::{DiscoverStage, GenerateStage, ScoreStage, TrainStage, WorldsStage};
 use crate::stage::row_context::{DecisionRule, RowContext};
 use crate::stage::row_inputs::RowInputs;
-use crate::stage::rule_inputs::RuleInputs;
 use crate::stage::score::encoded_worlds::{EncodedModelRow, EncodedWorlds};
 use crate::stage::stage_builder::{Planned, Stage, StageBuilder, StageInput};
 use crate::table::file::RowWriter;
@@ -500,7 +500,7 @@ impl Stage for WorldsStage {
         let graphs = applied.its_graphs()?;
         let rows = RowInputs::of_job(b)?;
         let found = b.need::<DiscoverStage>(&applied.graphs_unit())?;
-        let scores = b.need::<ScoreStage>(&unit.factual())?;
+        let scored_rows = DecidedScores::need(b, unit, false)?;
         let made = b.need::<GenerateStage>(&applied.unit())?;
         let (mut scored, mut trained) = (None, None);
         if graphs.makes_rows() {
@@ -509,7 +509,6 @@ impl Stage for WorldsStage {
             b.value("clip", graphs.clip_rule());
             trained = Some(b.need::<TrainStage>(unit)?);
         }
-        let rule = RuleInputs::need(b, name, model)?;
         let (position, (set, scenario)) = (applied.position, applied.scenario());
         b.texts([("scenario".to_owned(), scenario.to_owned())]);
         let wants_shift = b.value("score metrics", plan.wants_shift());
@@ -523,7 +522,7 @@ impl Stage for WorldsStage {
             let places = if groups > 2 { 2 * (groups - 1) + 1 } else { 1 };
             plan.check_person_memory(row_context, places)?;
             let worlds = &found.open(ctx, scenario)?.worlds;
-            let scores = scores.open(ctx, row_context)?;
+            let (rule, scores) = scored_rows.open(ctx, row_context)?;
             let models = trained.as_ref().map(|stage| stage.models(ctx, model, plan.n_folds()));
             let models = models.transpose()?;
             let answers = match (models.as_deref(), &scored) {
@@ -547,7 +546,7 @@ impl Stage for WorldsStage {
             let scoring = GraphScoring {
                 worlds,
                 answers,
-                rule: rule.open(ctx, row_context, &scores)?,
+                rule,
                 position,
                 ranks: ranks(attribute),
                 saw: (0..worlds.shifts().count()).map(of_world).collect(),

@@ -85,7 +85,7 @@ impl Stage for WhyStage {
             let gathering = WhyGathering { row_context, job: plan.job, block, groups };
             let (people, features) = match &scores {
                 WhyScores::Rows(of) => {
-                    let (rule, scores) = of.open(ctx, row_context)?;
+                    let (rule, scores) = of.scored.open(ctx, row_context)?;
                     (gathering.of_rows(&rule, &scores, of.position)?, Vec::new())
                 }
                 WhyScores::Set(of, features) => {

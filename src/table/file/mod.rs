@@ -3,9 +3,10 @@
 //!
 //! Every file between the stages is cut into row groups of the same number of rows, so that several
 //! files of one run (rows, roles, scores) line up group by group and a stage reads them together. A
-//! row group is the unit of memory and of parallel work. Results are compressed with zstd; files
-//! between the stages, which are read soon and thrown away, with lz4 or, where that saves little,
-//! not at all. All have a fixed `created_by` and no times, so equal contents are equal bytes.
+//! row group is the unit of memory and of parallel work: memory is bounded by its number of rows,
+//! and by 2 GiB for the texts of one column of it. Results are compressed with zstd; files between
+//! the stages, which are read soon and thrown away, with lz4 or, where that saves little, not at
+//! all. All have a fixed `created_by` and no times, so equal contents are equal bytes.
 
 mod byte_source;
 mod footer;

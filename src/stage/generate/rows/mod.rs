@@ -118,8 +118,7 @@ pub(crate) fn generate(
             let of = Projection { features: making.with_features, ..Projection::ALL };
             let (batch, roles) = row_context.read(g, of)?;
             let classes = making.classes.of_group(g, &batch)?;
-            let own = &batch.groups[making.attribute];
-            let made = making.made_group(attribute, (&batch, &roles), own, &classes);
+            let made = making.made_group(attribute, (&batch, &roles), &classes);
             let unsupported = made.unsupported.zip(support_encoder.as_ref());
             let unsupported = unsupported.map(|(bits, encoder)| encoder.bits(bits)).transpose()?;
             let (n_rows, part) = (made.sums.n_rows, made.sums);
@@ -216,12 +215,13 @@ pub(crate) fn write_backs(
     if counts.iter().any(RawCounts::has_columns) {
         let add = |part: &mut Vec<RawCounts>, g: usize| {
             let (batch, roles) = basis.read(g)?;
-            for i in 0..batch.rows.n {
-                let label = batch.label.get(i).copied().flatten();
                 for (fold, counts) in part.iter_mut().enumerate() {
+                let counted = (0..batch.rows.n).flat_map(|i| {
+                    let label = batch.label.get(i).copied().flatten();
                     let times = basis.times((&batch, roles.as_ref()), i, fold);
-                    (0..times).for_each(|_| counts.add(&batch.rows, i, label));
-                }
+                    std::iter::repeat_n((i, label), times)
+                });
+                counts.add(&batch.rows, &counted.collect::<Vec<_>>());
             }
             Ok(0)
         };
@@ -287,14 +287,12 @@ pub(crate) struct MadeGroup {
 }
 
 impl GenerateInputs<'_> {
-    /// Generates for the rows of one row group, whose groups are `own`, and updates everything
-    /// derived. A counterfactual whose own numbers contradict the group that it is set to is not
-    /// valid.
+    /// Generates for the rows of one row group, and updates everything derived. A counterfactual
+    /// whose own numbers contradict the group that it is set to is not valid.
     pub(crate) fn made_group(
         &self,
         of: &Attribute,
         (batch, roles): (&PreparedBatch, &RowRoles),
-        own: &[u16],
         classes: &[Option<u32>],
     ) -> MadeGroup {
         // If the column of the attribute is kept, every group can be reached.
@@ -303,6 +301,7 @@ impl GenerateInputs<'_> {
         let mut outside = unreached.clone();
         let mut parts: Vec<(usize, GeneratedBatch)> = Vec::new();
         for (fold, generator) in self.generators.iter().enumerate() {
+            let own = &batch.groups[self.attribute];
             let own = groups_of_fold(own, roles, self.generators.len(), fold);
             for (to, unreached) in unreached.iter_mut().enumerate() {
                 // A row that cannot be set to the group takes part as one of no group.

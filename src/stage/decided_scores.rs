@@ -1,89 +1,127 @@
-//! How scores of a model become decisions: the threshold that the job says, a column of the rows,
-//! or what was fitted.
+//! Scores of a model and how they become decisions: by the threshold that the job says, a column of
+//! the rows, or what was fitted.
+
+use std::path::Path;
 
 use crate::data::Layout;
 use crate::data::rows::aligned::ScoreReader;
 use crate::error::Result;
-use crate::exec::StageContext;
+use crate::exec::{StageContext, misfit};
 use crate::job::{ModelBlock, ThresholdRule};
 use crate::model::kind::threshold_key::{ThresholdBlock, ThresholdOf};
 use crate::num::float_precision::FloatPrecision;
 use crate::num::score_scale::ScoreScale;
 use crate::param::Finite;
-use crate::stage::kinds::ThresholdStage;
+use crate::stage::count::classes::ClassScores;
+use crate::stage::kinds::{ScoreStage, ThresholdStage};
 use crate::stage::row_context::{DecisionRule, RowContext, RowThreshold};
 use crate::stage::stage_builder::{StageBuilder, StageInput};
 use crate::table::ThresholdRow;
 use crate::table::file::read_rows;
 use crate::unit::AuditUnit;
 
-/// How scores of a model become decisions, not yet opened.
-pub(crate) struct RuleInputs<'a> {
+/// The scores of the models of an audit: that of the plain audit, or those of an arm in all folds,
+/// of which each has those of its own rows.
+#[derive(Default)]
+pub(crate) struct PooledScores(Vec<StageInput<ScoreStage>>);
+
+impl PooledScores {
+    pub(crate) fn need(b: &mut StageBuilder<'_, '_>, unit: &AuditUnit) -> Result<Self> {
+        let units = b.plan.pooled_units(unit)?;
+        PooledScores::of_units(b, &units)
+    }
+
+    fn of_units(b: &mut StageBuilder<'_, '_>, units: &[AuditUnit]) -> Result<Self> {
+        let scores = units.iter().map(|unit| b.need::<ScoreStage>(unit));
+        Ok(PooledScores(scores.collect::<Result<_>>()?))
+    }
+
+    pub(crate) fn open(&self, ctx: &StageContext<'_>, rows: RowContext<'_>) -> Result<ScoreReader> {
+        if let [stage] = self.0.as_slice() {
+            return stage.open(ctx, rows);
+        }
+        let folders: Vec<&Path> = self.0.iter().map(|stage| stage.folder(ctx)).collect();
+        ScoreReader::pooled(&folders)
+    }
+
+    /// The scores of each of `n` classes. Arms and worlds have none.
+    pub(crate) fn of_classes(
+        &self,
+        ctx: &StageContext<'_>,
+        rows: RowContext<'_>,
+        n: usize,
+    ) -> Result<ClassScores> {
+        match self.0.as_slice() {
+            [stage] => ClassScores::open(stage.folder(ctx), rows, n),
+            _ => Err(misfit("scores of several classes are not pooled".to_owned())),
+        }
+    }
+}
+
+/// The scores of rows by a model and how they become decisions, not yet opened.
+pub(crate) struct DecidedScores<'a> {
+    pub(crate) scores: PooledScores,
     model: &'a ModelBlock,
     /// The scale of its scores.
     scale: ScoreScale,
-    /// The thresholds of the folds; none where the job says the threshold.
+    /// The thresholds of the folds; none where the job gives the threshold.
     fitted: Vec<StageInput<ThresholdStage>>,
     /// The amount above which outcomes count as positive, where the family clarify asks.
     above: Option<Finite>,
 }
 
-impl<'a> RuleInputs<'a> {
-    /// The rule of a model in the plain audit.
+impl<'a> DecidedScores<'a> {
+    /// Those of a unit as its rows are. `several` models are distinguished by their names in the
+    /// key.
     pub(crate) fn need(
         b: &mut StageBuilder<'_, 'a>,
-        name: &str,
-        model: &'a ModelBlock,
+        unit: &AuditUnit,
+        several: bool,
     ) -> Result<Self> {
-        RuleInputs::of_units(b, "", model, [AuditUnit::of_model(name)])
+        let prefix = if several { format!("models.{}.", unit.model) } else { String::new() };
+        let (_, model) = b.plan.model_of(unit)?;
+        let units = b.plan.pooled_units(&unit.factual())?;
+        DecidedScores::of_units(b, (&prefix, model), &units, &units)
     }
 
-    /// The same for a stage of several models.
-    pub(crate) fn of_several(
-        b: &mut StageBuilder<'_, 'a>,
-        name: &str,
-        model: &'a ModelBlock,
-    ) -> Result<Self> {
-        RuleInputs::of_units(b, &format!("models.{name}."), model, [AuditUnit::of_model(name)])
-    }
-
-    /// The rule by the thresholds of some units, which the key names with this prefix.
+    /// The scores of some units by the thresholds of others, which the key names with a prefix.
     pub(crate) fn of_units(
         b: &mut StageBuilder<'_, 'a>,
-        prefix: &str,
-        model: &'a ModelBlock,
-        units: impl IntoIterator<Item = AuditUnit>,
+        (prefix, model): (&str, &'a ModelBlock),
+        scored: &[AuditUnit],
+        thresholds: &[AuditUnit],
     ) -> Result<Self> {
         b.value(&format!("{prefix}threshold"), &model.threshold);
         b.value(&format!("{prefix}threshold_rule"), &model.threshold_rule);
         b.value(&format!("{prefix}gives scores"), model.gives_scores());
         b.value(&format!("{prefix}amount"), model.amount());
         let scale = b.value(&format!("{prefix}scale"), b.plan.score_scale(model));
-        let units = units.into_iter().filter(|_| model.threshold.is_fitted());
-        let fitted = units.map(|unit| b.need::<ThresholdStage>(&unit)).collect::<Result<_>>()?;
-        Ok(RuleInputs { model, scale, fitted, above: None })
+        let scores = PooledScores::of_units(b, scored)?;
+        let fitted = thresholds.iter().filter(|_| model.threshold.is_fitted());
+        let fitted = fitted.map(|unit| b.need::<ThresholdStage>(unit)).collect::<Result<_>>()?;
+        Ok(DecidedScores { scores, model, scale, fitted, above: None })
     }
 
     /// The same where amounts count as positive or not, for the family clarify.
     pub(crate) fn cutting_amounts(self, b: &mut StageBuilder<'_, 'a>) -> Self {
         let above = b.plan.job.positive_above(self.model);
-        RuleInputs { above: b.value("metrics.clarify.positive_above", above), ..self }
+        DecidedScores { above: b.value("metrics.clarify.positive_above", above), ..self }
     }
 
-    /// The rule for these scores.
+    /// The rule, and the scores.
     pub(crate) fn open(
         &self,
         ctx: &StageContext<'_>,
         row_context: RowContext<'_>,
-        scores: &ScoreReader,
-    ) -> Result<DecisionRule> {
+    ) -> Result<(DecisionRule, ScoreReader)> {
         let mut fitted = Vec::new();
         for stage in &self.fitted {
             let rows = read_rows::<ThresholdRow>(stage.folder(ctx))?;
             fitted.extend(rows.iter().map(|row| row.threshold));
         }
+        let scores = self.scores.open(ctx, row_context)?;
         let of = (self.model, self.scale, row_context.rows.layout());
-        Ok(rule_of(of, (self.above, fitted), scores.precision()))
+        Ok((rule_of(of, (self.above, fitted), scores.precision()), scores))
     }
 }
 
