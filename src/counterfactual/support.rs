@@ -90,7 +90,7 @@ impl BitCounts {
     }
 
     /// Adds a variable of rows: whether it is 1, or none where it is neither that nor 0. Each row
-    /// has so many bits of `ones` that there is one for each variable.
+    /// has enough bits of `ones` for one per variable.
     fn add(
         &mut self,
         v: usize,
@@ -101,12 +101,12 @@ impl BitCounts {
         let Some(n) = &mut self.set[v] else { return };
         if values.clone().any(|is_one| is_one.is_none()) {
             return self.remove(v);
-                    }
-        for (row, _) in values.enumerate().filter(|(_, is_one)| *is_one == Some(true)) {
-                *n += 1;
-            bits::set(&mut ones[row * width..], v);
-            }
         }
+        for (row, _) in values.enumerate().filter(|(_, is_one)| *is_one == Some(true)) {
+            *n += 1;
+            bits::set(&mut ones[row * width..], v);
+        }
+    }
 
     /// Adds the bits of all variables of a row.
     fn add_together(&mut self, ones: &[u64]) {
@@ -180,9 +180,9 @@ impl SupportCounts {
                         x => (x == 0.0 || x.is_nan()).then_some(false),
                     });
                     self.bits.add(v, values, &mut ones);
+                }
             }
         }
-    }
         self.bits.rows += counted.len() as u64;
         ones.chunks_exact(width.max(1)).for_each(|of_row| self.bits.add_together(of_row));
     }

@@ -71,7 +71,7 @@ pub(crate) struct DecidedScores<'a> {
 }
 
 impl<'a> DecidedScores<'a> {
-    /// Those of a unit as its rows are. `several` models are distinguished by their names in the
+    /// For the unchanged rows of a unit. `several` models are distinguished by their names in the
     /// key.
     pub(crate) fn need(
         b: &mut StageBuilder<'_, 'a>,

@@ -86,7 +86,7 @@ impl<A> StageInput<A> {
         self.parse(&self.text(ctx, file)?)
     }
 
-    /// The same of a file that the stage writes only where it is asked for what it says.
+    /// The same for a file that the stage writes only where its contents were asked for.
     pub(crate) fn read_if_written<T: DeserializeOwned>(
         &self,
         ctx: &StageContext<'_>,

@@ -41,7 +41,7 @@ pub(crate) const FIRST_SLICE: u64 = 1 << 32;
 pub(crate) struct CountSettings {
     /// Whether scores as such are measured.
     pub scores: bool,
-    /// Whether they are those of everybody together, as of the first group.
+    /// Whether the scores of everybody are one group, the first.
     pub together: bool,
     /// Whether rates are measured at every threshold.
     pub curves: bool,

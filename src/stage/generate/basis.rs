@@ -104,7 +104,8 @@ impl<'a> LearningReference<'a> {
         LearningReference { draw: Some(draw), ..self.clone() }
     }
 
-    /// The same for `rows` with other groups of the attribute at a position, and so those of a file.
+    /// The same for `rows` with other groups of the attribute at a position, and for the rows of a
+    /// separate file, likewise.
     pub(crate) fn renamed<'b>(
         &self,
         rows: &'b RowsReader,

@@ -591,7 +591,7 @@ fn check_classes(
         return Ok(());
     }
     let layout = row_context.rows.layout();
-    // Of the features only an unchanged label is looked at.
+    // Of the features, only whether the label is unchanged is checked.
     let features = matches!(classes, RowClasses::Raw(_));
     let find = |g: usize| {
         let of = Projection { features, ..Projection::NO_FEATURES };

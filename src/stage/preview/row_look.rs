@@ -186,8 +186,8 @@ fn count(plan: &StagePlan<'_>, row_context: RowContext<'_>) -> Result<CountedRow
                     let (batch, roles) = row_context.read(g, Projection::NO_FEATURES)?;
                     for (i, group, fold) in roles.people(&batch.groups[position]) {
                         let score = batch.carried.get(*score).map_or(f64::NAN, |scores| scores[i]);
-                            counting.add(part, (&batch, i), fold, score, group);
-                        }
+                        counting.add(part, (&batch, i), fold, score, group);
+                    }
                     Ok(0)
                 },
             )?);

@@ -215,7 +215,7 @@ pub(crate) fn write_backs(
     if counts.iter().any(RawCounts::has_columns) {
         let add = |part: &mut Vec<RawCounts>, g: usize| {
             let (batch, roles) = basis.read(g)?;
-                for (fold, counts) in part.iter_mut().enumerate() {
+            for (fold, counts) in part.iter_mut().enumerate() {
                 let counted = (0..batch.rows.n).flat_map(|i| {
                     let label = batch.label.get(i).copied().flatten();
                     let times = basis.times((&batch, roles.as_ref()), i, fold);
