@@ -71,8 +71,8 @@ pub(crate) struct DecidedScores<'a> {
 }
 
 impl<'a> DecidedScores<'a> {
-    /// For the unchanged rows of a unit. `several` models are distinguished by their names in the
-    /// key.
+    /// The scores of the unchanged rows of a unit. `several` models are distinguished by their
+    /// names in the key.
     pub(crate) fn need(
         b: &mut StageBuilder<'_, 'a>,
         unit: &AuditUnit,
@@ -102,7 +102,7 @@ impl<'a> DecidedScores<'a> {
         Ok(DecidedScores { scores, model, scale, fitted, above: None })
     }
 
-    /// The same where amounts count as positive or not, for the family clarify.
+    /// These scores where amounts count as positive or not, for the family clarify.
     pub(crate) fn cutting_amounts(self, b: &mut StageBuilder<'_, 'a>) -> Self {
         let above = b.plan.job.positive_above(self.model);
         DecidedScores { above: b.value("metrics.clarify.positive_above", above), ..self }

@@ -40,7 +40,7 @@ impl DecidingRange {
         other: "other trainings of the model",
     };
 
-    /// That over all of them.
+    /// The range over every doubt.
     const ALL: Self = DecidingRange {
         decides: "all",
         over: "all doubts",

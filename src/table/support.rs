@@ -6,7 +6,7 @@ use crate::table::row_macro::{SharedText, table};
 /// The word of the column `support` of the table `metrics` for all people.
 pub(crate) const ALL: &str = "all";
 
-/// The same for people with a supported counterfactual.
+/// The word for people with a supported counterfactual.
 pub(crate) const SUPPORTED: &str = "supported";
 
 /// Flag of a value that the [`SUPPORTED`] people by themselves might not confirm.

@@ -537,7 +537,7 @@ struct Recomputation {
 }
 
 impl Recomputation {
-    /// Those of all derived features, in their order.
+    /// How to compute each derived feature, in their order.
     fn of_layout(layout: &Layout) -> Vec<Self> {
         layout.derived.iter().map(|derived| Recomputation::new(layout, derived)).collect()
     }

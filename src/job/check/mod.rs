@@ -75,7 +75,7 @@ pub fn read(file: &Path, sets: &[String]) -> Result<CheckedJob> {
     check(load::load(file, sets)?)
 }
 
-/// The same of the text of a job file.
+/// As [`read`], for the text of a job file.
 ///
 /// # Errors
 /// As [`read`].

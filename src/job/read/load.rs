@@ -82,7 +82,7 @@ pub(crate) fn load(path: &Path, sets: &[String]) -> Result<LoadedJob> {
     load_text(path, &read(path, None)?, sets)
 }
 
-/// The same of the text of a job file.
+/// As [`load`], for the text of a job file.
 ///
 /// # Errors
 /// As [`load`].
@@ -110,7 +110,7 @@ pub(crate) fn load_text(path: &Path, text: &[u8], sets: &[String]) -> Result<Loa
 }
 
 /// Whether a path represents a file that was opened for this process, such as standard input or
-/// `<(...)` of a shell: whoever opened it has the other end, so a pipe there ends.
+/// `<(...)` of a shell: the process that opened it has the other end, so a pipe there ends.
 fn is_inherited_file(path: &Path) -> bool {
     path == Path::new("/dev/stdin")
         || path.starts_with("/dev/fd")

@@ -102,7 +102,7 @@ impl YamlNode {
         self.entries()?.iter().find(|(k, _)| k.text == key).map(|(_, node)| node)
     }
 
-    /// In words, for messages: the scalar in backticks, `a list`, `a map` or `nothing`.
+    /// The value in words, for messages: the scalar in backticks, `a list`, `a map` or `nothing`.
     pub fn describe(&self) -> String {
         match &self.value {
             YamlValue::Scalar(scalar) if scalar.is_null() => "nothing".to_owned(),

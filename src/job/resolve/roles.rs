@@ -434,7 +434,7 @@ impl DataBlock {
         self.single_features().chain(self.features.onehot.values().flatten())
     }
 
-    /// Those of a column each.
+    /// The features that are one column each.
     fn single_features(&self) -> impl Iterator<Item = &ColumnName> {
         let FeaturesBlock { continuous, ordinal, nominal, .. } = &self.features;
         continuous.iter().chain(ordinal.keys()).chain(nominal)

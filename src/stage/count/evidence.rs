@@ -60,7 +60,7 @@ pub(crate) fn check_weight_total(layout: &Layout, n: u64) -> Result<()> {
     layout.weight.as_ref().map_or(Ok(()), |weight| check_weight(weight, n))
 }
 
-/// The same for rows that have weights.
+/// As [`check_weight_total`], for rows that have weights.
 fn check_weight(weight: &WeightColumn, n: u64) -> Result<()> {
     if u128::from(n) * u128::from(weight.largest) <= u128::from(MAX_TOTAL_WEIGHT) {
         return Ok(());

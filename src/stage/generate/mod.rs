@@ -99,7 +99,7 @@ impl StageInput<GenerateStage> {
 /// What followed from setting the attribute, by set and attribute.
 pub(crate) type SetEffects<'a> = Vec<(&'a str, &'a str, GeneratedEffects)>;
 
-/// The same of all sets of the job.
+/// The effects of all sets of the job.
 pub(crate) fn effects_of_sets<'a>(
     b: &mut StageBuilder<'_, 'a>,
 ) -> Result<Opens<'a, SetEffects<'a>>> {
@@ -145,7 +145,7 @@ impl<'a> SetInputs<'a> {
         SetInputs::on_rows(b, applied, rows)
     }
 
-    /// The same on other rows.
+    /// As [`Self::need`], on other rows.
     pub(crate) fn on_rows(
         b: &mut StageBuilder<'_, 'a>,
         applied: &AppliedSet<'a>,
@@ -169,7 +169,7 @@ impl<'a> SetInputs<'a> {
         Ok(SetInputs { plan, applied, rows, reference, external, support, predictions })
     }
 
-    /// The same with what counterfactuals are tested by.
+    /// As [`Self::need`], with what counterfactuals are tested by.
     fn need_tested(b: &mut StageBuilder<'_, 'a>, applied: &AppliedSet<'a>) -> Result<Self> {
         let support = b.need::<SupportStage>(&applied.split_unit())?;
         Ok(SetInputs { support: Some(support), ..SetInputs::need(b, applied)? })

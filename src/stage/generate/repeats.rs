@@ -114,7 +114,7 @@ pub(crate) fn evidence_file(model: &str) -> String {
     format!("repeats-{model}.json")
 }
 
-/// Those who swap groups with each other: training or audited, and the label.
+/// The stratum within which people swap groups: training or audited, and the label.
 type PermutationStratum = (bool, Option<bool>);
 
 /// A row with a declared group.
@@ -146,7 +146,7 @@ struct GroupPermutation {
 }
 
 impl GroupPermutation {
-    /// From the rows, and the number of rows of each row group.
+    /// The permutation of the rows, given the number of rows of each row group.
     fn new(mut entries: Vec<PermutedRow>, sizes: Vec<usize>) -> Self {
         entries.sort_unstable_by_key(|entry| (entry.key, entry.at));
         let (mut persons, mut from) = (Vec::new(), 0);

@@ -122,7 +122,7 @@ impl ObjectBytes {
         Ok(bytes)
     }
 
-    /// The same, with the error kept.
+    /// As [`Self::from`], with the error kept.
     fn from_keeping_error(&self, start: u64, least: u64) -> Result<Bytes, String> {
         self.from(start, least).map_err(|error| {
             let words = error.to_string();

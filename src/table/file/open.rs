@@ -78,7 +78,7 @@ impl ParquetFile {
         Ok(ParquetFile { path: path.to_path_buf(), owner, object: file, stated, meta })
     }
 
-    /// The same file, where columns of text whose every page holds positions in a list of texts are
+    /// This file, where columns of text whose every page holds positions in a list of texts are
     /// read unchanged: the list once, and a position per row. Others are read as before.
     ///
     /// # Errors
@@ -172,7 +172,7 @@ impl ParquetFile {
         &self.stated
     }
 
-    /// Where it is.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
