@@ -242,7 +242,7 @@ impl AuditUnit {
         AuditUnit { model: model.to_owned(), ..AuditUnit::default() }
     }
 
-    /// The same on the rows as they are.
+    /// This unit on the unchanged rows.
     #[must_use]
     pub(crate) fn factual(&self) -> Self {
         AuditUnit { set: String::new(), attribute: String::new(), ..self.clone() }

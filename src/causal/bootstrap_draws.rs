@@ -114,7 +114,7 @@ impl BootstrapDraws {
         BootstrapDraws::from_multiplicities(Vec::new(), sizes).with_all_rows()
     }
 
-    /// The same with one more replicate at the end, which holds every row once.
+    /// These draws with one more replicate at the end, which holds every row once.
     pub fn with_all_rows(self) -> Self {
         BootstrapDraws { has_all_rows: true, ..self }
     }

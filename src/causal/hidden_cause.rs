@@ -126,12 +126,12 @@ pub(crate) struct ConditionalCovariance {
 }
 
 impl ConditionalCovariance {
-    /// Those of encoded columns; `columns` are those of each variable.
+    /// The covariances of encoded columns; `columns` are those of each variable.
     pub(crate) fn new(columns: Vec<Range<usize>>, covariance: SymmetricMatrix) -> Self {
         ConditionalCovariance { columns, covariance, known: HashMap::new() }
     }
 
-    /// Those of a replicate.
+    /// From the moments of a replicate.
     pub(crate) fn of_moments(encoding: &GraphEncoding, moments: &EncodedMoments) -> Self {
         let n = encoding.width();
         let lower = (0..n).flat_map(|i| (0..=i).map(move |j| (i, j)));

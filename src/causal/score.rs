@@ -58,7 +58,7 @@ impl GraphScore {
         GraphScore::of_effective_rows(encoding, moments, discount, moments.n_draws())
     }
 
-    /// The same where the draws are as precise as `n` independent rows.
+    /// As [`Self::new`], where the draws are as precise as `n` independent rows.
     ///
     /// Choice: where a person has several rows, n is that of `effective_rows` of
     /// [`BootstrapDraws`](crate::causal::bootstrap_draws::BootstrapDraws): the likelihood of rows

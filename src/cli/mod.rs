@@ -152,7 +152,7 @@ fn print(text: &str) -> Result<()> {
     print_bytes(text.as_bytes())
 }
 
-/// The same for bytes that are not text.
+/// As [`print`], for bytes that are not text.
 fn print_bytes(bytes: &[u8]) -> Result<()> {
     match io::stdout().lock().write_all(bytes).and_then(|()| io::stdout().lock().flush()) {
         Err(e) if e.kind() != ErrorKind::BrokenPipe => {

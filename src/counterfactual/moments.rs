@@ -37,7 +37,7 @@ const MAX_SUMS: usize = 1 << 22;
 /// Largest whole number, from the centre, whose products are summed in floating point.
 const EXACT_PRODUCTS: f64 = (1_u64 << 20) as f64;
 
-/// Such products that are summed before the sum may be inexact.
+/// The number of such products whose sum is still exact.
 const EXACT_ROWS: usize = 4096;
 
 /// Terms of an exact sum that are added side by side.

@@ -90,7 +90,7 @@ impl BitCounts {
     }
 
     /// Adds a variable of rows: whether it is 1, or none where it is neither that nor 0. Each row
-    /// has so many bits of `ones` that there is one for each variable.
+    /// has enough bits of `ones` for one per variable.
     fn add(
         &mut self,
         v: usize,
@@ -381,8 +381,8 @@ impl DirectionSupport {
         }
     }
 
-    /// The same of a number, which of an ordinal variable may lie between its values: then the
-    /// nearest one is tested, of two the lower.
+    /// As [`Self::of_level`], for a number. A number of an ordinal variable may lie between its
+    /// values; then the nearest one is tested, of two the lower.
     pub(crate) fn of_number(&self, variable: usize, x: f64, moved: bool) -> Option<u32> {
         let support = &self.folds[0][variable];
         if x.is_nan() {

@@ -286,7 +286,7 @@ impl Layout {
         self.with_ancestors_where(feature, |_| true)
     }
 
-    /// The same, but only through features whose derivation `leads` further.
+    /// As [`Self::with_ancestors`], but only through features whose derivation `leads` further.
     pub(crate) fn with_ancestors_where(
         &self,
         feature: usize,
@@ -433,7 +433,7 @@ pub struct SourceCells {
 }
 
 impl SourceCells {
-    /// Those of the rows at these positions, in this order.
+    /// The cells at these positions, in this order.
     pub(crate) fn take(&self, positions: &[usize]) -> SourceCells {
         let SourceCells { feature, was, holds } = self;
         SourceCells { feature: *feature, was: was.take(positions), holds: holds.take(positions) }

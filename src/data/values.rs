@@ -410,7 +410,8 @@ impl SourceValues {
         }
     }
 
-    /// Which values of an array are missing; none where all are there, or it is no array.
+    /// Which values of an array are missing; none where no value is missing, or where they are not
+    /// held as an array.
     fn nulls(&self) -> Option<&NullBuffer> {
         self.array()?.nulls()
     }
@@ -516,7 +517,7 @@ impl SourceValues {
         (0..n).map(|i| self.number(i)).collect()
     }
 
-    /// Value `i` as an integer; none where it is missing or the values are none.
+    /// Value `i` as an integer; none where it is missing or the values are not integers.
     pub(crate) fn integer(&self, i: usize) -> Option<i64> {
         match self {
             SourceValues::Int(a) => a.is_valid(i).then(|| a.value(i)),

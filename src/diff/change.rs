@@ -41,7 +41,7 @@ pub(super) struct FitVariance {
 }
 
 impl FitVariance {
-    /// That of a row of `metrics`; none where it does not say it.
+    /// The variance in a row of `metrics`; none where the row has none.
     pub(super) fn of(row: &MetricRow) -> Option<Self> {
         let repeats = row.fit_repeats.filter(|repeats| *repeats > 1)?;
         Some(FitVariance { variance: row.fit_var?, repeats })

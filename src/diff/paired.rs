@@ -43,7 +43,7 @@ pub(super) type ValueKey = (AuditKey, SharedText, SharedText);
 /// The key of a value by set, scope and metric.
 type ValueKeyFn<'a> = dyn Fn(&str, MetricScope, &str) -> ValueKey + 'a;
 
-/// All that is paired.
+/// All values that are paired.
 #[derive(Debug, Default)]
 pub(super) struct PairedValues {
     values: BTreeMap<ValueKey, PairedValue>,

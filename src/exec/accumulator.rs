@@ -61,7 +61,8 @@ impl PieceLoop<'_> {
         self.workers.map(self.n, watched, sink)
     }
 
-    /// The same if handling a result cannot fail and does not depend on its number.
+    /// As [`PieceLoop::in_order`], if handling a result cannot fail and does not depend on its
+    /// number.
     ///
     /// # Errors
     /// As [`PieceLoop::in_order`].
@@ -93,8 +94,8 @@ impl PieceLoop<'_> {
         Ok(state)
     }
 
-    /// The same for sums that are not states of their own, such as one state for each fold or
-    /// slice.
+    /// As [`PieceLoop::gather`], for sums that are not states of their own, such as one state for
+    /// each fold or slice.
     ///
     /// # Errors
     /// As [`PieceLoop::gather`].

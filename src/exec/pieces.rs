@@ -52,8 +52,9 @@ pub(crate) fn keep_freed_memory() {
     drop(std::hint::black_box(block));
 }
 
-/// Does `work(0..n)` on at most so many threads of its own, for work that waits more than it computes;
-/// the results in order, at least up to the first failure, after which nothing is begun.
+/// Does `work(0..n)` on separate threads, at most as many as given, for work that waits more than
+/// it computes; the results in order, at least up to the first failure, after which nothing is
+/// begun.
 pub(crate) fn at_once<T: Send + Sync, E: Send + Sync>(
     n: usize,
     most: usize,
@@ -61,7 +62,7 @@ pub(crate) fn at_once<T: Send + Sync, E: Send + Sync>(
 ) -> Vec<RunResult<T, E>> {
     let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
     let done: Vec<OnceLock<RunResult<T, E>>> = (0..n).map(|_| OnceLock::new()).collect();
-    // Pieces begin in order, so those before a failed one are done or in work.
+    // Pieces begin in order, so those before a failed one are done or running.
     let take = || {
         while !failed.load(Ordering::SeqCst) {
             let k = next.fetch_add(1, Ordering::SeqCst);

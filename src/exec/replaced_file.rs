@@ -56,7 +56,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     fill(path, FileAccess::Umask, |file| write_all(file, path, bytes))
 }
 
-/// The same with a file that only its owner may open.
+/// As [`replace`], with a file that only its owner may open.
 ///
 /// # Errors
 /// The disk refuses.
@@ -100,7 +100,7 @@ pub(crate) fn replace_synced(path: &Path, bytes: &[u8]) -> Result<()> {
     replace_as(path, |new| files::write_synced(new, bytes))
 }
 
-/// The same with a copy of a file.
+/// As [`replace_synced`], with a copy of a file.
 ///
 /// # Errors
 /// The disk refuses.

@@ -142,7 +142,7 @@ impl SharedFolder {
         })
     }
 
-    /// The same with the bytes of a file of this machine.
+    /// As [`SharedFolder::write`], with the bytes of a file of this machine.
     ///
     /// # Errors
     /// As [`SharedFolder::write`]; the file cannot be read.

@@ -32,14 +32,15 @@ impl RateEvidence {
         RateEvidence { rate, rows: n, effective: None, units: n }
     }
 
-    /// For a row of the table of metrics whose cases are people.
+    /// The evidence of a row of the table of metrics whose cases are people.
     pub(super) fn of_cases(row: &MetricRow) -> Option<Self> {
         let [k, n] = [row.numerator, row.denominator].map(|n| u64::try_from(n?).ok());
         let (k, n) = (k?, n.filter(|n| *n > 0)?);
         Some(RateEvidence::of_people(k as f64 / n as f64, n))
     }
 
-    /// For a row whose cases are as precise as this number of people; none where that is not known.
+    /// The evidence of a row whose cases are as precise as this number of people; none where that
+    /// is not known.
     fn of_rows(row: &MetricRow, effective: f64) -> Option<Self> {
         let count = |n: i64| u64::try_from(n).ok();
         let units = row.denominator_persons.or(row.denominator)?;
@@ -59,7 +60,7 @@ impl RateEvidence {
         self.effective.map_or(self.rows, |n| round(n).max(1.0) as u64)
     }
 
-    /// The same as a number.
+    /// The number of [`Self::people`].
     pub(super) fn sure(&self) -> f64 {
         self.effective.unwrap_or(self.rows as f64)
     }
@@ -94,7 +95,7 @@ impl GateEvidence {
         GateEvidence::Share(RateEvidence::of_people(rate, n))
     }
 
-    /// Two rates of so many people, as a ratio or a difference.
+    /// Two rates of this number of people, as a ratio or a difference.
     pub(crate) fn pair(is_ratio: bool, rates: [f64; 2], sizes: [u64; 2]) -> Self {
         let rates = [0, 1].map(|i| RateEvidence::of_people(rates[i], sizes[i]));
         GateEvidence::Pair { is_ratio, rates }
@@ -219,7 +220,7 @@ fn pairs_of_people(case: GateCase<'_>) -> Option<(bool, Vec<[RateEvidence; 2]>)>
     Some((is_ratio, known.collect()))
 }
 
-/// The same for rows that are less precise than as many people.
+/// As [`pairs_of_people`], for rows that are less precise than as many people.
 fn pairs_of_rows(case: GateCase<'_>) -> Option<(bool, Vec<[RateEvidence; 2]>)> {
     let metric = find(&case.seen.row.metric)?;
     let base = match (metric.gap_of, metric.of_favourable()) {

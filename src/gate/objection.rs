@@ -18,7 +18,8 @@ const BASE: &str = "base";
 /// gates on the group undecided.
 const MANY_UNKNOWN: f64 = 0.05;
 
-/// That many people of a group of a question have values that its model does not know.
+/// The objection that many people of a group of a question have values that its model does not
+/// know.
 fn of_levels(question: &GateQuestion, tables: GateTables<'_>) -> Option<GateReason> {
     let is_asked = |group: &str| match &question.scope {
         GateSubject::Direction(a, b) => [a, b].into_iter().any(|of| of == group),
@@ -44,7 +45,7 @@ fn of_levels(question: &GateQuestion, tables: GateTables<'_>) -> Option<GateReas
     })
 }
 
-/// That the arm of a question added no rows, so that its model is the one before.
+/// The objection that the arm of a question added no rows, so that its model is the one before.
 fn of_arm(question: &GateQuestion, tables: GateTables<'_>) -> Option<GateReason> {
     let (_, arm) = question.arm.split_once('/').filter(|(_, arm)| *arm != BASE)?;
     let mut own = tables.arms.iter().filter(|row| row.arm.as_str() == question.arm).peekable();

@@ -191,7 +191,7 @@ fn with_ends(
     GateObservation { over, lack, ..MetricRow { lo, hi, level, ..row.clone() }.into() }
 }
 
-/// The same by a rule, that of the question or another one.
+/// As [`with_ends`], by a rule, that of the question or another one.
 fn decided_by(question: &GateQuestion, row: &MetricRow, by: GateDecideBy) -> GateObservation {
     use UncertaintySource::{Fits, Graphs, People, Trainings};
     let (of, source, lack) = match by {
@@ -263,7 +263,7 @@ pub(super) fn observed(question: &GateQuestion, row: &MetricRow) -> GateObservat
     decided_by(question, row, question.decide_by)
 }
 
-/// The same with the groups of a difference in the order of the question.
+/// An observation with the groups of a difference in the order of the question.
 fn in_question_order(question: &GateQuestion, mut seen: GateObservation) -> GateObservation {
     let GateSubject::Pair(first, second) = &question.scope else { return seen };
     match transform_in(question, &seen.row.key.scope) {

@@ -38,7 +38,7 @@ impl StatePeople {
         }
     }
 
-    /// Those with a prediction, by cell of a confusion.
+    /// The people with a prediction, by cell of a confusion.
     pub(super) fn measured(&self) -> MeasuredCells {
         let (mut rows, mut weights) = ([0; ECCM_CELLS], [0.0; ECCM_CELLS]);
         for i in (0..9).filter(|i| i % 3 > 0) {

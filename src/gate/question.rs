@@ -316,7 +316,7 @@ impl GateObservation {
         MetricRow { key, metric: metric.into(), ..MetricRow::default() }.into()
     }
 
-    /// The same of one that is in no table.
+    /// As [`Self::about`], for a value that is in no table.
     pub(super) fn unmeasured(metric: &str, sensitive: &str, place: [&str; 3]) -> Self {
         let mut seen = GateObservation::about(metric, sensitive, place);
         seen.row.undefined = "not measured".into();
@@ -376,7 +376,7 @@ impl<'a> GateCase<'a> {
         })
     }
 
-    /// That of a metric at a place: its scope and groups.
+    /// The row of a metric at a place: its scope and groups.
     pub(super) fn row(self, metric: &str, place: [&str; 3]) -> Option<&'a MetricRow> {
         self.rows().find(|row| row.metric == *metric && row.key.scope_and_groups() == place)
     }

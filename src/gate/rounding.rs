@@ -146,8 +146,8 @@ struct RoundingShift {
 }
 
 impl RoundingShift {
-    /// None where no switch of rounding is behind the value. `rounded` are those of the run and of
-    /// the baseline.
+    /// The switches of rounding behind a value; none where there are none. `rounded` are those of
+    /// the run and of the baseline.
     fn new(
         question: &GateQuestion,
         seen: &GateObservation,

@@ -319,7 +319,7 @@ pub enum MetricUnit {
 }
 
 impl MetricUnit {
-    /// In words, for `cfaudit explain`.
+    /// The metric in words, for `cfaudit explain`.
     pub fn meaning(self) -> &'static str {
         match self {
             MetricUnit::Share => "a share, printed in per cent",
@@ -334,7 +334,7 @@ impl MetricUnit {
         }
     }
 
-    /// Of a highest value minus a lowest: the sign says nothing any more.
+    /// The unit of a highest value minus a lowest, whose sign says nothing.
     #[must_use]
     pub fn without_sign(self) -> Self {
         match self {
@@ -406,7 +406,7 @@ impl GapTransform {
         }
     }
 
-    /// The same for values with their intervals, for a difference or ratio.
+    /// As [`Self::of_values`], for values with their intervals, for a difference or ratio.
     pub(crate) fn of_estimates(self, a: &Estimate, b: &Estimate) -> Estimate {
         match self {
             GapTransform::Difference => a.minus(b),

@@ -27,7 +27,7 @@ macro_rules! reasons {
                 match self { $(Undefined::$variant => $meaning,)* }
             }
 
-            /// The same in a few words that end a sentence begun with "because".
+            /// The meaning in a few words that end a sentence begun with "because".
             pub fn clause(self) -> &'static str {
                 match self { $(Undefined::$variant => $clause,)* }
             }

@@ -87,7 +87,7 @@ impl MetricScope {
         [side(first, second), side(second, first)]
     }
 
-    /// The same with both sides exchanged, of a comparison.
+    /// The scope of a comparison with both sides exchanged.
     pub(crate) fn turned(self) -> Self {
         match self {
             MetricScope::Pair(a, b) => MetricScope::Pair(b, a),

@@ -40,7 +40,7 @@ impl UnitTerm {
         UnitTerm { key, n: 1.0, sum: adds, squares: adds * adds }
     }
 
-    /// So many times as much.
+    /// The term multiplied by a factor.
     pub(crate) fn times(self, factor: f64) -> Self {
         UnitTerm { sum: self.sum * factor, squares: self.squares * factor * factor, ..self }
     }
@@ -64,14 +64,14 @@ pub(crate) struct Spread {
 }
 
 impl Spread {
-    /// From what all units add; none for fewer than two.
+    /// The spread of what all units add; none for fewer than two.
     pub(crate) fn of_units(units: impl Iterator<Item = UnitTerm> + Clone) -> Option<Self> {
         let n: f64 = units.clone().map(|unit| unit.n).sum();
         let found = Spread::of_scaled(units);
         (n >= 2.0).then(|| Spread { variance: n / (n - 1.0) * found.variance, ..found })
     }
 
-    /// The same of units whose squares sum to the variance.
+    /// As [`Self::of_units`], for units whose squares sum to the variance.
     pub(crate) fn of_scaled(units: impl Iterator<Item = UnitTerm> + Clone) -> Self {
         let n: f64 = units.clone().map(|unit| unit.n).sum();
         let squares: f64 = units.clone().map(|unit| unit.squares).sum();
@@ -112,7 +112,7 @@ pub(crate) struct GroupTerms {
 }
 
 impl GroupTerms {
-    /// Of rows; those of a person are one unit with `by_person`.
+    /// The units of rows; those of a person are one unit with `by_person`.
     pub(crate) fn new(rows: Vec<UnitTerm>, by_person: bool) -> Self {
         if !by_person {
             return GroupTerms { spread: Spread::of_units(rows.into_iter()), persons: Vec::new() };
@@ -161,7 +161,7 @@ pub(crate) fn student(value: f64, variance: f64, df: f64, level: f64) -> ValueIn
     ValueInterval { lo: value - half, hi: value + half, method: IntervalProcedure::Student }
 }
 
-/// The same on the logarithm, of a value above 0.
+/// As [`student`], on the logarithm, for a value above 0.
 pub(crate) fn log_student(value: f64, variance: f64, df: f64, level: f64) -> ValueInterval {
     let half = student_quantile(f64::midpoint(1.0, level), df) * variance.sqrt();
     let factor = libm::exp(half / value);

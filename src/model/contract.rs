@@ -183,7 +183,7 @@ pub struct ContractTerms<'a> {
 }
 
 impl<'a> ContractTerms<'a> {
-    /// Those of a model with one input.
+    /// The contract of a model with one input.
     pub(crate) fn new(
         columns: &'a [ColumnName],
         class: Option<&'a Word>,

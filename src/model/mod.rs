@@ -43,7 +43,7 @@ pub trait Scorer: Send + Sync {
     /// A model that was trained elsewhere fails, or gives no probabilities.
     fn score(&self, rows: &FeatureRows, scores: &mut Vec<f64>) -> Result<()>;
 
-    /// In how many bits it gives them.
+    /// The number of bits in which the model gives scores.
     fn precision(&self) -> FloatPrecision {
         FloatPrecision::Double
     }

@@ -17,7 +17,7 @@ pub enum FloatPrecision {
 }
 
 impl FloatPrecision {
-    /// That of numbers which are 32 bits wide, or not.
+    /// Single where numbers are 32 bits wide, else double.
     pub(crate) fn single_if(single: bool) -> Self {
         if single { FloatPrecision::Single } else { FloatPrecision::Double }
     }

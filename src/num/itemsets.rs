@@ -248,7 +248,7 @@ pub(crate) struct PrefixClass {
 }
 
 impl PrefixClass {
-    /// These items, none of which is rare, as extensions of the empty set.
+    /// Items, none of them rare, as extensions of the empty set.
     pub(crate) fn from_items(rows: &ItemRows, items: &[u32]) -> PrefixClass {
         let bits =
             items.iter().filter_map(|&item| rows.rows_with(item)).flatten().copied().collect();

@@ -16,7 +16,7 @@ use crate::num::seed::{named_seed, sm};
 /// The largest weight.
 const MAX_WEIGHT: u32 = 8;
 
-/// Of 2^16 draws the number that give 0, 1, ..., 8: Poisson probabilities rounded to a mean of 1.
+/// The number of 2^16 draws that give 0, 1, ..., 8: Poisson probabilities rounded to a mean of 1.
 const FREQUENCIES: [u16; MAX_WEIGHT as usize + 1] =
     [24_109, 24_110, 12_055, 4018, 1004, 201, 33, 5, 1];
 

@@ -32,7 +32,7 @@ pub struct GroupSentence {
 }
 
 impl GroupSentence {
-    /// Those of both groups, for a subgroup with actions.
+    /// The sentences for both groups of a subgroup with actions.
     pub fn both(
         plan: &RecoursePlan<'_>,
         effects: &ActionEffects,

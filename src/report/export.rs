@@ -95,7 +95,7 @@ pub(crate) fn gate_sentence(row: &GateRow) -> String {
     sentence_of_gate(row, [(1.0, ""); 2])
 }
 
-/// The same in the units of the page: shares in per cent, their changes in points.
+/// As [`gate_sentence`], in the units of the page: shares in per cent, their changes in points.
 pub(crate) fn gate_sentence_in_units(row: &GateRow) -> String {
     let format = terms::kind(row.metric.as_str(), row.scope.as_str());
     let judged = if row.is_of_change() { format.of_change() } else { format };

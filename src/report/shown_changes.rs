@@ -27,7 +27,7 @@ pub(crate) fn clearness(difference: Option<f64>, ends: Option<(f64, f64)>) -> f6
 pub(crate) struct ShownChanges<'a>(Vec<&'a ChangeRow>);
 
 impl<'a> ShownChanges<'a> {
-    /// Of the rows of a table.
+    /// The changes in the rows of a table, the clearest first.
     pub(crate) fn of(changes: &'a [ChangeRow]) -> Self {
         let mut rows: Vec<&ChangeRow> = changes.iter().collect();
         let rank = |row: &&ChangeRow| if row.status == "compared" { row.clearness() } else { -2.0 };

@@ -270,12 +270,12 @@ pub(crate) struct IssueNote {
 }
 
 impl IssueNote {
-    /// One that may change what results mean.
+    /// An issue that may change what results mean.
     pub(crate) fn warning(code: &str, place: impl Into<String>, n: u64, text: String) -> Self {
         IssueNote { n, ..issue(code, WARNING, place.into(), text) }
     }
 
-    /// The same with what to do about it.
+    /// This issue with what to do about it.
     pub(crate) fn with_hint(self, hint: String) -> Self {
         IssueNote { hint: Some(hint), ..self }
     }

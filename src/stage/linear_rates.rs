@@ -190,7 +190,7 @@ impl LinearRates<'_> {
         })
     }
 
-    /// The same with the people behind them.
+    /// The rates of these rows with the people behind them.
     pub(super) fn rates<'m>(&'m self, people: &'m [GroupMargins]) -> Vec<MarginRate<'m>> {
         let groups = &self.attribute.groups;
         let group = |name: &str| groups.iter().position(|group| group == name);

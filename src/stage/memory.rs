@@ -43,7 +43,7 @@ fn available(root: &Path) -> Option<u64> {
     limits.chain(machine).min()
 }
 
-/// Where the system says nothing there is no limit.
+/// The text of a file of the system; if there is none, memory has no limit.
 fn text(path: &Path) -> Option<String> {
     files::read_text(path).ok()
 }

@@ -100,7 +100,8 @@ impl<'a> StagePlan<'a> {
 }
 
 impl StageInput<TrainStage> {
-    /// So many models that were trained here, for what asks them in their own encoding.
+    /// The models that were trained here, `n` of them, for callers that score rows in the models'
+    /// own encoding.
     pub(crate) fn models(
         &self,
         ctx: &StageContext<'_>,
@@ -151,8 +152,8 @@ pub(crate) struct UnitModels<'a> {
 }
 
 impl<'a> UnitModels<'a> {
-    /// Those of a unit. A unit that names a source of predictions has the models that predict the
-    /// rows which train for its fold: the base model, or those of inner folds.
+    /// The models of a unit. A unit that names a source of predictions has the models that predict
+    /// the rows which train for its fold: the base model, or those of inner folds.
     pub(crate) fn of(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<Self> {
         let plan = b.plan;
         let (name, block) = plan.model_of(unit)?;
@@ -309,7 +310,7 @@ impl<'a> AskedModels<'a> {
         self.call.is_some()
     }
 
-    /// One for each fold, or the one for all: trained here, or an ONNX file.
+    /// The scorer of each fold, or one for all folds: trained here, or an ONNX file.
     pub(crate) fn scorers(
         &self,
         ctx: &StageContext<'_>,
@@ -395,8 +396,8 @@ impl OpenModels<'_> {
         self.score_blocks(row_context, scored, &|_, scores| Ok(scores), take)
     }
 
-    /// The same, with what `make` makes of the scores of each block, on all threads where the
-    /// models run here.
+    /// As [`OpenModels::score_into`], with what `make` makes of the scores of each block, on all
+    /// threads where the models run here.
     ///
     /// # Errors
     /// As [`OpenModels::score_into`].

@@ -95,7 +95,7 @@ impl DecisionRule {
         DecisionRule { decision, threshold, scale, gives_scores: true, scores, thresholds }
     }
 
-    /// The same for scores of so many bits.
+    /// This rule for scores of a precision.
     #[must_use]
     pub(crate) fn in_precision(&self, scores: FloatPrecision) -> Self {
         DecisionRule { scores, ..self.clone() }

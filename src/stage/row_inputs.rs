@@ -50,7 +50,7 @@ impl<'a> RowInputs<'a> {
         RowInputs::need(b, &AuditUnit { experiment, ..AuditUnit::default() })
     }
 
-    /// The same rows with their roles in a fold of the experiment.
+    /// These rows with their roles in a fold of the experiment.
     pub(crate) fn in_fold(&self, side: FoldRoles, fold: usize) -> Self {
         RowInputs { file: side.file(fold), ..self.clone() }
     }

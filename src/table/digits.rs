@@ -1,10 +1,10 @@
 //! Numbers of the tables in a line of plain text, such as the line of a gate: with enough decimals
 //! to distinguish what differs, and no sign before what rounds to zero.
 
-/// Decimals of a number of which nothing must be distinguished.
+/// Decimals of a number that need not be distinguished from another.
 const LEAST: usize = 4;
 
-/// Decimals beyond which a difference is what rounding left.
+/// Decimals beyond which a difference is only rounding.
 const MOST: usize = 8;
 
 /// The fewest decimals, from 4 to 8, that distinguish the numbers of each pair. Numbers of a pair
@@ -18,8 +18,8 @@ pub(crate) fn decimals_apart(pairs: &[(f64, f64)]) -> usize {
     pairs.iter().map(of_pair).max().unwrap_or(LEAST)
 }
 
-/// The pairs that the ends of an interval must distinguish: both ends, and the nearer one from 0
-/// where the interval leaves out 0.
+/// The pairs that the ends of an interval must distinguish: both ends, and, where the interval
+/// leaves out 0, the nearer one and 0.
 pub(crate) fn end_pairs(ends: Option<(f64, f64)>) -> impl Iterator<Item = (f64, f64)> {
     let nearest = ends.map(|(lo, hi)| if lo > 0.0 { lo } else { hi.min(0.0) });
     ends.into_iter().chain(nearest.filter(|end| *end != 0.0).map(|end| (end, 0.0)))

@@ -26,7 +26,8 @@ columns! {
 }
 
 impl JudgedRateKey {
-    /// That of a row of the table of metrics and a gate, whose name is empty where there is none.
+    /// The key for a row of the table of metrics and a gate, whose name is empty where there is
+    /// none.
     pub(crate) fn new(row: &MetricRow, gate: &str) -> Self {
         JudgedRateKey {
             model: row.key.model.clone(),

@@ -92,7 +92,7 @@ pub struct ColumnDef {
     pub name: &'static str,
     /// Its type.
     pub kind: ColumnType,
-    /// What it says, with its unit, and what null means where null is allowed.
+    /// Its meaning, with its unit, and what null means where null is allowed.
     pub meaning: &'static str,
     /// Whether it may be null.
     pub nullable: bool,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::table::row_macro::{SharedText, table};
 
-/// How a level reads behind the name of its column.
+/// How a level is written after the name of its column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum LevelReading {

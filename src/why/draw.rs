@@ -59,7 +59,7 @@ impl DrawnPeople {
         [of(&self.switched), of(&self.stayed)].concat()
     }
 
-    /// Those of [`Self::first`] as separate people, by their places in that list.
+    /// The people of [`Self::first`] as separate people, by their places in that list.
     pub(crate) fn chosen(&self, width: usize) -> Self {
         let [switched, stayed] = [&self.switched, &self.stayed].map(|of| width.min(of.len()));
         let places = |range: Range<usize>| range.collect();

@@ -58,8 +58,8 @@ pub(crate) struct PlayerCoalitions {
 }
 
 impl PlayerCoalitions {
-    /// Those of a person whose row has this key and for whom these players differ, at least one and
-    /// fewer than 65,536.
+    /// The coalitions of a person whose row has this key and for whom these players differ, at
+    /// least one and fewer than 65,536.
     pub(crate) fn new(players: Vec<usize>, row_key: u64, orders: PlayerOrders) -> Self {
         let d = players.len();
         let words = d.div_ceil(64).max(1);

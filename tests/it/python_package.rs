@@ -1,8 +1,8 @@
 //! `import cfaudit`: jobs on frames and functions of Python, with the bytes of the command line;
 //! one call for a model, the plugin for pytest; and the notebook that reads tables.
 //!
-//! `CFAUDIT_PYTHON` names an interpreter with what stands in `tests/requirements/python.txt`
-//! (`make python` fetches one); without it `python3` is tried.
+//! `CFAUDIT_PYTHON` names an interpreter with what is in `tests/requirements/python.txt` (`make
+//! python` fetches one); without it `python3` is tried.
 
 use std::ffi::OsString;
 use std::fs;
@@ -61,7 +61,7 @@ fn frames_and_functions_give_the_bytes_of_the_command_line() {
     assert_same(&results(&work.path("out")), &results(&work.path("by-hand")), "by hand");
 }
 
-/// Runs a script of `tests/python` in a folder of its own; its argument is the folder of the tree.
+/// Runs a script of `tests/python` in a separate folder; its argument is the folder of the tree.
 fn script(name: &str, imports: &str) {
     let Some(python) = interpreter(imports) else { return };
     let work = Work::new();

@@ -22,7 +22,7 @@ pub(crate) struct NodeUniforms {
 }
 
 impl NodeUniforms {
-    /// Those of a job.
+    /// From the seed of a job.
     pub(crate) fn new(seed: u64) -> Self {
         NodeUniforms { seed: named_seed(seed, "levels") }
     }

@@ -14,7 +14,7 @@ pub(crate) struct RankTable {
 }
 
 impl RankTable {
-    /// From values with whole weights above 0, in any order.
+    /// The ranks of values with whole weights above 0, in any order.
     pub(crate) fn new(mut sample: Vec<(f64, u32)>) -> Self {
         sample.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
         let mut table = RankTable::default();

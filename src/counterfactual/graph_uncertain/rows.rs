@@ -210,7 +210,7 @@ pub(crate) fn node_values(encoding: &GraphEncoding, rows: &FeatureRows, i: usize
 }
 
 impl<'a> RowMaker<'a> {
-    /// With `rules` for each variable of the graph, in its order.
+    /// The maker of rows with `rules` for each variable of the graph, in its order.
     pub(crate) fn new(
         encoding: &'a GraphEncoding,
         sensitive: usize,

@@ -1,5 +1,5 @@
-//! What two other programs generated from the same rows: hand-worked examples, COMPAS, heart
-//! disease, and a table of every kind.
+//! What two other programs generated from the same rows: examples computed by hand, COMPAS, heart
+//! disease, and a table with columns of every kind.
 
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,5 @@
-//! What strategies promise: the same counterfactuals for any batches and threads, presets,
-//! decorrelation, verdicts.
+//! What strategies promise: the same counterfactuals for any batches and threads; presets,
+//! decorrelation and verdicts.
 
 use super::{generate, layout, mover, plan_of, plausible, rows, rows_in_words};
 use crate::counterfactual::conditional::Conditioning;

@@ -537,7 +537,7 @@ struct Recomputation {
 }
 
 impl Recomputation {
-    /// Those of all derived features, in their order.
+    /// How to compute each derived feature, in their order.
     fn of_layout(layout: &Layout) -> Vec<Self> {
         layout.derived.iter().map(|derived| Recomputation::new(layout, derived)).collect()
     }
@@ -578,7 +578,7 @@ impl Recomputation {
             FeatureColumn::Code(held) => {
                 at.iter().zip(codes).for_each(|(&row, code)| held[row] = code);
             }
-            // The names of other rules are no numbers.
+            // The names of other rules are not numbers.
             FeatureColumn::Number(numbers) => at.iter().for_each(|&row| numbers[row] = f64::NAN),
         }
     }

@@ -3,7 +3,7 @@
 //! Columns whose names begin alike are tried first (`region_east`, `region_west`), then neighbours
 //! in the file, then pairs. A column belongs to one group.
 
-/// In at least this share of rows exactly one column of a group is set.
+/// The least share of rows in which exactly one column of a group is set.
 const EXACTLY_ONE: f64 = 0.99;
 
 /// Smallest number of rows from which a group is recognised.

@@ -199,7 +199,7 @@ impl ExternalRows {
         start..start + n
     }
 
-    /// Those of a row in a group.
+    /// The keys of a row in a group.
     pub(crate) fn of(&self, row_key: u64, to: usize) -> &[ExternalKey] {
         let of_row = &self.keys[self.of_row(row_key)];
         let start = of_row.partition_point(|key| usize::from(key.to_group) < to);

@@ -247,8 +247,8 @@ pub(crate) struct StreamedRows {
 }
 
 impl StreamedRows {
-    /// Those of a stream with this schema, which are given the columns of `plain`. A batch and the
-    /// dictionaries may take so many bytes.
+    /// The reader of a stream with this schema, whose rows get the columns of `plain`. A batch and
+    /// the dictionaries may take `allowed` bytes.
     pub(crate) fn new(schema: SchemaRef, plain: SchemaRef, allowed: u64) -> Self {
         let (dictionaries, dictionary_bytes) = (HashMap::new(), HashMap::new());
         StreamedRows { schema, plain, dictionaries, dictionary_bytes, allowed }

@@ -31,8 +31,8 @@ fn bits(x: f64) -> u64 {
 }
 
 impl KnownLevels {
-    /// These levels; null among them: missing values are known. A missing value reaches the model
-    /// as `missing`, where it becomes a text.
+    /// The levels of a list; if null is among them, missing values are known. A missing value
+    /// reaches the model as `missing`, where it becomes a text.
     pub(crate) fn new(levels: &[Value], missing: Option<&str>) -> Self {
         let mut known = KnownLevels::default();
         for level in levels {

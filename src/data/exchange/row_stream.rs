@@ -232,7 +232,7 @@ impl<'a> RowSink<'a> {
         self.target.end()
     }
 
-    /// Writes the batches that are whole.
+    /// Writes the batches that are complete.
     fn write_whole(&mut self) -> Result<()> {
         while let Some(batch) = self.waiting.next_completed_batch() {
             self.target.write(&batch)?;

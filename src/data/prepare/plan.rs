@@ -101,7 +101,7 @@ impl ListedWords {
         self.position(word).is_some()
     }
 
-    /// Those that no row has, as written.
+    /// The words that no row has, as written.
     pub(crate) fn absent<'w>(&'w self, tally: &'w ColumnTally) -> impl Iterator<Item = &'w str> {
         let lacks = |(_, value): &(&str, &str)| !tally.occurrences.contains_key(*value);
         self.iter().filter(lacks).map(|(written, _)| written)

@@ -193,7 +193,7 @@ pub(crate) struct NaiveKeys {
 }
 
 impl NaiveKeys {
-    /// Those of an attribute.
+    /// The counterfactuals of an attribute.
     ///
     /// # Errors
     /// The rows cannot be read.
@@ -643,7 +643,7 @@ fn open(folder: &Path, file: &str) -> Result<ParquetFile> {
 pub(crate) struct NumberReader<T>(Option<ParquetFile>, PhantomData<T>);
 
 impl<T: ArrowPrimitiveType> NumberReader<T> {
-    /// Those of a row group, in the order in which they were written.
+    /// The values of a row group, in the order in which they were written.
     ///
     /// # Errors
     /// The file is damaged.

@@ -77,7 +77,7 @@ impl ContentHash {
         self.rows
     }
 
-    /// In hexadecimal: 32 digits.
+    /// The hash in hexadecimal: 32 digits.
     pub fn hex(&self) -> String {
         self.sums
             .iter()

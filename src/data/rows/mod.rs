@@ -104,11 +104,11 @@ pub struct Projection {
 }
 
 impl Projection {
-    /// Everything.
+    /// All columns.
     pub const ALL: Projection =
         Projection { keys: true, features: true, outcomes: true, carried: true };
 
-    /// Everything but features.
+    /// All columns except features.
     pub const NO_FEATURES: Projection = Projection { features: false, ..Projection::ALL };
 
     /// Only the keys.
@@ -147,7 +147,7 @@ impl RowsReader {
         })
     }
 
-    /// The same rows with other groups of an attribute, by its position.
+    /// These rows with other groups of an attribute, by its position.
     pub(crate) fn renamed(&self, attribute: usize, groups: RowGroupLabels) -> Self {
         RowsReader { renamed: Some((attribute, Arc::new(groups))), ..self.clone() }
     }

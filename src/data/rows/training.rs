@@ -163,8 +163,8 @@ impl<'a> TrainingRows<'a> {
         TrainingRows { pieces, read: Box::new(read), weighted, draw: None }
     }
 
-    /// The same rows of a prepared file, drawn again if that is asked for. Added rows stay as they
-    /// are.
+    /// These rows; those of a prepared file are drawn again if that is asked for. Added rows stay
+    /// as they are.
     #[must_use]
     pub(crate) fn drawn(self, draw: Option<DrawnTraining>) -> Self {
         TrainingRows { draw, ..self }

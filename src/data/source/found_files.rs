@@ -219,7 +219,7 @@ struct GlobFolders {
 }
 
 impl<'p> FolderGlob<'p> {
-    /// For a pattern whose first sign of a glob is at `first`.
+    /// The search for a pattern whose first sign of a glob is at `first`.
     fn new(pattern: &'p str, first: usize) -> Self {
         let base = match pattern[..first].rfind('/') {
             Some(0) => "/",

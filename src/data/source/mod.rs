@@ -346,7 +346,7 @@ impl ParquetSource {
         &self.joined
     }
 
-    /// The same with only a range of its pieces; rows keep their numbers.
+    /// This source with only a range of its pieces; rows keep their numbers.
     #[must_use]
     pub(crate) fn only(mut self, pieces: Range<usize>) -> Self {
         let end = pieces.end.min(self.pieces.len());
@@ -355,7 +355,7 @@ impl ParquetSource {
         self
     }
 
-    /// The same with another number for its first row.
+    /// This source with another number for its first row.
     #[must_use]
     pub(crate) fn starting_at(mut self, first_row: u64) -> Self {
         self.parts.iter_mut().for_each(|part| part.first_row += first_row);

@@ -77,7 +77,7 @@ impl<'a, P: RowPiece> RecutWriter<'a, P> {
         RecutWriter::with_notes(path, schema, &[], workers, group_rows)
     }
 
-    /// The same with metadata.
+    /// As [`Self::create`], with metadata.
     pub(crate) fn with_notes(
         path: &Path,
         schema: Schema,

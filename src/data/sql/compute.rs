@@ -52,7 +52,7 @@ fn listed<'t>(list: impl Iterator<Item = &'t str>, positions: &UInt32Array) -> A
     take(&list, positions, None).unwrap_or_else(|_| missing(positions.len()))
 }
 
-/// So many missing values.
+/// As many missing values as given.
 pub(crate) fn missing(n: usize) -> ArrayRef {
     Arc::new(NullArray::new(n))
 }
@@ -91,8 +91,8 @@ pub(crate) fn column_of(
     })
 }
 
-/// The values of codes, each the position of a level; other codes are missing, and so is the level
-/// for missing values.
+/// The values of codes, each the position of a level; other codes, and the level for missing
+/// values, are missing.
 pub(crate) fn column_of_levels(
     levels: &[String],
     class: ValueClass,

@@ -53,7 +53,7 @@ impl StoreAnswer {
         StoreAnswer { status, word: word.filter(is_word).map(str::to_owned) }
     }
 
-    /// It in words.
+    /// The answer in words.
     fn words(&self) -> String {
         let status = self.status.map(|status| format!("status {status}"));
         let word = self.word.as_ref().map(|word| format!("`{word}`"));

@@ -224,7 +224,7 @@ impl ObjectAddress {
             .map_err(|problem| Fault::new("bad-address", problem.what).hint(problem.hint).into())
     }
 
-    /// It as a path.
+    /// The address as a path.
     fn path(&self) -> PathBuf {
         let ObjectAddress { scheme, bucket, key } = self;
         match key.as_str() {

@@ -28,7 +28,7 @@ pub(crate) enum GateStatus {
 }
 
 impl GateStatus {
-    /// That of a row of the table; an unknown word decides nothing.
+    /// The status of a row of the table; an unknown word decides nothing.
     pub(super) fn of(row: &GateRow) -> Self {
         let all = [GateStatus::Skipped, GateStatus::Pass, GateStatus::Fail];
         let found = all.into_iter().find(|status| row.verdict == status.word());
@@ -181,7 +181,7 @@ pub(crate) struct UnshownChange {
     pub(crate) direction: Option<[String; 2]>,
 }
 
-/// Of what no score showed a change.
+/// The part of a model's input of which no score showed a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum UnseenPart {
@@ -460,7 +460,7 @@ impl GateFindings {
         code_and_args(self)
     }
 
-    /// Those of a row of the table; none where it does not hold them.
+    /// The findings of a row of the table; none where it does not hold them.
     pub(crate) fn of_row(row: &GateRow) -> Option<Self> {
         of_code_and_args(&row.reason_code, &row.reason_args)
     }

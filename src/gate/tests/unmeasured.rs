@@ -1,4 +1,4 @@
-//! Gates on people of whom the tables lack a part: a group, a score, a counterfactual, or any
+//! Gates on people about whom the tables lack something: a group, a score, a counterfactual, or any
 //! change that a scorer was shown.
 
 use super::{

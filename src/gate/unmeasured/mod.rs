@@ -55,8 +55,8 @@ fn metric_of(seen: &GateObservation) -> Option<&'static Metric> {
     find(&seen.row.metric).filter(|metric| metric.family != MetricFamily::Graph)
 }
 
-/// That the people who were not measured could break a limit that the others keep, with how many
-/// of them would be enough; none where the verdict holds whatever each of them is.
+/// The reason that the people who were not measured could break a limit that the others keep, with
+/// how many of them would be enough; none where the verdict holds whatever each of them is.
 pub(super) fn could_break(case: GateCase<'_>) -> Option<GateReason> {
     let GateCase { question, seen, .. } = case;
     // The earlier run at its other end: the change is larger by as much as that value could have

@@ -187,7 +187,7 @@ impl RangeBound {
             .map(|row| whole(row.denominator.map_or(row.n_rows, |cases| cases.min(row.n_rows))));
         let of_rows = if is_set { whole(seen.row.n_rows) } else { smallest };
         let known = below.fold(of_rows, u64::min).max(1);
-        // Who has a decision, and no valid counterfactual.
+        // People with a decision and without a valid counterfactual.
         let untested = if is_set {
             let is_own = |group: &str| own.is_empty() || own.contains(&group);
             let sets = tables.population.iter().filter(|row| {

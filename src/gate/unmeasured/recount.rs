@@ -22,7 +22,7 @@ const UNITS: f64 = (1_u64 << 48) as f64;
 pub(super) struct Recount<'a> {
     of: &'a PeopleTables<'a>,
     value: ValueOfCells,
-    /// Who is known and who is not, by side.
+    /// The people who are known and those who are not, by side.
     people: Arrangement,
     /// What a unit weighs.
     unit: f64,

@@ -49,7 +49,7 @@ fn ends_of(interval: ValueInterval) -> (f64, f64) {
     (interval.lo, interval.hi)
 }
 
-/// Its ends.
+/// The ends of the interval of a share.
 pub(super) fn share_ends(share: (f64, f64), z: f64) -> (f64, f64) {
     ends_of(wilson_of(share, z))
 }

@@ -20,7 +20,7 @@ pub(super) const REST: &str = "rest";
 
 /// A column that the block `data` names.
 pub(super) struct NamedColumn {
-    /// Where.
+    /// Where it is named.
     pub(super) at: String,
     /// What it is named as, in words.
     pub(super) role: &'static str,
@@ -57,7 +57,7 @@ impl NamedColumn {
 
 impl<'a> JobChecker<'a> {
     /// Complains about a word that is none of the known ones, which are called `what`, with the
-    /// nearest of them; gives back whether it is one.
+    /// nearest of them; returns whether it is one.
     pub(super) fn one_of<T: AsRef<str>>(
         &mut self,
         at: impl Into<String>,
@@ -122,7 +122,7 @@ impl<'a> JobChecker<'a> {
         })
     }
 
-    /// The model of a name; none where there is none, or none can be known.
+    /// The model of a name; none where there is none, or models could not be read.
     pub(super) fn model_named(
         &mut self,
         at: impl Into<String>,
@@ -288,7 +288,7 @@ impl CheckedJob {
         paths.iter().find_map(|path| self.places.written(path)).or(self.places.at("data.rows"))
     }
 
-    /// The paths that may say it, the most telling first.
+    /// The paths that may be its place, the most specific first.
     fn paths_of_issue(&self, of: &str) -> Vec<String> {
         let mut paths = vec![of.to_owned()];
         for block in ["data.sensitive", "counterfactuals", "models", "data.derive", "data.join"] {

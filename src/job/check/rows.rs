@@ -385,7 +385,7 @@ pub(super) fn is_off(sum: f64) -> bool {
     (sum - 1.0).abs() > 1e-9
 }
 
-/// A sum for people: without the last digits that come from adding.
+/// A sum as people read it: without the last digits, which come from rounding.
 pub(super) fn rounded(sum: f64) -> f64 {
     (sum * 1e6).round() / 1e6
 }

@@ -1,7 +1,7 @@
 //! Common terms of other tools and papers for words of cfaudit: `explain` knows them, and "did you
 //! mean" uses them.
 
-/// For each word of cfaudit the common terms, in small letters, with blanks between their parts and
+/// For each word of cfaudit the common terms, in lower case, with blanks between their parts and
 /// commas between them.
 const SYNONYMS: &[(&str, &str)] = &[
     ("acc", "accuracy"),
@@ -82,7 +82,7 @@ pub(crate) fn synonyms() -> impl Iterator<Item = (&'static str, &'static str)> {
     SYNONYMS.iter().flat_map(|(word, of)| of.split(", ").map(|known| (known, *word)))
 }
 
-/// The word of cfaudit for a common term, however it is written.
+/// The word of cfaudit for a common term, in whichever spelling.
 pub(crate) fn synonym(word: &str) -> Option<&'static str> {
     let plain = |word: &str| {
         let word = word.to_lowercase().replace(['-', '_', '/', '.'], " ").replace('%', " percent ");

@@ -162,7 +162,7 @@ pub(crate) fn switch_rate(
     switch_rate_by(metric, settings.favourable_stated.then_some(settings.favourable))
 }
 
-/// The same by the favourable prediction, where it is stated.
+/// As [`switch_rate`], by the favourable prediction, where it is stated.
 pub(crate) fn switch_rate_by(
     metric: &Metric,
     favourable: Option<FavourableClass>,

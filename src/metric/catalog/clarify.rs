@@ -178,8 +178,8 @@ pub(crate) enum BiasChange {
 }
 
 impl BiasChange {
-    /// From DPL with its interval and the interval of the change. None where the interval of DPL
-    /// holds 0, so that there is nothing to amplify, and where one has no interval.
+    /// The amplification, from DPL with its interval and the interval of the change. None where the
+    /// interval of DPL holds 0, so that there is nothing to amplify, and where one has no interval.
     pub(crate) fn new(
         dpl: f64,
         of_dpl: Option<(f64, f64)>,

@@ -105,7 +105,7 @@ pub(crate) fn measure_meaning(measure: &QualityMetric, part: MeaningPart) -> &'s
     own(measure.id, part).or_else(|| own(ANY_COUNTERFACTUAL, part)).unwrap_or_default()
 }
 
-/// The same of a metric, whose texts may be those of the one that it is derived from.
+/// The meaning of a metric, whose texts may be those of the one that it is derived from.
 pub fn meaning(metric: &Metric, part: MeaningPart) -> String {
     if let Some(text) = own(metric.id, part) {
         return text.to_owned();

@@ -37,7 +37,7 @@ const fn gaps(
 /// A difference and a ratio in the row of the metric, and no distance to all.
 const GAPS: [&[PagePlace]; 3] = [&[BesideBase], &[BesideBase], &[TablesOnly]];
 
-/// The same with the distance to all in the row of the widest gap, and more places of the
+/// As [`GAPS`], with the distance to all in the row of the widest gap, and more places of the
 /// difference.
 const fn widest(difference: &'static [PagePlace]) -> [&'static [PagePlace]; 3] {
     [difference, &[BesideBase], &[BesideWidest]]

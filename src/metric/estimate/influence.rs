@@ -43,13 +43,13 @@ impl Influence {
         self.units.iter().map(|of| of.adds * of.adds * of.squares).sum()
     }
 
-    /// The same for a multiple of the value.
+    /// The influences on a multiple of the value.
     pub(crate) fn times(mut self, factor: f64) -> Influence {
         self.units.iter_mut().for_each(|unit| unit.adds *= factor);
         Influence { scale: factor * factor * self.scale, ..self }
     }
 
-    /// The same for this value plus a multiple of another; units of both occur once.
+    /// The influences on this value plus a multiple of another; units of both occur once.
     pub(crate) fn plus(&self, times: f64, other: &Influence) -> Influence {
         let (mut units, mut theirs) = (Vec::new(), other.units.iter().peekable());
         let scaled = |of: &UnitInfluence| UnitInfluence { adds: times * of.adds, ..*of };

@@ -19,14 +19,14 @@ macro_rules! additive {
     // them are supported, because then it is what all give, which is `so_far`.
     (supported $type:ty { $($field:ident),+ } or $so_far:ident) => {
         impl $type {
-            /// The same people by only their supported counterfactuals; none where all are
+            /// The sums of these people by only their supported counterfactuals; none where all are
             /// supported.
             pub(crate) fn supported(&self) -> Option<&$type> {
                 self.supported.as_deref()
             }
 
-            /// The same, to add a person, before the person is added to all; none where all are
-            /// supported, including this person.
+            /// As [`Self::supported`], to add a person, before the person is added to all; none
+            /// where all are supported, including this person.
             fn supported_part(&mut self, all_supported: bool) -> Option<&mut $type> {
                 if self.supported.is_none() && !all_supported {
                     self.supported = Some(Box::new(self.$so_far()));

@@ -127,7 +127,7 @@ impl PatternTally {
         all
     }
 
-    /// The same in no order; a pattern may occur twice.
+    /// As [`Self::people`], in no order; a pattern may occur twice.
     pub(crate) fn patterns(&self) -> impl Iterator<Item = (Cow<'_, PersonPattern>, WeightSums)> {
         let dense = (0..).zip(&self.dense).filter(|(_, people)| people.people() > 0);
         let coded = dense.chain(self.coded.iter().map(|(&code, people)| (code, people)));

@@ -48,7 +48,7 @@ pub(crate) struct PairChunk {
     pub(crate) cell: [u8; CHUNK],
     /// Whole units that each pair weighs.
     pub(crate) weight: [u64; CHUNK],
-    /// Whether one weighs something else than 1.
+    /// Whether one has a weight other than 1.
     weighed: bool,
 }
 

@@ -148,7 +148,7 @@ impl FactualClassCounts {
         FactualClassCounts { groups, tally, one_vs_rest: vec![empty.clone(); classes] }
     }
 
-    /// The same without the scores of people.
+    /// These counts without the scores of people.
     #[must_use]
     pub(crate) fn without_scores(self) -> Self {
         let one_vs_rest = self.one_vs_rest.into_iter().map(FactualCounts::without_scores);
@@ -252,7 +252,7 @@ impl SwitchClassCounts {
         SwitchClassCounts { tally: self.tally.clone(), supported: None, ..*self }
     }
 
-    /// The same, counted by this unit too.
+    /// These counts, counted by this unit too.
     #[must_use]
     pub(crate) fn counted_by(self, unit: CountingUnit) -> Self {
         SwitchClassCounts { tally: ClassTally::new(self.classes(), self.groups, unit), ..self }

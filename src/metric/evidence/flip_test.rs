@@ -379,7 +379,7 @@ impl FlipTestResult {
 }
 
 impl FacetFlips {
-    /// Who would turn positive, who negative, and who would stay.
+    /// The people who would turn positive, turn negative, and stay.
     pub(crate) fn cells(&self) -> [u64; 3] {
         let [positive, negative, _] = self.votes.map(WeightSums::people);
         [positive, negative, self.n_d - positive - negative]

@@ -100,7 +100,8 @@ pub(crate) struct LowestShare {
 }
 
 impl LowestShare {
-    /// None where no share is known; `of` says what the shares are of, such as `labels`.
+    /// The lowest share; none where no share is known; `of` says what the shares are of, such as
+    /// `labels`.
     pub(crate) fn of(shares: &[FavourableShare], of: &str) -> Option<LowestShare> {
         let low = shares.iter().min_by(|a, b| a.share.total_cmp(&b.share))?;
         let high = shares.iter().max_by(|a, b| a.share.total_cmp(&b.share))?;

@@ -97,7 +97,7 @@ impl Confusion {
         Rate { numerator, denominator, empty: self.or_empty(empty) }
     }
 
-    /// The same people where the other class is called positive.
+    /// These people where the other class is called positive.
     #[must_use]
     pub(crate) fn swap_classes(&self) -> Self {
         let [negative, positive] = self.unlabelled;
@@ -121,13 +121,13 @@ impl Confusion {
         Confusion { tp, fp, fn_, tn, unlabelled: [negative, positive] }
     }
 
-    /// From counts at 3 label + prediction, each unknown, no or yes.
+    /// The people, from counts at 3 label + prediction, each unknown, no or yes.
     pub(crate) fn from_states([_, no, yes, _, tn, fp, _, fn_, tp]: StateCells) -> Self {
         Confusion { tp, fp, fn_, tn, unlabelled: [no, yes] }
     }
 }
 
-/// Where a person is in [`Confusion::to_cells`].
+/// The place of a person in [`Confusion::to_cells`].
 pub(crate) fn confusion_cell(label: Option<bool>, predicted: bool) -> usize {
     let negative = usize::from(!predicted);
     match label {

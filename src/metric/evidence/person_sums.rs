@@ -34,7 +34,7 @@ impl<const N: usize, T: Copy + Default + Ord + Additive> PersonCells<N, T> {
         self.0.entry((key, place as u32)).or_insert([T::default(); N])
     }
 
-    /// By place, of so many, each person there, ascending by key.
+    /// For each of `n` places the persons there, ascending by key.
     pub(crate) fn by_place(&self, places: usize) -> Vec<Vec<(u64, [T; N])>> {
         let mut all = vec![Vec::new(); places];
         for (&(key, place), cells) in &self.0 {
@@ -88,7 +88,7 @@ impl<const N: usize, T: Copy + Default + Ord + Additive> Additive for PersonCell
     }
 }
 
-/// In the form that is written: entry by entry, in order.
+/// The cells in the form that is written: entry by entry, in order.
 #[derive(Serialize, Deserialize)]
 struct PersonCellsRepr<T> {
     keys: Vec<u64>,
@@ -168,7 +168,7 @@ impl PersonSwitchCounts {
         self.cells.units(|direction, cell| directions.contains(&direction).then_some(cell))
     }
 
-    /// Those of some groups by whether anything switches.
+    /// The units of some groups by whether anything switches.
     pub(crate) fn any_units(&self, groups: &Range<usize>) -> Vec<UnitKind> {
         self.any.units(|group, cell| groups.contains(&group).then_some(UNLABELLED + cell))
     }

@@ -122,7 +122,7 @@ impl SwitchScoreBins {
     }
 
     /// The histograms of a direction for drawing: scores before and after in the same bins, and
-    /// changes; no bin where nobody is.
+    /// changes; no bin without people.
     pub(crate) fn drawn(&self, from: usize, to: usize) -> [Vec<DrawnBin>; 3] {
         let DirectionBins { before, after, change } = &self.directions[from * self.groups + to];
         let [before, after] = central_bins([before, after], &SCORE_PART_EDGES);

@@ -45,7 +45,7 @@ pub(crate) struct ScoreGrid {
 }
 
 impl ScoreGrid {
-    /// At how many thresholds a share of the scale is positive.
+    /// The number of thresholds at which a share of the scale is positive.
     #[inline]
     fn cell(&self, share: f64) -> usize {
         let scaled = share * GRID_STEPS as f64;
@@ -91,7 +91,7 @@ impl GridCells {
         self.upto(CELLS).last().unwrap_or_default()
     }
 
-    /// Those who are negative at each step.
+    /// The rows that are negative at each step.
     fn negative(&self) -> impl Iterator<Item = WeightSums> {
         self.upto(GRID_STEPS + 1)
     }

@@ -218,7 +218,7 @@ impl RowTerms {
             }
             return;
         }
-        // Those of another direction of their group stand together.
+        // If another direction of their group added the same people, they are one range.
         let together = self.numbers[people[0] as usize].checked_sub(1).map(|first| {
             let first = first as usize;
             first..first + people.len()

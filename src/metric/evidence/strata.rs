@@ -59,7 +59,7 @@ impl Strata {
         }
     }
 
-    /// The same where a person may have several rows.
+    /// These strata where a person may have several rows.
     #[must_use]
     pub(crate) fn by_person(self) -> Self {
         Strata { persons: Some(PersonCells::new()), ..self }
@@ -151,7 +151,7 @@ pub struct FacetStratum {
 }
 
 impl FacetStratum {
-    /// The same where the other class is called positive.
+    /// This stratum where the other class is called positive.
     #[must_use]
     pub(crate) fn swap_classes(self) -> Self {
         FacetStratum { a: [self.a[1], self.a[0]], d: [self.d[1], self.d[0]] }
@@ -201,7 +201,7 @@ pub(crate) fn cddpl(strata: &[FacetStratum]) -> MetricValue {
     rows_or_reason(strata).map(|n| disparity(strata.iter(), n))
 }
 
-/// The same over the strata in which both shares exist.
+/// As [`Self::cddpl`], over the strata in which both shares exist.
 pub(crate) fn cddpl_defined(strata: &[FacetStratum]) -> MetricValue {
     rows_or_reason(strata)?;
     let defined = || strata.iter().filter(|s| !s.is_undefined());

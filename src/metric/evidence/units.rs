@@ -32,7 +32,7 @@ impl WeightSums {
         }
     }
 
-    /// So many rows without weights.
+    /// `n` rows without weights.
     pub(crate) fn ones(n: u64) -> Self {
         WeightSums { sum: n, people: n, squares: u128::from(n) }
     }
@@ -77,7 +77,7 @@ impl WeightSums {
         sum * (sum / self.squares as f64)
     }
 
-    /// The same rows, each a number of times.
+    /// These rows, each a number of times.
     pub(crate) fn times(self, n: u64) -> Self {
         WeightSums {
             sum: self.sum * n,
@@ -176,7 +176,7 @@ impl UnitSums {
         UnitSums { rows, of_rows, of_persons, weighted }
     }
 
-    /// The same rows with their persons, ascending by key; none where each row is a person.
+    /// These rows with their persons, ascending by key; none where each row is a person.
     pub(crate) fn with_persons(&self, of_persons: Option<Vec<UnitKind>>) -> Self {
         UnitSums { of_persons, ..self.clone() }
     }

@@ -52,7 +52,7 @@ pub(crate) struct RepeatSpread {
 }
 
 impl RepeatSpread {
-    /// From the values of all repeats, with ends at a level.
+    /// The spread of the values of all repeats, with ends at a level.
     pub(crate) fn of_values(values: &[MetricValue], level: Level) -> Self {
         let mut defined: Vec<f64> = values.iter().filter_map(|value| value.ok()).collect();
         defined.sort_unstable_by(f64::total_cmp);

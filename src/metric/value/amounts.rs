@@ -112,7 +112,7 @@ pub(crate) struct AmountSample {
 }
 
 impl AmountSample {
-    /// From entries in the order of the rows.
+    /// The amounts, from entries in the order of the rows.
     pub(crate) fn new(basis: CountingUnit, mut entries: Vec<AmountEntry>) -> Self {
         if basis.persons {
             // Stable: the rows of a person stay in order.

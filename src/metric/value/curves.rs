@@ -178,7 +178,7 @@ pub(crate) trait CurveEvidence: Sync {
     /// How scores are compared with thresholds; none where no curves are asked for.
     fn score_grid(&self) -> Option<&ScoreGrid>;
 
-    /// Where there are curves.
+    /// The scopes that have curves.
     fn curve_scopes(&self) -> Vec<MetricScope>;
 
     /// The curves in one of these scopes; none where none are asked for.

@@ -28,7 +28,7 @@ pub(crate) struct ComputedGap {
 }
 
 impl GroupReading {
-    /// That of a metric where this prediction is favourable.
+    /// The reading of a metric where this prediction is favourable.
     pub(crate) fn new(metric: &'static Metric, favourable: FavourableClass) -> Self {
         let is_turned =
             metric.family == MetricFamily::Clarify && favourable == FavourableClass::Negative;
@@ -57,7 +57,7 @@ impl GroupReading {
         }
     }
 
-    /// Such a value that is no rate.
+    /// The value of a metric that is not a rate.
     pub(crate) fn score(&self, c: &Confusion) -> MetricValue {
         let of = self.metric.group_value();
         of.map_or(Err(Undefined::OperandMissing), |of| of.score(&self.seen(c)))

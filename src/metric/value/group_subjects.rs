@@ -16,7 +16,7 @@ pub(crate) struct GroupSubjects<S> {
 }
 
 impl<S: Send> GroupSubjects<S> {
-    /// That of so many groups, with all others of each where `with_rests`.
+    /// For this number of groups, with all others of each where `with_rests`.
     pub(crate) fn new(
         groups: usize,
         with_rests: bool,
@@ -34,7 +34,7 @@ impl<S: Send> GroupSubjects<S> {
 }
 
 impl<S> GroupSubjects<S> {
-    /// That of some people.
+    /// The subject of some people.
     pub(crate) fn of(&self, who: GroupSelection) -> &S {
         match who {
             GroupSelection::One(group) => &self.groups[group],

@@ -43,7 +43,7 @@ pub(crate) enum SwitchingSide {
     Both,
 }
 
-/// In which direction a hidden cause pushes.
+/// The direction in which a hidden cause pushes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HiddenPush {
     /// To the highest score, of all switches to the highest rate.
@@ -53,7 +53,7 @@ pub(crate) enum HiddenPush {
 }
 
 impl SwitchingSide {
-    /// That of one of [`HIDDEN_RATES`] where this prediction is wanted; none of other metrics.
+    /// The side of one of [`HIDDEN_RATES`] where this prediction is wanted; none for other metrics.
     pub(crate) fn of_metric(metric: &str, favourable: FavourableClass) -> Option<Self> {
         let metric = find(metric).filter(|of| HIDDEN_RATES.contains(&of.id))?;
         let rate = switch_rate_by(metric, Some(favourable))?;
@@ -67,7 +67,7 @@ impl SwitchingSide {
 }
 
 impl HiddenPush {
-    /// Both.
+    /// Both directions.
     pub(crate) const ALL: [HiddenPush; 2] = [HiddenPush::Highest, HiddenPush::Lowest];
 
     /// The word in tables.
@@ -134,7 +134,7 @@ pub(crate) struct GroupMargins {
 }
 
 impl GroupMargins {
-    /// Those of (prediction, margin, person) in any order; persons are kept where they `repeat`.
+    /// From (prediction, margin, person) in any order; persons are kept where they `repeat`.
     pub(crate) fn new(
         at_threshold: bool,
         repeat: bool,

@@ -32,7 +32,7 @@ pub(crate) fn of_mean(
     Ok(student(mean, spread.variance, spread.df, level))
 }
 
-/// The same of a difference of two means.
+/// As [`Self::of_mean`], for a difference of two means.
 pub(crate) fn mean_gap(gap: f64, spread: Option<Spread>, level: f64) -> IntervalOrReason {
     const ALIKE: &str = "boundary: all people of both groups have the same number";
     of_mean(gap, spread, level, [ONE_OF_TWO, ALIKE])
@@ -88,7 +88,7 @@ impl<'a> MeasureContext<'a> {
         })
     }
 
-    /// The same of the largest of several gaps, or the smallest of several ratios.
+    /// As [`Self::interval`], for the largest of several gaps, or the smallest of several ratios.
     pub(crate) fn extreme(
         &self,
         value: MetricValue,

@@ -111,8 +111,8 @@ impl Extreme {
         Some(ValueInterval { lo, hi, method: IntervalProcedure::Largest })
     }
 
-    /// The same as one value, which varies like the gap or ratio that is extreme here. None without
-    /// a gap or ratio, and none for gaps of more than two shares.
+    /// The extreme value as one value, which varies like the gap or ratio that is extreme here.
+    /// None without a gap or ratio, and none for gaps of more than two shares.
     pub(crate) fn estimate(self) -> Option<Estimate> {
         let (value, influence) = match &self {
             Extreme::Gaps(gaps) => {

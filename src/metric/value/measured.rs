@@ -66,7 +66,7 @@ pub(crate) struct FactualSubject {
 }
 
 impl FactualSubject {
-    /// Those of these units.
+    /// The subject with these units.
     pub(crate) fn new(units: UnitSums) -> Self {
         let [people, cells] = [units.people(), units.weight()].map(Confusion::from_cells);
         FactualSubject { people, cells, units }

@@ -64,7 +64,7 @@ pub(crate) struct MeasuredValue {
     pub fit: Option<RepeatSpread>,
     /// What other trainings of the model give; none where it is not trained again.
     pub training: Option<RepeatSpread>,
-    /// Who holds a value of the scope `worst_case`; none in every other scope.
+    /// The group that has a value of the scope `worst_case`; none in every other scope.
     pub furthest: Option<FurthestGroups>,
     /// How the value of a flip test was found; none of other metrics.
     pub(crate) flips: Option<FlipSearch>,
@@ -112,7 +112,7 @@ pub(crate) struct SubjectPeople {
 }
 
 impl SubjectPeople {
-    /// The same where the value is no rate of them.
+    /// These people where the value is not a rate of them.
     pub(crate) fn without_rate(self) -> Self {
         let persons = self.persons.map(|of| PersonBasis { denominator: None, ..of });
         SubjectPeople { cases: None, persons, ..self }
@@ -241,7 +241,7 @@ pub(crate) enum CellNumbers {
 }
 
 impl CellNumbers {
-    /// Those of some units.
+    /// The numbers of the cells of some units.
     pub(crate) fn of<const N: usize>(self, units: &UnitSums) -> [u64; N] {
         match self {
             CellNumbers::People => units.people(),
@@ -268,7 +268,8 @@ pub(crate) trait Subject {
     /// A value that is no rate.
     fn score(&self, of: Self::Reading) -> MetricValue;
 
-    /// Such a value with its interval; none of one that cells do not give.
+    /// The value of a metric that is not a rate, with its interval; none where cells do not give
+    /// it.
     fn score_estimate(&self, of: Self::Reading, value: f64) -> Option<Estimate>;
 
     /// The rate with its effective size; none where nothing is below it.
@@ -339,7 +340,7 @@ pub(crate) struct SubjectValue {
 }
 
 impl SubjectValue {
-    /// It with its interval, or why there is none.
+    /// The value with its interval, or why there is none.
     pub(crate) fn measured(
         &self,
         context: &MeasureContext<'_>,

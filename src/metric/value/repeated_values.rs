@@ -32,7 +32,7 @@ impl RepeatedValues {
         RepeatedValues { values: Default::default(), settings, level }
     }
 
-    /// Of repeats of a set, with ends at a level.
+    /// The values of repeats of a set, with ends at a level.
     pub(crate) fn of_set(repeats: &[SetRepeat], settings: &MeasureSettings, level: Level) -> Self {
         let mut all = RepeatedValues::new(settings, level);
         for SetRepeat { counts, second, untaught } in repeats {
@@ -82,8 +82,8 @@ impl RepeatedValues {
         }
     }
 
-    /// By how much each repeat exceeds the same repeat of others; without values that only one of
-    /// them has, or that one has less often.
+    /// The amount by which each repeat exceeds the same repeat of others; without values that only
+    /// one of them has, or that one has less often.
     pub(crate) fn minus(&self, others: &RepeatedValues) -> Self {
         let paired = |(key, values): (&(&'static str, MetricScope), &Vec<MetricValue>)| {
             let others = others.values[0].get(key).filter(|others| others.len() == values.len())?;

@@ -27,7 +27,7 @@ pub(crate) struct ModelSanity {
     decided: Vec<u64>,
 }
 
-/// That positive labels go with low scores, or with negative decisions.
+/// The finding that positive labels go with low scores, or with negative decisions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum InvertedOrder<C = usize> {
@@ -46,7 +46,7 @@ pub(crate) enum InvertedOrder<C = usize> {
 }
 
 impl InvertedOrder {
-    /// The same with the class by name; none where it has none.
+    /// The finding with the class by name; none where the class has none.
     pub(crate) fn named(&self, classes: &[String]) -> InvertedOrder<String> {
         match *self {
             InvertedOrder::Scores { class, auc, hi } => {

@@ -83,7 +83,7 @@ impl FavouredGroups<usize> {
     }
 }
 
-/// Who holds a value, and how many groups have none.
+/// The group that has a value, and how many groups have none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FurthestGroups {
     /// The group with the highest value, or the one that is furthest from all.

@@ -84,7 +84,7 @@ fn unscored(audit: &AuditFolder, model: &ModelWords, voice: &AuditVoice<'_>) -> 
 }
 
 /// The people whom tests exclude for lack of a valid counterfactual, with their number by set; none
-/// where nobody is.
+/// where there is nobody.
 fn excluded(audit: &AuditFolder, results: &[HarmResult]) -> Option<Value> {
     let directions: BTreeSet<ResultKey> = results
         .iter()

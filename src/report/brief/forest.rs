@@ -213,5 +213,5 @@ pub(crate) fn section<'r>(
         blocks => Value::from(Serde(&blocks)), more => some.len() - shown.len(),
         n_nobody => nobody.len(), nobody => Value::from(Serde(&named)),
     };
-    Some(PageSection::told("all", "forest.html", facts))
+    Some(PageSection::untitled("all", "forest.html", facts))
 }

@@ -212,7 +212,8 @@ pub(crate) fn seconds<'r>(results: impl IntoIterator<Item = &'r HarmResult>) -> 
     words.into_iter().collect()
 }
 
-/// Those that harm most people first; among equals the higher share, then the order of the tables.
+/// The results in order: those that harm most people first, among equals the higher share, then as
+/// in the tables.
 pub(crate) fn ranked(results: &[HarmResult]) -> Vec<&HarmResult> {
     let mut ranked: Vec<&HarmResult> = results.iter().collect();
     ranked.sort_by(|a, b| {

@@ -158,7 +158,7 @@ impl<'a> BriefInputs<'a> {
         })
     }
 
-    /// Without a counterfactual: the shares of the groups as they are.
+    /// The chart without a counterfactual: the shares of the groups as they are.
     fn share_chart(&self, finding: &HeroFinding<'a>) -> Option<HeroChart<'a>> {
         let own = match finding.subject {
             HeroSubject::Gap(shares, _) => Some(shares),

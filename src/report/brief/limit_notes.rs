@@ -13,8 +13,8 @@ use crate::report::read::panel::ResultKey;
 use crate::report::read::score_tables::ReportedCurve;
 use crate::table::GateRow;
 
-/// From the row of a gate; none where it says no number. `of_persons`: a person may have several
-/// rows, or none with a weight above 0.
+/// The people needed, from the row of a gate; none where it has no number. `of_persons`: a person
+/// may have several rows, or none with a weight above 0.
 pub(super) fn need(row: &GateRow, voice: &AuditVoice<'_>, of_persons: bool) -> Option<LimitNeed> {
     let n = row.n_needed_80?;
     if of_persons {

@@ -7,7 +7,7 @@ use crate::report::brief::voice::{CalledAttribute, CalledGroup, CalledRate, Call
 use crate::report::draw::plot::{PlotPoint, SwitchSide};
 use crate::report::read::judged::JudgedValue;
 
-/// On which side of a limit a value must lie.
+/// The side of a limit on which a value must lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum LimitBound {

@@ -494,7 +494,7 @@ pub(crate) fn section(audit: &AuditFolder, limits: &[AuditLimit]) -> PageSection
         folds => audit.manifest.experiments.iter().any(|of| of.folds.is_some()),
         limits => Value::from(Serde(&limits_shown)), folded => Value::from(Serde(&folded)),
     };
-    PageSection::told("limits", "limits.html", facts)
+    PageSection::untitled("limits", "limits.html", facts)
 }
 
 /// How many limits there are of each verdict.
@@ -514,7 +514,7 @@ pub(crate) struct LimitTally {
 }
 
 impl LimitTally {
-    /// Of these limits.
+    /// The counts of these limits.
     pub(crate) fn of(limits: &[AuditLimit]) -> Self {
         let n = |verdict: &str| limits.iter().filter(|limit| limit.verdict == verdict).count();
         let [broken, undecided, kept, unchecked] =

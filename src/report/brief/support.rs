@@ -15,7 +15,7 @@ fn is_of(key: &ResultKey, [set, attribute, from, to]: [&str; 4]) -> bool {
     [&key.set, &key.attribute, &key.from, &key.to] == [set, attribute, from, to]
 }
 
-/// Those who switch and would be people whom the reference rows hardly hold.
+/// The people who switch and whose counterfactuals the reference rows hardly hold.
 #[derive(Serialize)]
 pub(crate) struct UnsupportedSwitches<'a> {
     /// How many, of how many who switch.

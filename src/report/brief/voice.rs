@@ -391,7 +391,7 @@ impl<'a> AuditVoice<'a> {
         self.say("decided", &[Value::from(Serde(&side))])
     }
 
-    /// Those who may switch: `men who are granted the loan`, `refused women`.
+    /// The people who may switch: `men who are granted the loan`, `refused women`.
     pub(crate) fn switchable(&self, side: SwitchSide, attribute: &str, group: &str) -> String {
         let group = Value::from(Serde(&self.called_group(attribute, group)));
         self.say("switchable", &[Value::from(Serde(&side)), group])

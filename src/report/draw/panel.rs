@@ -34,17 +34,17 @@ impl SwitchCounts {
         self.held().saturating_add(self.lacked())
     }
 
-    /// Those who have the favourable decision.
+    /// The people with the favourable decision.
     pub(crate) fn held(self) -> i64 {
         self.keep.saturating_add(self.lose)
     }
 
-    /// Those who have it not.
+    /// The people without the favourable decision.
     pub(crate) fn lacked(self) -> i64 {
         self.gain.saturating_add(self.without)
     }
 
-    /// Those who would have it as members of the other group.
+    /// The people who would have the favourable decision as members of the other group.
     pub(crate) fn held_after(self) -> i64 {
         self.keep.saturating_add(self.gain)
     }
@@ -66,8 +66,8 @@ fn rect(svg: &mut Svg, class: &str, x: [f64; 2], y: [f64; 2]) {
 }
 
 /// Two bars of 26 pixels with 30 pixels between them: the favourable share of a group as it is, and
-/// as it would be. Who keeps the decision joins them, who loses it is hatched in the upper bar, who
-/// gains it is plain in the lower one. `top` is the end of the scale, a share.
+/// as it would be. People who keep the decision join them, those who lose it are hatched in the
+/// upper bar, those who gain it are plain in the lower one. `top` is the end of the scale, a share.
 pub(crate) fn share_bars(name: &str, counts: SwitchCounts, top: f64) -> String {
     let all = counts.all();
     let scale = PlotScale::new(0.0, top);
@@ -110,7 +110,7 @@ pub(crate) fn share_bars(name: &str, counts: SwitchCounts, top: f64) -> String {
         "{held} of {all} with the actual group, {after} with the other group: {lose} {LOSE}, \
          {gain} {GAIN}."
     );
-    svg.told("", Some(82.0), (name, &desc))
+    svg.described("", Some(82.0), (name, &desc))
 }
 
 /// The height that both bands of a mosaic share.
@@ -166,7 +166,7 @@ pub(crate) fn mosaic(title: &str, counts: SwitchCounts) -> String {
     let [keep, lose, gain, without] =
         [counts.keep, counts.lose, counts.gain, counts.without].map(count);
     let desc = format!("{keep} {KEEP}, {lose} {LOSE}, {gain} {GAIN}, {without} {WITHOUT}.");
-    svg.told("mosaic", Some(118.0), (title, &desc))
+    svg.described("mosaic", Some(118.0), (title, &desc))
 }
 
 /// A pixel to a tenth.
@@ -266,7 +266,7 @@ pub(crate) fn ladder(
             y += RUNG;
         }
     }
-    svg.told("ladder", Some(bottom + 18.0), (title, &desc.join("; ")))
+    svg.described("ladder", Some(bottom + 18.0), (title, &desc.join("; ")))
 }
 
 /// The head and the plot of a distribution, in pixels.
@@ -360,7 +360,7 @@ pub(crate) fn change_bars(
         plot.guide("ln.thin.dash", mean, &words);
         let _ = write!(desc, "; {words}");
     }
-    plot.told((title, &(desc + ".")))
+    plot.described((title, &(desc + ".")))
 }
 
 /// Two or three digits, for a label.
@@ -404,7 +404,7 @@ pub(crate) fn score_bars(
     }
     let [before, after] = [original, counterfactual].map(|bins| count(cases(bins).n));
     let desc = format!("{before} scores with the actual group, {after} with the other group.");
-    plot.told((title, &desc))
+    plot.described((title, &desc))
 }
 
 /// An arm of an experiment in the trade-off: a rate of switches and how many people are judged
@@ -490,7 +490,7 @@ pub(crate) fn trade_off(title: &str, arms: &[TradeOffArm], limit: Option<&DrawnL
         let [switch, right] = [arm.rate, arm.right].map(|of| of.value * 100.0);
         desc.push(format!("{}: {switch:.1} % switch, {right:.1} % right", arm.name));
     }
-    plot.svg.told("", Some(bottom + 22.0), (title, &desc.join("; ")))
+    plot.svg.described("", Some(bottom + 22.0), (title, &desc.join("; ")))
 }
 
 #[cfg(test)]

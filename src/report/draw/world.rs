@@ -94,7 +94,7 @@ fn curves(bars: &[DistributionBar], (lo, hi): (f64, f64), up: PlotScale, title: 
     } else {
         plot.numbers([lo, hi], 2.0, |value| on_axis(value, hi - lo));
     }
-    plot.told((title, &middles(bars)))
+    plot.described((title, &middles(bars)))
 }
 
 /// The edges of a bin in words; of a number that never varies its value.
@@ -105,7 +105,7 @@ fn edges(lo: f64, hi: f64) -> String {
     }
 }
 
-/// In which bin the middle of each side lies, in words.
+/// The bins in which the middles of both sides lie, in words.
 fn middles(bars: &[DistributionBar]) -> String {
     let names = ["as they are", "counterparts", "the other group"];
     let of = |side: usize| {
@@ -163,7 +163,7 @@ fn levels(shown: &[&DistributionBar], scale: PlotScale, title: &str) -> String {
     let end = AxisUnit::Percent.label_with_unit(scale.ends().1);
     svg.text("t.st", Percent(0.0), below + 12.0, "0");
     svg.text("t.en", Percent(100.0), below + 12.0, &end);
-    svg.told("", Some(below + 16.0), (title, &desc.join("; ")))
+    svg.described("", Some(below + 16.0), (title, &desc.join("; ")))
 }
 
 #[cfg(test)]

@@ -90,5 +90,5 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
         worse => clearly("worse"), better => clearly("better"),
         scale => Value::from(Serde(&scale)), shown => Value::from(Serde(shown)),
     };
-    Some(PageSection::told("against", "changes.html", facts))
+    Some(PageSection::untitled("against", "changes.html", facts))
 }

@@ -63,7 +63,7 @@ pub(super) fn section<'a>(
         n => people.len(), model => inputs.voice.model(&first.model),
         set => inputs.voice.set_label(&first.counterfactual), cards => cards.collect::<Value>(),
     };
-    Some(PageSection::told("cases", "cases.html", facts))
+    Some(PageSection::untitled("cases", "cases.html", facts))
 }
 
 /// The side of a switch from one decision to the other.

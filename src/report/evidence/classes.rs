@@ -94,5 +94,5 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
         scale => Value::from(Serde(&scale)),
         level => any.then_some(inputs.audit.manifest.level.get()),
     };
-    Some(PageSection::told("classes", "class_moves.html", facts))
+    Some(PageSection::untitled("classes", "class_moves.html", facts))
 }

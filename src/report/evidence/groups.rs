@@ -112,5 +112,5 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
         shown,
         left,
     };
-    Some(PageSection::told("groups", "as_they_are.html", Value::from(Serde(&facts))))
+    Some(PageSection::untitled("groups", "as_they_are.html", Value::from(Serde(&facts))))
 }

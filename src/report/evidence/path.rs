@@ -461,7 +461,7 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
         steps => taken.iter().filter(has_data).map(line).collect::<Value>(),
         missing => missing.collect::<Value>(), lines => lines.flatten(),
     };
-    Some(PageSection::told("path", "path.html", facts))
+    Some(PageSection::untitled("path", "path.html", facts))
 }
 
 #[cfg(test)]

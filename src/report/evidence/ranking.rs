@@ -268,5 +268,5 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
         bins => Value::from(Serde(&bins)), most, curves => Value::from(Serde(&curves(inputs))),
         least => LEAST_CASES,
     };
-    Some(PageSection::told("ranking", "ranking.html", facts))
+    Some(PageSection::untitled("ranking", "ranking.html", facts))
 }

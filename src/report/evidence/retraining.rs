@@ -86,7 +86,7 @@ struct ToldExperiment<'a> {
 }
 
 impl ArmRateChange {
-    /// The same with the experiment before the name of its arm.
+    /// This arm with the experiment before the name of its arm.
     pub(super) fn in_experiment(self, experiment: &str) -> Self {
         ArmRateChange { arm: format!("{experiment}/{}", self.arm), ..self }
     }
@@ -315,5 +315,5 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
         experiments => Value::from(Serde(&told.collect::<Vec<_>>())),
         correctly => JUDGED_CORRECTLY, trainings => DecidingRange::TRAININGS.short,
     };
-    Some(PageSection::told("retraining", "retraining.html", facts))
+    Some(PageSection::untitled("retraining", "retraining.html", facts))
 }

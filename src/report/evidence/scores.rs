@@ -113,5 +113,5 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
         score_scale => Value::from(Serde(&PlotScale::new(lowest, most))),
         scales => scales.collect::<Value>(),
     };
-    Some(PageSection::told("scores", "scores.html", facts))
+    Some(PageSection::untitled("scores", "scores.html", facts))
 }

@@ -74,5 +74,5 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
         graphs => found.iter().any(|of| of.result.set.is_of_graphs()),
         still => Value::from(Serde(&still[..still.len().min(STILL_AT_MOST)])),
     };
-    Some(PageSection::told("switches", "mosaics.html", facts))
+    Some(PageSection::untitled("switches", "mosaics.html", facts))
 }

@@ -68,5 +68,5 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
         earlier, n => found.len(), broken => found.iter().filter(|of| of.broken > 0).count(),
         trends => Value::from(Serde(&found[..found.len().min(CHARTS_AT_MOST)])),
     };
-    Some(PageSection::told("trend", "trend.html", facts))
+    Some(PageSection::untitled("trend", "trend.html", facts))
 }

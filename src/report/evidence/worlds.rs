@@ -58,5 +58,5 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
             context!(out => n * share, all => n, share)
         }),
     };
-    Some(PageSection::told("worlds", "worlds.html", facts))
+    Some(PageSection::untitled("worlds", "worlds.html", facts))
 }

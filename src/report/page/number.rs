@@ -414,7 +414,7 @@ pub(crate) fn grouped_in(text: &str) -> String {
     shown.collect::<Vec<_>>().join("`")
 }
 
-/// The same without the backticks, for sentences in which no word is marked.
+/// As [`grouped_in`], without the backticks, for sentences in which no word is marked.
 pub(crate) fn grouped_unmarked(text: &str) -> String {
     grouped_in(text).replace('`', "")
 }

@@ -77,7 +77,7 @@ pub(crate) fn add_shares(environment: &mut Environment<'static>) {
     });
 }
 
-/// So many of a whole.
+/// A number of cases out of a whole.
 #[derive(Deserialize)]
 struct CountedShare {
     n: u64,
@@ -145,7 +145,7 @@ fn bare() -> Environment<'static> {
     environment
 }
 
-/// Only the vocabulary of a job, as plain words, for Rust code.
+/// Templates with only the vocabulary of a job, as plain words, for Rust code.
 pub(crate) fn vocabulary(voice: Value) -> Environment<'static> {
     let mut environment = bare();
     environment.add_global("voice", voice);

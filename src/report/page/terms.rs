@@ -24,7 +24,7 @@ pub(crate) struct PageGlossary<'a> {
 }
 
 impl<'a> PageGlossary<'a> {
-    /// Nothing shown yet.
+    /// A glossary of a page that shows nothing yet.
     pub(crate) fn new(catalog: &'a dyn Fn(&str) -> Option<GlossaryEntry>) -> Self {
         PageGlossary { catalog, shown: Vec::new() }
     }
@@ -76,7 +76,7 @@ impl<'a> PageGlossary<'a> {
         self.named(metric)
     }
 
-    /// The same of a metric of which the page shows no value.
+    /// As [`Self::title`], for a metric of which the page shows no value.
     pub(crate) fn named(&self, metric: &str) -> RichText {
         let entry = self.entry(metric);
         if entry.name == entry.symbol {
@@ -160,7 +160,7 @@ pub(crate) fn why(measure: &MetricRow) -> &str {
     }
 }
 
-/// That none of so many counterfactuals is valid, as a clause.
+/// The clause that none of `n` counterfactuals is valid.
 pub(crate) fn none_valid(n: i64) -> String {
     match n {
         0 => "no counterfactual was made".to_owned(),

@@ -55,12 +55,12 @@ impl ResultKey {
         ResultKey { model, set, attribute, scope, from, to, ..ResultKey::default() }
     }
 
-    /// The same in an arm.
+    /// This key in an arm.
     pub(crate) fn in_arm(&self, arm: &str) -> Self {
         ResultKey { arm: arm.to_owned(), ..self.clone() }
     }
 
-    /// The same of a class against all others.
+    /// This key for a class against all others.
     pub(crate) fn of_class(&self, class: &str) -> Self {
         ResultKey { class: class.to_owned(), ..self.clone() }
     }
@@ -253,7 +253,7 @@ impl TrainingChanges {
         }
     }
 
-    /// The same with other ends.
+    /// These changes with other ends.
     pub(crate) fn map(self, ends: impl Fn((f64, f64)) -> (f64, f64)) -> Self {
         match self {
             TrainingChanges::Range(range) => TrainingChanges::Range(ends(range)),

@@ -142,7 +142,7 @@ impl FeatureQuality {
         self.count("n_values")
     }
 
-    /// Those of them whose class the target group has.
+    /// Counterfactuals that have a value and whose class the target group has.
     pub(crate) fn n_compared(&self) -> i64 {
         self.count("n_compared")
     }

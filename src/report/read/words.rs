@@ -14,8 +14,8 @@ pub(crate) fn people(audit: &AuditFolder, n: i64) -> String {
     }
 }
 
-/// That counts are rows, of how many persons, and that the person is the unit; none where each row
-/// is a person.
+/// The note that counts are rows, of how many persons, and that the person is the unit; none where
+/// each row is a person.
 pub(crate) fn persons(audit: &AuditFolder) -> Option<Value> {
     let column = audit.manifest.person.as_ref()?;
     let all = audit.groups.iter().filter(|row| row.group.is_empty() && row.slice.is_empty());
@@ -23,7 +23,7 @@ pub(crate) fn persons(audit: &AuditFolder) -> Option<Value> {
     Some(context!(column, n, recourse => !audit.recourse.comparisons.is_empty()))
 }
 
-/// That shares are weighted, and counts are not; none where the job has no weights.
+/// The note that shares are weighted, and counts are not; none where the job has no weights.
 pub(crate) fn weights(audit: &AuditFolder) -> Option<Value> {
     let column = audit.manifest.weight.as_ref()?;
     Some(context!(column, persons => audit.manifest.person.is_some()))

@@ -40,7 +40,7 @@ struct ArmChange<'a> {
 }
 
 impl<'a> ArmChange<'a> {
-    /// None where it is undefined.
+    /// The change of a metric; none where it is undefined.
     fn of(row: &'a ComparisonRow) -> Option<Self> {
         let kind = terms::kind(&row.metric, &row.scope).of_change();
         Some(ArmChange { value: row.difference?, interval: row.lo.zip(row.hi), kind, row })
@@ -51,20 +51,20 @@ impl<'a> ArmChange<'a> {
         is_clear_change(self.interval, TrainingChanges::of(self.row))
     }
 
-    /// Strong where it is clear.
-    fn told(&self, value: String) -> RichText {
+    /// In bold where it is clear.
+    fn emphasised(&self, value: String) -> RichText {
         if self.clear() { RichText::new().strong(value) } else { value.into() }
     }
 
     fn value(&self) -> RichText {
-        self.told(self.kind.value(self.value))
+        self.emphasised(self.kind.value(self.value))
     }
 
     fn ends(&self) -> Option<String> {
         self.interval.map(|(lo, hi)| format!("({})", self.kind.interval(self.value, lo, hi)))
     }
 
-    /// In a sentence.
+    /// The value with its interval, in a sentence.
     fn words(&self) -> RichText {
         self.ends().into_iter().fold(self.value(), |words, ends| words.text(" ").text(ends))
     }
@@ -79,7 +79,7 @@ impl<'a> ArmChange<'a> {
         let ends = change.zip(self.interval.map(turned));
         context! {
             base => kind.value(base), arm => kind.value(base + self.value), change,
-            by => change.map(|change| self.told(size.value(change.abs()))),
+            by => change.map(|change| self.emphasised(size.value(change.abs()))),
             ends => ends.map(|(change, (lo, hi))| size.interval(change.abs(), lo, hi)),
         }
     }

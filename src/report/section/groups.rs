@@ -256,7 +256,7 @@ impl<'a> GroupsSubject<'a> {
         Some(context!(table => table?, shown => pairs.len(), all))
     }
 
-    /// That a gate asks for a gap the other way round, where its sign is the other one than here.
+    /// The note that a gate asks for a gap in the other order, where its sign is the opposite.
     fn asked_in_reverse(&self, glossary: &mut PageGlossary<'_>) -> Value {
         let mut told: BTreeSet<(&str, &str, &str)> = BTreeSet::new();
         for gate in self.audit.gates.iter().filter(|gate| gate.value.is_some()) {

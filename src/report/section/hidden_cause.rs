@@ -125,7 +125,7 @@ fn needed(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> Option<Value>
     (!all.is_empty()).then(|| context!(verdicts => all, more))
 }
 
-/// Those with a limit; where no gate has one, the rates of harm, else of both switches.
+/// The rates with a limit; where no gate has one, the rates of harm, else of both switches.
 fn findings(audit: &AuditFolder) -> Vec<HiddenFinding<'_>> {
     let has_gates = audit.hidden.iter().any(|row| !row.key.gate.is_empty());
     let has_harm = audit.hidden.iter().any(|row| HARM.contains(&row.key.metric.as_str()));
@@ -157,7 +157,7 @@ impl<'a> HiddenFinding<'a> {
         rows.filter(move |row| row.target == target && row.push == push)
     }
 
-    /// Where the verdict turns first.
+    /// The turn of the verdict at the smallest strength.
     fn turning(&self, target: &'a str) -> Option<VerdictTurn<'a>> {
         let rows =
             HiddenPush::ALL.into_iter().filter_map(|push| self.of(target, push.word()).next());

@@ -134,7 +134,8 @@ fn is_unmoved(audit: &AuditFolder, panel: &AuditPanel, direction: &PanelDirectio
     audit.score_moves(&panel.direction(direction)).any(|value| value == Some(0.0))
 }
 
-/// In which bin the middle score lies, for those who do not see the drawing; none without a score.
+/// The bin in which the middle score lies, for those who do not see the drawing; none without a
+/// score.
 fn middle(bins: &[HistogramBin]) -> Option<Value> {
     let all = drawn_panel::cases(bins);
     let mut below = WeightedCount::default();

@@ -176,7 +176,7 @@ fn matrix(sides: &[MatrixSide<'_>], weighted: bool) -> Value {
     context!(sides, labelled, wide, rows)
 }
 
-/// In place of a share of those who weigh nothing together.
+/// The text in place of a share of people who weigh nothing together.
 const WEIGHS_NOTHING: &str = "no weight";
 
 /// The rows "predicted positive" and "predicted negative" of counts of each direction.

@@ -41,7 +41,7 @@ pub(crate) const FIRST_SLICE: u64 = 1 << 32;
 pub(crate) struct CountSettings {
     /// Whether scores as such are measured.
     pub scores: bool,
-    /// Whether they are those of everybody together, as of the first group.
+    /// Whether the scores of everybody are one group, the first.
     pub together: bool,
     /// Whether rates are measured at every threshold.
     pub curves: bool,
@@ -60,7 +60,7 @@ pub(crate) fn check_weight_total(layout: &Layout, n: u64) -> Result<()> {
     layout.weight.as_ref().map_or(Ok(()), |weight| check_weight(weight, n))
 }
 
-/// The same for rows that have weights.
+/// As [`check_weight_total`], for rows that have weights.
 fn check_weight(weight: &WeightColumn, n: u64) -> Result<()> {
     if u128::from(n) * u128::from(weight.largest) <= u128::from(MAX_TOTAL_WEIGHT) {
         return Ok(());

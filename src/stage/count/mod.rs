@@ -57,7 +57,7 @@ pub(crate) struct RowScoreInputs<'a> {
 }
 
 impl<'a> RowScoreInputs<'a> {
-    /// Those of a unit. `several` models are distinguished by their names in the key.
+    /// The inputs for a unit. `several` models are distinguished by their names in the key.
     pub(crate) fn need(
         unit: &AuditUnit,
         several: bool,
@@ -85,7 +85,7 @@ pub(crate) struct SetScoreInputs<'a> {
 }
 
 impl<'a> SetScoreInputs<'a> {
-    /// Those of a unit. `several` models are distinguished by their names in the key.
+    /// The inputs for a unit. `several` models are distinguished by their names in the key.
     pub(crate) fn need(
         unit: &AuditUnit,
         several: bool,
@@ -124,7 +124,7 @@ impl<'a> SetScoreInputs<'a> {
         })
     }
 
-    /// The same where the scores are those of `n` classes.
+    /// As [`Self::open`], where the scores are those of `n` classes.
     fn open_classes(&self, row_context: RowContext<'_>, n: usize) -> Result<ClassCountInputs> {
         Ok(ClassCountInputs {
             rule: (),

@@ -119,7 +119,7 @@ fn switch_cell(person: &ScoredPerson, moved: &ScoredCounterfactual) -> Option<us
     Some(cell_index(person.label, predicted, predicted_cf))
 }
 
-/// The same of the counterfactuals of one set, in its directions.
+/// Gathers the pairs of the counterfactuals of one set, in its directions.
 fn gather_switches(row_context: RowContext<'_>, sides: &[CountInputs; 2]) -> Result<PairedCounts> {
     let (layout, position) = (row_context.rows.layout(), sides[0].attribute);
     check_weight_total(layout, sides[0].counterfactuals.n_rows().max(layout.n_rows))?;

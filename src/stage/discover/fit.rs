@@ -23,7 +23,8 @@ pub(crate) struct KnowledgeFit {
 }
 
 impl KnowledgeFit {
-    /// From the scores of a scenario and of the other one, bootstrap by bootstrap; at least one.
+    /// The comparison of the scores of a scenario and of the other one, bootstrap by bootstrap; at
+    /// least one.
     pub(crate) fn new(against: &str, own: &[f64], others: &[f64]) -> Self {
         let pairs = || own.iter().zip(others);
         let is_worse = |(own, other): &(&f64, &f64)| {

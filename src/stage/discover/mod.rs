@@ -37,7 +37,7 @@ impl<'a> AppliedSet<'a> {
         self.block.graphs()
     }
 
-    /// The same of a set that must have some.
+    /// As [`Self::graphs`], for a set that must have some.
     ///
     /// # Errors
     /// It depends on none.

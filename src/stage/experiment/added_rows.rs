@@ -62,7 +62,8 @@ impl CandidatePool {
         Ok(all.into_iter().flatten().collect())
     }
 
-    /// The same for each; none for one of a row without a label, which cannot be a training row.
+    /// The candidate of each counterfactual; none for one of a row without a label, which cannot be
+    /// a training row.
     fn candidates(
         &self,
         g: usize,

@@ -189,7 +189,7 @@ pub(crate) fn arm_name(unit: &AuditUnit) -> String {
     }
 }
 
-/// The same unit on the counterfactuals of a set.
+/// A unit on the counterfactuals of a set.
 pub(crate) fn with_set(unit: AuditUnit, applied: Option<&AppliedSet<'_>>) -> AuditUnit {
     match applied {
         None => unit,

@@ -47,7 +47,7 @@ impl RowClasses {
         }
     }
 
-    /// By the label of each row, independent of predictions.
+    /// Classes by the label of each row, independent of predictions.
     fn of_label(&self, batch: &PreparedBatch) -> Vec<Option<u32>> {
         match self {
             RowClasses::Raw(feature) => {
@@ -99,12 +99,13 @@ impl<'a> LearningReference<'a> {
         Ok(LearningReference { context: row_context, classes, file, draw: None })
     }
 
-    /// The same rows, drawn again.
+    /// This reference, drawn again.
     pub(crate) fn drawn(&self, draw: RowDraw) -> Self {
         LearningReference { draw: Some(draw), ..self.clone() }
     }
 
-    /// The same for `rows` with other groups of the attribute at a position, and so those of a file.
+    /// This reference for `rows` with other groups of the attribute at a position, and for the rows
+    /// of a separate file, likewise.
     pub(crate) fn renamed<'b>(
         &self,
         rows: &'b RowsReader,

@@ -96,7 +96,7 @@ impl StageInput<GenerateStage> {
 /// What followed from setting the attribute, by set and attribute.
 pub(crate) type SetEffects<'a> = Vec<(&'a str, &'a str, GeneratedEffects)>;
 
-/// The same of all sets of the job.
+/// The effects of all sets of the job.
 pub(crate) fn effects_of_sets<'a>(
     b: &mut StageBuilder<'_, 'a>,
 ) -> Result<Opens<'a, SetEffects<'a>>> {
@@ -142,7 +142,7 @@ impl<'a> SetInputs<'a> {
         SetInputs::on_rows(b, applied, rows)
     }
 
-    /// The same on other rows.
+    /// As [`Self::need`], on other rows.
     pub(crate) fn on_rows(
         b: &mut StageBuilder<'_, 'a>,
         applied: &AppliedSet<'a>,
@@ -166,7 +166,7 @@ impl<'a> SetInputs<'a> {
         Ok(SetInputs { plan, applied, rows, reference, external, support, predictions })
     }
 
-    /// The same with what counterfactuals are tested by.
+    /// As [`Self::need`], with what counterfactuals are tested by.
     fn need_tested(b: &mut StageBuilder<'_, 'a>, applied: &AppliedSet<'a>) -> Result<Self> {
         let support = b.need::<SupportStage>(&applied.split_unit())?;
         Ok(SetInputs { support: Some(support), ..SetInputs::need(b, applied)? })
@@ -576,7 +576,7 @@ fn check_classes(
         return Ok(());
     }
     let layout = row_context.rows.layout();
-    // Of the features only an unchanged label is looked at.
+    // Of the features, only whether the label is unchanged is checked.
     let features = matches!(classes, RowClasses::Raw(_));
     let find = |g: usize| {
         let of = Projection { features, ..Projection::NO_FEATURES };

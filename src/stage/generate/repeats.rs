@@ -114,7 +114,7 @@ pub(crate) fn evidence_file(model: &str) -> String {
     format!("repeats-{model}.json")
 }
 
-/// Those who swap groups with each other: training or audited, and the label.
+/// The stratum within which people swap groups: training or audited, and the label.
 type PermutationStratum = (bool, Option<bool>);
 
 /// A row with a declared group.
@@ -146,7 +146,7 @@ struct GroupPermutation {
 }
 
 impl GroupPermutation {
-    /// From the rows, and the number of rows of each row group.
+    /// The permutation of the rows, given the number of rows of each row group.
     fn new(mut entries: Vec<PermutedRow>, sizes: Vec<usize>) -> Self {
         entries.sort_unstable_by_key(|entry| (entry.key, entry.at));
         let (mut persons, mut from) = (Vec::new(), 0);
@@ -246,13 +246,13 @@ impl RepeatInputs<'_> {
         Ok(())
     }
 
-    /// Whether rows keep what they say about the attribute, because only the names of groups are
-    /// others.
+    /// Whether rows keep what they say about the attribute, because only the names of groups
+    /// differ.
     fn keeps_attribute(&self) -> bool {
         self.part == RepeatedPart::GroupNames
     }
 
-    /// The rows whose groups are permuted, and those of a reference of its own.
+    /// The rows whose groups are permuted, and those of a separate reference.
     fn permutations(&self) -> Result<(GroupPermutation, Option<GroupPermutation>)> {
         let row_context = self.reference.context;
         let own = |g: usize| {

@@ -183,7 +183,7 @@ impl InputDigests {
         InputDigests { planned, found, ..InputDigests::default() }
     }
 
-    /// The same without files that grow with the rows: only their stamps are read.
+    /// These hashes without files that grow with the rows: only their stamps are read.
     pub(crate) fn only_small(self) -> Self {
         InputDigests { only_small: true, ..self }
     }

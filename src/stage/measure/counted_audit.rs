@@ -46,7 +46,7 @@ impl CountedAudit {
 pub(crate) enum PlaceboInput {
     /// In the stage that repeated the set.
     Repeats(StageInput<PlaceboStage>),
-    /// Nowhere: a strategy that draws on no sample moves nothing in so many repeats.
+    /// Nowhere: a strategy that draws on no sample moves nothing, in this number of repeats.
     Unmoved(param::Count),
 }
 

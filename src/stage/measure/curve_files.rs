@@ -30,7 +30,7 @@ pub(crate) struct CurveFiles {
 }
 
 impl CurveFiles {
-    /// None yet; `folder` is removed in the end.
+    /// No files yet; `folder` is removed in the end.
     pub(crate) fn new(folder: PathBuf) -> Self {
         CurveFiles { folder, audits: Vec::new() }
     }

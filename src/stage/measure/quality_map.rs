@@ -20,7 +20,7 @@ use crate::param::{Count, Seed};
 use crate::stage::measure::quality::QualityInputs;
 use crate::table::{CfMapRow, finite};
 
-/// By own and target group, and by hash and row number, what was drawn.
+/// What was drawn, by own and target group, and by hash and row number.
 type DrawnRows<T> = BTreeMap<(usize, usize), BTreeMap<(u64, u64), T>>;
 
 /// Leaves so many of each direction, those with the least hashes.

@@ -158,7 +158,7 @@ impl RowBuilder<'_> {
         &self.texts.groups[rank]
     }
 
-    /// The same as a text of tables; empty where there is no group.
+    /// The name of a group as a text of tables; empty where there is no group.
     fn group_text(&self, rank: Option<usize>) -> SharedText {
         rank.map(|rank| self.texts.groups[rank].clone()).unwrap_or_default()
     }
@@ -205,7 +205,7 @@ impl RowBuilder<'_> {
         }
     }
 
-    /// The same of what a value is about.
+    /// The key of a value, by what it is about.
     pub(crate) fn key_of(&self, scope: MetricScope) -> AuditKey {
         self.key(scope.as_str(), scope.first_group(), scope.second_group())
     }
@@ -225,7 +225,7 @@ impl RowBuilder<'_> {
         self.scores_measured(workers, counts, tables);
     }
 
-    /// The same of counterfactuals.
+    /// As [`Self::rows_measured`], for counterfactuals.
     pub(crate) fn switches_measured(
         &self,
         workers: &WorkerPool,
@@ -352,7 +352,7 @@ impl RowBuilder<'_> {
         }
     }
 
-    /// The same, undefined where it is not known.
+    /// The value, undefined where it is not known.
     fn undefined_if_unknown<'m>(&self, measured: &'m MeasuredValue) -> Cow<'m, MeasuredValue> {
         let Some(reason) = why_unknown(self.audit, measured.metric, measured.scope) else {
             return Cow::Borrowed(measured);

@@ -132,7 +132,7 @@ impl AuditInputs {
         Ok(audits)
     }
 
-    /// The same of every arm of an experiment.
+    /// All that there is to measure of every arm of an experiment.
     fn of_experiment(
         experiment: &ExperimentPlan<'_>,
         b: &mut StageBuilder<'_, '_>,

@@ -280,8 +280,8 @@ fn follows(layout: &Layout, feature: usize) -> bool {
     layout.derivation(feature).is_some() && roots(layout, feature).any(|root| layout.is_input(root))
 }
 
-/// The same number for rows that agree in all that decides about them in addition to the features:
-/// the attribute, the fold, the threshold.
+/// A number for each row, the same for rows that agree in all that decides about them in addition
+/// to the features: the attribute, the fold, the threshold.
 fn decision_strata(
     layout: &Layout,
     rows: &FeatureRows,

@@ -80,7 +80,7 @@ fn switched(row: &OutcomeRow) -> Option<bool> {
     row.predicted.zip(row.predicted_cf).map(|(before, after)| before != after)
 }
 
-/// One case, but for what changed.
+/// One case, and what changed in it.
 struct Case {
     row: OutcomeRow,
     changed: String,

@@ -222,7 +222,7 @@ fn graph_sets(job: &Job, graphs: &[GraphSetScenario]) -> Vec<IssueRow> {
     issues
 }
 
-/// That a model has fewer trees than the job asks for.
+/// The issue that a model has fewer trees than the job asks for.
 fn fewer_trees((model, grown, asked): &(&str, u64, u64)) -> IssueRow {
     let text = format!(
         "model `{model}` has {grown} of the {asked} trees that the job asks for: a tree could \
@@ -232,7 +232,8 @@ fn fewer_trees((model, grown, asked): &(&str, u64, u64)) -> IssueRow {
     IssueRow::warning("fewer-trees", model, 0, text)
 }
 
-/// That scores differ from those that the job expects. More than the job allows have ended the run.
+/// The issue that scores differ from those that the job expects. If more differed than the job
+/// allows, the run has ended before.
 fn unexpected_scores((model, found): &ExpectedScores<'_>) -> Option<IssueRow> {
     let ExpectWords { column, tolerance, at_most, rows, differ, largest, .. } = &found.words;
     let text = format!(
@@ -249,7 +250,7 @@ fn named(parts: &[String], table: &str) -> String {
     if parts.len() > GROUPS_NAMED { format!("{shown}, more in `{table}`") } else { shown }
 }
 
-/// That audited people have values that a model does not know.
+/// The issue that audited people have values that a model does not know.
 fn unknown_to_model(of: &SettledModel<'_>) -> Option<IssueRow> {
     let (any, columns): (Vec<_>, Vec<_>) = of.unknown.iter().partition(|row| row.column.is_empty());
     let all = any.iter().find(|row| row.sensitive.is_empty() && row.people > 0)?;

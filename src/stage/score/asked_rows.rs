@@ -26,7 +26,7 @@ pub(crate) trait AskedRows: Sync {
     /// What messages call a row of a block.
     fn name(&self, block: usize, i: usize) -> Result<String>;
 
-    /// The same as counterfactuals of the worlds of causal graphs, of which equal ones are asked
+    /// The rows as counterfactuals of the worlds of causal graphs, of which equal ones are asked
     /// once.
     fn of_worlds(&self) -> Option<&CounterfactualReader> {
         None

@@ -35,7 +35,7 @@ pub(crate) struct EncodedModelRow {
 }
 
 impl<'a> EncodedWorlds<'a> {
-    /// Those of an attribute; worlds come first, then graphs fitted on all training rows.
+    /// The worlds of an attribute; after them come graphs fitted on all training rows.
     pub(crate) fn new(
         worlds: &'a CausalWorlds,
         attribute: &Attribute,

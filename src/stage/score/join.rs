@@ -81,12 +81,12 @@ impl RecheckSample {
         })
     }
 
-    /// Only those that the share draws.
+    /// Only the rows that the share draws.
     pub(crate) fn by_share(seed: u64, share: f64) -> Self {
         RecheckSample { seed, share, lowest: 0 }
     }
 
-    /// By what a row is drawn.
+    /// The hash by which a row is drawn.
     pub(crate) fn hash(&self, row_key: u64) -> u64 {
         h(self.seed, row_key, RECHECK_STREAM)
     }
@@ -314,7 +314,7 @@ impl ScoreFileJoin<'_> {
     }
 }
 
-/// The same with rows that are scored again, in the order of the file.
+/// The wanted keys with rows that are scored again, in the order of the file.
 fn with_rechecked(wanted: &WantedGroup, again: impl Iterator<Item = WantedKey>) -> WantedGroup {
     let mut all: Vec<WantedKey> =
         (0..wanted.row.len()).map(|k| wanted.key(k)).chain(again).collect();

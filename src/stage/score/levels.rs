@@ -128,7 +128,7 @@ struct LookedUp {
 }
 
 impl LookedUp {
-    /// None where the model names no levels.
+    /// The tally of a model; none where it names no levels.
     fn of(row_context: RowContext<'_>, contract: &ModelContract) -> Option<Self> {
         let known = |column: &ContractColumn| {
             let missing = match &column.missing {

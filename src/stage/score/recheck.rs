@@ -26,7 +26,7 @@ use crate::unit::AuditUnit;
 /// Share of the audited rows that are scored twice.
 const RECHECK_SHARE: f64 = 0.01;
 
-/// At least so many rows, or all where there are fewer.
+/// The least number of rows, or all where there are fewer.
 const RECHECK_AT_LEAST: usize = 100;
 
 /// Two answers for one row that differ by more than this share of the scale are not the same.
@@ -139,7 +139,7 @@ pub(crate) fn rechecks<'a>(
     }))
 }
 
-/// That a model scored the same rows differently. For scores computed elsewhere, a difference has
+/// The issue that a model scored the same rows differently. For given scores, a difference has
 /// ended the run before.
 pub(crate) fn not_repeatable(model: &str, found: &RecheckWords) -> Option<IssueRow> {
     let objection = GateReason::NotRepeatable { model: model.to_owned(), scored: *found };

@@ -29,7 +29,7 @@ pub(super) struct WantedKeys {
 }
 
 impl WantedKeys {
-    /// One of them, with the row's own group.
+    /// One of the entries, with the row's own group.
     pub(super) fn get(&self, k: usize) -> (ScoreKey, Option<u16>) {
         let at = |column: &[u16]| column.get(k).copied().unwrap_or(0);
         let (to_group, cf_index) = (at(&self.to_group), at(&self.cf_index));

@@ -105,7 +105,7 @@ impl WorldRows {
         })
     }
 
-    /// Those of a row group with these keys.
+    /// The rows of a row group with these keys.
     pub(crate) fn read(&self, g: usize, keys: &CounterfactualKeys) -> Result<KeyedWorldRows> {
         let (starts, reached) = (row_starts(keys, &self.made.keys(g)?), self.reached.read(g)?);
         let n_worlds = reached.len() / keys.parent.len().max(1);

@@ -187,7 +187,7 @@ impl OpenPlan {
         Ok((checked, file.to_string_lossy().into_owned()))
     }
 
-    /// Of rows that come as streams the file of their columns, which has no rows.
+    /// The file of the columns of rows that come as streams, which has no rows.
     pub(crate) fn columns(&self) -> Option<CopiedRows> {
         let columns = self.columns.as_ref()?;
         Some(CopiedRows { path: columns.path().to_path_buf(), first_row: 0 })

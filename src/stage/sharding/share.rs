@@ -260,7 +260,7 @@ impl RowShare {
 pub(crate) struct StagePasses<'a>(&'a RowShare);
 
 impl<'a> StagePasses<'a> {
-    /// Those of a stage that goes over these rows.
+    /// The passes of a stage over these rows.
     pub(crate) fn new(share: &'a RowShare) -> Self {
         StagePasses(share)
     }
@@ -318,7 +318,7 @@ impl<'a> StagePasses<'a> {
         }
     }
 
-    /// The same of a single state; of a run in shards the merged one.
+    /// As [`StagePasses::gather`], for a single state; in a run from shards it is the merged one.
     ///
     /// # Errors
     /// As [`StagePasses::gather`].
@@ -332,8 +332,8 @@ impl<'a> StagePasses<'a> {
         Ok(merge_all(states.into_iter().flatten().map(|(_, state)| state)))
     }
 
-    /// The same of a stage that also writes its rows, for later stages of whatever pass: in a shard
-    /// it does so in every pass.
+    /// As [`StagePasses::gather`], for a stage that also writes its rows, for later stages of
+    /// whatever pass: in a shard it does so in every pass.
     ///
     /// # Errors
     /// As [`StagePasses::gather`].
@@ -353,7 +353,7 @@ impl<'a> StagePasses<'a> {
         }
     }
 
-    /// The same of a single state.
+    /// As [`StagePasses::maps`], for a single state.
     ///
     /// # Errors
     /// As [`StagePasses::gather`].

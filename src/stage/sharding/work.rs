@@ -103,8 +103,8 @@ pub(crate) fn work(task: PassOfShard<'_>) -> Result<(WorkOutcome, u64)> {
     Ok((done, size))
 }
 
-/// The same of rows that an engine passes on: the bytes of the file of states, which the engine
-/// carries to the plan. Where no stage asks for the pass, no row is read.
+/// As [`work`], for rows that an engine passes on; returns the bytes of the file of states, which
+/// the engine carries to the plan. Where no stage asks for the pass, no row is read.
 ///
 /// # Errors
 /// As [`work`]; the stream is not what the plan says.

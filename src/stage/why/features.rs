@@ -55,8 +55,8 @@ struct WorldInputs {
 }
 
 impl<'a> FeatureInputs<'a> {
-    /// Those of a block, whose scores are those of the unit; none where the set or the model cannot
-    /// be asked feature by feature.
+    /// The inputs of a block, whose scores are those of the unit; none where the set or the model
+    /// cannot be asked feature by feature.
     pub(crate) fn need(
         (name, block): (&'a Name, &'a WhyBlock),
         unit: &AuditUnit,

@@ -43,7 +43,7 @@ pub(crate) struct ObjectBytes {
     held: Arc<HeldBytes>,
     /// Ranges that are read from front to back.
     chunks: Vec<Range<u64>>,
-    /// The bytes last fetched of each chunk; one more for what lies in none.
+    /// The bytes last fetched of each chunk; the last entry is for bytes outside of all chunks.
     windows: Mutex<HeldBytes>,
     /// Bytes of a window.
     window: u64,
@@ -55,7 +55,7 @@ pub(crate) struct ObjectBytes {
 pub(crate) enum ByteReader {
     /// For a file.
     File(BufReader<File>),
-    /// For an object: where it is, and bytes that are there.
+    /// For an object: where it is, and the bytes in memory.
     Object(Arc<ObjectBytes>, u64, Bytes),
 }
 
@@ -99,7 +99,7 @@ impl ObjectBytes {
         ObjectBytes { file, held, chunks, windows, window, failure: Mutex::new(None) }
     }
 
-    /// The bytes from a position on that are there: at least `least`, fewer only at the end.
+    /// The bytes in memory from a position on: at least `least`, fewer only at the end.
     fn from(&self, start: u64, least: u64) -> Result<Bytes> {
         let end = self.file.bytes();
         let stop = start.saturating_add(least).min(end);
@@ -122,7 +122,7 @@ impl ObjectBytes {
         Ok(bytes)
     }
 
-    /// The same, with the error kept.
+    /// As [`Self::from`], with the error kept.
     fn from_keeping_error(&self, start: u64, least: u64) -> Result<Bytes, String> {
         self.from(start, least).map_err(|error| {
             let words = error.to_string();
@@ -133,7 +133,7 @@ impl ObjectBytes {
 }
 
 impl ByteSource {
-    /// Gives the reason why bytes could not be fetched, once it is there.
+    /// Reports why bytes could not be fetched, if that is known.
     pub(crate) fn failures(&self) -> impl Fn() -> Option<Error> + use<> {
         let object = match self {
             ByteSource::File(_) => None,
@@ -202,7 +202,7 @@ impl Read for ByteReader {
     }
 }
 
-/// The wanted column chunks of a row group that was read lately; empty until they are there.
+/// The wanted column chunks of a row group that was read lately; empty until they are fetched.
 struct KeptGroup {
     path: PathBuf,
     chunks: Vec<Range<u64>>,
@@ -237,7 +237,7 @@ impl KeptGroup {
             }
             place
         };
-        // Who comes second waits for the first.
+        // The second reader waits for the first.
         let mut place = locked(&place);
         if let Some(held) = &*place {
             return Ok(Arc::clone(held));

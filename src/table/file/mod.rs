@@ -32,7 +32,7 @@ pub(crate) const BATCH_ROWS: usize = 65_536;
 /// depend on `--batch-rows`.
 pub(crate) const BLOCK_ROWS: usize = 1024;
 
-/// Rows of a table that are decoded in one go.
+/// Rows of a table that are decoded at once.
 pub(crate) const READ_ROWS: usize = 16_384;
 
 /// Whose file it is: decides who must act when it cannot be read.

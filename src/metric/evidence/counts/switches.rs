@@ -100,7 +100,7 @@ impl CounterfactualCounts {
         }
     }
 
-    /// The same, counted by this unit too.
+    /// These counts, counted by this unit too.
     #[must_use]
     pub(crate) fn counted_by(self, unit: CountingUnit) -> Self {
         let directions = self.groups * self.groups;
@@ -191,14 +191,14 @@ impl CounterfactualCounts {
         }
     }
 
-    /// The same where scores are drawn.
+    /// These counts where scores are drawn.
     #[must_use]
     pub(crate) fn with_bins(self) -> Self {
         let bins = SwitchScoreBins::new(self.groups, self.is_weighted());
         CounterfactualCounts { bins, ..self }
     }
 
-    /// The same where curves of every threshold are asked for.
+    /// These counts where curves of every threshold are asked for.
     #[must_use]
     pub(crate) fn with_grid(self, grid: ScoreGrid) -> Self {
         CounterfactualCounts { grid: Some(SwitchGridCounts::new(self.groups, grid)), ..self }
@@ -255,7 +255,8 @@ impl CounterfactualCounts {
         self.add_all(key, person, counterfactuals, WAITING);
     }
 
-    /// The same whether or not these are supported, so many people and pairs waiting at most.
+    /// As [`Self::add_person`], whether or not the counterfactuals are supported, with a limit on
+    /// the people and pairs that wait.
     ///
     /// # Panics
     /// As [`CounterfactualCounts::add_person`].
@@ -395,7 +396,7 @@ impl CounterfactualCounts {
         ShiftPass::new(self.scope_index(), &self.shifts_by_scope())
     }
 
-    /// The same with what the intervals of score metrics need.
+    /// As [`Self::second_pass`], with what the intervals of score metrics need.
     pub(crate) fn influence_pass(&self) -> ShiftPass {
         self.second_pass().with_influences(&self.shifts_by_scope(), self.persons.is_some())
     }

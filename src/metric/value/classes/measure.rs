@@ -34,7 +34,7 @@ const FACTUAL: [(&str, &str, MatrixReading); 2] = [
     ("mcc", "mcc_difference", MatrixReading::Correlation),
 ];
 
-/// For counterfactuals.
+/// As [`FACTUAL`], for counterfactuals.
 const SWITCHES: [(&str, MatrixReading); 3] = [
     ("cr", MatrixReading::Agreement),
     ("sr", MatrixReading::Disagreement),

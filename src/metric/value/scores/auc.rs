@@ -7,7 +7,7 @@ use crate::metric::value::scores::influence::{added, n_units};
 /// A variance up to this is that of scores that do not vary, but for rounding.
 const NO_VARIANCE: f64 = 1e-30;
 
-/// The same of a difference.
+/// As [`NO_VARIANCE`], for a difference.
 pub(super) const NO_VARIANCE_OF_GAP: f64 = 1e-18;
 
 /// The AUC of some positives over some negatives.
@@ -90,7 +90,8 @@ fn twice_below(rows: &[RankedScore], others: &[RankedScore]) -> Vec<u64> {
 }
 
 impl AucEstimate {
-    /// None without positives or without negatives. Both ascend.
+    /// The AUC of positives and negatives, both ascending; none without positives or without
+    /// negatives.
     pub(super) fn new(positives: Vec<RankedScore>, negatives: Vec<RankedScore>) -> Option<Self> {
         let (above, below) = (units(&positives), units(&negatives));
         if above == 0 || below == 0 {

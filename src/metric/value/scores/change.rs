@@ -62,7 +62,7 @@ impl ScoreSample {
         if self.is_plain() { auc.delong_influences() } else { Some(auc.influences().collect()) }
     }
 
-    /// The same to a mean.
+    /// As [`Self::added_to_auc`], for a mean.
     fn added_to_mean(&self, rows: Vec<UnitTerm>) -> Option<Vec<UnitTerm>> {
         if self.is_plain() { scaled(rows, false) } else { Some(rows) }
     }

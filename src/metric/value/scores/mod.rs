@@ -182,7 +182,7 @@ impl ScoreSample {
         AucEstimate::new(above, below).ok_or(Undefined::NoActualNegative)
     }
 
-    /// From the interval of the logit.
+    /// The interval of an AUC, from that of its logit.
     fn auc_interval(&self, auc: &AucEstimate, level: Option<Level>) -> IntervalOrReason {
         let value = auc.value;
         let half = half_width(auc.spread(self.is_plain(), self.basis.persons), level);

@@ -73,7 +73,7 @@ impl GraphCases {
         GraphCases { places, graphs: by_place, rows: BTreeMap::new(), persons: None }
     }
 
-    /// The same where a person may have several rows.
+    /// These cases where a person may have several rows.
     pub(super) fn with_persons(self) -> Self {
         GraphCases { persons: Some(PersonSwitchCounts::new()), ..self }
     }
@@ -131,7 +131,7 @@ impl GraphCases {
         }
     }
 
-    /// Those of a scope, by its number and by what it is.
+    /// The switches of a scope, by its number and by what it is.
     pub(super) fn of_scope<'a>(
         &self,
         (place, scope): (usize, MetricScope),

@@ -154,8 +154,8 @@ pub(crate) struct SpreadParts {
 }
 
 impl SpreadParts {
-    /// Of (world, v, u) for each world with a value; none where a u is missing, or there are fewer
-    /// than two graphs.
+    /// The spread of (world, v, u) for each world with a value; none where a u is missing, or there
+    /// are fewer than two graphs.
     fn new(sample: &[(GraphWorld, f64, Option<f64>)], level: f64) -> Option<SpreadParts> {
         // Differences from the first u are summed, so that equal ones do not differ at all.
         let (first, _, start) = sample.first()?;
@@ -236,7 +236,7 @@ impl WorldCounts {
         }
     }
 
-    /// The same where a person may have several rows.
+    /// These counts where a person may have several rows.
     #[must_use]
     pub(crate) fn with_persons(mut self) -> Self {
         self.cases = self.cases.map(GraphCases::with_persons);

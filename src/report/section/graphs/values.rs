@@ -29,7 +29,7 @@ pub(crate) struct ValuesInShort {
 }
 
 impl ValueKnobs {
-    /// Those of a set.
+    /// The keys of a set.
     pub(crate) fn of(manifest: &Manifest, set: &str) -> Self {
         let knobs = manifest.counterfactuals.iter().find(|words| words.name == set);
         let word = |name: &str, default: &str| {

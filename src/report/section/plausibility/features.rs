@@ -91,7 +91,7 @@ fn table(columns: &[&'static str], shown: &[&FeatureQuality], id: Option<&str>) 
     })
 }
 
-/// Where a feature moved to.
+/// Whether a feature moved nearer to the target group or farther from it, as a word.
 fn drift(feature: &FeatureQuality) -> &'static str {
     match feature.drift() {
         Some(Greater) if feature.is_nearer_by_wasserstein() => "farther_but",

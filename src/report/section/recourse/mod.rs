@@ -100,7 +100,7 @@ pub(crate) fn evidence(
     audit.recourse.comparisons.iter().take(COMPARISONS_AT_MOST).filter_map(told).collect()
 }
 
-/// That counts of recourse are persons; none where each row is a person.
+/// The note that counts of recourse are persons; none where each row is a person.
 pub(crate) fn persons_judged(audit: &AuditFolder) -> Option<Value> {
     let mut rows = audit.recourse.comparisons.iter();
     let (rows, persons) = rows.find_map(|row| row.person_rows.zip(row.persons))?;

@@ -47,7 +47,7 @@ pub(super) struct ComparisonOutcome<'a> {
 }
 
 impl<'a> ComparisonOutcome<'a> {
-    /// None where nothing was examined, or no subgroup was judged.
+    /// The outcome; none where nothing was examined, or no subgroup was judged.
     pub(super) fn of(audit: &'a AuditFolder, comparison: &'a RecourseRow) -> Option<Self> {
         if why_not(comparison).is_some() {
             return None;
