@@ -5,7 +5,7 @@ use super::holm;
 use crate::gate::question::{GateObservation, GateQuestion, GateRuling};
 use crate::gate::reason::{GateReason, GateStatus};
 
-/// Takes verdicts back that the supported people alone do not bear out, unless the job accepts it.
+/// Takes verdicts back that the supported people alone do not support, unless the job accepts it.
 /// `supported` are their values; none where the metric has none.
 pub(super) fn reconsider(
     question: &GateQuestion,

@@ -9,7 +9,7 @@ pub(crate) const ALL: &str = "all";
 /// The same for people with a supported counterfactual.
 pub(crate) const SUPPORTED: &str = "supported";
 
-/// Flag of a value that [`SUPPORTED`] people alone may not bear out.
+/// Flag of a value that [`SUPPORTED`] people alone may not support.
 pub(crate) const UNSUPPORTED: &str = "unsupported";
 
 /// Whether so many of these people are reported: ten, or a hundredth of them.

@@ -1,5 +1,5 @@
 //! Sums of [`Additive`](crate::num::additive::Additive) evidence that are states of a pass, or of
-//! people whose counterfactuals the reference rows bear out.
+//! people whose counterfactuals the reference rows support.
 
 /// A struct is the sum of its named fields; the others say what is summed. `accumulated` are those
 /// that are states of a pass, `settled` those of which some wait until it settles.
