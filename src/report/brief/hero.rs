@@ -12,7 +12,7 @@
 //! results and no difference the ordinary interval of the largest misses in 62 % of audits.
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
+use minijinja::value::Value;
 use serde::Serialize;
 
 use crate::report::brief::harm::{HarmResult, findings, ranked};
@@ -29,6 +29,7 @@ use crate::report::section::graphs::knowledge::{ScenarioKnowledge, stated_knowle
 use crate::report::section::recourse;
 use crate::table::deciding_range::DecidingRange;
 use crate::table::recourse::UNFAIR_SUBGROUPS;
+use crate::text::fact;
 
 /// Below this number of people of a group the page says how few they are.
 const FEW_PEOPLE: i64 = 50;
@@ -472,16 +473,15 @@ impl<'a> BriefInputs<'a> {
         let is_said = matches!(finding.subject, HeroSubject::Limit)
             && finding.limit.is_some_and(|limit| limit.counted.is_some());
         context! {
-            first => Value::from(Serde(&told)), is_said,
-            persons => recourse::persons_judged(self.audit),
+            first => fact(&told), is_said, persons => recourse::persons_judged(self.audit),
         }
     }
 
     /// The sentence of the page and what is below it.
     pub(crate) fn hero_facts(&self, finding: &HeroFinding<'_>) -> Value {
         context! {
-            sentence => Value::from(Serde(&self.sentence(finding))),
-            test => Value::from(Serde(&self.test(finding))), recourse => self.recourse(finding),
+            sentence => fact(&self.sentence(finding)),
+            test => fact(&self.test(finding)), recourse => self.recourse(finding),
         }
     }
 }

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
 use serde::Serialize;
 
 use crate::gate::reason::{GateCount, GateFindings};
@@ -29,6 +28,7 @@ use crate::table::deciding_range::DecidingRange;
 use crate::table::people_needed::deciding_need;
 use crate::table::recourse::UNFAIR_SUBGROUPS;
 use crate::table::why::CONFIRMED_PATTERNS;
+use crate::text::fact;
 
 /// Rows of values that the first printed page has room for; further limits that are kept become one
 /// line.
@@ -490,9 +490,9 @@ pub(crate) fn section(audit: &AuditFolder, limits: &[AuditLimit]) -> PageSection
     let (limits_shown, folded): (Vec<&AuditLimit>, Vec<&AuditLimit>) =
         limits.iter().partition(fits);
     let facts = context! {
-        tally => Value::from(Serde(&LimitTally::of(limits))), arms => limits.iter().any(|limit| !limit.arm.is_empty()),
+        tally => fact(&LimitTally::of(limits)), arms => limits.iter().any(|limit| !limit.arm.is_empty()),
         folds => audit.manifest.experiments.iter().any(|of| of.folds.is_some()),
-        limits => Value::from(Serde(&limits_shown)), folded => Value::from(Serde(&folded)),
+        limits => fact(&limits_shown), folded => fact(&folded),
     };
     PageSection::untitled("limits", "limits.html", facts)
 }

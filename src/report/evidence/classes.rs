@@ -9,7 +9,6 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
 use serde::Serialize;
 
 use crate::report::brief::inputs::BriefInputs;
@@ -19,6 +18,7 @@ use crate::report::page::PageSection;
 use crate::report::read::classes::ClassTallies;
 use crate::report::read::panel::ResultKey;
 use crate::report::read::tally::WeightedCount;
+use crate::text::fact;
 
 /// Rows on the page; the others are in the annex.
 const ROWS_AT_MOST: usize = 12;
@@ -90,8 +90,7 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
     let scale = PlotScale::from_zero(shown.iter().flat_map(|of| of.point.extent()), 1.0);
     let any = shown.iter().any(|of| of.point.interval.is_some());
     let facts = context! {
-        shown => Value::from(Serde(shown)), more => moves.len() - shown.len(),
-        scale => Value::from(Serde(&scale)),
+        shown => fact(shown), more => moves.len() - shown.len(), scale => fact(&scale),
         level => any.then_some(inputs.audit.manifest.level.get()),
     };
     Some(PageSection::untitled("classes", "class_moves.html", facts))

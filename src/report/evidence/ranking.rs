@@ -2,7 +2,6 @@
 //! do? Facts only; the sentences are in `ranking.html`.
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
 use serde::Serialize;
 
 use crate::metric::rate::Undefined;
@@ -15,6 +14,7 @@ use crate::report::draw::thresholds::ReliabilityDot;
 use crate::report::page::PageSection;
 use crate::report::read::panel::ResultKey;
 use crate::report::read::score_tables::ReportedCurve;
+use crate::text::fact;
 
 /// Rows of groups in a table; the others are in the tables of the run.
 const ROWS_AT_MOST: usize = 24;
@@ -261,12 +261,11 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
     let (bins, most) = bins(inputs, &all);
     let mut issues = audit.issues.iter();
     let facts = context! {
-        lead => Value::from(Serde(&lead(inputs, &all))), points => Value::from(Serde(&points)),
+        lead => fact(&lead(inputs, &all)), points => fact(&points),
         selective => issues.any(|issue| issue.state.as_deref() == Some("without_label")),
-        auc => Value::from(Serde(&table(inputs, &all, "auc", None))),
-        expected => Value::from(Serde(&table(inputs, &all, "observed_expected", Some(1.0)))),
-        bins => Value::from(Serde(&bins)), most, curves => Value::from(Serde(&curves(inputs))),
-        least => LEAST_CASES,
+        auc => fact(&table(inputs, &all, "auc", None)),
+        expected => fact(&table(inputs, &all, "observed_expected", Some(1.0))), bins => fact(&bins),
+        most, curves => fact(&curves(inputs)), least => LEAST_CASES,
     };
     Some(PageSection::untitled("ranking", "ranking.html", facts))
 }

@@ -2,7 +2,7 @@
 //! larger. Facts only; the sentences are in `retraining.html` and `arms.html`.
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
+use minijinja::value::Value;
 use serde::Serialize;
 
 use crate::folder::manifest::{ArmWords, ExperimentWords};
@@ -20,6 +20,7 @@ use crate::report::read::grouped::grouped;
 use crate::report::read::judged::JudgedValue;
 use crate::report::read::panel::{TrainingChanges, is_clear_change, is_clear_of_zero};
 use crate::table::deciding_range::DecidingRange;
+use crate::text::fact;
 
 /// Experiments on the page.
 const EXPERIMENTS_AT_MOST: usize = 2;
@@ -173,7 +174,7 @@ pub(crate) fn answer(inputs: &BriefInputs<'_>) -> Option<Value> {
     let arms = others.iter().filter(|arm| !empty.contains(&arm.name.as_str()));
     let arms: Vec<(String, PlotPoint)> = arms.filter_map(measured).collect();
     (!arms.is_empty()).then(|| {
-        let [rate, arms] = [Value::from(Serde(&rate)), Value::from(Serde(&arms))];
+        let [rate, arms] = [fact(&rate), fact(&arms)];
         context!(empty => (), rate, arms, folds => words.folds.is_some())
     })
 }
@@ -312,7 +313,7 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
     let all: Vec<Vec<ArmRateChange>> = shown.iter().map(|words| changes(inputs, words)).collect();
     let told = shown.iter().zip(&all).filter_map(|(words, all)| experiment(inputs, words, all));
     let facts = context! {
-        experiments => Value::from(Serde(&told.collect::<Vec<_>>())),
+        experiments => fact(&told.collect::<Vec<_>>()),
         correctly => JUDGED_CORRECTLY, trainings => DecidingRange::TRAININGS.short,
     };
     Some(PageSection::untitled("retraining", "retraining.html", facts))

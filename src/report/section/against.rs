@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
+use minijinja::value::Value;
 use serde::Serialize;
 
 use crate::folder::manifest::RunComparison;
@@ -20,6 +20,7 @@ use crate::report::page::terms::{self, PageGlossary};
 use crate::report::section::models::{kinds, place};
 use crate::report::shown_changes::ShownChanges;
 use crate::table::{ChangeRow, RefitReason, WITH_FITS};
+use crate::text::fact;
 
 /// Drawings on one page.
 const DRAWN_AT_MOST: usize = 60;
@@ -42,10 +43,9 @@ pub(crate) fn section(
     let differs = &compared.differs[..compared.differs.len().min(JOB_AT_MOST)];
     let facts = context! {
         job => &compared.job, run => &compared.run, version => &compared.version,
-        rows => compared.rows,
-        tally => Value::from(Serde(&ComparisonTally::of(compared, &shown))),
+        rows => compared.rows, tally => fact(&ComparisonTally::of(compared, &shown)),
         pairing => number::grouped_in(&compared.pairing), all_differs => compared.differs.len(),
-        differs => Value::from(Serde(differs)), clear, all_clear, panels, same, more_same,
+        differs => fact(differs), clear, all_clear, panels, same, more_same,
         methods => methods(&shown),
     };
     PageSection::of_facts(("against", "Against the last version"), "against.html", facts)
@@ -158,7 +158,7 @@ fn drawn(changes: &[ChangeRow], glossary: &mut PageGlossary<'_>) -> (Vec<Value>,
 fn change_facts(row: &ChangeRow, glossary: &mut PageGlossary<'_>) -> Value {
     let key = &row.key;
     context! {
-        metric => glossary.title(&row.metric), row => Value::from(Serde(row)),
+        metric => glossary.title(&row.metric), row => fact(row),
         place => place(&row.metric, &key.scope, [&key.from_group, &key.to_group]),
         kinds => kinds(&row.metric, &key.scope), reading => reading(row),
     }
