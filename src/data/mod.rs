@@ -515,4 +515,4 @@ impl FeatureRows {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -24,9 +24,13 @@ mod turned_groups;
 mod weights;
 mod who_counts;
 
-use super::scope::MetricScope;
-use super::{GapTransform, Metric, MetricFamily};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use serde_json::Value as Json;
+
 use crate::exec::accumulator::Accumulator;
+use crate::metric::catalog::{catalog, find};
 use crate::metric::estimate::Estimate;
 use crate::metric::estimate::share::Share;
 use crate::metric::evidence::counting_unit::CountingUnit;
@@ -34,17 +38,37 @@ use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::flip_test::{
     FlipTestPerson, FlipTestResult, FlipTestSample, FlipTestSettings, PreparedFlipTest,
 };
-use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
+use crate::metric::evidence::labelled_scores::LabelledScores;
+use crate::metric::evidence::matrix::correlation;
+use crate::metric::evidence::paired_counts::{PairedCell, PairedCounts};
+use crate::metric::evidence::person::{
+    Confusion, Eccm, ScoredCounterfactual, ScoredPerson, confusion_cell,
+};
 use crate::metric::evidence::shift_pass::ShiftEvidence;
 use crate::metric::evidence::strata::Strata;
 use crate::metric::evidence::units::WeightSums;
-use crate::metric::interval::ValueInterval;
-use crate::metric::rate::{Rate, Undefined};
+use crate::metric::interval::{IntervalProcedure, ValueInterval, newcombe, wilson, z_of_level};
+use crate::metric::noise::placebo::PlaceboEvidence;
+use crate::metric::noise::repeats::SetRepeat;
+use crate::metric::rate::{MetricValue, Rate, Undefined};
+use crate::metric::scope::{GroupSelection, MetricScope};
+use crate::metric::value::amounts::{AmountEntry, AmountSample, measure_amounts};
+use crate::metric::value::classes::measure::{
+    ClassTransition, measure_factual_classes, measure_switch_classes,
+};
+use crate::metric::value::compare::{ComparedValue, compare_rows};
+use crate::metric::value::interval_choice::MeasureContext;
 use crate::metric::value::measured::{MeasuredValue, measure_factual};
-use crate::metric::value::settings::{FavourableClass, FavouredGroups, MeasureSettings};
+use crate::metric::value::settings::{
+    FavourableClass, FavouredGroups, MeasureSettings, RATE_OF_ONE,
+};
 use crate::metric::value::switches::measure_counterfactual;
+use crate::metric::{GapTransform, GroupValue, Metric, MetricFamily, Reads};
+use crate::num::binomial_draws::multinomial;
+use crate::num::score_scale::ScoreScale;
 use crate::num::seed::{RandomStream, h};
 use crate::param::{Count, Level, Seed};
+use crate::tests::{Says, expected, json, shared};
 
 /// A share of counts.
 pub(in crate::metric) fn rate(numerator: u64, denominator: u64) -> Rate {
@@ -80,6 +104,22 @@ pub(in crate::metric) fn turned(metric: &Metric, value: f64) -> f64 {
         Some(GapTransform::Ratio | GapTransform::Inverse) => 1.0 / value,
         Some(GapTransform::Widest | GapTransform::SmallerOverLarger) => value,
         _ => -value,
+    }
+}
+
+/// Asserts that distances of `n` people of whom nobody moves have the upper end of the share of
+/// people who move.
+#[track_caller]
+pub(in crate::metric) fn moves_nobody<'a>(of: impl Fn(&str) -> &'a MeasuredValue, n: f64) {
+    let squared = z_of_level(0.95).powi(2);
+    let most = squared / (n + squared);
+    for (metric, lo, hi) in [("macd", 0.0, most), ("rmscd", 0.0, most.sqrt()), ("mcd", -most, most)]
+    {
+        let m = of(metric);
+        let interval = m.interval.unwrap_or_else(|| panic!("{metric}: {}", m.ci_method));
+        assert_eq!((m.value, interval.method.as_str()), (Ok(0.0), "wilson-moved"));
+        let off = (interval.lo - lo).abs().max((interval.hi - hi).abs());
+        assert!(off < 1e-15, "{metric} {interval:?}");
     }
 }
 

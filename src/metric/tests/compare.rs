@@ -2,25 +2,10 @@
 //! and against another program, and how often the interval holds the truth.
 
 use super::coverage::{CoverageCount, IntervalCoverage};
-use super::{
-    TestPeople, measure_counterfactual, measure_factual, of_families, part_of, people, rate,
-    settings,
-};
-use crate::exec::accumulator::Accumulator;
-use crate::metric::evidence::counting_unit::CountingUnit;
-use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
-use crate::metric::evidence::paired_counts::{PairedCell, PairedCounts};
-use crate::metric::evidence::person::{
-    ScoredCounterfactual, ScoredPerson, cell_index, confusion_cell,
-};
-use crate::metric::interval::newcombe;
-use crate::metric::scope::MetricScope;
-use crate::metric::value::compare::{ComparedValue, compare_rows, compare_switches};
-use crate::metric::value::settings::MeasureSettings;
-use crate::metric::{MetricFamily, Reads, difference};
-use crate::num::seed::RandomStream;
-use crate::param::Level;
-use crate::tests::{expected, json};
+use super::*;
+use crate::metric::difference;
+use crate::metric::evidence::person::cell_index;
+use crate::metric::value::compare::compare_switches;
 
 /// The same people under another model: a third of them at another score.
 fn another(people: &TestPeople, groups: usize) -> TestPeople {

@@ -1,28 +1,9 @@
 //! Rows of which a person has several: against values that another program computed from the
 //! definitions, and against rows of one person each.
 
-use std::collections::BTreeMap;
-
-use serde_json::Value as Json;
-
 use super::oracle::{object, parquet};
-use super::{measure_counterfactual, measure_factual, of_families, one, part_of, rate};
-use crate::exec::accumulator::Accumulator;
-use crate::metric::MetricFamily;
-use crate::metric::estimate::Estimate;
-use crate::metric::estimate::share::{RowsBelow, Share};
-use crate::metric::evidence::counting_unit::CountingUnit;
-use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
-use crate::metric::evidence::paired_counts::{PairedCell, PairedCounts};
-use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson, confusion_cell};
-use crate::metric::evidence::units::WeightSums;
-use crate::metric::interval::{IntervalProcedure, ValueInterval, wilson, z_of_level};
-use crate::metric::scope::MetricScope;
-use crate::metric::value::compare::{ComparedValue, compare_rows};
-use crate::metric::value::measured::MeasuredValue;
-use crate::metric::value::settings::MeasureSettings;
-use crate::num::seed::RandomStream;
-use crate::tests::{expected, json};
+use super::*;
+use crate::metric::estimate::share::RowsBelow;
 
 /// A row: whose it is, its group, and whether it is a case.
 type PersonRow = (u64, usize, bool);

@@ -2,19 +2,8 @@
 //! partitions change and do not change; reasons why there is none; coverage.
 
 use super::coverage::{CoverageCount, IntervalCoverage, assert_all_drawn, trials};
-use super::{measure_counterfactual, one, part_of, settings};
-use crate::exec::accumulator::Accumulator;
-use crate::metric::MetricFamily;
-use crate::metric::evidence::counting_unit::CountingUnit;
-use crate::metric::evidence::counts::CounterfactualCounts;
-use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
-use crate::metric::evidence::shift_pass::{ShiftEvidence, ShiftPass};
-use crate::metric::scope::MetricScope;
-use crate::metric::value::measured::MeasuredValue;
-use crate::metric::value::settings::MeasureSettings;
-use crate::num::seed::RandomStream;
-use crate::param::Level;
-use crate::tests::{expected, json};
+use super::*;
+use crate::metric::evidence::shift_pass::ShiftPass;
 
 /// A row with its unit and its counterfactuals.
 type Row = (u64, ScoredPerson, Vec<ScoredCounterfactual>);

@@ -1,26 +1,8 @@
 //! People with weights against people who are there several times, and against people without;
 //! partitions; coverage of the intervals.
 
-use std::collections::BTreeSet;
-
 use super::coverage::{CoverageCount, IntervalCoverage};
-use super::{
-    STRATA, TestEvidence, TestPeople, measure_counterfactual, measure_factual, one, part_of,
-    people, second, settings, stratum,
-};
-use crate::exec::accumulator::Accumulator;
-use crate::metric::Reads;
-use crate::metric::evidence::counting_unit::CountingUnit;
-use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
-use crate::metric::evidence::person::{Confusion, Eccm, ScoredCounterfactual, ScoredPerson};
-use crate::metric::evidence::strata::Strata;
-use crate::metric::interval::ValueInterval;
-use crate::metric::rate::Undefined;
-use crate::metric::scope::{GroupSelection, MetricScope};
-use crate::metric::value::measured::MeasuredValue;
-use crate::metric::value::settings::MeasureSettings;
-use crate::num::seed::RandomStream;
-use crate::tests::Says;
+use super::*;
 
 /// People by key.
 pub(super) type WeightedPeople = Vec<(u64, ScoredPerson, Vec<ScoredCounterfactual>)>;

@@ -197,9 +197,7 @@ pub(crate) const LEAST: f64 = 0.05;
 
 #[cfg(test)]
 mod tests {
-    use super::GraphEvidence;
-    use crate::folder::manifest::AttributeWords;
-    use crate::table::NodeRow;
+    use super::*;
     use crate::tests::TextRow;
 
     /// Sets of rows move people both ways; next to sets that move levels one way, all tell of the
