@@ -56,31 +56,27 @@ fn gather(
     weights: Weights,
 ) -> [PairedCounts; 2] {
     let unit = CountingUnit { weighted: weights.is_some(), persons: false };
-    let empty = || [(); 2].map(|()| PairedCounts::new(groups, unit));
-    let mut all: Vec<[PairedCounts; 2]> = (0..parts).map(|_| empty()).collect();
-    for (i, (person, cfs)) in first.iter().enumerate() {
-        let row = (i as u64, weights.map_or(1, |weight| weight(i as u64)));
-        let other = second.get(i);
-        let said = |of: &ScoredPerson| Some(confusion_cell(of.label, of.predicted?));
-        let cells = [said(person), other.and_then(|(other, _)| said(other))];
-        let [rows, moves] = &mut all[part_of(i, parts)];
-        rows.add(row, [PairedCell { place: person.group, cells }]);
-        let moved = |of: &ScoredPerson, cf: &ScoredCounterfactual| {
-            Some(cell_index(of.label, of.predicted?, cf.predicted?))
+    let of = |i: usize| (i as u64, weights.map_or(1, |weight| weight(i as u64)));
+    let said = |of: &ScoredPerson| Some(confusion_cell(of.label, of.predicted?));
+    let moved = |of: &ScoredPerson, cf: &ScoredCounterfactual| {
+        Some(cell_index(of.label, of.predicted?, cf.predicted?))
+    };
+    let empty = || PairedCounts::new(groups, unit);
+    let rows = merged(empty(), parts, first, |rows, i, (person, _)| {
+        let cells = [said(person), second.get(i).and_then(|(other, _)| said(other))];
+        rows.add(of(i), [PairedCell { place: person.group, cells }]);
+    });
+    let moves = merged(empty(), parts, first, |moves, i, (person, cfs)| {
+        let cell = |(n, cf): (usize, &ScoredCounterfactual)| PairedCell {
+            place: person.group * groups + cf.to,
+            cells: [
+                moved(person, cf),
+                second.get(i).and_then(|(other, cfs)| moved(other, &cfs[n])),
+            ],
         };
-        moves.add(
-            row,
-            cfs.iter().enumerate().map(|(n, cf)| PairedCell {
-                place: person.group * groups + cf.to,
-                cells: [moved(person, cf), other.and_then(|(other, cfs)| moved(other, &cfs[n]))],
-            }),
-        );
-    }
-    let mut whole = all.pop().unwrap();
-    for part in all.into_iter().rev() {
-        whole.iter_mut().zip(part).for_each(|(mine, theirs)| mine.merge(theirs));
-    }
-    whole
+        moves.add(of(i), cfs.iter().enumerate().map(cell));
+    });
+    [rows, moves]
 }
 
 fn compared([rows, moves]: &[PairedCounts; 2]) -> Vec<ComparedValue> {

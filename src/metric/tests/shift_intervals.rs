@@ -24,22 +24,6 @@ fn gather(
     unit: CountingUnit,
     parts: usize,
 ) -> (CounterfactualCounts, ShiftPass) {
-    fn merged<S: Accumulator + Clone>(
-        empty: &S,
-        parts: usize,
-        rows: &[Row],
-        add: impl Fn(&mut S, &Row),
-    ) -> S {
-        let mut all = vec![empty.clone(); parts];
-        rows.iter().enumerate().for_each(|(i, row)| add(&mut all[part_of(i, parts)], row));
-        all.into_iter()
-            .rev()
-            .reduce(|mut whole, part| {
-                whole.merge(part);
-                whole
-            })
-            .unwrap()
-    }
     let is_weighted = unit.weighted;
     let weighed = |(unit, person, cfs): &Row| {
         let weight = if is_weighted { person.weight } else { 1 };
@@ -47,11 +31,11 @@ fn gather(
     };
     let rows: &[Row] = &rows.iter().map(weighed).collect::<Vec<_>>();
     let nobody = CounterfactualCounts::new(groups).counted_by(unit);
-    let mut counts = merged(&nobody, parts, rows, |part, (unit, person, cfs)| {
+    let mut counts = merged(nobody, parts, rows, |part, _, (unit, person, cfs)| {
         part.add_person(*unit, person, cfs);
     });
     counts.settle();
-    let second = merged(&counts.influence_pass(), parts, rows, |part, (unit, person, cfs)| {
+    let second = merged(counts.influence_pass(), parts, rows, |part, _, (unit, person, cfs)| {
         part.add(*unit, person, cfs);
     });
     (counts, second.settled())

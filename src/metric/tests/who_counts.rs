@@ -5,7 +5,6 @@ use super::oracle::{
     OracleColumns, check_confusion, check_eccm, check_gap, check_values, id, is_metric,
     metrics_folder, near, near_interval, object, parquet, tolerance,
 };
-use super::weights::WeightedPeople;
 use super::*;
 use crate::metric::catalog::clarify::generalized_entropy;
 use crate::metric::evidence::labels::{MissingLabels, shares_differ};
