@@ -1,16 +1,10 @@
 //! Gates on people about whom the tables lack something: a group, a score, a counterfactual, or any
 //! change that a scorer was shown.
 
-use super::{
-    TablesBy, against, asked, baseline_of, by, change, check, direction, gap, gap_near, pair,
-    question,
-};
-use crate::gate::question::{GateSubject, GateTables};
+use super::*;
 use crate::gate::reason::UnshownChange;
-use crate::metric::interval::{newcombe, wilson, z_of_level};
-use crate::metric::rate::{Rate, Undefined};
-use crate::table::{CountRow, MetricRow, PopulationRow};
-use crate::tests::TextRow;
+use crate::metric::interval::newcombe;
+use crate::table::PopulationRow;
 
 /// Counterfactuals that look like their rows test nothing, unless the model knows better.
 #[test]

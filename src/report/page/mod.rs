@@ -179,12 +179,12 @@ pub(super) fn of_sections(
     sections: &[PageSection],
 ) -> String {
     let css = [&palette::css(), include_str!("chart.css"), include_str!("sections.css")];
-        let page = context! {
-        title, job => &m.job, run => &m.run, program => &m.program, css => css.concat(),
-        defs => plot::DEFS, sections => sections.iter().map(Value::from).collect::<Value>(), ..own
-        };
-        render::page("sections.html", None, page)
-    }
+    let page = context! {
+    title, job => &m.job, run => &m.run, program => &m.program, css => css.concat(),
+    defs => plot::DEFS, sections => sections.iter().map(Value::from).collect::<Value>(), ..own
+    };
+    render::page("sections.html", None, page)
+}
 
 impl From<PageTable> for Value {
     fn from(table: PageTable) -> Self {

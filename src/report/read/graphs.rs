@@ -193,9 +193,8 @@ pub(crate) const LEAST: f64 = 0.05;
 
 #[cfg(test)]
 mod tests {
-    use super::GraphEvidence;
-    use crate::folder::manifest::{AttributeWords, Manifest};
-    use crate::table::NodeRow;
+    use super::*;
+    use crate::folder::manifest::AttributeWords;
     use crate::tests::TextRow;
 
     /// Sets of rows move people both ways; next to sets that move levels one way, all show the same

@@ -1,19 +1,16 @@
 //! Every branch of the templates of the brief is reached by facts made for it: a field, a filter or
 //! a tag that does not exist fails here, even in a branch that no hand-made folder reaches.
 
-use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use minijinja::value::Serde;
 use serde_json::{Value, json};
 
+use super::*;
 use crate::metric::evidence::flip_test::FlipSearch;
-use crate::metric::rate::Rate;
 use crate::report::draw::chart::moves;
 use crate::report::page::render::{TEMPLATES, environment};
 use crate::report::read::tally::{HistogramBin, WeightedCount};
-use crate::report::selective::{OwnedShare, SelectiveArgs, ShareOwner};
-use crate::tests::Says;
 
 /// The templates whose branches are counted.
 const COUNTED: [&str; 12] = [
