@@ -70,7 +70,7 @@ impl Stage for RecheckStage {
                 };
                 let mut answers = SecondAnswers::default();
                 let rows = PreparedRows(row_context, AskedPart::Again(&again));
-                let models = asked.open(ctx, row_context.rows.layout())?;
+                let models = asked.open(row_context)?;
                 models.score_blocks(row_context, &rows, &compare, &mut |part| {
                     answers.merge(part);
                     Ok(())
