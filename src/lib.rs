@@ -5,9 +5,9 @@
 //! turns it into stages; [`exec`] runs those that are stale. Stages meet only in Parquet files
 //! ([`table`]): [`data`] prepares rows, [`causal`] finds the graphs that they allow,
 //! [`counterfactual`] writes what people would be in the other groups, [`model`] scores both,
-//! [`metric`] counts and measures, [`augment`] chooses rows to train on again, [`recourse`] looks
-//! for what people would have to change, [`why`] for who switches, [`gate`] judges, [`diff`]
-//! compares two runs, [`report`] writes the page.
+//! [`metric`] counts and measures, [`augment`] chooses rows to train on again, [`recourse`] finds
+//! what people would have to change, [`why`] who switches, [`gate`] judges, [`diff`] compares two
+//! runs, [`report`] writes the page.
 //!
 //! To read results, start at [`folder`], the output folder, which needs no stage; [`rejudge`]
 //! judges a finished folder again; [`explain`] knows every word that an output holds. [`cli`] is

@@ -50,7 +50,7 @@ impl Count {
         Count(N)
     }
 
-    /// So many things in memory.
+    /// The count as a size in memory.
     pub(crate) fn size(self) -> usize {
         usize::try_from(self.0).unwrap_or(usize::MAX)
     }
@@ -103,7 +103,7 @@ macro_rules! checked_number {
                 takes(&value).then_some($type(value))
             }
 
-            /// It as a plain number.
+            /// The value as a plain number.
             pub fn get(self) -> $inner {
                 self.0
             }
@@ -361,13 +361,13 @@ impl TimeLimit {
         (1..=TimeLimit::LONGEST).contains(&seconds).then_some(TimeLimit(seconds))
     }
 
-    /// So many seconds.
+    /// A limit of `SECONDS` seconds.
     pub(crate) const fn of<const SECONDS: u64>() -> Self {
         const { assert!(SECONDS > 0 && SECONDS <= TimeLimit::LONGEST, "a limit that is allowed") };
         TimeLimit(SECONDS)
     }
 
-    /// The limit of what names none.
+    /// The limit where none is given: an hour.
     pub(crate) fn an_hour() -> Self {
         TimeLimit(3600)
     }

@@ -155,8 +155,8 @@ pub(crate) fn job_of(folder: &Path) -> Result<CheckedJob> {
 }
 
 /// Judges the gates of a job by the tables of a folder, whose metrics are given. With the table of
-/// gates that is `stored` there they keep the lines that they had in the job file, which a resolved
-/// job does not tell.
+/// gates that is `stored` there, they keep their lines in the job file, which a resolved job does
+/// not have.
 fn judge_by_tables(
     folder: &Path,
     checked: &CheckedJob,

@@ -1,5 +1,5 @@
-//! Words from templates: what all environments of templates have in common, and what one macro of a
-//! template says; and columns of plain text.
+//! Words from templates: what all environments of templates have in common, and the text of one
+//! macro of a template; and columns of plain text.
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value};

@@ -35,12 +35,11 @@ pub(crate) struct CounterfactualCandidate {
     pub predicted_cf: Option<bool>,
 }
 
-/// What tells a counterfactual of the training rows from all others: row key, target group,
-/// attribute, number.
+/// What identifies a counterfactual of the training rows: row key, target group, attribute, number.
 pub(crate) type CandidateKey = (u64, u16, usize, u16);
 
 impl CounterfactualCandidate {
-    /// What tells it from all others.
+    /// What identifies it.
     pub(crate) fn key(&self) -> CandidateKey {
         (self.row_key, self.to, self.attribute, self.cf_index)
     }

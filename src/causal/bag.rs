@@ -1,4 +1,5 @@
-//! The bag of DAGs: the DAGs found in all bootstrap replicates, and how far the replicates agree.
+//! The bag of DAGs: the DAGs found in all bootstrap replicates, and to what extent the replicates
+//! agree.
 //!
 //! A replicate gives one equivalence class of DAGs; the bag holds the DAGs of all classes, so a DAG
 //! found in two replicates is two members (their equations differ).
@@ -57,7 +58,7 @@ pub(crate) struct GivenGraphs {
     pub listed: ListedDags,
 }
 
-/// What a replicate brings: score and number of its class, its DAGs, the variables that their
+/// The result of a replicate: score and number of its class, its DAGs, the variables that their
 /// parents determine.
 type BagPart<'a> = ((Option<f64>, usize), &'a ListedDags, Vec<usize>);
 

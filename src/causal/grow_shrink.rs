@@ -16,7 +16,7 @@ use std::ops::Range;
 
 use crate::causal::knowledge::Knowledge;
 use crate::causal::nodes::NodeSet;
-use crate::causal::score::{GraphScore, SINGULAR_VARIANCE, sweep};
+use crate::causal::score::{GraphScore, SINGULAR_VARIANCE, subtract_times, sweep};
 use crate::causal::shrink::shrink;
 
 /// One tree per variable.
@@ -316,7 +316,7 @@ impl ResidualCovariance<'_> {
             let row = &stored[row + ys.start..row + ys.end];
             for (i, &factor) in row.iter().enumerate() {
                 let cells = &mut work[i * size + i..i * size + ys.len()];
-                cells.iter_mut().zip(&row[i..]).for_each(|(cell, x)| *cell -= factor * x);
+                subtract_times(cells, factor, &row[i..]);
             }
         }
         for i in 0..xs.len() {

@@ -215,7 +215,7 @@ mod tests {
                     let mut row = vec![0.0; n];
                     row[i % 3] = 1.0;
                     (3..n).for_each(|c| row[c] = stream.normal());
-                    // A second dependency, which the factorisation alone would miss.
+                    // A second dependency, which the factorisation would miss.
                     if dependent {
                         row[5] = row[3] - 2.0 * row[4] + row[0];
                     }

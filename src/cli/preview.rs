@@ -212,7 +212,7 @@ pub(crate) fn warnings_text(warnings: &[LocatedIssue], quiet: bool) -> String {
     told.map(|of| issue_text(&of.issue, of.place.as_ref())).collect()
 }
 
-/// What was met, the key that it is about, and what to do about it.
+/// The problem, its key, and what to do about it.
 fn issue_text(issue: &IssueNote, place: Option<&FilePlace>) -> String {
     let place = place.map(|place| format!("  --> {}\n", visible(&place.to_string())));
     let hint = issue.hint.as_ref().map(|hint| format!("  hint: {}\n", visible(hint)));
@@ -284,7 +284,7 @@ fn values(column: &ColumnPreview) -> String {
     }
 }
 
-/// A number with at most six digits that count; the JSON has all of them.
+/// A number with at most six significant digits; the JSON has all of them.
 fn short(x: f64) -> String {
     let rounded = format!("{x:.5e}").parse().unwrap_or(x);
     if x.fract() == 0.0 { x.to_string() } else { f64::to_string(&rounded) }

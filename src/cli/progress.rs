@@ -47,7 +47,7 @@ impl RunConsole {
 
     fn advance(&self, stage: &str, rows: u64, total: Option<u64>) {
         self.with_bar(|bar| {
-            // Of stages that run in parallel the one that began last has the bar.
+            // If stages run in parallel, the one that began last has the bar.
             if let Some(bar) = bar.as_ref().filter(|bar| bar.message() == on_one_line(stage)) {
                 if let Some(total) = total
                     && bar.length() != Some(total)
@@ -139,7 +139,7 @@ impl Observer for RunConsole {
                 self.finish();
                 tracing::info!(event = name, data, text);
             }
-            // Whatever its level is: a verdict that does not hold is not silent.
+            // Regardless of its level: a verdict other than a pass is printed.
             Event::GateVerdict { code, .. }
                 if ["fail", "inconclusive"].contains(&code.as_str()) =>
             {

@@ -92,7 +92,7 @@ impl ValueClass {
         matches!(self, ValueClass::Int | ValueClass::Float)
     }
 
-    /// Of two classes of numbers the wider one; no value widens nothing.
+    /// The wider one of two classes of numbers; no value widens nothing.
     pub(crate) fn max_number(self, other: ValueClass) -> ValueClass {
         if self == ValueClass::Float { self } else { other }
     }
@@ -210,7 +210,7 @@ pub enum SourceValues {
     Text(StringArray),
     /// Text with each distinct text held once: derived columns, and dictionary-encoded files.
     Named(NamedValues),
-    /// This many nulls and nothing else.
+    /// Only nulls, this many.
     Empty(usize),
 }
 
@@ -356,7 +356,7 @@ impl SourceValues {
         (self.at(kept), n)
     }
 
-    /// These texts as `of` spells them, and how many differ, where any does; a text that is then
+    /// These texts in the spelling `of`, and how many differ, if any does; a text that is then
     /// empty is missing if the empty text means that.
     pub(crate) fn spelt(
         &self,
@@ -410,7 +410,8 @@ impl SourceValues {
         }
     }
 
-    /// Which values of an array are missing; none where all are there, or it is no array.
+    /// Which values of an array are missing; none where no value is missing, or where they are not
+    /// held as an array.
     fn nulls(&self) -> Option<&NullBuffer> {
         self.array()?.nulls()
     }
@@ -516,7 +517,7 @@ impl SourceValues {
         (0..n).map(|i| self.number(i)).collect()
     }
 
-    /// Value `i` as an integer; none where it is missing or the values are none.
+    /// Value `i` as an integer; none where it is missing or the values are not integers.
     pub(crate) fn integer(&self, i: usize) -> Option<i64> {
         match self {
             SourceValues::Int(a) => a.is_valid(i).then(|| a.value(i)),

@@ -132,7 +132,7 @@ pub(crate) struct DefinitionChanges {
     graphs: BTreeSet<String>,
 }
 
-/// What a run counts by, in addition to what its job says.
+/// The rules by which a run counts, in addition to its job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CountingRules {
     /// The versions of its rules.
@@ -249,7 +249,7 @@ impl DefinitionChanges {
 
 /// Whether a metric depends on decisions, and not on scores or labels.
 fn reads_decisions(metric: &Metric) -> bool {
-    // The same labels, decided otherwise: 10 people with the positive one, 16 with the other.
+    // The same labels, other decisions: 10 people with the positive one, 16 with the other.
     let [one, other] = [Confusion::labelled(3, 5, 7, 11), Confusion::labelled(6, 1, 4, 15)];
     let rate = |of: fn(&Confusion) -> Rate| of(&one).value() != of(&other).value();
     match metric.reads {
@@ -438,7 +438,7 @@ fn starts_with(path: &[String], keys: &[&str]) -> bool {
 }
 
 /// A column or attribute and all that is derived from it, over any number of steps. A cross is
-/// derived from attributes, everything else of columns.
+/// derived from attributes, everything else from columns.
 fn derived_from(name: &str, jobs: [&JobValues; 2]) -> BTreeSet<String> {
     // An attribute that is an unchanged column changes nothing of what is derived from that column.
     let derives = |path: &Vec<String>| {

@@ -114,7 +114,7 @@ impl FolderDiff {
         self.form("diff.txt", on_one_line, all)
     }
 
-    /// The same as Markdown.
+    /// As [`Self::text`], as Markdown.
     pub(crate) fn markdown(&self, all: bool) -> String {
         self.form("diff_in_markdown.txt", escaped, all).trim_end().to_owned() + "\n"
     }

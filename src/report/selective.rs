@@ -1,6 +1,6 @@
 //! Who is left out, or lacks something, more often than others: the arguments of the issue
-//! `selective`, and what they say by `selective.html`. The table says it with the names of groups,
-//! the page with the words that the job has for them.
+//! `selective`, and its sentences by `selective.html`. The table uses the names of groups, the page
+//! the words that the job has for them.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;

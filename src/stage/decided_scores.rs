@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::data::Layout;
 use crate::data::rows::aligned::ScoreReader;
 use crate::error::Result;
-use crate::exec::{StageContext, misfit};
+use crate::exec::misfit;
 use crate::job::{ModelBlock, ThresholdRule};
 use crate::model::kind::threshold_key::{ThresholdBlock, ThresholdOf};
 use crate::num::float_precision::FloatPrecision;
@@ -36,43 +36,39 @@ impl PooledScores {
         Ok(PooledScores(scores.collect::<Result<_>>()?))
     }
 
-    pub(crate) fn open(&self, ctx: &StageContext<'_>, rows: RowContext<'_>) -> Result<ScoreReader> {
+    pub(crate) fn open(&self, row_context: RowContext<'_>) -> Result<ScoreReader> {
         if let [stage] = self.0.as_slice() {
-            return stage.open(ctx, rows);
+            return stage.open(row_context);
         }
-        let folders: Vec<&Path> = self.0.iter().map(|stage| stage.folder(ctx)).collect();
+        let folders: Vec<&Path> =
+            self.0.iter().map(|stage| stage.folder(row_context.ctx)).collect();
         ScoreReader::pooled(&folders)
     }
 
-    /// The scores of each of `n` classes. No arm has such, and no worlds.
-    pub(crate) fn of_classes(
-        &self,
-        ctx: &StageContext<'_>,
-        rows: RowContext<'_>,
-        n: usize,
-    ) -> Result<ClassScores> {
+    /// The scores of each of `n` classes. Arms and worlds have none.
+    pub(crate) fn of_classes(&self, row_context: RowContext<'_>, n: usize) -> Result<ClassScores> {
         match self.0.as_slice() {
-            [stage] => ClassScores::open(stage.folder(ctx), rows, n),
+            [stage] => ClassScores::open(stage.folder(row_context.ctx), row_context, n),
             _ => Err(misfit("scores of several classes are not pooled".to_owned())),
         }
     }
 }
 
-/// The scores of rows by a model with how they become decisions, to be opened.
+/// The scores of rows by a model and how they become decisions, not yet opened.
 pub(crate) struct DecidedScores<'a> {
     pub(crate) scores: PooledScores,
     model: &'a ModelBlock,
     /// The scale of its scores.
     scale: ScoreScale,
-    /// The thresholds of the folds; none where the job says the threshold.
+    /// The thresholds of the folds; none where the job gives the threshold.
     fitted: Vec<StageInput<ThresholdStage>>,
     /// The amount above which outcomes count as positive, where the family clarify asks.
     above: Option<Finite>,
 }
 
 impl<'a> DecidedScores<'a> {
-    /// Those of a unit as its rows are. `several` models are distinguished by their names in the
-    /// key.
+    /// The scores of the unchanged rows of a unit. `several` models are distinguished by their
+    /// names in the key.
     pub(crate) fn need(
         b: &mut StageBuilder<'_, 'a>,
         unit: &AuditUnit,
@@ -102,24 +98,20 @@ impl<'a> DecidedScores<'a> {
         Ok(DecidedScores { scores, model, scale, fitted, above: None })
     }
 
-    /// The same where amounts count as positive or not, for the family clarify.
+    /// These scores where amounts count as positive or not, for the family clarify.
     pub(crate) fn cutting_amounts(self, b: &mut StageBuilder<'_, 'a>) -> Self {
         let above = b.plan.job.positive_above(self.model);
         DecidedScores { above: b.value("metrics.clarify.positive_above", above), ..self }
     }
 
     /// The rule, and the scores.
-    pub(crate) fn open(
-        &self,
-        ctx: &StageContext<'_>,
-        row_context: RowContext<'_>,
-    ) -> Result<(DecisionRule, ScoreReader)> {
+    pub(crate) fn open(&self, row_context: RowContext<'_>) -> Result<(DecisionRule, ScoreReader)> {
         let mut fitted = Vec::new();
         for stage in &self.fitted {
-            let rows = read_rows::<ThresholdRow>(stage.folder(ctx))?;
+            let rows = read_rows::<ThresholdRow>(stage.folder(row_context.ctx))?;
             fitted.extend(rows.iter().map(|row| row.threshold));
         }
-        let scores = self.scores.open(ctx, row_context)?;
+        let scores = self.scores.open(row_context)?;
         let of = (self.model, self.scale, row_context.rows.layout());
         Ok((rule_of(of, (self.above, fitted), scores.precision()), scores))
     }
@@ -137,7 +129,7 @@ pub(crate) fn rule_of(
     let threshold = match &model.threshold {
         _ if model.amount().is_some() => {
             compared = ThresholdRule::Gt;
-            // Otherwise they are compared with nothing, so that nobody is decided about.
+            // Otherwise they are compared with nothing, so that there are no decisions.
             RowThreshold::Fixed(above.map_or(f64::NAN, Finite::get))
         }
         ThresholdBlock::Fixed(number) => RowThreshold::Fixed(number.get()),

@@ -34,9 +34,9 @@
 //! list of a job grows backwards from `report`. An arm of an experiment is planned by the same
 //! stages as the plain audit, in the fields `experiment`, `arm` and `fold` of its unit. A run that
 //! waits for scores has the same `report`, which then needs other stages: see [`waiting`]; so has
-//! one that ends with counterfactuals and publishes them: see [`rows_only`]. What makes a stage
-//! stale goes through its builder, as names and values, so that a rerun can say its reason. Nothing
-//! here computes a number: formulas live in the engines.
+//! one that ends with counterfactuals and publishes them: see [`rows_only`]. Everything that can
+//! make a stage stale is given to its builder as names and values, so that a rerun can say its
+//! reason. Nothing here computes a number: formulas live in the engines.
 
 pub(crate) mod advice;
 pub(crate) mod applied_set;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::counterfactual::fit::ExternalSource;
+use crate::counterfactual::plan::ExternalSource;
 use crate::error::{Error, Result};
 use crate::exec::cache_folder::DEFAULT_CACHE;
 use crate::exec::folder::ScratchFolder;

@@ -1,6 +1,6 @@
 //! The parameters of preparation, as a job states them.
 
-use crate::counterfactual::forms::ConditionOn;
+use crate::counterfactual::short_forms::ConditionOn;
 use crate::data::canonical::means_missing;
 use crate::data::prepare::params::{
     DuplicateRule, MissingRule, PrepareParams, SensitiveParams, SidesParams, SplitColumn,

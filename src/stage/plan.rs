@@ -94,8 +94,8 @@ impl<'a> StagePlan<'a> {
     }
 
     /// Whether rows and counterfactuals with their features are in the cache. The verb `data` has
-    /// left them there: a run goes on from them rather than write the rows again without. No result
-    /// depends on which of the two is read.
+    /// left them there: a run continues from them rather than writing the rows again without
+    /// features. No result depends on which of the two is read.
     fn has_features(&self, entries: &StoreView) -> Result<bool> {
         let planned = crate::exec::plan(
             &self.stages()?.stages,
@@ -318,7 +318,7 @@ fn bytes_of_a_row(job: &Job) -> usize {
     columns * 8 * 4 * counterfactuals_of_a_row(job)
 }
 
-/// What rows may take; a fifth of the memory is left for the rest.
+/// The memory that rows may take; a fifth of the whole is left for the rest.
 fn row_budget(settings: &RunSettings) -> Option<usize> {
     settings.memory.map(|memory| {
         usize::try_from(memory / 5 * 4).unwrap_or(usize::MAX).saturating_sub(48 << 20)

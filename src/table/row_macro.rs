@@ -33,7 +33,7 @@ pub trait PlainCell: Clone + Debug + 'static {
     /// The column of these cells, in their order.
     fn array<'a>(cells: impl Iterator<Item = Option<&'a Self>>) -> ArrayRef;
 
-    /// The column behind an array; none where its type is another.
+    /// The column in an array; none where the array has another type.
     fn column(array: &ArrayRef) -> Option<Self::Column>;
 
     /// The cell of a row, which may be null; none where the column cannot hold the value there.
@@ -160,8 +160,8 @@ impl PlainCell for SharedText {
     }
 }
 
-/// A cell that is a number in its array: a whole number without a sign in whose order cells are, the
-/// number of a cell, the cell of a number, and the array with its type.
+/// A cell that is a number in its array: an unsigned integer type whose order is that of the cells,
+/// the number of a cell, the cell of a number, and the array with its type.
 macro_rules! number_cell {
     ($cell:ty, $kind:ident, $array:ty, $order:expr, $number:expr, $cell_of:expr, $typed:expr) => {
         impl PlainCell for $cell {
@@ -263,12 +263,12 @@ pub(crate) fn push_cell<C: CellValue>(cell: &C, key: &mut Vec<u8>) {
     cell.plain().into_iter().for_each(|plain| plain.push_key(key));
 }
 
-/// A whole number of a table; larger ones are pinned to the end of what it can hold.
+/// A whole number of a table; larger ones become the largest that it can hold.
 pub fn whole(n: u64) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }
 
-/// A number of a table that may be null: one that is not finite has no place there.
+/// A number of a table that may be null: one that is not finite becomes null.
 pub fn finite(value: f64) -> Option<f64> {
     value.is_finite().then_some(value)
 }
@@ -277,7 +277,7 @@ pub fn finite(value: f64) -> Option<f64> {
 pub trait RowColumns: Clone {
     /// The columns, in the order of a file.
     const COLUMNS: &'static [ColumnDef];
-    /// How many of them stand in shared parts, which come first.
+    /// How many of them are in shared parts, which come first.
     const N_SHARED: usize;
     /// The columns of a file in memory, in the order of the definition.
     type Columns;

@@ -1,11 +1,11 @@
-//! The tables of who switches, patterns that were carried over on both halves of the people, and
-//! through what: what each feature adds.
+//! The tables of `why`: patterns of who switches, on both halves of the people, and what each
+//! feature adds.
 
 use serde::{Deserialize, Serialize};
 
 use crate::table::row_macro::{SharedText, table};
 
-/// How a level reads behind the name of its column.
+/// How a level is written after the name of its column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum LevelReading {

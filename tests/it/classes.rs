@@ -1,5 +1,5 @@
-//! A label of several classes, from the columns of the user's files to tables, gates and page:
-//! against numbers counted here by hand.
+//! A label of several classes, from the columns of the user's files to tables, gates and page,
+//! compared with numbers that are counted here.
 
 use std::fs;
 
@@ -22,7 +22,7 @@ struct Person {
     moved: Vec<(usize, Points)>,
 }
 
-/// Points near others; now and then none.
+/// Points near these; now and then none.
 fn points(draws: &mut Draws, near: [i64; 3]) -> Points {
     let drawn = near.map(|base| (base + draws.below(7) as i64 - 3).clamp(0, 10));
     (draws.below(25) > 0).then_some(drawn)
@@ -404,8 +404,8 @@ fn classes_of_persons() {
 }
 
 /// Clarify's metrics of each class against all others, counted here: `low` is the favourable side,
-/// so of the other two not to be predicted them is favourable. With the example of the guide one
-/// class is measured alone.
+/// so for each of the other two it is favourable not to be predicted that class. With the example
+/// of the guide only one class is measured.
 #[test]
 fn clarify_of_each_class_and_of_one() {
     let people = people(400, 2);
@@ -519,7 +519,7 @@ fn curves_of_classes() {
     work.same_bytes(0, "job.yaml", &["--threads 5"]);
 }
 
-/// Weights: shares are of what people weigh, counts of people.
+/// Weights: shares are weighted, counts are of people.
 #[test]
 fn weighted() {
     let people = people(300, 2);
@@ -662,7 +662,8 @@ fn awaited_and_scored_again() {
     work.run(3, "job.yaml", "").says(&["1 of 200 rows", "largest difference is 0.2"]);
 }
 
-/// A value that is not a class ends the run with its row; a class that nobody has is reported.
+/// A value that is not a class ends the run, and its row is named; a class that nobody has is
+/// reported.
 #[test]
 fn values_that_are_no_classes() {
     let work = work(&people(100, 2), 2, false, "");

@@ -197,7 +197,7 @@ model/lightgbm/mod.rs model/logistic.rs causal/encoding.rs causal/moments.rs cau
 counterfactual/graph_uncertain/rows.rs stage/experiment/added_rows.rs
 stage/score/command.rs";
 
-/// That no state depends on where its rows were cut is a law of states of its own.
+/// A separate test proves that no state depends on where its rows were cut.
 #[test]
 fn only_training_goes_by_blocks_of_rows() {
     let texts = texts();
@@ -232,7 +232,7 @@ fn the_rule_itself_catches_a_forbidden_import() {
     assert!(!names("let polarsish = 1;", "", "polars"));
 }
 
-/// The names that a line of code declares as types, those of associated types apart.
+/// The names that a line of code declares as types, without associated types.
 fn declared(line: &str) -> Option<&str> {
     let bare = line.trim_start();
     let inside = line.starts_with(' ');

@@ -1,4 +1,4 @@
-//! The one integration test binary: runs `cfaudit` on small jobs and looks at what it wrote.
+//! The only integration test binary: runs `cfaudit` on small jobs and checks what it wrote.
 
 #![expect(
     clippy::disallowed_methods,

@@ -1,6 +1,6 @@
-//! No sentence in Rust: what pages, gates, comparisons and explanations say is in templates, and
-//! no code looks into one: it reads codes and their arguments. The files that still do either are
-//! listed with their number, which may only shrink, but for the names of new metrics.
+//! No sentence in Rust: what pages, gates, comparisons and explanations say is in templates, and no
+//! code searches such a sentence: it reads codes and their arguments. The files that still do
+//! either are listed with their number, which may only shrink, but for the names of new metrics.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -85,7 +85,7 @@ const EXCEPTED: &[(&str, usize)] = &[
     ("report/section/switches.rs", 9),
 ];
 
-/// Modules besides whose code could look into a sentence: they make tables, and what pages show.
+/// Further modules whose code could search a sentence: they make tables, and what pages show.
 const MAKERS: [&str; 2] = ["stage/report", "table"];
 
 /// Methods that look into a text.

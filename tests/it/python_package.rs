@@ -1,8 +1,8 @@
 //! `import cfaudit`: jobs on frames and functions of Python, with the bytes of the command line;
 //! one call for a model, the plugin for pytest; and the notebook that reads tables.
 //!
-//! `CFAUDIT_PYTHON` names an interpreter with what stands in `tests/requirements/python.txt`
-//! (`make python` fetches one); without it `python3` is tried.
+//! `CFAUDIT_PYTHON` names an interpreter with what is in `tests/requirements/python.txt` (`make
+//! python` fetches one); without it `python3` is tried.
 
 use std::ffi::OsString;
 use std::fs;
@@ -45,7 +45,10 @@ fn frames_and_functions_give_the_bytes_of_the_command_line() {
     let Some(python) = interpreter("pyarrow, pandas") else { return };
     let work = Work::new();
     work.job("trained", JOB, "");
-    let ran = Ran::of(interpreter_with_package(&work, &python).arg(root().join("tests/python/package.py")), 0);
+    let ran = Ran::of(
+        interpreter_with_package(&work, &python).arg(root().join("tests/python/package.py")),
+        0,
+    );
     if ran.stdout.contains("without polars") {
         crate::work::skip(&format!("{python} cannot import polars: `make python`"));
     }
@@ -58,7 +61,7 @@ fn frames_and_functions_give_the_bytes_of_the_command_line() {
     assert_same(&results(&work.path("out")), &results(&work.path("by-hand")), "by hand");
 }
 
-/// Runs a script of `tests/python` in a folder of its own; its argument is the folder of the tree.
+/// Runs a script of `tests/python` in a separate folder; its argument is the folder of the tree.
 fn script(name: &str, imports: &str) {
     let Some(python) = interpreter(imports) else { return };
     let work = Work::new();
@@ -109,7 +112,10 @@ fn the_package_is_typed() {
     let Some(python) = interpreter("mypy") else { return };
     let flags = ["-m", "mypy", "--strict", "--ignore-missing-imports", "--cache-dir", "/dev/null"];
     let work = Work::new();
-    Ran::of(interpreter_with_package(&work, &python).args(flags).arg(root().join("python/cfaudit")), 0);
+    Ran::of(
+        interpreter_with_package(&work, &python).args(flags).arg(root().join("python/cfaudit")),
+        0,
+    );
 }
 
 /// Runs the cells of code one after the other, as a kernel would.

@@ -71,7 +71,7 @@ fn every_file_is_part_of_a_crate() {
     }
 }
 
-/// Every folder and file of expected values is described, with the promise that is above them.
+/// Every folder and file of expected values is described.
 #[test]
 fn expected_values_say_where_they_come_from() {
     let folder = root().join("tests/expected");
@@ -196,7 +196,7 @@ fn stages_are_read_only_through_handles() {
     assert!(callers.len() == 1 && callers[0].starts_with("stage_builder.rs:"), "{callers:?}");
 }
 
-/// A value that is measured has a dozen fields that mostly say "none": one function says so.
+/// A measured value has a dozen fields that are mostly none: one function fills them.
 #[test]
 fn a_measured_value_is_put_together_in_one_place() {
     let mut files = Vec::new();

@@ -1,5 +1,5 @@
 //! Rows that only an engine may read: it passes each part to a worker as an Arrow stream, and the
-//! tables are those of a run over the same rows in files.
+//! tables are the same as for these rows in files.
 
 use std::fs;
 use std::io::Write;

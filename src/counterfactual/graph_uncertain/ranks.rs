@@ -1,4 +1,4 @@
-//! The value of one cell of people at the rank that a value has in another.
+//! Maps a value of one cell of people to the value with the same rank in another cell.
 //!
 //! Choice: a distribution is its distinct values with weights. The position of a value is linear
 //! through one knot per distinct value, which lies in its block of equal values where `tie` says:
@@ -14,7 +14,7 @@ pub(crate) struct RankTable {
 }
 
 impl RankTable {
-    /// Of values with whole weights above 0, in any order.
+    /// The ranks of values with whole weights above 0, in any order.
     pub(crate) fn new(mut sample: Vec<(f64, u32)>) -> Self {
         sample.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
         let mut table = RankTable::default();

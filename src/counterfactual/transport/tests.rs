@@ -1,4 +1,4 @@
-//! The strategy `transport` against plans worked out by hand: strata, distances, images, blocks.
+//! The strategy `transport` against plans computed by hand: strata, distances, images, blocks.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -8,10 +8,10 @@
 //! * a mapped attribute sets its raw column to the most frequent raw value among the reference rows
 //!   of the target group with the row's label; a row without a label takes the most frequent value
 //!   of the group over all labels, and so does one whose label has no reference row in the group;
-//!   where no reference row at all belongs to the group nothing can be written, and there is no
+//!   if no reference row belongs to the group, nothing can be written, and there is no
 //!   counterfactual ([`WriteBack::can_set_group`]);
-//! * a binned number stays as the strategy left it: it is a feature like any other. Where it is not
-//!   in the bin of the group, because a small stratum or a check left it unchanged, the row
+//! * a binned number stays as the strategy left it: it is a feature like any other. If it is not in
+//!   the bin of the group, because a small stratum or a check left it unchanged, the row
 //!   contradicts itself ([`WriteBack::contradicts_group`]);
 //! * what an expression computes follows from its columns, which stay as the strategy left them;
 //! * every other derived feature is computed again in the rows where one of its parent columns
@@ -77,13 +77,17 @@ impl RawCounts {
         !self.columns.is_empty()
     }
 
-    /// Counts reference row `i`; `label` is `None` where it is missing or the job has no label.
-    pub(crate) fn add(&mut self, rows: &FeatureRows, i: usize, label: Option<bool>) {
+    /// Counts reference rows by their positions, each with its label: `None` where it is missing or
+    /// the job has no label.
+    pub(crate) fn add(&mut self, rows: &FeatureRows, counted: &[(usize, Option<bool>)]) {
+        let counted = counted.iter().map(|&(i, label)| (i, class_of_label(label)));
         for (feature, counts) in &mut self.columns {
             match &rows.columns[*feature] {
-                FeatureColumn::Code(codes) => counts.add_level(codes[i], class_of_label(label)),
+                FeatureColumn::Code(codes) => {
+                    counts.add_levels(counted.clone().map(|(i, class)| (codes[i], class)));
+                }
                 FeatureColumn::Number(numbers) => {
-                    counts.add_number(numbers[i], class_of_label(label));
+                    counts.add_numbers(counted.clone().map(|(i, class)| (numbers[i], class)));
                 }
             }
         }
@@ -398,7 +402,7 @@ impl WriteBack {
         written
     }
 
-    /// Computes what is derived again in rows that were made of these, each of its parent.
+    /// Computes derived features again in rows that were made from these, each from its parent.
     pub(crate) fn follow(
         &self,
         made: &mut FeatureRows,
@@ -533,7 +537,7 @@ struct Recomputation {
 }
 
 impl Recomputation {
-    /// Those of all derived features, in their order.
+    /// How to compute each derived feature, in their order.
     fn of_layout(layout: &Layout) -> Vec<Self> {
         layout.derived.iter().map(|derived| Recomputation::new(layout, derived)).collect()
     }
@@ -574,7 +578,7 @@ impl Recomputation {
             FeatureColumn::Code(held) => {
                 at.iter().zip(codes).for_each(|(&row, code)| held[row] = code);
             }
-            // The names of other rules are no numbers.
+            // The names of other rules are not numbers.
             FeatureColumn::Number(numbers) => at.iter().for_each(|&row| numbers[row] = f64::NAN),
         }
     }

@@ -51,7 +51,7 @@ pub(crate) struct DeclaredColumn {
 /// The columns whose type the job says, by name.
 pub(crate) type DeclaredColumns = BTreeMap<String, DeclaredColumn>;
 
-/// A value that is none of its column's type: its position, its text and what it is not.
+/// A value that does not fit its column's type: its position, its text and the type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MistypedValue {
     pub(crate) position: usize,

@@ -218,7 +218,7 @@ enum FailedRequest {
     Passing(String, Option<Duration>),
     /// Asking again is no use.
     Final(String),
-    /// There is an answer, and it is wrong: asking again is no use either.
+    /// There is an answer, but it is wrong: asking again does not help either.
     Wrong(String),
 }
 
@@ -421,8 +421,8 @@ impl HttpEndpoint {
     }
 }
 
-/// What an answer in JSON may hold. A key that occurs twice is refused: which of two values is meant,
-/// nobody knows.
+/// What an answer in JSON may hold. A key that occurs twice is refused: it is not known which of the
+/// two values is meant.
 #[derive(Deserialize)]
 struct JsonAnswer {
     predictions: Option<Vec<Value>>,
@@ -459,7 +459,7 @@ fn score(value: &Value, position: Option<usize>) -> Result<f64, String> {
     }
 }
 
-/// What is said where a row has several numbers.
+/// The message if a row has several numbers.
 fn classes(n: usize) -> String {
     format!(
         "gives {n} numbers for a row: these are the probabilities of the classes 0 to {}, and \
@@ -614,7 +614,7 @@ mod tests {
                 }
             }
         }
-        // Which of several probabilities is meant is known from the contract alone.
+        // Only the contract says which of several probabilities is meant.
         let (mlflow, three) = (endpoint("mlflow"), r#"{"predictions": [[0.5, 0.25, 0.25]]}"#);
         assert_eq!(mlflow.scores(three, 1, Some(0)), Ok(vec![0.5]));
         for position in [None, Some(3)] {

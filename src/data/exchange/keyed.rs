@@ -1,5 +1,5 @@
-//! Reads keyed files: Parquet files of scores, or of counterfactuals that somebody else made, that
-//! identify rows and counterfactuals by key columns.
+//! Reads keyed files: Parquet files of scores or of external counterfactuals that identify rows and
+//! counterfactuals by key columns.
 //!
 //! A row is identified by `row_id`, a counterfactual also by `sensitive`, `to_group` and
 //! `cf_index`. This file turns text into keys and adds file, row and value to faults;
@@ -70,7 +70,7 @@ pub struct ScoreColumns {
 }
 
 impl ScoreColumns {
-    /// One of them.
+    /// One of the entries.
     pub fn get(&self, i: usize) -> Option<ScoreEntry> {
         let at = |column: &[u16]| column.get(i).copied();
         Some(ScoreEntry {
@@ -85,12 +85,12 @@ impl ScoreColumns {
         })
     }
 
-    /// One by one.
+    /// The entries one by one.
     pub fn iter(&self) -> impl Iterator<Item = ScoreEntry> {
         (0..).map_while(|i| self.get(i))
     }
 
-    /// Those in these rows.
+    /// Only the entries in these rows.
     fn only(&self, rows: Vec<usize>) -> Self {
         let of = |column: &[u16]| rows.iter().filter_map(|&i| column.get(i).copied()).collect();
         ScoreColumns {
@@ -137,14 +137,14 @@ struct KeyedWords {
     original: &'static str,
 }
 
-/// Those of a file of scores.
+/// The words for a file of scores.
 const SCORES: KeyedWords = KeyedWords {
     code: "bad-scores",
     noun: "score file",
     original: "the row that was to be scored",
 };
 
-/// Those of a file of counterfactuals.
+/// The words for a file of counterfactuals.
 const COUNTERFACTUALS: KeyedWords = KeyedWords {
     code: "bad-counterfactuals",
     noun: "file of counterfactuals",
@@ -217,7 +217,7 @@ impl KeyedFile {
         FloatPrecision::single_if(self.parts.iter().all(is_single))
     }
 
-    /// Opens a file of counterfactuals that somebody else made, for one of the job's attributes.
+    /// Opens a file of external counterfactuals, for one of the job's attributes.
     ///
     /// # Errors
     /// The file is unreadable, or lacks a column of the key.

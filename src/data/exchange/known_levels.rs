@@ -20,7 +20,7 @@ pub(crate) struct KnownLevels {
     texts: BTreeSet<String>,
     /// The bits of the numbers that levels are.
     numbers: BTreeSet<u64>,
-    /// The bits of the numbers that texts of levels are; they count in columns of numbers alone.
+    /// The bits of the numbers that texts of levels are; they count only in columns of numbers.
     numbers_in_text: BTreeSet<u64>,
     missing: bool,
 }
@@ -31,8 +31,8 @@ fn bits(x: f64) -> u64 {
 }
 
 impl KnownLevels {
-    /// These levels; null among them: missing values are known. A missing value reaches the model
-    /// as `missing`, where it becomes a text.
+    /// The levels of a list; if null is among them, missing values are known. A missing value
+    /// reaches the model as `missing`, where it becomes a text.
     pub(crate) fn new(levels: &[Value], missing: Option<&str>) -> Self {
         let mut known = KnownLevels::default();
         for level in levels {

@@ -4,9 +4,9 @@
 //! training a last column `label` (Int64: 1 = positive, 0 = negative) and, where rows have
 //! different weights, after it `weight` (Float64). The stream begins with its schema, before any
 //! row, so that a program can refuse early; it ends with the end-of-stream mark.
-//! Choice: batches (of the file: row groups) hold 65,536 rows except the last, for any batches in
-//! which the rows arrive. So a program whose scores depend on its batches gets the same ones with
-//! any `--batch-rows` and any number of threads. Memory: two batches.
+//! Choice: batches (of the file: row groups) hold 65,536 rows except the last, however the rows
+//! arrive. So a program whose scores depend on its batches gets the same batches with any
+//! `--batch-rows` and any number of threads. Memory: two batches.
 
 use std::collections::HashMap;
 use std::io::{BufWriter, Write};
@@ -232,7 +232,7 @@ impl<'a> RowSink<'a> {
         self.target.end()
     }
 
-    /// Writes the batches that are whole.
+    /// Writes the batches that are complete.
     fn write_whole(&mut self) -> Result<()> {
         while let Some(batch) = self.waiting.next_completed_batch() {
             self.target.write(&batch)?;

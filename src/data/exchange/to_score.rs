@@ -6,7 +6,7 @@
 //! then of `cf_index`. A row in its own group (`from_group` equals `to_group`) is the factual row,
 //! sent again as a recheck. A part holds at most [`PART_ROWS`] rows, a row group [`GROUP_ROWS`],
 //! for any batches in which the rows arrive, so the bytes depend neither on threads nor on batches.
-//! Without rows there is one empty part: its columns tell the platform what to expect.
+//! Without rows there is one empty part: its columns show the platform what to expect.
 //!
 //! After the key comes the column `request`, which is also the metadata `cfaudit.request` of each
 //! part: the id of these rows, to be returned with their scores. It is a hash of all of them (see
@@ -129,7 +129,7 @@ impl SentRows {
     /// Rows made of a row group, in the order of `asked`.
     ///
     /// `ids` and `groups` (by attribute) are those of the rows; `parts` hold the features, at least
-    /// one. Of those that are kept `said` tells whether each is valid, and what changed in it.
+    /// one. For kept ones, `said` holds whether each is valid, and what changed in it.
     ///
     /// # Errors
     /// A number of an integer column is not whole.
@@ -253,7 +253,7 @@ impl RequestDigest {
 /// each row ([`row_hash`], [`counterfactual_hash`]).
 ///
 /// Rows are joined to their scores by key, so their order does not matter. What the source holds
-/// where the prepared value does not tell counts as well.
+/// counts as well where the prepared value does not determine it.
 pub(crate) fn rows_hash(
     layout: &Layout,
     rows: &FeatureRows,
@@ -299,8 +299,8 @@ pub(crate) fn part_name(part: usize) -> String {
 pub(crate) struct PartsWriter<'a> {
     folder: PathBuf,
     schema: Schema,
-    /// The id of all rows, and the number of key columns, which it follows; none where nobody
-    /// answers them.
+    /// The id of all rows, and the number of key columns before it; none for rows that are not to
+    /// be answered.
     request: Option<(String, usize)>,
     workers: &'a WorkerPool,
     part_rows: usize,

@@ -80,7 +80,7 @@ impl KeepFilter {
             KeepTest::Conditions(tests) => tests,
             KeepTest::Expression(program) => {
                 let kept = view.computed(program, &self.columns, slice, None)?.0;
-                // Nothing but missing values keeps no row.
+                // If all values are missing, no row is kept.
                 let kept = kept.as_boolean_opt().into_iter().flatten().map(|is| is == Some(true));
                 return Ok(kept.chain(std::iter::repeat(false)).take(slice.rows).collect());
             }

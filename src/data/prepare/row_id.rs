@@ -95,7 +95,7 @@ pub(crate) fn unsorted_fault(column: &str) -> Fault {
 
 /// Fails where two kept rows share their id; of texts 128 bits of hash are compared, by which two
 /// of 10^12 texts are taken for one with a probability of 10^-15. Where files are joined `by_key`
-/// two texts must not share their 64 bits either: nothing would tell their entries apart.
+/// two texts must not share their 64 bits either: nothing would distinguish their entries.
 ///
 /// `scratch` is a folder for a temporary file of 24 bytes a row, where there are many rows.
 ///
@@ -124,7 +124,7 @@ pub(crate) fn check_unique(
     let quiet = StageWatch { check: watch.check, progress: &|_| () };
     let row_groups = PieceLoop { workers, watch: quiet, n: rows.n_groups() };
     let file = (scratch.join(IDS), MOST_WAITING);
-    // Of several pairs the one whose later row comes first.
+    // The pair whose later row comes first.
     let pairs = repeated_rows(row_groups, file, keys, |pairs| pairs.min())?;
     match pairs.into_iter().flatten().min() {
         None => Ok(()),
@@ -178,8 +178,8 @@ pub(crate) fn count_persons(
     Ok(listed.into_inner() - repeated.into_iter().sum::<u64>())
 }
 
-/// Row number and row id of the row at this position; all row groups but the last are as long as the
-/// first.
+/// Row number and row id of the row at this position; all row groups but the last are as long as
+/// the first.
 fn id_word(rows: &RowsReader, position: u64) -> Result<(u64, String)> {
     let length = rows.file().group_rows(0).max(1) as u64;
     let (group, i) = ((position / length) as usize, (position % length) as usize);

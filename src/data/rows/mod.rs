@@ -90,7 +90,7 @@ pub struct PreparedBatch {
     pub slices: Vec<Vec<u32>>,
 }
 
-/// What of a row group is read besides row numbers, persons and groups.
+/// The parts of a row group that are read in addition to row numbers, persons and groups.
 #[derive(Debug, Clone, Copy)]
 pub struct Projection {
     /// Row keys.
@@ -104,11 +104,11 @@ pub struct Projection {
 }
 
 impl Projection {
-    /// Everything.
+    /// All columns.
     pub const ALL: Projection =
         Projection { keys: true, features: true, outcomes: true, carried: true };
 
-    /// Everything but features.
+    /// All columns except features.
     pub const NO_FEATURES: Projection = Projection { features: false, ..Projection::ALL };
 
     /// Only the keys.
@@ -120,8 +120,8 @@ impl Projection {
 }
 
 impl PreparedBatch {
-    /// The key of the person whose row each is: what blocks, splits and folds are cut by. Empty where
-    /// neither persons nor row keys were read.
+    /// The key of the person whose row each is: what blocks, splits and folds are cut by. Empty
+    /// where neither persons nor row keys were read.
     pub fn person_keys(&self) -> &[u64] {
         if self.person.is_empty() { &self.row_key } else { &self.person }
     }
@@ -147,7 +147,7 @@ impl RowsReader {
         })
     }
 
-    /// The same rows with other groups of an attribute, by its position.
+    /// These rows with other groups of an attribute, by its position.
     pub(crate) fn renamed(&self, attribute: usize, groups: RowGroupLabels) -> Self {
         RowsReader { renamed: Some((attribute, Arc::new(groups))), ..self.clone() }
     }
@@ -164,8 +164,8 @@ impl RowsReader {
 
     /// Number of row groups.
     ///
-    /// Rows that are elsewhere count as one group, which cannot be read: no pass takes them for
-    /// nobody.
+    /// Rows that are elsewhere count as one group, which cannot be read: no pass takes them for an
+    /// empty set.
     pub fn n_groups(&self) -> usize {
         if self.stored.elsewhere { 1 } else { self.file.n_groups() }
     }
@@ -292,7 +292,7 @@ impl RowsReader {
     }
 
     /// What the source holds of features, where their prepared values, which `was` gives by
-    /// position, do not tell.
+    /// position, do not determine it.
     fn cells(
         &self,
         features: &[Feature],
@@ -314,7 +314,8 @@ impl RowsReader {
         cells.collect()
     }
 
-    /// What the source holds of the rows of a row group, where their prepared values do not tell.
+    /// What the source holds of the rows of a row group, where their prepared values do not
+    /// determine it.
     ///
     /// # Errors
     /// A damaged file.
@@ -470,7 +471,8 @@ impl RowsReader {
         self.codes(&self.columns(group, &[name.to_owned()])?, name, meaning)
     }
 
-    /// Some columns of a row group: those of the file, and of names with codes those that hold them.
+    /// Some columns of a row group: those of the file, and of names with codes those that hold
+    /// them.
     fn columns(&self, group: usize, wanted: &[String]) -> Result<BatchColumns> {
         self.check_here()?;
         let mut names: Vec<&str> = Vec::with_capacity(wanted.len());

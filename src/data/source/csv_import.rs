@@ -11,10 +11,10 @@
 //!
 //! Lines follow RFC 4180: LF or CRLF, fields in quotes may hold separators, line ends and doubled
 //! quotes. The types that `pandas.read_csv` would give are a note of the file ([`CSV_KINDS`]), for
-//! the source view of its rows, and so are the names of all columns ([`CSV_NAMES`]). Errors that a lenient reader would silently accept (a quote inside
-//! a bare field, text after a closing quote, a quote that is never closed, rows of another length)
-//! are faults with file and line, because they shift columns. Memory: one batch, and one record of
-//! at most 16 MiB.
+//! the source view of its rows, and so are the names of all columns ([`CSV_NAMES`]). Errors that a
+//! lenient reader would silently accept (a quote inside a bare field, text after a closing quote, a
+//! quote that is never closed, rows of another length) are faults with file and line, because they
+//! shift columns. Memory: one batch, and one record of at most 16 MiB.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -223,7 +223,7 @@ pub(crate) fn import_csv(
     let mut waiting = 0;
     let mut flush = |builders: &mut [FieldBuilder], n: usize| {
         let arrays = builders.iter_mut().map(FieldBuilder::finish).collect();
-        // None of its columns may be needed; its rows count nevertheless.
+        // It may have no needed column; its rows still count.
         let options = RecordBatchOptions::new().with_row_count(Some(n));
         let batch = RecordBatch::try_new_with_options(Arc::clone(&schema), arrays, &options);
         rows.push(batch.map_err(|e| {

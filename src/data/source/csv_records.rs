@@ -125,7 +125,7 @@ pub(crate) struct CsvTable<R = BufReader<File>> {
     reader: CsvReader<R>,
     record: CsvRecord,
     header: bool,
-    /// Whether the record is a row that nobody has seen yet.
+    /// Whether the record is a row that has not been returned yet.
     waits: bool,
 }
 

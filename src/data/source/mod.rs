@@ -69,11 +69,11 @@ pub struct SourceColumn {
     pub name: String,
     /// Its type over all parts.
     pub class: ValueClass,
-    /// Of numbers, in how many bits all parts hold them.
+    /// For numbers, in how many bits all parts hold them.
     pub precision: FloatPrecision,
     /// How its texts are spelt.
     pub spelling: Spelling,
-    /// What counts for nothing where its texts are compared as labels, groups, levels and keys.
+    /// What is ignored when its texts are compared as labels, groups, levels and keys.
     pub identity: TextIdentity,
     /// Whether it comes from a text file.
     pub(crate) read_csv: bool,
@@ -81,7 +81,7 @@ pub struct SourceColumn {
     pub(crate) kind: Option<SourceKind>,
 }
 
-/// What counts for nothing where texts of a column are compared.
+/// What is ignored when texts of a column are compared.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum TextIdentity {
     /// Blanks around them, and how numbers and booleans are spelt.
@@ -138,7 +138,7 @@ struct SourcePart {
     first_row: u64,
     /// The value of each column that is the key of a folder; `None` for columns of the file.
     keys: Vec<Option<String>>,
-    /// Of an imported text file its columns, each with the file of the user's that has it.
+    /// The columns of an imported text file, each with the user's file that has it.
     unread: BTreeMap<String, PathBuf>,
 }
 
@@ -289,8 +289,8 @@ impl ParquetSource {
         Ok(ParquetSource { parts, columns, declared, joined: Vec::new(), pieces, n_rows })
     }
 
-    /// The type of a column in its files, where its kind does not tell; none too where the job says
-    /// the type, where files differ, and for columns of side tables and keys of folders.
+    /// The type of a column in its files, where its kind does not determine it; also none where the
+    /// job says the type, where files differ, and for columns of side tables and keys of folders.
     ///
     /// # Errors
     /// A damaged file.
@@ -346,7 +346,7 @@ impl ParquetSource {
         &self.joined
     }
 
-    /// The same with a range of its pieces alone; rows keep their numbers.
+    /// This source with only a range of its pieces; rows keep their numbers.
     #[must_use]
     pub(crate) fn only(mut self, pieces: Range<usize>) -> Self {
         let end = pieces.end.min(self.pieces.len());
@@ -355,7 +355,7 @@ impl ParquetSource {
         self
     }
 
-    /// The same with another number for its first row.
+    /// This source with another number for its first row.
     #[must_use]
     pub(crate) fn starting_at(mut self, first_row: u64) -> Self {
         self.parts.iter_mut().for_each(|part| part.first_row += first_row);

@@ -52,7 +52,7 @@ fn listed<'t>(list: impl Iterator<Item = &'t str>, positions: &UInt32Array) -> A
     take(&list, positions, None).unwrap_or_else(|_| missing(positions.len()))
 }
 
-/// So many missing values.
+/// As many missing values as given.
 pub(crate) fn missing(n: usize) -> ArrayRef {
     Arc::new(NullArray::new(n))
 }
@@ -91,8 +91,8 @@ pub(crate) fn column_of(
     })
 }
 
-/// The values of codes, each the position of a level; other codes are missing, and so is the level
-/// for missing values.
+/// The values of codes, each the position of a level; other codes, and the level for missing
+/// values, are missing.
 pub(crate) fn column_of_levels(
     levels: &[String],
     class: ValueClass,
@@ -271,7 +271,7 @@ fn call(function: SqlFunction, all: &[ArrayRef], n: usize) -> ArrayRef {
             alike(all).into_iter().reduce(pick).unwrap_or_else(|| missing(n))
         }
         F::Case => {
-            // Conditions and values in turn, and what else there is.
+            // Conditions and values in turn, and the value of `ELSE` if there is one.
             let (n_cases, otherwise) = (all.len() / 2, all.len() % 2 == 1);
             let conditions: Vec<BooleanArray> = (0..n_cases).map(|k| bools(2 * k)).collect();
             let values = (0..n_cases).map(|k| all[2 * k + 1].clone());
@@ -352,7 +352,7 @@ fn call(function: SqlFunction, all: &[ArrayRef], n: usize) -> ArrayRef {
     }
 }
 
-/// Rounded half away from zero at a place behind the point; before it where that is negative.
+/// Rounded half away from zero at a place after the point; before it if the place is negative.
 fn round(x: f64, digits: f64) -> f64 {
     let scale = libm::pow(10.0, digits.abs());
     let rounded =
@@ -374,7 +374,7 @@ fn is_like(text: &str, pattern: &str) -> bool {
     let (text, pattern): (Vec<char>, Vec<char>) =
         (text.chars().collect(), pattern.chars().collect());
     let (mut t, mut p) = (0, 0);
-    // Where to go on when the last `%` takes one character more.
+    // Where to continue when the last `%` takes one character more.
     let mut again: Option<(usize, usize)> = None;
     while t < text.len() {
         match pattern.get(p) {

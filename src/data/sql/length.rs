@@ -23,7 +23,7 @@ pub(crate) struct LongText {
     pub(crate) row: usize,
     /// Its bytes.
     pub(super) bytes: usize,
-    /// Whether not this text is too long, but all texts up to it together.
+    /// Whether it is not this text that is too long, but all texts up to it together.
     pub(super) of_all: bool,
     /// The function that would make it.
     pub(super) at: SqlPlace,

@@ -214,7 +214,7 @@ fn wants(
     Err(SqlProblem::new(argument.at, what, CONVERT))
 }
 
-/// Positions, lengths, digits and units are written out: what they may be is checked here.
+/// Positions, lengths, digits and units are written out: their permitted values are checked here.
 fn positions(function: SqlFunction, arguments: &[SqlNode]) -> Result<(), SqlProblem> {
     let whole = |i: usize, least: f64, what: &str| -> Result<(), SqlProblem> {
         let Some(argument) = arguments.get(i) else { return Ok(()) };

@@ -1,4 +1,5 @@
-//! Expressions: what is refused and where, what DuckDB says, and rules that DuckDB does not share.
+//! Expressions: which are refused and where, values compared with DuckDB's, and rules that differ
+//! from DuckDB's.
 
 use std::sync::Arc;
 

@@ -2,9 +2,9 @@
 //! that can be asked.
 //!
 //! With `levels: expected` a counterfactual of such a set has levels by halves and counts below 0:
-//! only models that are trained here, on the one encoding, can score it, and nothing that follows
-//! from a variable by another rule than the graph may be read by a model. Levels that are drawn
-//! make rows, which any model can be asked.
+//! only models that are trained here, on the one encoding, can score it, and a model may not read
+//! anything that follows from a variable by a rule other than the graph. Levels that are drawn make
+//! rows, which any model can be asked.
 
 use std::path::Path;
 

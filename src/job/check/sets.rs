@@ -6,8 +6,8 @@
 //! Anything that cannot be done is refused here, with what to do instead.
 
 use crate::counterfactual::decorrelate_knobs::DecorrelateBlock;
-use crate::counterfactual::fit::{ExternalSource, StrategyPlan};
-use crate::counterfactual::forms::{ConditionOn, MovableFeatures};
+use crate::counterfactual::plan::{ExternalSource, StrategyPlan};
+use crate::counterfactual::short_forms::{ConditionOn, MovableFeatures};
 use crate::counterfactual::strategy;
 use crate::data::column::declared::DeclaredType;
 use crate::data::prepare::params::OrdinalOrder;
@@ -22,12 +22,12 @@ use super::models::noun;
 use super::names::numbered;
 use super::{JobChecker, path};
 
-/// The name of the rows as they are, where sets are called by their names.
+/// The name of the unchanged rows where sets are listed by name.
 const FACTUAL: &str = "factual";
 
 impl JobChecker<'_> {
-    /// What a run leaves: its page with people whom it shows and maps, rows, and forms of other
-    /// tools.
+    /// What a run leaves: its page, with the people shown and mapped there, rows, and the formats
+    /// of other tools.
     pub(super) fn report(&mut self) {
         self.exports();
         self.kept_rows();
@@ -44,8 +44,8 @@ impl JobChecker<'_> {
         self.say("report.cases", said.filter(|_| job.report.cases > 0));
     }
 
-    /// The rows that are to be kept, and those to score, which models have whose scores come in
-    /// files.
+    /// The rows that are to be kept, and the rows to score that are written for models whose scores
+    /// come in files.
     fn kept_rows(&mut self) {
         let job = self.job;
         let mut scores = job.models.values().filter_map(|model| model.given_scores());
@@ -108,7 +108,7 @@ impl JobChecker<'_> {
         Some(m::fit_doubt_of_model(name, noun(model)))
     }
 
-    /// What a strategy that is fitted asks for.
+    /// What a fitted strategy requires.
     fn fitted(&mut self, at: &str, name: &Name, set: &CounterfactualSet) {
         let mut strategies = set.strategies().into_iter();
         let fitted = strategies.find_map(|of| Some((of, of.knobs().plan()?)));

@@ -1,8 +1,8 @@
 //! The block `models`: the list of kinds, where scores come from, and how they become decisions.
 //!
-//! A row of the list is the key in a job with its description and the block of knobs. A kind that
-//! is trained here says how by a recipe ([`trained`]), one that is trained elsewhere what it is
-//! ([`ExternalModel`](command::ExternalModel)).
+//! A row of the list is the key in a job with its description and the block of its knobs. A kind
+//! that the run trains gives a recipe ([`trained`]); any other kind is *external* and describes
+//! itself ([`ExternalModel`](command::ExternalModel)).
 
 pub(crate) mod accept_key;
 pub(crate) mod amount_key;
@@ -144,8 +144,8 @@ macro_rules! model_kinds {
                 }
             }
 
-            /// What it is, if the model is trained elsewhere; `classes` are those of a label that
-            /// has several.
+            /// What it is, if the model is external; `classes` are those of a label that has
+            /// several.
             pub fn external(self, classes: Option<&[Word]>) -> Option<ExternalModel<'a>> {
                 match self {
                     $(ModelKind::$variant(_) => None,)+
@@ -217,7 +217,7 @@ impl ModelBlock {
         self.kinds().into_iter().find_map(|kind| Some((kind, kind.trained_here()?)))
     }
 
-    /// Its kind and what it is, if it is trained elsewhere.
+    /// Its kind and what it is, if it is external.
     pub fn external(&self) -> Option<(ModelKind<'_>, ExternalModel<'_>)> {
         self.kinds().into_iter().find_map(|kind| Some((kind, kind.external(None)?)))
     }

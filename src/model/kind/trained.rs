@@ -1,6 +1,7 @@
 //! What the kinds of models that the run trains are to the rest of the program. The limits of the
-//! knobs of trees are LightGBM's; of trees it has none, but each is kept in the model, and below 20
-//! rows in a leaf it has already set columns aside that could be split.
+//! knobs of trees are LightGBM's, except two: it allows any number of trees, but each is kept in
+//! the model; and for leaves of fewer than 20 rows it has already dropped columns that could be
+//! split.
 
 use crate::data::Feature;
 use crate::data::rows::training::TrainingRows;

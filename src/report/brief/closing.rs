@@ -19,7 +19,7 @@ use crate::report::read::words::people;
 use crate::report::section::hidden_cause;
 use crate::table::GroupRow;
 
-/// What the job did and did not do, by which the sentences are chosen, and those of the job.
+/// What the job did and did not do, which decides about the sentences, and the job's own sentences.
 pub(crate) fn not_shown(
     audit: &AuditFolder,
     results: &[HarmResult],
@@ -84,7 +84,7 @@ fn unscored(audit: &AuditFolder, model: &ModelWords, voice: &AuditVoice<'_>) -> 
 }
 
 /// The people whom tests exclude for lack of a valid counterfactual, with their number by set; none
-/// where nobody is.
+/// where there is nobody.
 fn excluded(audit: &AuditFolder, results: &[HarmResult]) -> Option<Value> {
     let directions: BTreeSet<ResultKey> = results
         .iter()
@@ -94,7 +94,7 @@ fn excluded(audit: &AuditFolder, results: &[HarmResult]) -> Option<Value> {
     if directions.is_empty() {
         return None;
     }
-    // Of each set: without a valid counterfactual, and all with one.
+    // For each set: the people without a valid counterfactual, and all who should have one.
     let mut sets: BTreeMap<&str, [i64; 2]> = BTreeMap::new();
     for direction in &directions {
         let Some(values) = audit.quality.values(direction) else { continue };
@@ -115,7 +115,7 @@ pub(crate) fn sign_off(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Value {
     context!(part => "sign", of => words, all, groups => population::by_group(audit, voice))
 }
 
-/// Whether intervals are of so many people that they are narrow, and leave out what matters more.
+/// Whether intervals are about so many people that they are narrow, and other doubts matter more.
 fn is_narrow(audited: u64) -> bool {
     audited >= 1_000_000
 }

@@ -1,5 +1,5 @@
 //! All results of the brief as one table: who would be decided otherwise, in blocks by question,
-//! the worst block first. Facts only; `forest.html` says them.
+//! the worst block first. Facts only; the sentences are in `forest.html`.
 
 use std::collections::BTreeSet;
 
@@ -54,9 +54,9 @@ struct AnsweredQuestion<'a> {
 enum WorseOff<'a> {
     /// In every result.
     All { group: &'a CalledGroup },
-    /// In so many; which, where they are few.
+    /// In a number of rows; which ones, if they are few.
     Some { group: &'a CalledGroup, clear: usize, named: Vec<&'a HarmResult> },
-    /// A change of class is neither better nor worse by itself.
+    /// A change of class is in itself neither better nor worse.
     Classes,
     /// In none, or not the same in all.
     Nobody,
@@ -213,5 +213,5 @@ pub(crate) fn section<'r>(
         blocks => Value::from(Serde(&blocks)), more => some.len() - shown.len(),
         n_nobody => nobody.len(), nobody => Value::from(Serde(&named)),
     };
-    Some(PageSection::told("all", "forest.html", facts))
+    Some(PageSection::untitled("all", "forest.html", facts))
 }

@@ -1,4 +1,4 @@
-//! The chart below the sentence of the page as facts, which `shares.html` draws: who holds the
+//! The chart below the main sentence of the page as facts, which `shares.html` draws: who holds the
 //! favourable decision as people are, and as members of another group.
 
 use minijinja::value::{Serde, Value};
@@ -120,7 +120,8 @@ impl<'a> BriefInputs<'a> {
             return (!groups.is_empty()).then_some(HeroChart::Bars { result, groups, top });
         }
         let is_reference = names.first().is_none_or(|first| key.from == *first);
-        // Where the finding is about two groups without the reference, all are shown as its other.
+        // If the finding is about two groups without the reference, all are shown as members of its
+        // other group.
         let turned_to = names.iter().position(|name| *name == key.to && !is_reference);
         if let Some(at) = turned_to {
             let to = names.remove(at);
@@ -157,7 +158,7 @@ impl<'a> BriefInputs<'a> {
         })
     }
 
-    /// Without a counterfactual: the shares of the groups as they are.
+    /// The chart without a counterfactual: the shares of the groups as they are.
     fn share_chart(&self, finding: &HeroFinding<'a>) -> Option<HeroChart<'a>> {
         let own = match finding.subject {
             HeroSubject::Gap(shares, _) => Some(shares),

@@ -107,14 +107,14 @@ fn brief(inputs: &BriefInputs<'_>) -> Vec<PageSection> {
         unbound => unbound(audit).into_iter().collect::<Value>(),
         chart => inputs.hero_chart(&finding),
     };
-    let mut sections = vec![PageSection::told("verdict", "hero.html", verdict)];
+    let mut sections = vec![PageSection::untitled("verdict", "hero.html", verdict)];
     if !limits.is_empty() {
         sections.push(limits::section(audit, limits));
     }
     sections.extend(forest::section(audit, results, voice, limits));
     let not_shown = closing::not_shown(audit, results, voice);
-    sections.push(PageSection::told("not", "closing.html", not_shown));
-    sections.push(PageSection::told("sign", "closing.html", closing::sign_off(audit, voice)));
+    sections.push(PageSection::untitled("not", "closing.html", not_shown));
+    sections.push(PageSection::untitled("sign", "closing.html", closing::sign_off(audit, voice)));
     sections
 }
 
@@ -130,5 +130,5 @@ fn waiting(inputs: &BriefInputs<'_>) -> PageSection {
             .then(|| Value::from(Serde(&LimitTally::of(inputs.limits)))),
         annex => inputs.annex,
     };
-    PageSection::told("verdict", "waits.html", facts)
+    PageSection::untitled("verdict", "waits.html", facts)
 }

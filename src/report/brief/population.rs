@@ -1,5 +1,5 @@
-//! Everybody is somewhere: the people of the audit by group, those without a group among them, and
-//! the groups that no sentence compares.
+//! The people of the audit by group, including those without a group, and the groups that no
+//! sentence compares.
 
 use minijinja::context;
 use minijinja::value::{Serde, Value};
@@ -16,8 +16,8 @@ use crate::table::population::AUDITED;
 /// Groups of the population that the sign-off counts.
 const GROUPS_AT_MOST: usize = 4;
 
-/// From so many people without a group on the chart of groups has a row for them; or from one in a
-/// hundred on.
+/// From this number of people without a group on, or from one in a hundred on, the chart of groups
+/// has a row for them.
 const MANY_WITHOUT_GROUP: i64 = 30;
 
 /// The audited rows of an attribute, whatever the model.
@@ -32,8 +32,8 @@ fn audited<'a>(
         .filter(move |row| row.is_of_rows() && row.state == AUDITED && row.sensitive == attribute)
 }
 
-/// The people by the groups of the first attribute, of which some are named: `900 people: 551 white,
-/// 224 Black, 125 without race`. None of a folder without groups.
+/// The people by the groups of the first attribute, of which some are named: `900 people: 551
+/// white, 224 Black, 125 without race`. None of a folder without groups.
 pub(crate) fn by_group(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Option<Value> {
     let attribute = &audit.manifest.attributes.first()?.name;
     let rows: Vec<&PopulationRow> = audited(audit, attribute).collect();
@@ -55,8 +55,8 @@ pub(crate) fn by_group(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Option<Va
     })
 }
 
-/// The share of favourable decisions of the people without a group under a model, with its interval,
-/// and those with the decision, of how many; none where they are too few to be drawn.
+/// The share of favourable decisions of the people without a group under a model, with its
+/// interval, and those with the decision, of how many; none where they are too few to be drawn.
 pub(super) fn without_group(
     audit: &AuditFolder,
     voice: &AuditVoice<'_>,

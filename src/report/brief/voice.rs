@@ -1,7 +1,7 @@
 //! The job's own words: what groups, attributes, models, sets and the two decisions are called.
 //!
 //! Here they are facts, resolved once, so that no template looks anything up; `page/voice.html`
-//! says them. What is not a template yet asks [`AuditVoice`], which calls the same macros.
+//! words them. Rust code that needs such words asks [`AuditVoice`], which calls the same macros.
 
 use minijinja::Environment;
 use minijinja::value::{Serde, Value};
@@ -104,9 +104,9 @@ pub(crate) struct CalledSet {
     pub(crate) only_entry: bool,
     /// The features that it may move; none where it may move all.
     moved: Option<Vec<String>>,
-    /// Whether another set reads alike, so that its name must stand behind.
+    /// Whether another set reads alike, so that its name must be added.
     ambiguous: bool,
-    /// Of a set of causal graphs, what its values are.
+    /// For a set of causal graphs, what its values are.
     pub(crate) values: Option<ValuesInShort>,
 }
 
@@ -147,7 +147,7 @@ pub(crate) enum CalledRate {
     ByLabel { right: bool, gets: CalledSide, label: CalledSide },
 }
 
-/// What the audit says its sentences in.
+/// The vocabulary of the sentences of an audit.
 #[derive(Debug, Clone)]
 pub(crate) struct AuditVoice<'a> {
     manifest: &'a Manifest,
@@ -180,7 +180,7 @@ fn moved(set: &SetWords) -> Option<Vec<String>> {
 }
 
 impl<'a> AuditVoice<'a> {
-    /// The words of an audit; of `classes` nobody says which is better.
+    /// The words of an audit; for `classes` it is not known which is better.
     pub(crate) fn new(manifest: &'a Manifest, classes: bool) -> Self {
         let words = manifest.label.as_ref().and_then(|label| label.words.as_ref());
         let decision = match (manifest.favourable_is_positive(), words) {
@@ -268,8 +268,8 @@ impl<'a> AuditVoice<'a> {
         }
     }
 
-    /// A set. Where two would read alike each has its name behind; of sets that change the entries
-    /// of different attributes the groups next to the label tell which is meant.
+    /// A set. Where two would read alike, each is followed by its name; if sets change the entries
+    /// of different attributes, the groups next to the label show which is meant.
     pub(crate) fn called_set(&self, name: &str) -> CalledSet {
         let set = self.set(name);
         let elsewhere = || SetChange::Elsewhere { name: name.to_owned() };
@@ -391,7 +391,7 @@ impl<'a> AuditVoice<'a> {
         self.say("decided", &[Value::from(Serde(&side))])
     }
 
-    /// Those who may switch: `men who are granted the loan`, `refused women`.
+    /// The people who may switch: `men who are granted the loan`, `refused women`.
     pub(crate) fn switchable(&self, side: SwitchSide, attribute: &str, group: &str) -> String {
         let group = Value::from(Serde(&self.called_group(attribute, group)));
         self.say("switchable", &[Value::from(Serde(&side)), group])

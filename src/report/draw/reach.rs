@@ -1,5 +1,5 @@
-//! Who has a way out: two bars for the shares of a subgroup that a way reaches, and two step curves
-//! of the same by cost.
+//! Who has a way out: two bars for the shares of a subgroup that actions reach, and two step curves
+//! of these shares by cost.
 //!
 //! The group that is compared is dark and a full line, the reference grey and dashed.
 
@@ -31,7 +31,7 @@ pub(crate) fn reach_bars(title: &str, ends: &[ReachEnd; 2]) -> String {
         svg.rect(class, [scale.x(0.0), width], [y, 14.0]);
         svg.text_beside(weight, (width, 6.0), y + 11.0, &end.text);
     }
-    svg.told("", Some(40.0), (title, ""))
+    svg.described("", Some(40.0), (title, ""))
 }
 
 /// Shares by cost as step curves; costs run from 0 to `most`. Each step is a cost with the shares
@@ -74,7 +74,7 @@ pub(crate) fn reach_curves(
     let ticks = across.ticks().into_iter().filter(|tick| across.at(*tick) > 12.0);
     plot.numbers(ticks, 0.0, |tick| AxisUnit::Number.label(tick));
     plot.numbers([0.0], 2.0, |_| "cost".to_owned());
-    plot.told((words.0, &format!("{} at the highest cost.", words.1)))
+    plot.described((words.0, &format!("{} at the highest cost.", words.1)))
 }
 
 #[cfg(test)]

@@ -45,7 +45,7 @@ pub(crate) fn score_track(
         };
         svg.text(&format!("t.lt.{anchor}"), x, 9.0, &mark.text);
     }
-    svg.told("case", Some(46.0), (title, ""))
+    svg.described("case", Some(46.0), (title, ""))
 }
 
 #[cfg(test)]

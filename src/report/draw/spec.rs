@@ -1,5 +1,5 @@
 //! Charts as facts: what a template gives to `draw`, next to a title and a description. A template
-//! draws a row of its own by marks; the other charts have a function each.
+//! draws a single row by marks; every other chart has a function.
 
 use serde::Deserialize;
 

@@ -1,4 +1,5 @@
-//! Against the last version: what changed for whom. Facts only; `changes.html` says them.
+//! Against the last version: what changed for whom. Facts only; the sentences are in
+//! `changes.html`.
 
 use minijinja::context;
 use minijinja::value::{Serde, Value};
@@ -89,5 +90,5 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
         worse => clearly("worse"), better => clearly("better"),
         scale => Value::from(Serde(&scale)), shown => Value::from(Serde(shown)),
     };
-    Some(PageSection::told("against", "changes.html", facts))
+    Some(PageSection::untitled("against", "changes.html", facts))
 }

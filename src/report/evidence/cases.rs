@@ -22,8 +22,8 @@ use crate::table::{CfExampleRow, SharedText};
 const CHANGED_AT_MOST: usize = 10;
 const LINES_AT_MOST: usize = 6;
 
-/// The people in the rows of features of a model, set and attribute, in the order in which they were
-/// drawn: the table is sorted by groups first.
+/// The people in the rows of features of a model, set and attribute, in the order in which they
+/// were drawn: the table is sorted by groups first.
 fn people<'a>(rows: impl Iterator<Item = &'a CfExampleRow>) -> Vec<(i64, Vec<&'a CfExampleRow>)> {
     let mut people = grouped(rows.map(|row| (row.example, row)));
     people.sort_by_key(|(number, _)| *number);
@@ -48,7 +48,7 @@ fn shown<'a>(
     keys.map(of).find(|people| !people.is_empty()).unwrap_or_default()
 }
 
-/// The section; none where the job shows nobody.
+/// The section; none where the job shows no cases.
 pub(super) fn section<'a>(
     inputs: &BriefInputs<'a>,
     finding: &HeroFinding<'a>,
@@ -63,7 +63,7 @@ pub(super) fn section<'a>(
         n => people.len(), model => inputs.voice.model(&first.model),
         set => inputs.voice.set_label(&first.counterfactual), cards => cards.collect::<Value>(),
     };
-    Some(PageSection::told("cases", "cases.html", facts))
+    Some(PageSection::untitled("cases", "cases.html", facts))
 }
 
 /// The side of a switch from one decision to the other.
@@ -130,8 +130,8 @@ fn drawing(
     score_track(&title, (&before, &after), cut_off.as_ref(), side)
 }
 
-/// Scores as people read them: as many decimals as the scale is wide for, and as many more as tell
-/// different ones apart.
+/// Scores as people read them: as many decimals as fit the width of the scale, and more if
+/// different ones would look equal.
 fn score_texts(model: &ModelWords, scores: &[Option<f64>]) -> Vec<String> {
     let width = model.score_scale().width();
     let least = match width {

@@ -1,9 +1,9 @@
-//! Of a label of several classes: which class people would get instead of which, as members of
+//! For a label of several classes: which class people would get instead of which, as members of
 //! another group.
 //!
 //! Each row is a class before, a class after and a direction; its share is of the people whose
-//! factual prediction is the class before. The rows with most people come first. Nobody says which
-//! class is better, so no group is called worse off.
+//! factual prediction is the class before. The rows with most people come first. It is not known
+//! which class is better, so no group is called worse off.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ use crate::report::read::tally::WeightedCount;
 /// Rows on the page; the others are in the annex.
 const ROWS_AT_MOST: usize = 12;
 
-/// People of one class who would get another; `class_moves.html` says it.
+/// People of one class who would get another; the sentences are in `class_moves.html`.
 #[derive(Serialize)]
 struct ClassMove<'a> {
     model: CalledModel,
@@ -94,5 +94,5 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
         scale => Value::from(Serde(&scale)),
         level => any.then_some(inputs.audit.manifest.level.get()),
     };
-    Some(PageSection::told("classes", "class_moves.html", facts))
+    Some(PageSection::untitled("classes", "class_moves.html", facts))
 }

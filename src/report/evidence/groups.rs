@@ -1,4 +1,5 @@
-//! Do the groups get the same decisions, as they are? Facts only; `as_they_are.html` says them.
+//! Do the groups get the same decisions, as they are? Facts only; the sentences are in
+//! `as_they_are.html`.
 
 use minijinja::value::{Serde, Value};
 use serde::Serialize;
@@ -18,7 +19,7 @@ const ROWS_AT_MOST: usize = 30;
 enum GroupsLead<'a> {
     /// The gap that harms most.
     Gap { model: &'a CalledModel, low: &'a GroupFavourableShare, high: &'a GroupFavourableShare },
-    /// Nobody gets the favourable decision.
+    /// No person gets the favourable decision.
     Nobody,
     /// Everybody gets it.
     Everybody,
@@ -111,5 +112,5 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
         shown,
         left,
     };
-    Some(PageSection::told("groups", "as_they_are.html", Value::from(Serde(&facts))))
+    Some(PageSection::untitled("groups", "as_they_are.html", Value::from(Serde(&facts))))
 }

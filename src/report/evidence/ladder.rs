@@ -1,5 +1,5 @@
 //! How the answer depends on the assumptions: the same question under each counterfactual set.
-//! Facts only; `ladder.html` says them.
+//! Facts only; the sentences are in `ladder.html`.
 
 use std::collections::BTreeSet;
 
@@ -100,5 +100,5 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
         equal => low.point.value == high.point.value, ladders => Value::from(Serde(&ladders)),
         seconds => seconds(all.iter().flatten().copied()).into_iter().collect::<Value>(),
     };
-    Some(PageSection::told("ladder", "ladder.html", facts))
+    Some(PageSection::untitled("ladder", "ladder.html", facts))
 }

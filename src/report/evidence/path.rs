@@ -26,10 +26,11 @@ use crate::report::read::panel::ResultKey;
 use crate::table::MetricRow;
 use crate::table::why::SwitchPatternRow;
 
-/// The outcome of a step, and what its line says.
+/// The outcome of a step, and the facts of its line.
 type StepFacts = (&'static str, Value);
 
-/// How labels that differ stand to decisions, from the intervals of both gaps between two groups.
+/// How different labels are related to the decisions, from the intervals of both gaps between two
+/// groups.
 fn against_decisions(labels: (f64, f64), decisions: (f64, f64)) -> &'static str {
     let turn = |(lo, hi): (f64, f64)| if labels.0 > 0.0 { (lo, hi) } else { (-hi, -lo) };
     let ((_, widest), (least, most)) = (turn(labels), turn(decisions));
@@ -193,7 +194,7 @@ impl<'a> PathWalk<'a> {
     /// The trait whose people switch more often than the others.
     fn who(&self) -> Option<StepFacts> {
         let inputs = self.inputs;
-        // Of several blocks the one on what the finding counts.
+        // The one of several blocks that is about what the finding counts.
         let asked = self.finding?.metric;
         let everybody = self.patterns().filter(|row| row.pattern.is_empty());
         let everybody = everybody.min_by_key(|row| row.metric != *asked)?;
@@ -460,7 +461,7 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
         steps => taken.iter().filter(has_data).map(line).collect::<Value>(),
         missing => missing.collect::<Value>(), lines => lines.flatten(),
     };
-    Some(PageSection::told("path", "path.html", facts))
+    Some(PageSection::untitled("path", "path.html", facts))
 }
 
 #[cfg(test)]

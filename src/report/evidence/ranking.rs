@@ -1,5 +1,5 @@
-//! Do scores rank people, and mean what they say, in every group? And what would other thresholds
-//! do? Facts only; `ranking.html` says them.
+//! Do scores rank people, and are they calibrated, in every group? And what would other thresholds
+//! do? Facts only; the sentences are in `ranking.html`.
 
 use minijinja::context;
 use minijinja::value::{Serde, Value};
@@ -250,7 +250,7 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
         return None;
     }
     let audit = inputs.audit;
-    // Of scores that are points, not probabilities, only the order is judged.
+    // For scores that are points, not probabilities, only the order is judged.
     let is_of_points = |of: &&RankedGroups<'_>| {
         let mut values = of.keys.iter().filter_map(|key| audit.measure(key, "brier"));
         values.any(|of| of.undefined == Undefined::NoProbability.code())
@@ -268,5 +268,5 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
         bins => Value::from(Serde(&bins)), most, curves => Value::from(Serde(&curves(inputs))),
         least => LEAST_CASES,
     };
-    Some(PageSection::told("ranking", "ranking.html", facts))
+    Some(PageSection::untitled("ranking", "ranking.html", facts))
 }

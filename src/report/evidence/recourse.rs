@@ -29,7 +29,7 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
         told => Value::from(Serde(&told)), persons => recourse::persons_judged(inputs.audit),
         pictures => pictures.collect::<Value>(),
     };
-    Some(PageSection::told("recourse", "reach.html", facts))
+    Some(PageSection::untitled("recourse", "reach.html", facts))
 }
 
 /// The worst subgroups of a comparison, on one axis of costs.

@@ -1,5 +1,5 @@
-//! Did retraining help: what became of switches and of accuracy in each arm, and which gaps
-//! are larger. Facts only; `retraining.html` and `arms.html` say them.
+//! Did retraining help: how switches and accuracy changed in each arm, and which gaps became
+//! larger. Facts only; the sentences are in `retraining.html` and `arms.html`.
 
 use minijinja::context;
 use minijinja::value::{Serde, Value};
@@ -86,7 +86,7 @@ struct ToldExperiment<'a> {
 }
 
 impl ArmRateChange {
-    /// The same with the experiment before the name of its arm.
+    /// This arm with the experiment before the name of its arm.
     pub(super) fn in_experiment(self, experiment: &str) -> Self {
         ArmRateChange { arm: format!("{experiment}/{}", self.arm), ..self }
     }
@@ -97,8 +97,8 @@ impl ArmRateChange {
     }
 }
 
-/// What a change comes to: the interval is that of the signed change, so of a gap that turned round
-/// it does not tell about the size.
+/// The reading of a change: the interval is that of the signed change, so for a gap that changed
+/// its sign it says nothing about the size.
 fn word(
     ends: (f64, f64),
     interval: Option<(f64, f64)>,
@@ -124,7 +124,7 @@ fn worst_rate(
     base: &ArmWords,
     words: &ExperimentWords,
 ) -> Option<HarmResult> {
-    // Where the job names a favourable side, the two rates that tell of harm.
+    // Where the job names a favourable side, the two rates of harm.
     let has_harm = inputs.results.iter().any(|of| HARM.contains(&of.metric));
     let metrics: &[&'static str] = if has_harm { &HARM } else { &["sr"] };
     let metrics: Vec<_> = metrics.iter().map(|metric| (*metric, side_of(metric))).collect();
@@ -158,7 +158,7 @@ pub(super) fn without_rows<'a>(
     words.arms.iter().skip(1).filter(added_nothing).map(|arm| arm.name.as_str()).collect()
 }
 
-/// What became of the rate that harmed most, for the first page; of the first experiment.
+/// How the rate that harmed most changed, for the first page; from the first experiment.
 pub(crate) fn answer(inputs: &BriefInputs<'_>) -> Option<Value> {
     let words = inputs.audit.manifest.experiments.first()?;
     let (first, others) = words.arms.split_first()?;
@@ -315,5 +315,5 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
         experiments => Value::from(Serde(&told.collect::<Vec<_>>())),
         correctly => JUDGED_CORRECTLY, trainings => DecidingRange::TRAININGS.short,
     };
-    Some(PageSection::told("retraining", "retraining.html", facts))
+    Some(PageSection::untitled("retraining", "retraining.html", facts))
 }

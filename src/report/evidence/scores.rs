@@ -1,5 +1,5 @@
-//! How far scores move: the change of each person's score, and both distributions. Facts only;
-//! `scores.html` says them.
+//! How far scores move: the change of each person's score, and both distributions. Facts only; the
+//! sentences are in `scores.html`.
 
 use minijinja::context;
 use minijinja::value::{Serde, Value};
@@ -113,5 +113,5 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
         score_scale => Value::from(Serde(&PlotScale::new(lowest, most))),
         scales => scales.collect::<Value>(),
     };
-    Some(PageSection::told("scores", "scores.html", facts))
+    Some(PageSection::untitled("scores", "scores.html", facts))
 }

@@ -1,5 +1,5 @@
-//! Who would be decided otherwise: a mosaic for each direction that is shown. Facts only;
-//! `mosaics.html` says them.
+//! Who would be decided otherwise: a mosaic for each direction that is shown. Facts only; the
+//! sentences are in `mosaics.html`.
 
 use minijinja::context;
 use minijinja::value::{Serde, Value};
@@ -74,5 +74,5 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
         graphs => found.iter().any(|of| of.result.set.is_of_graphs()),
         still => Value::from(Serde(&still[..still.len().min(STILL_AT_MOST)])),
     };
-    Some(PageSection::told("switches", "mosaics.html", facts))
+    Some(PageSection::untitled("switches", "mosaics.html", facts))
 }

@@ -1,4 +1,4 @@
-//! How each limit was kept from run to run. Facts only; `trend.html` says them.
+//! How each limit was kept from run to run. Facts only; the sentences are in `trend.html`.
 
 use minijinja::context;
 use minijinja::value::{Serde, Value};
@@ -68,5 +68,5 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
         earlier, n => found.len(), broken => found.iter().filter(|of| of.broken > 0).count(),
         trends => Value::from(Serde(&found[..found.len().min(CHARTS_AT_MOST)])),
     };
-    Some(PageSection::told("trend", "trend.html", facts))
+    Some(PageSection::untitled("trend", "trend.html", facts))
 }

@@ -1,5 +1,5 @@
 //! *Why*: who switches more often than the others, and through which features; the sentences are in
-//! `why.html` and, where the reading path says them too, in `pattern.html`.
+//! `why.html`, and those that the reading path shares in `pattern.html`.
 
 use minijinja::context;
 use minijinja::value::{Serde, Value};
@@ -15,7 +15,7 @@ use crate::report::page::PageSection;
 use crate::table::has_flag;
 use crate::table::why::{SwitchFeatureRow, SwitchPatternRow};
 
-/// Blocks told on the page; the table has all.
+/// Blocks on the page; the table has all.
 const BLOCKS_AT_MOST: usize = 6;
 /// Features drawn of a block; the others become one line.
 const FEATURES_AT_MOST: usize = 6;
@@ -189,5 +189,5 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
         more => asked.len().saturating_sub(BLOCKS_AT_MOST),
         blocks => shown.map(|(row, features)| block(inputs, row, features)).collect::<Value>(),
     };
-    Some(PageSection::told("why", "why.html", facts))
+    Some(PageSection::untitled("why", "why.html", facts))
 }

@@ -1,6 +1,6 @@
-//! What the people look like whom a set makes: the features that move, for the people as they are,
-//! for their counterparts, and for the real people of the other group. Facts only; `worlds.html`
-//! says them.
+//! How the counterfactuals of a set look: the features that move, for the people as they are, for
+//! their counterfactuals, and for the real people of the other group. Facts only; the sentences are
+//! in `worlds.html`.
 
 use minijinja::context;
 use minijinja::value::{Serde, Value};
@@ -58,5 +58,5 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
             context!(out => n * share, all => n, share)
         }),
     };
-    Some(PageSection::told("worlds", "worlds.html", facts))
+    Some(PageSection::untitled("worlds", "worlds.html", facts))
 }

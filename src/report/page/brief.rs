@@ -1,4 +1,4 @@
-//! The page of brief and evidence: its sections, and `report.html` as they are on it.
+//! The page of brief and evidence: its sections, and `report.html` made from them.
 
 use minijinja::context;
 use minijinja::value::{Serde, Value};

@@ -86,7 +86,7 @@ impl PageTable {
     }
 }
 
-/// In place of a value that does not exist.
+/// The sign in place of a value that does not exist.
 pub(super) const DASH: &str = "\u{2013}";
 
 /// A row of a [`PageTable`].
@@ -137,7 +137,7 @@ impl PageCell {
         PageCell { small, ..PageCell::from(main) }
     }
 
-    /// In place of a value that does not exist.
+    /// The cell in place of a value that does not exist.
     pub(super) fn none() -> Self {
         DASH.into()
     }
@@ -147,7 +147,7 @@ impl PageCell {
         if name.is_empty() { PageCell::none() } else { RichText::new().name(name).into() }
     }
 
-    /// The same with an anchor.
+    /// This cell with an anchor.
     pub(super) fn at(self, id: String) -> Self {
         PageCell { id, ..self }
     }
@@ -174,8 +174,8 @@ impl PageSection {
         PageSection::new(names, vec![PageBlock(template, facts)])
     }
 
-    /// A section of `report.html`, which has its heading.
-    pub(super) fn told(id: &'static str, template: &'static str, facts: Value) -> Self {
+    /// A section of `report.html`, whose template has the heading.
+    pub(super) fn untitled(id: &'static str, template: &'static str, facts: Value) -> Self {
         PageSection::of_facts((id, ""), template, facts)
     }
 }

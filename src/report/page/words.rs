@@ -1,5 +1,5 @@
-//! Sentences whose parts know what they are: names from the data are set apart from our own words,
-//! so that they can be isolated.
+//! Sentences whose parts are typed: names from the data are kept separate from our own words, so
+//! that they can be isolated.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! Reads an output folder into what the sections ask for: values and counts by key, and the panels
+//! Reads an output folder into what the sections need: values and counts by key, and the panels,
 //! worst first.
 
 use std::cmp::Ordering;
@@ -303,7 +303,7 @@ impl AuditFolder {
         from.take_while(move |(key, _)| is_own(key, &first.arm))
     }
 
-    /// Of the metrics that are 0 only where no score moves the values that were measured.
+    /// The measured values of the metrics that are 0 only where no score moves.
     pub(crate) fn score_moves(&self, key: &ResultKey) -> impl Iterator<Item = Option<f64>> {
         let telling = shift::METRICS.iter().filter(|metric| metric.shows_every_move);
         telling.filter_map(move |metric| Some(self.measure(key, metric.id)?.value))
@@ -357,8 +357,8 @@ impl AuditFolder {
         )
     }
 
-    /// Directions of an attribute by how bad they are, the worst first, of equals in the order of the
-    /// groups; `rated` gives both, with the place of a group.
+    /// Directions of an attribute by how bad they are, the worst first, of equals in the order of
+    /// the groups; `rated` gives both, with the place of a group.
     fn worst_first<D>(
         &self,
         attribute: &str,

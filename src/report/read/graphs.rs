@@ -107,7 +107,7 @@ impl GraphEvidence {
         let mut scenarios: Vec<ScenarioGraphs> = found.into_values().collect();
         for scenario in &mut scenarios {
             scenario.nodes.sort_by(|a, b| (a.position, &a.level).cmp(&(b.position, &b.level)));
-            // Of the attribute itself the movement is from one group to the other in every graph.
+            // The attribute itself moves from one group to the other in every graph.
             let own = scenario.nodes.iter().find(|n| {
                 n.below_sensitive == 1.0 && n.r#move == 1.0 && n.level == scenario.groups.1
             });
@@ -202,8 +202,8 @@ mod tests {
     use crate::table::NodeRow;
     use crate::tests::TextRow;
 
-    /// Sets of rows move people both ways; next to sets that move levels one way, all tell of the
-    /// same way, that of the declared groups.
+    /// Sets of rows move people both ways; next to sets that move levels one way, all show the same
+    /// way, that of the declared groups.
     #[test]
     fn movements_of_all_sets_have_one_direction() {
         let row = |set: &str, (from, to): (&str, &str), movement: f64| {

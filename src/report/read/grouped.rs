@@ -1,4 +1,4 @@
-//! Rows that belong together.
+//! Groups rows that have a key in common.
 
 /// Rows by what they have in common, in the order in which it first appears.
 pub(crate) fn grouped<K: PartialEq, T>(rows: impl IntoIterator<Item = (K, T)>) -> Vec<(K, Vec<T>)> {

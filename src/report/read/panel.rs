@@ -1,4 +1,4 @@
-//! What values belong to, what the rows of the table `metrics` say, and a panel of the page: the
+//! The keys of values, the contents of rows of the table `metrics`, and a panel of the page: the
 //! values of one attribute, set and model.
 
 use std::borrow::Cow;
@@ -55,12 +55,12 @@ impl ResultKey {
         ResultKey { model, set, attribute, scope, from, to, ..ResultKey::default() }
     }
 
-    /// The same in an arm.
+    /// This key in an arm.
     pub(crate) fn in_arm(&self, arm: &str) -> Self {
         ResultKey { arm: arm.to_owned(), ..self.clone() }
     }
 
-    /// The same of a class against all others.
+    /// This key for a class against all others.
     pub(crate) fn of_class(&self, class: &str) -> Self {
         ResultKey { class: class.to_owned(), ..self.clone() }
     }
@@ -253,7 +253,7 @@ impl TrainingChanges {
         }
     }
 
-    /// The same with other ends.
+    /// These changes with other ends.
     pub(crate) fn map(self, ends: impl Fn((f64, f64)) -> (f64, f64)) -> Self {
         match self {
             TrainingChanges::Range(range) => TrainingChanges::Range(ends(range)),
@@ -268,8 +268,8 @@ pub(crate) fn is_clear_of_zero((lo, hi): (f64, f64)) -> bool {
 }
 
 /// Whether a change of an arm leaves out zero: its interval, and where the model is trained again
-/// the changes of these trainings on the same side. Where too few of them give the change, nobody
-/// knows that, and the change is not clear.
+/// the changes of these trainings on the same side. If too few of them give the change, that is not
+/// known, and the change is not clear.
 pub(crate) fn is_clear_change(interval: Option<(f64, f64)>, trainings: TrainingChanges) -> bool {
     let sides = |(lo, hi): (f64, f64)| (lo > 0.0, hi < 0.0);
     let agrees = |ends| match trainings {
@@ -307,7 +307,7 @@ impl MetricRow {
         serde_json::from_str(&self.args).ok()
     }
 
-    /// What noise gives; none where no placebo was asked for or its repeats give no value.
+    /// The values of the placebo; none where no placebo was asked for or its repeats give no value.
     pub(crate) fn placebo(&self) -> Option<(f64, f64)> {
         self.placebo_lo.zip(self.placebo_hi)
     }
@@ -327,13 +327,13 @@ impl MetricRow {
         self.training_lo.zip(self.training_hi)
     }
 
-    /// Whether the tables flag it as resting on few cases.
+    /// Whether the tables flag it as based on few cases.
     pub(crate) fn is_small(&self) -> bool {
         SMALL.iter().any(|flag| has_flag(&self.flags, flag))
     }
 
-    /// The interval of the doubt next to people, and what it is over; none where there is none. Of
-    /// several that of graphs, else the wider of fits and trainings.
+    /// The interval of the doubt next to people, and what it is over; none where there is none. If
+    /// there are several, that of graphs, else the wider of fits and trainings.
     pub(crate) fn second(&self) -> Option<((f64, f64), DecidingRange)> {
         let [graphs, fits, trainings] = self.doubts();
         let width = |of: &((f64, f64), DecidingRange)| of.0.1 - of.0.0;

@@ -1,5 +1,5 @@
 //! Section "Gates": every row of the table `gates`, what it asks, its limit and its value. The
-//! brief leads here limit by limit. Facts only; `gates.html` says them.
+//! brief leads here limit by limit. Facts only; the sentences are in `gates.html`.
 
 use std::cmp::Ordering;
 
@@ -51,7 +51,7 @@ fn place(audit: &AuditFolder, gate: &GateRow) -> Value {
     let (from, to) = (gate.from_group.as_str(), gate.to_group.as_str());
     let of_amounts = audit.manifest.amounts().is_some();
     if !from.is_empty() && !to.is_empty() && gate.counterfactual.is_empty() {
-        // Of facets the name of the metric says what is compared.
+        // For facets the name of the metric says what is compared.
         let of_pair = find(&gate.metric).filter(|metric| metric.family == MetricFamily::Group);
         let by = of_pair.and_then(Metric::transform);
         let word = match by {
@@ -116,7 +116,7 @@ fn row(audit: &AuditFolder, gate: &GateRow, glossary: &mut PageGlossary<'_>) -> 
     let counted = findings.as_ref().and_then(|of| of.counted.as_ref()).map(GateCount::words);
     let why =
         findings.as_ref().map_or_else(|| gate.reason.to_string(), GateFindings::words_of_verdict);
-    // Why the set of a gate names no group at a disadvantage, where graphs are the reason.
+    // Why the set of a gate names no group as worse off, where graphs are the reason.
     let is_plain = gate.arm.is_empty() && gate.class.is_empty();
     let key = Some(gate.key()).filter(|_| is_plain);
     let caution = key.and_then(|key| graphs::knowledge::caution(audit, &key.set, &key.attribute));

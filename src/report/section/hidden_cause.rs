@@ -2,9 +2,9 @@
 //! causes, how well that fits the rows, and how strong something that no column holds would have to
 //! be to overturn what is found.
 //!
-//! Read from the tables `knowledge_fit`, `needed_knowledge` and `hidden_cause`. A verdict that turns is said with the
-//! strength and with the strongest recorded column next to it, which is a yardstick and no bound on
-//! what is not recorded; so no sentence calls a verdict robust.
+//! Read from the tables `knowledge_fit`, `needed_knowledge` and `hidden_cause`. If a verdict
+//! changes, the page gives the strength, and for comparison the strongest recorded column, which is
+//! no bound on what is not recorded; so no sentence calls a verdict robust.
 
 use std::cmp::Ordering;
 
@@ -57,9 +57,9 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
     Some(PageSection::of_facts(names, "hidden_cause.html", facts))
 }
 
-/// The row of the weakest hidden cause that changes a verdict of the table of gates, by itself; none
-/// where none does. A pass changes with the first of its directions, a fail with the last of those
-/// that fail; without weak links that the graphs leave out, which are no hidden cause.
+/// The row of the weakest hidden cause that changes a verdict of the table of gates, by itself;
+/// none where none does. A pass changes with the first of its directions, a fail with the last of
+/// those that fail; without weak links that the graphs leave out, which are no hidden cause.
 pub(crate) fn weakest<'a>(audit: &'a AuditFolder) -> Option<&'a HiddenCauseRow> {
     let findings = findings(audit).into_iter();
     let of_gates = grouped(findings.map(|of| (of.rows[0].key.gate.as_str(), of)));
@@ -85,7 +85,7 @@ pub(crate) fn weakest<'a>(audit: &'a AuditFolder) -> Option<&'a HiddenCauseRow> 
     of_gates.into_iter().filter_map(turning).min_by(by_strength).map(|(_, row)| row)
 }
 
-/// What a set takes for given about causes, and how well its graphs fit the rows.
+/// What a set assumes about causes, and how well its graphs fit the rows.
 fn statement(audit: &AuditFolder, set: &ScenarioGraphs) -> Value {
     let is_of_set = |fit: &&KnowledgeFitRow| {
         fit.sensitive == set.attribute
@@ -125,7 +125,7 @@ fn needed(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> Option<Value>
     (!all.is_empty()).then(|| context!(verdicts => all, more))
 }
 
-/// Those with a limit; where no gate has one, the rates of harm, else of both switches.
+/// The rates with a limit; where no gate has one, the rates of harm, else of both switches.
 fn findings(audit: &AuditFolder) -> Vec<HiddenFinding<'_>> {
     let has_gates = audit.hidden.iter().any(|row| !row.key.gate.is_empty());
     let has_harm = audit.hidden.iter().any(|row| HARM.contains(&row.key.metric.as_str()));
@@ -157,7 +157,7 @@ impl<'a> HiddenFinding<'a> {
         rows.filter(move |row| row.target == target && row.push == push)
     }
 
-    /// Where the verdict turns first.
+    /// The turn of the verdict at the smallest strength.
     fn turning(&self, target: &'a str) -> Option<VerdictTurn<'a>> {
         let rows =
             HiddenPush::ALL.into_iter().filter_map(|push| self.of(target, push.word()).next());
@@ -166,7 +166,7 @@ impl<'a> HiddenFinding<'a> {
     }
 }
 
-/// What the page says about a finding.
+/// The facts of the page about a finding.
 fn facts(finding: &HiddenFinding<'_>, glossary: &mut PageGlossary<'_>) -> Option<Value> {
     let first = finding.of(ANY_TARGET, "up").next()?;
     let limit = finding.gate.map(|gate| {
@@ -182,7 +182,7 @@ fn facts(finding: &HiddenFinding<'_>, glossary: &mut PageGlossary<'_>) -> Option
     })
 }
 
-/// The columns that could turn the verdict alone, the weakest cause first.
+/// The columns that could each change the verdict, the weakest cause first.
 fn columns(finding: &HiddenFinding<'_>) -> Vec<Value> {
     let mut names: Vec<&str> = finding.rows.iter().map(|row| row.target.as_str()).collect();
     names.sort_unstable();

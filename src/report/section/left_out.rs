@@ -98,7 +98,7 @@ fn undercount(audit: &AuditFolder, direction: &ResultKey) -> Option<(i64, i64)> 
         .filter(|(people, counted)| people > counted)
 }
 
-/// People of a group whom a direction does not count, where no table tells how many of their
+/// People of a group whom a direction does not count, where no table says how many of their
 /// counterfactuals were discarded; of every model and every arm, those that lose the same together,
 /// with the models and whether the audit itself is among them.
 fn not_counted(audit: &AuditFolder) -> Vec<Value> {

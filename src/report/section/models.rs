@@ -1,5 +1,5 @@
-//! Section "One model against another": what the values of a model are minus those of another on
-//! the same people, clear differences first.
+//! Section "One model against another": the values of a model minus those of another on the same
+//! people, clear differences first.
 
 use std::collections::BTreeMap;
 

@@ -63,7 +63,7 @@ fn has_scores(audit: &AuditFolder, key: &ResultKey, metric: &str) -> bool {
     measure.is_some_and(|of| of.undefined != Undefined::NoScore.code())
 }
 
-/// The farthest edge from zero of a bin that holds something.
+/// The edge farthest from zero of a bin that is not empty.
 fn farthest(bins: &[HistogramBin]) -> f64 {
     let edges = bins.iter().filter(|bin| bin.2.n > 0).flat_map(|bin| [bin.0.abs(), bin.1.abs()]);
     edges.fold(0.0, f64::max)
@@ -134,7 +134,8 @@ fn is_unmoved(audit: &AuditFolder, panel: &AuditPanel, direction: &PanelDirectio
     audit.score_moves(&panel.direction(direction)).any(|value| value == Some(0.0))
 }
 
-/// In which bin the middle score lies, for those who do not see the drawing; none without a score.
+/// The bin in which the middle score lies, for those who do not see the drawing; none without a
+/// score.
 fn middle(bins: &[HistogramBin]) -> Option<Value> {
     let all = drawn_panel::cases(bins);
     let mut below = WeightedCount::default();

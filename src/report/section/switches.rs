@@ -176,7 +176,7 @@ fn matrix(sides: &[MatrixSide<'_>], weighted: bool) -> Value {
     context!(sides, labelled, wide, rows)
 }
 
-/// In place of a share of those who weigh nothing together.
+/// The text in place of a share of people who weigh nothing together.
 const WEIGHS_NOTHING: &str = "no weight";
 
 /// The rows "predicted positive" and "predicted negative" of counts of each direction.
@@ -258,7 +258,7 @@ impl SwitchPanel<'_> {
         let named = |d: &PanelDirection| (direction(d), panel.direction(d));
         let mut keys: Vec<(RichText, ResultKey)> =
             panel.directions.iter().take(panel.drawn).map(named).collect();
-        // The columns are those of the directions alone.
+        // The columns are only those of the directions.
         let directions: Vec<ResultKey> = keys.iter().map(|(_, key)| key.clone()).collect();
         let metrics = present(audit, PageList::SwitchColumns, &directions);
         let total = ("All directions".into(), panel.total());

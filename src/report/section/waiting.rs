@@ -1,5 +1,5 @@
-//! Section "Waiting": which scores are not there yet, what their files must hold, and what to do
-//! next. Sections after it show what is known already.
+//! Section "Waiting": which scores are missing, what their files must hold, and what to do next.
+//! Sections after it show what is already known.
 
 use minijinja::context;
 use minijinja::value::{Serde, Value};

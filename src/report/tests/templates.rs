@@ -1,5 +1,5 @@
-//! Every branch of the templates of the brief is reached by made facts: a field, a filter or a tag
-//! that does not exist fails here, also where no hand-made folder leads.
+//! Every branch of the templates of the brief is reached by facts made for it: a field, a filter or
+//! a tag that does not exist fails here, even in a branch that no hand-made folder reaches.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! The stage `pair`: the rows of two models, or of an arm and the base, by what both say.
+//! The stage `pair`: rows counted by the predictions of two models, or of an arm and the base.
 //!
 //! | kind | id | what it writes |
 //! | --- | --- | --- |
@@ -55,7 +55,7 @@ impl Stage for PairStage {
                 plan.check_person_memory(row_context, groups.len() as u64)?;
                 write(ctx, passes, || {
                     let [first, second] = &sides;
-                    let opened = [first.open(ctx, row_context)?, second.open(ctx, row_context)?];
+                    let opened = [first.open(row_context)?, second.open(row_context)?];
                     gather_switches(row_context, &opened)
                 })
             });
@@ -64,7 +64,7 @@ impl Stage for PairStage {
         let passes = b.passes();
         sides[0].rows.clone().work(1, move |ctx, row_context| {
             plan.check_person_memory(row_context, 1)?;
-            write(ctx, passes, || gather_rows(ctx, row_context, &sides))
+            write(ctx, passes, || gather_rows(row_context, &sides))
         })
     }
 }
@@ -79,16 +79,15 @@ fn write(
     counts.map_or(Ok(()), |counts| files::write_json(&ctx.out().join(EVIDENCE), &counts))
 }
 
-/// Counts the audited rows by what both models say, in the groups of one attribute.
+/// Counts the audited rows by the predictions of both models, in the groups of one attribute.
 fn gather_rows(
-    ctx: &StageContext<'_>,
     row_context: RowContext<'_>,
     sides: &[RowScoreInputs<'_>; 2],
 ) -> Result<PairedCounts> {
     let (layout, attribute) = (row_context.rows.layout(), sides[0].position);
     check_weight_total(layout, layout.n_rows)?;
     let ranks = ranks(&layout.attributes[attribute]);
-    let opened = sides.iter().map(|side| side.scored.open(ctx, row_context));
+    let opened = sides.iter().map(|side| side.scored.open(row_context));
     let opened = opened.collect::<Result<Vec<_>>>()?;
     let carried = opened.iter().any(|(rule, _)| rule.reads().carried);
     row_context.row_groups().gather(
@@ -120,7 +119,7 @@ fn switch_cell(person: &ScoredPerson, moved: &ScoredCounterfactual) -> Option<us
     Some(cell_index(person.label, predicted, predicted_cf))
 }
 
-/// The same of the counterfactuals of one set, in its directions.
+/// Gathers the pairs of the counterfactuals of one set, in its directions.
 fn gather_switches(row_context: RowContext<'_>, sides: &[CountInputs; 2]) -> Result<PairedCounts> {
     let (layout, position) = (row_context.rows.layout(), sides[0].attribute);
     check_weight_total(layout, sides[0].counterfactuals.n_rows().max(layout.n_rows))?;
@@ -134,7 +133,7 @@ fn gather_switches(row_context: RowContext<'_>, sides: &[CountInputs; 2]) -> Res
                 let cells = cfs.iter().map(|moved| switch_cell(person, moved));
                 first.push(cells.collect::<Vec<_>>());
             });
-            // Both models score the same counterfactuals, so they stand in the same order.
+            // Both models score the same counterfactuals, so they are in the same order.
             let (group, mut first) =
                 (ScoredGroup::read(row_context, &sides[1], g, true)?, first.iter());
             group.people(layout, position, |i, person, cfs| {

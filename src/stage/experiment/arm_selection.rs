@@ -1,4 +1,4 @@
-//! What an arm adds to the training rows for a fold, as stages need and open it.
+//! What an arm adds to the training rows of a fold, in the form that stages request and open.
 
 use crate::augment::ExperimentArm;
 use crate::augment::adasyn::AdasynSettings;
@@ -15,8 +15,8 @@ use crate::stage::kinds::{GenerateStage, ScoreStage};
 use crate::stage::stage_builder::{OpensOfRows, StageBuilder};
 use crate::unit::AuditUnit;
 
-/// What an arm adds to the training rows for a fold, opened for the rows of the fold; of a further
-/// training by the base model of that training. The key names it with this prefix.
+/// What an arm adds to the training rows for a fold, opened for the rows of the fold; for a further
+/// training, chosen by the base model of that training. The key names it with this prefix.
 pub(crate) fn arm_selection<'a>(
     b: &mut StageBuilder<'_, 'a>,
     experiment_plan: &ExperimentPlan<'a>,
@@ -67,18 +67,18 @@ pub(crate) fn arm_selection<'a>(
     });
     let base = base.transpose()?;
     let (seed, sets) = (plan.job.run.seed.0, experiment_plan.sets.clone());
-    Ok(Box::new(move |ctx, row_context| {
+    Ok(Box::new(move |row_context| {
         let mut opened = Vec::new();
         for (attribute, made, scores_cf) in &pools {
             let base = match (&base, scores_cf) {
                 (Some(base), Some(scores_cf)) => {
-                    let (rule, scores) = base.open(ctx, row_context)?;
-                    let scores_cf = scores_cf.open(ctx, row_context)?;
+                    let (rule, scores) = base.open(row_context)?;
+                    let scores_cf = scores_cf.open(row_context)?;
                     Some(CandidateScores { scores, scores_cf, rule })
                 }
                 _ => None,
             };
-            let counterfactuals = made.open(ctx, row_context)?;
+            let counterfactuals = made.open(row_context)?;
             opened.push(CandidatePool { attribute: *attribute, counterfactuals, base });
         }
         let layout = row_context.rows.layout();

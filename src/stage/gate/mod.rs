@@ -1,4 +1,4 @@
-//! The stage `gate`: the gates of a job as questions, judged by tables; `verdicts` makes the exit
+//! The stage `gate`: the gates of a job as questions, judged from tables; `verdicts` makes the exit
 //! status of a run from them.
 
 pub(crate) mod baseline;
@@ -74,7 +74,7 @@ pub(crate) fn judge(
         counted.push(gate);
     }
     let mut asked = questions(checked);
-    // Values are looked at for gates alone.
+    // Values are read only for gates.
     let metrics = match asked.is_empty() && counted.is_empty() {
         true => MetricTable::default(),
         false => MetricTable::read(measured.all.folder(ctx))?,

@@ -1,4 +1,4 @@
-//! The gates of a job as questions to its tables.
+//! The gates of a job as questions that its tables answer.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub(crate) fn questions(checked: &CheckedJob) -> Vec<GateQuestion> {
         checked.job.gates.iter().filter(|(_, gate)| gate.is_of_metric()).map(|(name, gate)| {
             let (asked, scope) = subject(checked, gate);
             let asked = asked.or(gate.sensitive.as_ref());
-            // Checked: the gate has one limit, of a change where it asks about one.
+            // Checked before: the gate has one limit, on a change if it is about a change.
             let asks =
                 if gate.against.is_some() { GateQuantity::Change } else { GateQuantity::Value };
             let limit = match (gate.at_least, gate.fall_at_most, gate.at_most.or(gate.rise_at_most))

@@ -36,12 +36,12 @@ pub(crate) fn scores_path(pattern: &str, set: &str) -> String {
     pattern.replace("{counterfactual}", &file_name_of(set))
 }
 
-/// What is at the path of a file of scores.
+/// What is found at the path of a file of scores.
 #[derive(Debug)]
 pub(super) enum ScoresPresence {
     /// Nothing, or a folder that lacks this file.
     Awaited(PathBuf),
-    /// Something that somebody may be writing: what says so, and what to do about it.
+    /// Something that may still be written: the sign of it, and what to do about it.
     Unfinished(PathBuf, String),
     /// A file, an object, or all parts of a folder or a prefix of a store.
     There(FoundFiles),

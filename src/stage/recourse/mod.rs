@@ -1,5 +1,5 @@
-//! The stage `recourse`: for each block of the job audited people, a model that is asked about them
-//! as they could be, and the tables of what came out.
+//! The stage `recourse`: for each block of the job, the audited people, a model that is asked about
+//! them with changed features, and the tables of the results.
 //!
 //! [`people`] holds the audited rows in memory, as the engine sees columns and as models read them;
 //! [`ask`] puts questions to a model; [`tables`] writes the tables. Each pair of groups is
@@ -15,7 +15,7 @@ pub(crate) mod unshared_numbers;
 use std::path::Path;
 
 use crate::error::Result;
-use crate::exec::{StageContext, misfit};
+use crate::exec::misfit;
 use crate::num::decimal::Decimal;
 use crate::param::ColumnName;
 use crate::recourse::DecimalShare;
@@ -72,7 +72,7 @@ impl Stage for RecourseStage {
         }
         let asked = AskedModels::need(b, &of_model)?;
         rows.work(0, move |ctx, row_context| {
-            let (rule, scores) = scored.open(ctx, row_context)?;
+            let (rule, scores) = scored.open(row_context)?;
             let scored = (&scores, rule);
             let people = RecoursePeople::read(row_context, plan.job, position, block, scored)?;
             let layout = row_context.rows.layout();
@@ -87,7 +87,7 @@ impl Stage for RecourseStage {
                 linear: model.trained_here().is_some_and(|(_, knobs)| knobs.is_linear()),
                 seed,
             };
-            run(ctx, row_context, &of, ctx.out())
+            run(row_context, &of, ctx.out())
         })
     }
 }
@@ -97,26 +97,20 @@ impl Stage for RecourseStage {
 /// # Errors
 /// The search finds more than it may; the model fails; the disk refuses; the
 /// run is to stop.
-fn run(
-    ctx: &StageContext<'_>,
-    row_context: RowContext<'_>,
-    block: &RecourseInputs<'_>,
-    out: &Path,
-) -> Result<()> {
+fn run(row_context: RowContext<'_>, block: &RecourseInputs<'_>, out: &Path) -> Result<()> {
     let mut writer = RecourseWriter::create(out, block)?;
     let reference = u16::try_from(block.attribute.reference).unwrap_or(u16::MAX);
     let mut all = pairs(&block.attribute.groups, reference, block.recourse.against);
     // Rows of the tables are sorted by key.
     all.sort_by(|a, b| a.names.cmp(&b.names));
     for pair in &all {
-        ctx.check()?;
-        compare(ctx, row_context, block, pair, &mut writer)?;
+        row_context.ctx.check()?;
+        compare(row_context, block, pair, &mut writer)?;
     }
     writer.finish()
 }
 
 fn compare(
-    ctx: &StageContext<'_>,
     row_context: RowContext<'_>,
     block: &RecourseInputs<'_>,
     pair: &GroupPair,
@@ -126,9 +120,10 @@ fn compare(
     let search = recourse.search().expect("the check refuses supports that are no shares");
     let plan =
         row_context.workers.within(|| RecoursePlan::new(&block.people.audited, pair, &search))?;
+    let ctx = row_context.ctx;
     ctx.check()?;
     if plan.population().n.contains(&0) {
-        // What else the job asks goes on.
+        // The rest of the job continues.
         writer.empty_pair(plan.population());
         return Ok(());
     }
@@ -136,7 +131,7 @@ fn compare(
     let chance = recourse.chance;
     let n_scored = (0..plan.n_subgroups()).filter(|&s| !plan.actions(s).is_empty()).count();
     let later = chance.map_or(0, |_| n_scored as u64);
-    let helped = block.helped((ctx, row_context), &plan, &needed, later)?;
+    let helped = block.helped(row_context, &plan, &needed, later)?;
     let effects = row_context.workers.within(|| ActionEffects::new(&plan, &helped));
     ctx.check()?;
 

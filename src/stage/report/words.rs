@@ -95,7 +95,7 @@ pub(crate) fn words_of_rows(
     }
 }
 
-/// What a folder says about itself that follows from its job and the program alone.
+/// What a folder says about itself that follows only from its job and the program.
 pub(crate) fn words_of_job(checked: &CheckedJob) -> Manifest {
     let job = &checked.job;
     Manifest {

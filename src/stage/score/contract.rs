@@ -1,6 +1,6 @@
 //! The stage `contract`: what a model that is trained elsewhere gets and gives, before its first
-//! score. The contract itself is made by [`ModelContract::settle`]; here the model's file, or its
-//! process, is asked what it says about itself.
+//! score. The contract itself is made by [`ModelContract::settle`]; here the description that the
+//! model's file or process gives of itself is read.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -120,7 +120,7 @@ impl StagePlan<'_> {
             ModelContract::settle(&signature, &knobs.terms, &columns, layout.label.as_ref());
         let mut contract = settled.map_err(|gap| self.gap(&["models", name, kind.key()], gap))?;
         contract.sha256 = sha256;
-        // pandas has no value for what is no category; a missing value it has.
+        // pandas has no value for what is no category, but it has a missing value.
         for column in &mut contract.columns {
             let feature = layout.feature(&column.column).map(|f| &layout.features[f]);
             if let Some(StoredType::Category { categories, .. }) =

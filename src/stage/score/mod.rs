@@ -1,5 +1,5 @@
-//! The stage `score`: what models trained here and commands say about rows and counterfactuals, and
-//! scores computed elsewhere.
+//! The stage `score`: the scores of rows and counterfactuals by models trained here and by
+//! commands, and scores computed elsewhere.
 
 pub(crate) mod asked_rows;
 pub(crate) mod command;
@@ -23,7 +23,7 @@ use crate::data::column::declared::DeclaredColumns;
 use crate::data::exchange::keyed::{AnswerValues, KeyedFile};
 use crate::data::rows::aligned::{ScoreReader, create_scores, write_precision};
 use crate::error::{Error, Fault, Result};
-use crate::exec::{StageContext, files, misfit};
+use crate::exec::{files, misfit};
 use crate::job;
 use crate::param::ColumnName;
 use crate::stage::applied_set::AppliedSet;
@@ -50,7 +50,7 @@ impl StagePlan<'_> {
             Some(import) => {
                 fault.in_file(Path::new(&import.display_path())).at_row(format!("row {row}"))
             }
-            // The file was read before; where it has gone since, its row is all that can be said.
+            // The file was read before; if it is gone now, only its row can be reported.
             None => match self.input.open_rows(&[], &DeclaredColumns::new()) {
                 Ok(source) => source.locate_row(fault, row),
                 Err(_) => fault.at_row(format!("row {row}")),
@@ -66,12 +66,8 @@ impl StagePlan<'_> {
 
 impl StageInput<ScoreStage> {
     /// The scores.
-    pub(crate) fn open(
-        &self,
-        ctx: &StageContext<'_>,
-        row_context: RowContext<'_>,
-    ) -> Result<ScoreReader> {
-        ScoreReader::open(self.folder(ctx), row_context.rows, row_context.roles)
+    pub(crate) fn open(&self, row_context: RowContext<'_>) -> Result<ScoreReader> {
+        ScoreReader::open(self.folder(row_context.ctx), row_context.rows, row_context.roles)
     }
 }
 
@@ -107,7 +103,7 @@ impl Stage for ScoreStage {
                 let made = match &made {
                     None => None,
                     Some((made, position, of_worlds)) => {
-                        Some((made.open(ctx, row_context)?, *position, *of_worlds))
+                        Some((made.open(row_context)?, *position, *of_worlds))
                     }
                 };
                 let models = asked.open(ctx, layout)?;
@@ -141,7 +137,7 @@ impl Stage for ScoreStage {
                     encoder.scores(scores)
                 };
                 let precision =
-                    models.score_blocks((ctx, row_context), scored, &encoded, &mut |encoded| {
+                    models.score_blocks(row_context, scored, &encoded, &mut |encoded| {
                         writer.append(encoded)
                     })?;
                 writer.finish()?;
@@ -191,7 +187,8 @@ fn plan_given_scores<'a>(
                 return Err(misfit(format!("the model `{name}` has no scores of counterfactuals")));
             };
             recheck_inputs(b);
-            // The scores of the rows as they are, and how far those that come again may differ.
+            // The scores of the rows as they are, and how far those that are scored again may
+            // differ.
             let again = match scores.recheck {
                 None => None,
                 Some(recheck) => {
@@ -206,7 +203,8 @@ fn plan_given_scores<'a>(
     let columns: Vec<ColumnName> = columns.into_iter().cloned().collect();
     let decided = set.as_ref().and_then(|_| model.decided_column()).map(ColumnName::as_str);
     let is_in_rows = answer.is_none();
-    let write = move |ctx: &StageContext<'_>, row_context: RowContext<'_>| -> Result<()> {
+    let write = move |row_context: RowContext<'_>| -> Result<()> {
+        let ctx = row_context.ctx;
         let layout = row_context.rows.layout();
         let each_column = || columns.iter().map(|column| column.as_str()).enumerate();
         let Some(answer) = &answer else {
@@ -220,7 +218,7 @@ fn plan_given_scores<'a>(
         };
         let opened = set.as_ref().map(|(made, position, again)| {
             let sample = plan.recheck_sample(row_context, *position)?;
-            Ok::<_, Error>((made.open(ctx, row_context)?, *position, again, sample))
+            Ok::<_, Error>((made.open(row_context)?, *position, again, sample))
         });
         let opened = opened.transpose()?;
         let words = layout.decisions.iter().find(|of| Some(of.column.as_str()) == decided);
@@ -268,7 +266,7 @@ fn plan_given_scores<'a>(
         }
         rows.with(ctx, passes, |row_context| {
             let keys = ["models", name, kind, key];
-            write(ctx, row_context).map_err(|e| plan.with_model_place(e, &keys))
+            write(row_context).map_err(|e| plan.with_model_place(e, &keys))
         })
     })
 }

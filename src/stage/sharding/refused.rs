@@ -1,7 +1,7 @@
 //! Which jobs cannot be run in shards yet, and what would let them: every reason with its place in
 //! the job, before any row is read.
 
-use crate::counterfactual::forms::ConditionOn;
+use crate::counterfactual::short_forms::ConditionOn;
 use crate::counterfactual::strategy::CounterfactualSet;
 use crate::data::prepare::params::DuplicateRule;
 use crate::error::JobProblem;

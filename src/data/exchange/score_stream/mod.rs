@@ -2,7 +2,7 @@
 //! row in the order of the rows.
 //!
 //! The stream has exactly one column, `score`, of Float64 or Float32, in batches of any size that
-//! hold no more than the scores that are asked for and 2^24. Memory: the largest batch. Of the
+//! hold no more than the scores that are asked for and 2^24. Memory: the largest batch. From a
 //! Parquet file only the column `score` is read.
 //!
 //! Faults say what the program did (`wrote 3 scores for 4 rows`), so that the caller can put its
@@ -32,7 +32,7 @@ pub const SCORE: &str = "score";
 /// The most scores of a batch, which is held as a whole.
 const MAX_BATCH_SCORES: u64 = 1 << 24;
 
-/// The most bytes of a batch: so many, and for each score that it may hold so many more.
+/// The most bytes of a batch: a fixed number, and a number for each score that it may hold.
 const ANSWER_BYTES: (u64, u64) = (1 << 20, 32);
 
 /// Scores of a file that are read at a time.

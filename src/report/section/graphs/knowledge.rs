@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::graphs::Causes;
 
-/// Why the page names no group at a disadvantage by a set: in its graphs the attribute follows from
+/// Why the page names no group as worse off by a set: in its graphs the attribute follows from
 /// other variables. None where it does not, or where the set has no graphs.
 pub(crate) fn caution<'a>(
     audit: &'a AuditFolder,
@@ -38,7 +38,7 @@ pub(crate) enum CausalStatement {
     Edges,
 }
 
-/// What a scenario of knowledge states; `knowledge.html` says it.
+/// What a scenario of knowledge states; the sentences are in `knowledge.html`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct ScenarioKnowledge {
     /// The scenario.

@@ -4,11 +4,10 @@
 //!
 //! Three kinds of uncertainty are separate in every row: which people happened to be audited (the
 //! interval of people), which graph is the right one, and which coefficients it has (other graphs,
-//! refits).
-//! What all graphs assume alike is not part of any interval and is said in words. The drawing of a
-//! scenario holds every edge that is in at least one graph in twenty; all of them are in the
-//! table below it. [`graphs`](crate::report::read::graphs) reads the tables, [`drawing`] draws a
-//! scenario.
+//! refits). Assumptions that all graphs share are not part of any interval and are stated in words.
+//! The drawing of a scenario holds every edge that is in at least one graph in twenty; all of them
+//! are in the table below it. [`graphs`](crate::report::read::graphs) reads the tables, [`drawing`]
+//! draws a scenario.
 
 mod drawing;
 pub(crate) mod knowledge;
@@ -238,7 +237,7 @@ impl<'a> AttributeGraphs<'a> {
             let (before, after) = before.zip(after)?;
             Some(((after - before).abs(), metric, key, before, after))
         });
-        // Of those that differ alike the first.
+        // The first of those that differ alike.
         let (gap, metric, key, before, after) =
             moved.reduce(|a, b| if b.0 > a.0 { b } else { a })?;
         let [before, after] = [before, after].map(|share| NumberFormat::Share.value(share));
@@ -248,7 +247,7 @@ impl<'a> AttributeGraphs<'a> {
         })
     }
 
-    /// Of several groups the directions from and to the reference; all of them are in the tables.
+    /// With several groups the directions from and to the reference; all of them are in the tables.
     fn directions(&self) -> Vec<[String; 2]> {
         let groups = self.audit.groups_of(self.attribute);
         let Some((reference, others)) = groups.split_first() else { return Vec::new() };

@@ -1,5 +1,5 @@
-//! What counterfactuals of causal graphs hold, in words: shares or rows, what gives the values, and
-//! what the clip does to them.
+//! What counterfactuals of causal graphs are, in words: shares or rows, which mechanism gives the
+//! values, and how they are clipped.
 
 use minijinja::context;
 use minijinja::value::Value;
@@ -29,7 +29,7 @@ pub(crate) struct ValuesInShort {
 }
 
 impl ValueKnobs {
-    /// Those of a set.
+    /// The keys of a set.
     pub(crate) fn of(manifest: &Manifest, set: &str) -> Self {
         let knobs = manifest.counterfactuals.iter().find(|words| words.name == set);
         let word = |name: &str, default: &str| {

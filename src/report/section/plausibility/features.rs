@@ -1,5 +1,5 @@
-//! A direction feature by feature: what moved and where to, what did not, and drawings of what
-//! moved with their numbers.
+//! A direction feature by feature: which features moved and where to, which did not, and drawings
+//! of those that moved, with their numbers.
 
 use std::cmp::Ordering::{Equal, Greater, Less};
 
@@ -91,7 +91,7 @@ fn table(columns: &[&'static str], shown: &[&FeatureQuality], id: Option<&str>) 
     })
 }
 
-/// Where a feature moved to.
+/// Whether a feature moved nearer to the target group or farther from it, as a word.
 fn drift(feature: &FeatureQuality) -> &'static str {
     match feature.drift() {
         Some(Greater) if feature.is_nearer_by_wasserstein() => "farther_but",

@@ -1,5 +1,6 @@
-//! Generated counterfactuals: the measures of the directions of a world, and which of them are 0 in
-//! all of them. `plausibility.html` has the heads, cells and sentences by the name of the column.
+//! Generated counterfactuals: the measures of the directions of a world, and which measures are 0
+//! in all directions. `plausibility.html` has the heads, cells and sentences by the name of the
+//! column.
 
 use minijinja::context;
 use minijinja::value::{Serde, Value};
@@ -48,7 +49,7 @@ pub(super) fn facts(
     let total = audit.quality.values(&world.key);
     let shown: Vec<&QualityValues> = directions.iter().map(|d| d.values).chain(total).collect();
     let known = |measure: &str| shown.iter().any(|values| value(values, measure).is_some());
-    // What real rows have is there to compare with: it says nothing alone.
+    // The values of real rows are shown for comparison: by themselves they say nothing.
     let is_there =
         |of: &str| known(of) && (of != "plausibility_real_50" || known("plausibility_50"));
     let is_nothing = |of: &str| shown.iter().all(|v| value(v, of).is_none_or(|value| value == 0.0));

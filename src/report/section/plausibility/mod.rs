@@ -3,8 +3,8 @@
 //! feature, with drawings, for the worst directions.
 //!
 //! Naive sets are absent: they move nothing that could become implausible. The numbers are those of
-//! `cf_quality`, `cf_features` and `cf_distributions`; that a feature ends farther from its target
-//! group than it began is said in a word and a shape. [`measures`] is the table of directions,
+//! `cf_quality`, `cf_features` and `cf_distributions`; a feature that ends farther from its target
+//! group than it began is marked by a word and a shape. [`measures`] is the table of directions,
 //! [`features`] a direction feature by feature, [`map`] the map of a set.
 
 mod features;

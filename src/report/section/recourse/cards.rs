@@ -102,8 +102,8 @@ impl<'a> DefinitionView<'a> {
         }
     }
 
-    /// What is said about a subgroup wherever it stands; `own` is what its place adds.
-    fn told(&self, subgroup: &SubgroupRow, own: Value) -> Value {
+    /// The facts of a subgroup wherever it is shown; `own` are those of the place.
+    fn subgroup_facts(&self, subgroup: &SubgroupRow, own: Value) -> Value {
         context! {
             row => Value::from(Serde(subgroup)), place => subgroup.place.unwrap_or(0),
             traits => self.audit.manifest.with_code_names(&subgroup.traits),
@@ -112,7 +112,7 @@ impl<'a> DefinitionView<'a> {
         }
     }
 
-    /// What is said about these subgroups together.
+    /// The facts of these subgroups together.
     fn together(&self, rows: &[&SubgroupRow]) -> Value {
         context! {
             view => self.facts(), unfair => self.row.unfair, judged => self.row.judged,
@@ -132,7 +132,7 @@ impl<'a> DefinitionView<'a> {
             let names = curves.names.map(|name| short(name).into_owned());
             let title = format!("Share helped by cost: {}", of.place.unwrap_or(0));
             let drawing = curves.drawing(&title, end, names, self.target_share());
-            self.told(of, context!(actions => self.actions(of), drawing))
+            self.subgroup_facts(of, context!(actions => self.actions(of), drawing))
         };
         let cards: Value = rows.iter().zip(&curves).map(card).collect();
         (!rows.is_empty()).then(|| context!(of => self.together(&rows), cards))
@@ -175,7 +175,7 @@ impl<'a> DefinitionView<'a> {
                     group => groups_of(self.comparison)[better],
                 }
             });
-            self.told(subgroup, Value::from(helps))
+            self.subgroup_facts(subgroup, Value::from(helps))
         };
         context!(of => self.together(&rows), rows => rows.iter().map(row).collect::<Value>())
     }
@@ -185,7 +185,7 @@ impl<'a> DefinitionView<'a> {
 pub(crate) struct UnfairSubgroup<'a> {
     /// What its people share, codes by their names.
     pub(crate) traits: String,
-    /// Who is helped by cost.
+    /// People who are helped, by cost.
     pub(crate) curves: SubgroupCurves<'a>,
     /// The cost at which the group that is better off reaches what the definition asks for; none
     /// where it never does, or where the definition asks for no share.
