@@ -21,12 +21,11 @@ use crate::report::brief::inputs::BriefInputs;
 use crate::report::brief::limit_part::LimitPart;
 use crate::report::brief::limits::{self, AuditLimit};
 use crate::report::brief::shares::{ClearGap, GroupFavourableShare, ModelShares};
-use crate::report::brief::support::UnsupportedSwitches;
 use crate::report::brief::voice::{CalledAttribute, CalledGroup, CalledModel};
 use crate::report::page::number::NumberFormat;
 use crate::report::read::judged::JudgedValue;
 use crate::report::read::panel::ResultKey;
-use crate::report::section::graphs::knowledge::{ScenarioKnowledge, stated_knowledge};
+use crate::report::section::graphs::knowledge::stated_knowledge;
 use crate::report::section::recourse;
 use crate::table::deciding_range::DecidingRange;
 use crate::table::recourse::UNFAIR_SUBGROUPS;
@@ -65,14 +64,6 @@ pub(crate) enum HeroSubject<'a> {
     Nothing,
 }
 
-/// A result with its interval, whose lower end is that of the largest of so many.
-#[derive(Serialize)]
-struct SwitchFacts<'a> {
-    result: &'a HarmResult,
-    ends: Option<(f64, f64)>,
-    compared: usize,
-}
-
 /// How the sentence about a switch starts.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -86,22 +77,12 @@ enum HeroOpening {
     Undecided,
 }
 
-/// The facts of the sentence of the page.
-#[derive(Serialize)]
-struct HeroSentence<'a> {
-    #[serde(flatten)]
-    told: HeroFacts<'a>,
-    limit: Option<&'a AuditLimit>,
-    none_broken: bool,
-    compared: usize,
-}
-
-/// Its facts by its kind.
+/// The facts of the sentence of the page by its kind.
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 enum HeroFacts<'a> {
     Switch {
-        switch: SwitchFacts<'a>,
+        switch: Value,
         opening: HeroOpening,
         /// Whether no limit judges it, though there are limits.
         no_limit: bool,
@@ -127,43 +108,6 @@ enum HeroFacts<'a> {
         shares: Option<&'a [GroupFavourableShare; 2]>,
     },
     Nothing,
-}
-
-/// What is below the sentence.
-#[derive(Serialize)]
-struct HeroTest<'a> {
-    result: Option<&'a HarmResult>,
-    knowledge: Option<ScenarioKnowledge>,
-    unsupported: Option<UnsupportedSwitches<'a>>,
-    unmoved: Option<(i64, i64)>,
-    few: Option<(CalledGroup, i64)>,
-    turns: Option<TurningDifference>,
-    /// Whether nobody switches in tests that change one entry.
-    only_entry: bool,
-    /// A finding about more people that no limit judges.
-    more: Option<SwitchFacts<'a>>,
-    decided_by: Option<DecidedBy>,
-    /// Level of the intervals; none where no interval is shown.
-    level: Option<f64>,
-}
-
-/// A result minus that of the opposite direction, where graphs, fits or trainings give it either
-/// sign: which of the two groups is worse off turns with them.
-#[derive(Serialize)]
-struct TurningDifference {
-    value: f64,
-    ends: (f64, f64),
-    range: DecidingRange,
-}
-
-/// The range that decides a limit in place of the interval over people.
-#[derive(Serialize)]
-struct DecidedBy {
-    range: DecidingRange,
-    kind: NumberFormat,
-    ends: (f64, f64),
-    /// Whether it is the first range of the sentence.
-    is_first: bool,
 }
 
 impl HeroFinding<'_> {
@@ -280,14 +224,14 @@ impl<'a> BriefInputs<'a> {
     }
 
     /// A result, and of how many it is the largest: the lower end is that of the largest.
-    fn switch<'r>(&self, result: &'r HarmResult, compared: usize) -> SwitchFacts<'r> {
+    fn switch(&self, result: &HarmResult, compared: usize) -> Value {
         let ends = result.point.interval;
         let ends = ends.map(|(lo, hi)| (result.lower_end_of(compared).unwrap_or(lo), hi));
-        SwitchFacts { result, ends, compared }
+        context!(result => fact(result), ends => fact(&ends), compared)
     }
 
     /// The facts of the sentence of the page.
-    fn sentence<'r>(&'r self, finding: &HeroFinding<'r>) -> HeroSentence<'r> {
+    fn sentence(&self, finding: &HeroFinding<'_>) -> Value {
         let broken = self.limits.iter().any(|limit| limit.verdict == "fail");
         let none_broken = !broken && !self.limits.is_empty();
         let told = match (finding.subject, finding.limit) {
@@ -320,7 +264,7 @@ impl<'a> BriefInputs<'a> {
             (HeroSubject::Nothing, _) => HeroFacts::Nothing,
         };
         let HeroFinding { limit, compared, .. } = *finding;
-        HeroSentence { told, limit, none_broken, compared }
+        context!(limit => fact(&limit), none_broken, compared, ..fact(&told))
     }
 
     fn only_entry(&self) -> bool {
@@ -402,9 +346,9 @@ impl<'a> BriefInputs<'a> {
         }
     }
 
-    /// The difference to the opposite direction of a result that names who is worse off, where it
-    /// turns.
-    fn turns(&self, own: &HarmResult) -> Option<TurningDifference> {
+    /// A result that names who is worse off minus that of the opposite direction, where graphs, fits
+    /// or trainings give it either sign: which of the two groups is worse off turns with them.
+    fn turns(&self, own: &HarmResult) -> Option<Value> {
         own.worse.as_ref()?;
         let key = |from: &str, to: &str| ResultKey {
             scope: "difference".to_owned(),
@@ -420,12 +364,12 @@ impl<'a> BriefInputs<'a> {
         let turns = |((lo, hi), _): &((f64, f64), DecidingRange)| *lo < 0.0 && *hi > 0.0;
         let ((lo, hi), range) = measure.doubts().into_iter().flatten().find(turns)?;
         let ends = if *sign > 0.0 { (lo, hi) } else { (-hi, -lo) };
-        Some(TurningDifference { value: sign * measure.value?, ends, range })
+        Some(context!(value => sign * measure.value?, ends => fact(&ends), range => fact(&range)))
     }
 
     /// What is below the sentence: what the test changes, a finding that no limit judges where
     /// it harms more people, and what the intervals are about.
-    fn test<'r>(&'r self, finding: &HeroFinding<'r>) -> HeroTest<'r> {
+    fn test(&self, finding: &HeroFinding<'_>) -> Value {
         let own = match finding.subject {
             HeroSubject::Switch(result) => Some(result),
             _ => None,
@@ -443,23 +387,24 @@ impl<'a> BriefInputs<'a> {
         let decided_by = finding.limit.and_then(|limit| {
             let of = |part: &&LimitPart| own.is_some_and(|own| part.judged == own.judged());
             let part = limit.parts.iter().find(of).or(limit.parts.first())?;
-            let (kind, ends) = (limit.kind, part.interval?);
-            Some(DecidedBy { range: limit.range?, kind, ends, is_first })
+            let (range, ends) = (limit.range?, part.interval?);
+            let kind = fact(&limit.kind);
+            Some(context!(range => fact(&range), kind, ends => fact(&ends), is_first))
         });
         let has_range = self.shows_range(finding)
             || more.is_some_and(|more| more.point.interval.is_some())
             || decided_by.is_some();
-        HeroTest {
-            result: own,
-            knowledge: own.and_then(|own| stated_knowledge(self.audit, &own.set.name)),
-            unsupported: own.and_then(|own| self.unsupported(own)),
-            unmoved: own.and_then(|own| self.unmoved(&own.key)),
-            few: own.and_then(|own| self.few_people(&own.key)),
-            turns: own.and_then(|own| self.turns(own)),
-            only_entry: matches!(finding.subject, HeroSubject::Nobody) && self.only_entry(),
-            more: more.map(|more| self.switch(more, 1)),
-            decided_by,
-            level: has_range.then_some(self.audit.manifest.level.get()),
+        let knowledge = own.and_then(|own| stated_knowledge(self.audit, &own.set.name));
+        context! {
+            result => fact(&own), knowledge => fact(&knowledge), decided_by,
+            unsupported => own.and_then(|own| self.unsupported(own)),
+            unmoved => fact(&own.and_then(|own| self.unmoved(&own.key))),
+            few => fact(&own.and_then(|own| self.few_people(&own.key))),
+            turns => own.and_then(|own| self.turns(own)),
+            // Whether nobody switches in tests that change one entry.
+            only_entry => matches!(finding.subject, HeroSubject::Nobody) && self.only_entry(),
+            more => more.map(|more| self.switch(more, 1)),
+            level => has_range.then_some(self.audit.manifest.level.get()),
         }
     }
 
@@ -481,8 +426,8 @@ impl<'a> BriefInputs<'a> {
     /// The sentence of the page and what is below it.
     pub(crate) fn hero_facts(&self, finding: &HeroFinding<'_>) -> Value {
         context! {
-            sentence => fact(&self.sentence(finding)),
-            test => fact(&self.test(finding)), recourse => self.recourse(finding),
+            sentence => self.sentence(finding), test => self.test(finding),
+            recourse => self.recourse(finding),
         }
     }
 }

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use minijinja::context;
+use minijinja::value::Value;
 use serde::Serialize;
 
 use crate::gate::reason::{GateCount, GateFindings};
@@ -490,51 +491,28 @@ pub(crate) fn section(audit: &AuditFolder, limits: &[AuditLimit]) -> PageSection
     let (limits_shown, folded): (Vec<&AuditLimit>, Vec<&AuditLimit>) =
         limits.iter().partition(fits);
     let facts = context! {
-        tally => fact(&LimitTally::of(limits)), arms => limits.iter().any(|limit| !limit.arm.is_empty()),
+        tally => tally(limits), arms => limits.iter().any(|limit| !limit.arm.is_empty()),
         folds => audit.manifest.experiments.iter().any(|of| of.folds.is_some()),
         limits => fact(&limits_shown), folded => fact(&folded),
     };
     PageSection::told("limits", "limits.html", facts)
 }
 
-/// How many limits there are of each verdict.
-#[derive(Debug, Clone, Serialize)]
-pub(crate) struct LimitTally {
-    all: usize,
-    broken: usize,
-    undecided: usize,
-    kept: usize,
-    unchecked: usize,
-    /// Broken ones that only warn.
-    warned: usize,
-    /// Whether an undecided one may stop the pipeline.
-    may_stop: bool,
-    /// The verdict of the page.
-    verdict: &'static str,
-}
-
-impl LimitTally {
-    /// Of these limits.
-    pub(crate) fn of(limits: &[AuditLimit]) -> Self {
-        let n = |verdict: &str| limits.iter().filter(|limit| limit.verdict == verdict).count();
-        let [broken, undecided, kept, unchecked] =
-            ["fail", "inconclusive", "pass", "skipped"].map(n);
-        let verdict = match (limits.len(), broken, undecided, kept) {
-            (0, ..) => "no_limit",
-            (_, 1.., ..) => "fail",
-            (_, 0, 1.., _) => "inconclusive",
-            (_, 0, 0, 1..) => "pass",
-            _ => "skipped",
-        };
-        LimitTally {
-            all: limits.len(),
-            broken,
-            undecided,
-            kept,
-            unchecked,
-            warned: limits.iter().filter(|of| of.verdict == "fail" && of.warns).count(),
-            may_stop: limits.iter().any(|of| of.verdict == "inconclusive" && !of.warns),
-            verdict,
-        }
+/// How many limits there are of each verdict and how many broken ones only warn, whether an undecided
+/// one may stop the pipeline, and the verdict of the page.
+pub(crate) fn tally(limits: &[AuditLimit]) -> Value {
+    let n = |verdict: &str| limits.iter().filter(|limit| limit.verdict == verdict).count();
+    let [broken, undecided, kept, unchecked] = ["fail", "inconclusive", "pass", "skipped"].map(n);
+    let verdict = match (limits.len(), broken, undecided, kept) {
+        (0, ..) => "no_limit",
+        (_, 1.., ..) => "fail",
+        (_, 0, 1.., _) => "inconclusive",
+        (_, 0, 0, 1..) => "pass",
+        _ => "skipped",
+    };
+    context! {
+        all => limits.len(), broken, undecided, kept, unchecked, verdict,
+        warned => limits.iter().filter(|of| of.verdict == "fail" && of.warns).count(),
+        may_stop => limits.iter().any(|of| of.verdict == "inconclusive" && !of.warns),
     }
 }
