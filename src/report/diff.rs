@@ -11,7 +11,7 @@ use crate::report::export::{deciding, gate_sentence_in_units, printed};
 use crate::report::page::glossary::GlossaryEntry;
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::{PageSection, of_sections};
-use crate::report::section::against::{self, ComparisonTally, apart, reading};
+use crate::report::section::against::{self, apart, reading, tally};
 use crate::report::section::models::place;
 use crate::report::shown_changes::ShownChanges;
 use crate::report::visible::visible;
@@ -123,7 +123,7 @@ impl FolderDiff {
             deciding(&self.gates).map(|row| [&*row.gate, &*row.verdict, &*row.reason]).collect();
         let facts = context! {
             old => side(&self.old), new => side(&self.new), pairing => &self.compared.pairing,
-            tally => fact(&ComparisonTally::of(&self.compared, &shown_changes)),
+            tally => tally(&self.compared, &shown_changes),
             stand_in => self.stand_in(), shows_all => all,
             tables => self.other_tables().into_iter().collect::<Value>(),
             differs => fact(&self.compared.differs), heads => HEAD.to_vec(),

@@ -34,20 +34,6 @@ const LETTERS_OF_A_LINE: usize = 30;
 /// block those that say who is worse off.
 const NAMED_AT_MOST: usize = 2;
 
-/// A result with the limit that judges it.
-#[derive(Serialize)]
-struct ForestRow<'a> {
-    result: &'a HarmResult,
-    limit: Option<f64>,
-}
-
-/// Results that answer one question.
-#[derive(Serialize)]
-struct AnsweredQuestion<'a> {
-    worse: WorseOff<'a>,
-    rows: Vec<ForestRow<'a>>,
-}
-
 /// Who is worse off in a block: named where the tables name the same group in every row, or in
 /// some.
 #[derive(Serialize)]
@@ -198,10 +184,10 @@ pub(crate) fn section<'r>(
     let by_question = grouped(shown.iter().map(|result| (question(result), *result)));
     let block = |(_, mine): (ForestQuestion<'_>, Vec<&'r HarmResult>)| {
         let worse = WorseOff::of(&mine);
-        let row = |result: &'r HarmResult| ForestRow { result, limit: limit_of(result) };
-        AnsweredQuestion { worse, rows: mine.into_iter().map(row).collect() }
+        let row = |result: &HarmResult| context!(result => fact(result), limit => limit_of(result));
+        context!(worse => fact(&worse), rows => mine.into_iter().map(row).collect::<Value>())
     };
-    let blocks: Vec<AnsweredQuestion<'_>> = by_question.into_iter().map(block).collect();
+    let blocks: Value = by_question.into_iter().map(block).collect();
     let named = nobody.iter().take(if nobody.len() > NAMED_AT_MOST { 0 } else { nobody.len() });
     let named: Vec<&HarmResult> = named.copied().collect();
     let facts = context! {
@@ -211,7 +197,7 @@ pub(crate) fn section<'r>(
         has_limit => shown.iter().any(|result| limit_of(result).is_some()),
         scale => fact(&PlotScale::from_zero(
             shown.iter().flat_map(|result| result.point.extent()), 1.0)),
-        blocks => fact(&blocks), more => some.len() - shown.len(),
+        blocks, more => some.len() - shown.len(),
         n_nobody => nobody.len(), nobody => fact(&named),
     };
     Some(PageSection::untitled("all", "forest.html", facts))

@@ -25,7 +25,6 @@ use minijinja::context;
 use minijinja::value::Value;
 
 use crate::report::brief::inputs::BriefInputs;
-use crate::report::brief::limits::LimitTally;
 use crate::report::brief::voice::AuditVoice;
 use crate::report::evidence;
 use crate::report::page::{self, PageSection};
@@ -102,7 +101,8 @@ fn brief(inputs: &BriefInputs<'_>) -> Vec<PageSection> {
     let finding = inputs.choose_hero();
     let verdict = context! {
         stand_in => &audit.manifest.stand_in, audited => audit.manifest.rows.audited,
-        tally => fact(&LimitTally::of(limits)), first => first_of_all(audit, voice), hero => inputs.hero_facts(&finding),
+        tally => limits::tally(limits), first => first_of_all(audit, voice),
+        hero => inputs.hero_facts(&finding),
         retrained => evidence::retraining::answer(inputs), persons => words::persons(audit),
         doubts => doubts(audit),
         unbound => unbound(audit).into_iter().collect::<Value>(),
@@ -126,7 +126,7 @@ fn waiting(inputs: &BriefInputs<'_>) -> PageSection {
     let audited = i64::try_from(m.rows.audited).unwrap_or(i64::MAX);
     let facts = context! {
         m => fact(m), measured => audit.is_measured(), people => words::people(audit, audited),
-        tally => (!audit.gates.is_empty()).then(|| fact(&LimitTally::of(inputs.limits))),
+        tally => (!audit.gates.is_empty()).then(|| limits::tally(inputs.limits)),
         annex => inputs.annex,
     };
     PageSection::untitled("verdict", "waits.html", facts)

@@ -18,7 +18,7 @@ use crate::report::brief::shares::GroupFavourableShare;
 use crate::report::brief::voice::DecisionVoice;
 use crate::report::draw::plot::SwitchSide;
 use crate::report::evidence::retraining::{self, ArmRateChange, JUDGED_CORRECTLY};
-use crate::report::evidence::why::{self, WhyFeature, WhyQuestion};
+use crate::report::evidence::why;
 use crate::report::page::PageSection;
 use crate::report::page::number::{self, NumberFormat, ends_text, value_text};
 use crate::report::page::words::short;
@@ -213,7 +213,7 @@ impl<'a> PathWalk<'a> {
         });
         let of = told.unwrap_or(everybody);
         let people = context! {
-            question => fact(&WhyQuestion::of(inputs, of)), carried => compared,
+            question => why::question(inputs, of), carried => compared,
         };
         let Some((row, rate, ends)) = clear else { return Some(("everybody", people)) };
         let others = row.k_others.zip(row.n_others).filter(|(_, n)| *n > 0);
@@ -251,7 +251,7 @@ impl<'a> PathWalk<'a> {
             Some(_) if first.feature == first.sensitive => "entry",
             Some(_) => "feature",
         };
-        let feature = fact(&WhyFeature::of(inputs, first));
+        let feature = why::feature(inputs, first);
         let share = number(NumberFormat::Share, value, ends, features.len());
         Some((code, context!(entry, feature, share)))
     }

@@ -3,7 +3,6 @@
 
 use minijinja::context;
 use minijinja::value::Value;
-use serde::Serialize;
 
 use crate::folder::manifest::ModelWords;
 use crate::report::brief::harm::{HarmResult, directions};
@@ -44,18 +43,6 @@ fn score_ends(bins: &[[Vec<HistogramBin>; 3]], cut_offs: &[f64]) -> (f64, f64) {
     near.fold((lo, hi), |(lo, hi), &at| (lo.min(at), hi.max(at)))
 }
 
-/// A direction that is drawn, named by one of its results.
-#[derive(Serialize)]
-struct ScorePanel<'a> {
-    result: &'a HarmResult,
-    /// The scores before and after.
-    scores: [&'a [HistogramBin]; 2],
-    change: &'a [HistogramBin],
-    mean: Option<f64>,
-    /// The cut-off, where it is drawn.
-    cut_offs: Vec<(f64, String)>,
-}
-
 /// The section; none where no score was measured.
 pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
     let audit = inputs.audit;
@@ -88,15 +75,15 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
     let at: Vec<f64> = cut_offs.iter().flatten().map(|(at, _)| *at).collect();
     let (lowest, most) = score_ends(&bins, &at);
     let panels = found.iter().zip(&bins).zip(cut_offs);
-    let panels: Vec<ScorePanel<'_>> = panels
-        .map(|(((result, _), [before, after, change]), cut_off)| ScorePanel {
-            result,
-            scores: [before, after],
-            change,
-            mean: mean(result),
-            cut_offs: cut_off.into_iter().filter(|(at, _)| (lowest..=most).contains(at)).collect(),
-        })
-        .collect();
+    let panels = panels.map(|(((result, _), [before, after, change]), cut_off)| {
+        // The cut-off, where it is drawn.
+        let cut_off = cut_off.filter(|(at, _)| (lowest..=most).contains(at));
+        context! {
+            result => fact(*result), scores => fact(&[before, after]), change => fact(change),
+            mean => mean(result), cut_offs => fact(&Vec::from_iter(cut_off)),
+        }
+    });
+    let panels: Value = panels.collect();
     // In the numbers of the model, where these are not probabilities.
     let scale = model_of(first).and_then(|model| model.scale);
     let moved = |shares: f64| match scale.map(|scale| scale.user_change(shares)) {
@@ -106,10 +93,11 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
     let shown = |model: &&ModelWords| found.iter().any(|(of, _)| of.key.model == model.name);
     let scales = audit.manifest.models.iter().filter(shown).filter_map(ModelWords::scale_in_words);
     let facts = context! {
-        result => fact(first), panels => fact(&panels), top, score_top,
+        result => fact(first), panels, top, score_top,
         moved => mean(first).filter(|mean| *mean != 0.0).map(moved).map(|(by, of_probability)| {
             context!(falls => by < 0.0, by => three_digits(by.abs()), of_probability)
-        }), change_scale => fact(&change_scale), score_scale => fact(&PlotScale::new(lowest, most)),
+        }),
+        change_scale => fact(&change_scale), score_scale => fact(&PlotScale::new(lowest, most)),
         scales => scales.collect::<Value>(),
     };
     Some(PageSection::untitled("scores", "scores.html", facts))
