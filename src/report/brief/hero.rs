@@ -63,7 +63,7 @@ pub(crate) enum HeroSubject<'a> {
     Nothing,
 }
 
-/// A result with its interval, whose lower end is that of the largest of so many.
+/// A result with its interval, whose lower end is that of the largest of several.
 #[derive(Serialize)]
 struct SwitchFacts<'a> {
     result: &'a HarmResult,
