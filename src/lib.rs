@@ -13,8 +13,8 @@
 //! judges a finished folder again; [`explain`] knows every word that an output holds. [`cli`] is
 //! the command line, and is the only module that writes to the terminal.
 //!
-//! Below all of these are [`num`] (sums, hashes, seeds and distributions with the same bits on every
-//! machine), [`param`] (types of a job's values), [`unit`] (what a stage is about), [`text`]
+//! Below all of these are [`num`] (sums, hashes, seeds and distributions with the same bits on
+//! every machine), [`param`] (types of a job's values), [`unit`] (what a stage is about), [`text`]
 //! (templates) and [`error`] (faults and exit statuses); [`proof`] packs and verifies a folder.
 //!
 //! Where to look when the module is not obvious:

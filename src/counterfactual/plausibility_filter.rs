@@ -195,7 +195,7 @@ fn add_times(scores: &mut [ScoreLanes], weights: &[ScoreLanes], times: f64) {
 }
 
 impl ComponentScores {
-    /// The scores of rows on so many components.
+    /// The scores of rows on this many components.
     pub(crate) fn of(
         width: usize,
         terms: &[ComponentTerm],

@@ -146,7 +146,7 @@ impl BitCounts {
 }
 
 impl SupportCounts {
-    /// No rows yet, of so many groups.
+    /// No rows yet, of this many groups.
     pub(crate) fn new(variables: &[StrategyVariable], groups: usize) -> Self {
         let of = |variable: &StrategyVariable| match &variable.scale {
             VariableScale::Categorical(levels) => ValueCounts::of_levels(groups, levels.n as usize),
@@ -341,8 +341,8 @@ impl DirectionSupport {
     }
 
     /// Passes on the variables of a counterfactual whose values are unsupported, with the places of
-    /// these: row `k` of the values that were `made`, by the reference rows of a fold; the person is
-    /// row `i` of their `own`.
+    /// these: row `k` of the values that were `made`, by the reference rows of a fold; the person
+    /// is row `i` of their `own`.
     pub(crate) fn each_unsupported(
         &self,
         fold: usize,

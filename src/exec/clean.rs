@@ -21,7 +21,7 @@ use crate::error::Result;
 pub struct CleanRules {
     /// Not used for so long.
     pub older: Option<Duration>,
-    /// Not among so many results of its stage that the job used last.
+    /// Not among this many results of its stage that the job used last.
     pub keep_last: Option<usize>,
     /// Used only by this job.
     pub job: Option<String>,
@@ -81,7 +81,7 @@ impl ResultStore {
         self.remove(&found, rules.choose(&found), cancel)
     }
 
-    /// Removes the results that were used the longest ago until at most so many bytes are left.
+    /// Removes the results that were used the longest ago until at most this many bytes are left.
     ///
     /// # Errors
     /// As [`ResultStore::clean`].
@@ -232,7 +232,7 @@ mod tests {
     use crate::exec::fingerprint::StageFingerprint;
     use crate::exec::result_store::{PresentEntry, StoreLookup};
 
-    /// A result of a stage with so many bytes, which a job used so many days ago.
+    /// A result of a stage with this many bytes, which a job used this many days ago.
     fn add(
         store: &ResultStore,
         stage: &str,

@@ -90,7 +90,7 @@ pub(crate) enum GateEvidence {
 }
 
 impl GateEvidence {
-    /// A share of so many people.
+    /// A share of this many people.
     pub(crate) fn share(rate: f64, n: u64) -> Self {
         GateEvidence::Share(RateEvidence::of_people(rate, n))
     }
@@ -256,12 +256,12 @@ pub(super) fn people_of_width(width: f64, z: f64) -> Option<f64> {
     (width > 0.0 && width < 1.0).then(|| z * z * (1.0 - width) / width)
 }
 
-/// Wilson's interval of a share of so many people.
+/// Wilson's interval of a share of this many people.
 pub(super) fn wilson_of((p, n): (f64, f64), z: f64) -> ValueInterval {
     wilson_of_share(p, n, z, IntervalProcedure::Wilson)
 }
 
-/// The interval of a ratio of two shares with so many people that takes neither as certain
+/// The interval of a ratio of two shares with this many people that takes neither as certain
 /// (MOVER-R, Donner and Zou 2012).
 pub(super) fn ratio_of_doubtful(p: (f64, f64), q: (f64, f64), z: f64) -> ValueInterval {
     mover_ratio((p.0, q.0), (wilson_of(p, z), wilson_of(q, z)))

@@ -120,7 +120,7 @@ pub(crate) enum GroupSelection {
 }
 
 impl GroupSelection {
-    /// The groups among so many, ascending.
+    /// The groups of the scope among this many, ascending.
     pub(crate) fn groups(self, groups: usize) -> impl Iterator<Item = usize> + Clone {
         (0..groups).filter(move |&group| self.holds(group))
     }

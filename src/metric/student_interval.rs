@@ -8,7 +8,7 @@
 use crate::metric::interval::{IntervalProcedure, ValueInterval};
 use crate::num::student::{satterthwaite, student_quantile};
 
-/// Degrees of freedom of a variance of so many units, of which some carry the spread
+/// Degrees of freedom of a variance of this many units, of which some carry the spread
 /// (Satterthwaite's, from the kurtosis of the influences): min(P - 1, 2 P c / (P - c)), c =
 /// `contributing_units` being (sum x^2)^2 / sum x^4 of influences x, or (sum y)^2 / sum y^2 of what
 /// the units add to the cases. Normal influences give P - 1, few large ones about 2 c.

@@ -38,7 +38,7 @@ pub(crate) trait LevelColumn {
 /// How many rows a frequent set has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LeastCounts {
-    /// So many in each part.
+    /// This many in each part.
     Each([u32; 2]),
     /// This many in both parts together.
     Together(u32),

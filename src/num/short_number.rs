@@ -32,7 +32,7 @@ pub(crate) fn short_text(value: f64, next: Option<f64>) -> Option<String> {
     Some(text.strip_suffix(".0").unwrap_or(&text).to_owned())
 }
 
-/// The least number of so many digits that is not below `value`.
+/// The least number of this many digits that is not below `value`.
 fn rounded_up(value: f64, digits: usize) -> Option<f64> {
     let behind = digits.checked_sub(1)?;
     let near = format!("{value:.behind$e}");

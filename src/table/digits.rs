@@ -25,7 +25,7 @@ pub(crate) fn end_pairs(ends: Option<(f64, f64)>) -> impl Iterator<Item = (f64, 
     ends.into_iter().chain(nearest.filter(|end| *end != 0.0).map(|end| (end, 0.0)))
 }
 
-/// A number with so many decimals: `0.1310`, `-0.0421`, and `0.0000` where it rounds to zero.
+/// A number with this many decimals: `0.1310`, `-0.0421`, and `0.0000` where it rounds to zero.
 pub(crate) fn fixed_digits(value: f64, decimals: usize) -> String {
     let digits = format!("{value:.decimals$}");
     let is_zero = digits.bytes().all(|b| matches!(b, b'-' | b'0' | b'.'));

@@ -48,7 +48,7 @@ impl DrawnPeople {
         [self.switched.len() as u64, self.stayed.len() as u64]
     }
 
-    /// How many of those who switch are explained where so many people are asked for.
+    /// How many of those who switch are explained where this many people are asked for.
     pub(crate) fn width(&self, people: usize) -> usize {
         self.switched.len().min(people / 2)
     }

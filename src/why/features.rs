@@ -216,7 +216,7 @@ pub(crate) fn player_means(
     found
 }
 
-/// Weighted sums of both kinds of people in so many replicates.
+/// Weighted sums of both kinds of people in this many replicates.
 struct MeanTile {
     /// For each kind the sums of the weights.
     weights: [[f64; LANES]; 2],

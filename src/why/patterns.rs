@@ -153,7 +153,7 @@ pub(crate) struct PatternFindings {
     pub everybody: [(PatternCounts, Option<ValueInterval>); 2],
     /// People that a pattern needs.
     pub least: u64,
-    /// Patterns with so many people.
+    /// Patterns with at least `least` people.
     pub frequent: usize,
     /// Those of them whose excess is above 0 on the first half.
     pub candidates: usize,

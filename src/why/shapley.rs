@@ -109,7 +109,7 @@ impl PlayerCoalitions {
         PlayerCoalitions { players, sets: known.sets, words, full, without, walks }
     }
 
-    /// Coalitions at most that a person with so many players has.
+    /// Coalitions at most that a person with this many players has.
     pub(crate) fn at_most(d: usize, permutations: usize) -> usize {
         if d <= EXACT_PLAYERS { 1 << d } else { permutations.saturating_mul(d) }
     }

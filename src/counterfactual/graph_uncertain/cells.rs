@@ -38,7 +38,7 @@ pub(crate) enum NodeKind {
         /// Inner edges of the bins, ascending; none where it has no bins.
         cuts: Vec<f64>,
     },
-    /// So many levels; a value is the position of a level.
+    /// This many levels; a value is the position of a level.
     Levels(usize),
 }
 

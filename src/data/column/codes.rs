@@ -98,13 +98,13 @@ fn codes_above(values: &[(f64, u64)], is_repeated: &dyn Fn(u64) -> bool) -> Opti
 mod tests {
     use super::missing_codes;
 
-    /// Each number so many times.
+    /// Each number this many times.
     fn codes(of: &[(f64, usize)]) -> Vec<Vec<f64>> {
         let numbers = of.iter().flat_map(|&(x, n)| std::iter::repeat_n(x, n));
         missing_codes(numbers).into_iter().map(|set| set.codes).collect()
     }
 
-    /// Whole numbers from one to another, each so many times.
+    /// Whole numbers from one to another, each this many times.
     fn run(from: i32, to: i32, n: usize) -> Vec<(f64, usize)> {
         (from..=to).map(|x| (f64::from(x), n)).collect()
     }

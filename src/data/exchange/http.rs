@@ -421,8 +421,8 @@ impl HttpEndpoint {
     }
 }
 
-/// What an answer in JSON may hold. A key that occurs twice is refused: it is not known which of the
-/// two values is meant.
+/// What an answer in JSON may hold. A key that occurs twice is refused: it is not known which of
+/// the two values is meant.
 #[derive(Deserialize)]
 struct JsonAnswer {
     predictions: Option<Vec<Value>>,

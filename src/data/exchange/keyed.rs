@@ -589,8 +589,8 @@ impl KeyedFile {
         Fault::new(self.words.code, what).in_file(self.path()).in_column(name).hint(hint)
     }
 
-    /// The values of a column of whole numbers, of numbers or of texts. A value that is none of them
-    /// is a fault, not a missing value.
+    /// The values of a column of whole numbers, of numbers or of texts. A value that is none of
+    /// them is a fault, not a missing value.
     fn column(&self, batch: &RecordBatch, name: &str, class: ValueClass) -> Result<SourceValues> {
         let (expected, mend) = match class {
             ValueClass::Int => {
@@ -650,8 +650,8 @@ impl KeyedFile {
         Ok(self.fault(what, name, file_row).hint(hint))
     }
 
-    /// The scores of a batch, NaN where the file holds none; of decisions 1 where they are positive, 0
-    /// where they are not, [`UNKNOWN_WORD`] where they are neither.
+    /// The scores of a batch, NaN where the file holds none; of decisions 1 where they are
+    /// positive, 0 where they are not, [`UNKNOWN_WORD`] where they are neither.
     fn scores(&self, batch: &RecordBatch) -> Result<Vec<f64>> {
         let Some(name) = self.column.as_deref() else {
             return Ok(vec![f64::NAN; batch.num_rows()]);

@@ -1,7 +1,7 @@
 //! Computes an expression, column by column.
 //!
-//! Columns are arrays of Arrow of four types: Float64, Boolean, Utf8View (whose bytes are not copied)
-//! and Null, of which nothing but missing values is known and which fits every other type.
+//! Columns are arrays of Arrow of four types: Float64, Boolean, Utf8View (whose bytes are not
+//! copied) and Null, of which nothing but missing values is known and which fits every other type.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -114,7 +114,7 @@ fn session<T>(with: impl FnOnce(&mut ObjectSession) -> T) -> T {
     with(&mut SESSION.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Says how waiting for a store is stopped, and how much memory the run may take with so many
+/// Says how waiting for a store is stopped, and how much memory the run may take with this many
 /// threads: an eighth of it holds bytes of objects.
 pub(crate) fn prepare(cancel: &CancelFlag, memory: u64, threads: usize) {
     let held = memory / 8 / threads.max(1) as u64;

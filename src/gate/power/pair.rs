@@ -103,7 +103,7 @@ impl PairRule {
         }
     }
 
-    /// The probability of a verdict on so many people at these true rates.
+    /// The probability of a verdict on this many people at these true rates.
     pub(super) fn probability(
         &self,
         verdict: DecidedSide,

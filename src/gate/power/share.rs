@@ -18,7 +18,7 @@ use crate::num::summary::upper_tail;
 /// From this number of standard deviations on Uspensky's bound rises with the size.
 const USPENSKY_FROM: f64 = 100.0;
 
-/// A share that must be at most `limit`, as it is judged by the interval of so many standard
+/// A share that must be at most `limit`, as it is judged by the interval of this many standard
 /// deviations.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ShareRule {

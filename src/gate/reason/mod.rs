@@ -167,7 +167,7 @@ pub(crate) enum MissingRow {
 pub(crate) enum EmptySearch {
     /// An arm that added no rows.
     Arm(String),
-    /// A search over subgroups with so many affected people in both groups.
+    /// A search over subgroups with this many affected people in both groups.
     Subgroups(u64),
 }
 

@@ -326,8 +326,8 @@ impl RangeBound {
         formula.map_or(shifted, |formula| self.limit.worse(shifted, formula))
     }
 
-    /// The end by the formula of the interval with so many people at their worst on each side; none
-    /// where no formula gives it.
+    /// The end by the formula of the interval with this many people at their worst on each side;
+    /// none where no formula gives it.
     fn formula(&self, m: f64) -> Option<f64> {
         let moved = |side: &RateSide, up: bool| {
             let cases = side.cases + m;

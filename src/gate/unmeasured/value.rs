@@ -69,13 +69,13 @@ pub(super) fn share_ends(share: (f64, f64), z: f64) -> (f64, f64) {
     ends_of(wilson_of(share, z))
 }
 
-/// The ends of Newcombe's interval of the difference of two shares with so many people.
+/// The ends of Newcombe's interval of the difference of two shares with this many people.
 pub(super) fn difference_ends(a: (f64, f64), b: (f64, f64), z: f64) -> (f64, f64) {
     let own = (wilson_of(a, z), wilson_of(b, z));
     ends_of(newcombe_of((a.0, b.0), own, IntervalProcedure::Newcombe))
 }
 
-/// The interval of the ratio of two shares with so many people; where Katz's has no end, by the
+/// The interval of the ratio of two shares with this many people; where Katz's has no end, by the
 /// ends of both.
 fn ratio_ends((p, n): (f64, f64), (q, m): (f64, f64), z: f64) -> (f64, f64) {
     if p > 0.0 && q > 0.0 {
@@ -92,7 +92,7 @@ fn ratio_ends((p, n): (f64, f64), (q, m): (f64, f64), z: f64) -> (f64, f64) {
     (over(of_p.lo, of_q.hi), over(of_p.hi, of_q.lo))
 }
 
-/// The interval of the smaller of two shares with so many people over the larger.
+/// The interval of the smaller of two shares with this many people over the larger.
 fn smaller_over_larger(p: (f64, f64), q: (f64, f64), z: f64) -> (f64, f64) {
     let orders = [(p, q), (q, p)].into_iter().filter(|(_, below)| below.0 > 0.0);
     orders

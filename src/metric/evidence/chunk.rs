@@ -31,7 +31,7 @@ const TERMS: usize = 5;
 /// Whole units of 2^-52, a term of each pair.
 type TermColumn = [i64; CHUNK];
 
-/// Vectors that the compiler makes hold at most so many numbers.
+/// Vectors that the compiler makes hold at most this many numbers.
 const WIDEST: usize = 8;
 
 const UNITS: f64 = (1_u64 << 52) as f64;

@@ -74,7 +74,7 @@ pub(crate) struct FlipTestSample {
 }
 
 impl FlipTestSample {
-    /// Empty, with so many features each.
+    /// Empty, with this many features each.
     pub(crate) fn new(width: usize, knobs: &FlipTestSettings, seed: Seed) -> Self {
         FlipTestSample {
             width,
@@ -458,8 +458,8 @@ mod tests {
             // Rows 10 and 14 weigh 2 and 3, row 11 weighs 3, rows 12 and 13 weigh 1 and 2.
             assert_eq!(units.weight(), [5, 3, 3]);
         }
-        // With fewer than twice so many people in facet a, one neighbour decides: at 9 that is the
-        // one at 10, at 3 the one at 2.
+        // With fewer than twice this many people in facet a, one neighbour decides: at 9 that is
+        // the one at 10, at 3 the one at 2.
         let (facet, _) = done(sample.clone(), 2, &[MetricScope::Pair(0, 1)], &knobs(5, 100), false)
             .facet(MetricScope::Pair(0, 1))
             .unwrap();

@@ -21,7 +21,7 @@ pub(crate) enum MatrixReading {
 }
 
 impl MatrixReading {
-    /// The share of these cells of so many classes; none of what is no share.
+    /// The share of these cells of this many classes; none of what is no share.
     ///
     /// Choice: where nobody is of a class, the reason is that of the same rate with that class
     /// against all others.

@@ -72,7 +72,7 @@ impl PairedCounts {
         }
     }
 
-    /// Adds a row that weighs so many units (1 where nobody has a weight). `key` is the person's
+    /// Adds a row that weighs this many units (1 where nobody has a weight). `key` is the person's
     /// own. Cells that neither side scores are passed over.
     pub(crate) fn add(
         &mut self,
@@ -129,7 +129,7 @@ pub(crate) fn said(cell: usize) -> [Option<usize>; 2] {
     PairedCell::of_code(cell as u32).cells
 }
 
-/// The units of one side, 0 or 1, by the so many cells of its matrix.
+/// The units of one side, 0 or 1, by the cells of its matrix.
 pub(crate) fn units_of_side(units: &UnitSums, side: usize, cells: usize) -> UnitSums {
     units.mapped(cells, |cell| said(cell)[side].filter(|cell| *cell < cells))
 }

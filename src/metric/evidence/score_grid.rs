@@ -96,7 +96,7 @@ impl GridCells {
         self.upto(GRID_STEPS + 1)
     }
 
-    /// The sums up to each of so many cells.
+    /// The sums up to each of this many cells.
     fn upto(&self, cells: usize) -> impl Iterator<Item = WeightSums> {
         let mut sum = WeightSums::default();
         (0..cells).map(move |i| {
@@ -118,7 +118,7 @@ pub(crate) struct RowGridCounts {
 }
 
 impl RowGridCounts {
-    /// No rows yet, of so many groups.
+    /// No rows yet, of this many groups.
     pub(crate) fn new(groups: usize, grid: ScoreGrid) -> Self {
         RowGridCounts { grid, cells: vec![<[GridCells; 3]>::default(); groups] }
     }
@@ -179,7 +179,7 @@ pub(crate) struct SwitchGridCounts {
 }
 
 impl SwitchGridCounts {
-    /// Empty, for so many groups.
+    /// Empty, for this many groups.
     pub(crate) fn new(groups: usize, grid: ScoreGrid) -> Self {
         SwitchGridCounts { grid, groups, moved: vec![MovedCells::default(); groups * groups] }
     }

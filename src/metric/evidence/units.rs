@@ -161,7 +161,7 @@ pub(crate) struct UnitSums {
 }
 
 impl UnitSums {
-    /// From kinds of rows by so many cells, and where a person may have several rows from the
+    /// From kinds of rows by this many cells, and where a person may have several rows from the
     /// persons, ascending by key; `weighted` says whether rows have weights.
     pub(crate) fn new(
         cells: usize,

@@ -66,7 +66,7 @@ impl WaitingPairs {
         self.people.is_empty()
     }
 
-    /// Whether so many people or pairs wait, or more.
+    /// Whether this many people or pairs wait, or more.
     pub(super) fn are(&self, (people, pairs): (usize, usize)) -> bool {
         self.people.len() >= people || self.pairs.len() >= pairs
     }

@@ -86,7 +86,7 @@ struct ComparedSubject<S> {
 }
 
 impl<S: Subject> ComparedSubject<S> {
-    /// What `of` makes of the units of each side with so many cells.
+    /// What `of` makes of the units of each side with this many cells.
     fn new(units: UnitSums, cells: usize, of: impl Fn(UnitSums) -> S) -> Self {
         let sides = [0, 1].map(|side| of(units_of_side(&units, side, cells)));
         ComparedSubject { sides, units }

@@ -66,7 +66,7 @@ impl MeasureContext<'_> {
         measured
     }
 
-    /// A value of so many people of two facets.
+    /// A value of this many people of two facets.
     pub(crate) fn measured_facets(
         &self,
         metric: &'static Metric,

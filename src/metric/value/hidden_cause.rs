@@ -235,7 +235,7 @@ impl GroupMargins {
         under: (HiddenStrength, HiddenPush),
     ) -> Option<Share> {
         let graphs: u64 = worlds.iter().map(|world| world.copies).sum();
-        // So many people by the number of graphs in which they switch, and so many rows of each
+        // The number of people by the number of graphs in which they switch, and the rows of each
         // person with several.
         let mut alike: BTreeMap<u64, u64> = BTreeMap::new();
         let mut persons: BTreeMap<u64, (u64, u64)> = BTreeMap::new();

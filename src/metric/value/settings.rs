@@ -67,7 +67,7 @@ pub enum FavouredGroups<G> {
 }
 
 impl FavouredGroups<usize> {
-    /// The comparisons among so many groups.
+    /// The comparisons among this many groups.
     pub fn facets(&self, groups: usize) -> Vec<MetricScope> {
         match self {
             FavouredGroups::Groups(favoured) => {

@@ -306,7 +306,7 @@ mod library {
         Err(format!("it has {columns} columns and {} classes", model.num_classes()))
     }
 
-    /// The probability of the positive class for rows of so many columns.
+    /// The probability of the positive class for rows of this many columns.
     pub(super) fn predict(text: &str, rows: &[f64], width: usize) -> Result<Vec<f64>, String> {
         let model = Booster::from_string(text).map_err(|e| e.to_string())?;
         let width = i32::try_from(width).map_err(|e| e.to_string())?;

@@ -24,7 +24,7 @@ use crate::text::fact;
 const ROWS_AT_MOST: usize = 24;
 
 /// The height that the second printed page has for them, in rows, that of a heading, and that of
-/// the second line of a label beyond so many letters.
+/// the second line of a label beyond this many letters.
 const ROOM: f64 = 30.5;
 const HEADING: f64 = 1.6;
 const SECOND_LINE: f64 = 0.75;

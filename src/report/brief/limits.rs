@@ -26,7 +26,7 @@ use crate::report::read::judged::JudgedValue;
 use crate::report::read::panel::KeyedRow;
 use crate::table::GateRow;
 use crate::table::deciding_range::DecidingRange;
-use crate::table::needed::deciding_need;
+use crate::table::people_needed::deciding_need;
 use crate::table::recourse::UNFAIR_SUBGROUPS;
 use crate::table::why::CONFIRMED_PATTERNS;
 use crate::text::fact;

@@ -61,7 +61,7 @@ pub(crate) struct ClearGap<'a> {
 }
 
 impl ClearGap<'_> {
-    /// Whether the groups differ clearly also where theirs is the largest of so many gaps.
+    /// Whether the groups differ clearly also where theirs is the largest of several gaps.
     pub(crate) fn is_clear_of(&self, compared: usize) -> bool {
         if compared <= 1 {
             return true;

@@ -413,7 +413,7 @@ impl Plot {
         self.svg.text(&format!("hd.{}", anchor(x, 20.0)), x, 13.0, label);
     }
 
-    /// Numbers below the plot; those nearer to an end than so many per cent turn inwards.
+    /// Numbers below the plot; those nearer to an end than this many per cent turn inwards.
     pub(crate) fn numbers(
         &mut self,
         values: impl IntoIterator<Item = f64>,
@@ -453,7 +453,7 @@ impl Plot {
     }
 }
 
-/// The stretches of so many places that have something.
+/// The stretches of this many places that have something.
 fn stretches(n: usize, has: impl Fn(usize) -> bool) -> Vec<std::ops::Range<usize>> {
     let mut found: Vec<std::ops::Range<usize>> = Vec::new();
     for i in (0..n).filter(|&i| has(i)) {

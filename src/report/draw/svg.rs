@@ -62,7 +62,7 @@ impl MarkPlace for &str {
     }
 }
 
-/// Labels nearer to an end than so many per cent of the width turn inwards.
+/// Labels nearer to an end than this many per cent of the width turn inwards.
 pub(crate) fn anchor(at: Percent, near: f64) -> &'static str {
     match at.0 {
         at if at < near => "st",
@@ -160,7 +160,7 @@ impl Svg {
         self.text_beside(class, (x, 0.0), y, words);
     }
 
-    /// Words so many pixels to the right of a place.
+    /// Words this many pixels to the right of a place.
     pub(crate) fn text_beside(
         &mut self,
         class: &str,

@@ -73,7 +73,7 @@ fn number(kind: NumberFormat, value: f64, ends: Option<(f64, f64)>, of: usize) -
     context!(value => text, ends => ends.map(|ends| ends_text(kind, ends)), of)
 }
 
-/// A share with its lower end as the largest of so many.
+/// A share with its lower end as the largest of several.
 fn picked(result: &HarmResult, of: usize) -> Value {
     let ends = result.point.interval.zip(result.lower_end_of(of)).map(|((_, hi), lo)| (lo, hi));
     number(NumberFormat::Share, result.point.value, ends, of)
@@ -263,7 +263,7 @@ impl<'a> PathWalk<'a> {
         Some((measure, measure.value?))
     }
 
-    /// Whether the labels of a pair of groups differ, as the largest of so many.
+    /// Whether the labels of a pair of groups differ, as the largest of several.
     fn label_gap(&self, key: &ResultKey, of: usize) -> Option<StepFacts> {
         let (measure, value) = self.gap_of(key, "prev_difference")?;
         let (lo, hi) = joint_ends(value, measure.ends()?, self.level(), of);

@@ -221,7 +221,7 @@ fn looks_like_zero(value: f64, decimals: usize) -> bool {
     value != 0.0 && fixed(value, decimals) == fixed(0.0, decimals)
 }
 
-/// A number with so many decimals; what is not zero does not look like it.
+/// A number with this many decimals; what is not zero does not look like it.
 fn at_least(value: f64, decimals: usize) -> String {
     match value {
         0.0 => "0".to_owned(),

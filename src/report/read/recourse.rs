@@ -40,7 +40,7 @@ pub(crate) struct RecourseTables {
 #[derive(Debug, Clone, Default)]
 struct ComparisonSummary {
     /// How many people the smaller group of the unfair subgroups has, and how many subgroups have
-    /// so many.
+    /// this many.
     smaller: SizeCounts,
     /// Of the unfair subgroups.
     chance: ChanceTests,

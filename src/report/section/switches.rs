@@ -27,7 +27,7 @@ use crate::text::fact;
 /// Groups up to which the overview of all pairs is drawn.
 const OVERVIEW_UP_TO: usize = 24;
 
-/// Groups up to which the overview has room for counts, and for names of so many letters.
+/// Groups up to which the overview has room for counts, and for names of this many letters.
 const NAMED_UP_TO: usize = 8;
 const LETTERS_UP_TO: usize = 14;
 

@@ -70,7 +70,7 @@ struct CaseDrawing<'a> {
     context: RowContext<'a>,
     model: &'a str,
     set: &'a str,
-    /// So many people.
+    /// The number of people to draw.
     wanted: usize,
     /// The seed of the job.
     seed: Seed,

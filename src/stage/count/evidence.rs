@@ -81,7 +81,7 @@ pub(crate) fn weight_units(layout: &Layout, batch: &PreparedBatch, i: usize) -> 
     layout.weight.as_ref().map_or(1, |weight| weight.unit.units_of(batch.weight[i]))
 }
 
-/// No rows yet of so many groups, whose scores are compared as a grid says; `strata` hold nobody.
+/// No rows yet of this many groups, whose scores are compared as a grid says; `strata` hold nobody.
 pub(crate) fn no_rows(
     layout: &Layout,
     n_groups: usize,
@@ -418,8 +418,8 @@ pub(crate) struct ScoredGroup<S = Vec<f64>, R = [DecisionRule; 2]> {
 }
 
 impl<S, R> ScoredGroup<S, R> {
-    /// Passes on the position of every audited row of a group of an attribute that weighs something,
-    /// its weight and the positions of its counterfactuals.
+    /// Passes on the position of every audited row of a group of an attribute that weighs
+    /// something, its weight and the positions of its counterfactuals.
     pub(super) fn each_person(
         &self,
         layout: &Layout,
@@ -447,8 +447,8 @@ impl<S, R> ScoredGroup<S, R> {
 }
 
 impl ScoredGroup {
-    /// Passes on the position of every audited row of a group of an attribute that weighs something,
-    /// the person and the counterfactuals.
+    /// Passes on the position of every audited row of a group of an attribute that weighs
+    /// something, the person and the counterfactuals.
     pub(crate) fn people(
         &self,
         layout: &Layout,

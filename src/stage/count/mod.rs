@@ -185,8 +185,8 @@ impl StagePlan<'_> {
         self.n_classes().map_or(1, |classes| classes as u64 + 1)
     }
 
-    /// Fails where the sums of persons, of so many places for each row, could take more memory than
-    /// the run may have.
+    /// Fails where the sums of persons, of this many places for each row, could take more memory
+    /// than the run may have.
     pub(crate) fn check_person_memory(
         &self,
         row_context: RowContext<'_>,

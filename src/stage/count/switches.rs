@@ -44,7 +44,7 @@ pub(crate) struct SwitchPart {
 }
 
 impl SwitchPart {
-    /// Empty counts under so many numbers.
+    /// Empty counts under this many numbers.
     pub(crate) fn new(n: usize, classes: Option<SwitchClassCounts>) -> Self {
         let all = std::iter::repeat_with(|| None).take(n).collect();
         SwitchPart { classes, all }
@@ -97,7 +97,7 @@ pub(crate) enum CountedRow<'a> {
 }
 
 impl CountedRow<'_> {
-    /// Calls `each` with a row of so many classes, and with every class against all others.
+    /// Calls `each` with a row of this many classes, and with every class against all others.
     pub(crate) fn of_classes(
         classes: usize,
         (key, person, cfs): KeyedClassRow<'_>,
@@ -159,7 +159,7 @@ fn second_pass(
 pub(crate) enum ScoredSet<'a> {
     /// For a label of two sides.
     Sides(&'a CountInputs),
-    /// For so many classes: each against all others is a label of two sides.
+    /// For this many classes: each against all others is a label of two sides.
     Classes(&'a ClassCountInputs, usize),
 }
 

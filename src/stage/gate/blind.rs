@@ -185,7 +185,7 @@ mod tests {
     use super::*;
     use crate::tests::TextRow;
 
-    /// Groups of four people, so many of them with the favourable side.
+    /// Groups of four people, this many of them with the favourable side.
     fn of_four(shares: &[(&str, u64)]) -> Vec<FavourableShare> {
         let of = |(group, n): &(&str, u64)| FavourableShare::of_people((*group).to_owned(), *n, 4);
         shares.iter().map(of).collect()

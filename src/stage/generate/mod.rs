@@ -60,7 +60,7 @@ pub(crate) fn artifact(fold: usize) -> String {
 }
 
 impl StageInput<FitStage> {
-    /// What was learnt, for each of so many folds.
+    /// What was learnt, for each of this many folds.
     pub(crate) fn learnt(
         &self,
         ctx: &StageContext<'_>,

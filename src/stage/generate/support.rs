@@ -100,7 +100,7 @@ fn by_attribute(states: Vec<(u64, SupportCounts)>, n_folds: usize) -> Vec<Attrib
     merged.chunks(sections(n_folds)).map(<[SupportCounts]>::to_vec).collect()
 }
 
-/// Counts of an attribute with so many folds.
+/// Counts of an attribute with this many folds.
 fn sections(n_folds: usize) -> usize {
     if n_folds > 1 { n_folds + 1 } else { 1 }
 }

@@ -34,7 +34,7 @@ pub(crate) struct GraphVotes {
 }
 
 impl GraphVotes {
-    /// Adds so many graphs in which the values of these places are unsupported.
+    /// Adds this many graphs in which the values of these places are unsupported.
     pub(crate) fn add(&mut self, graphs: u64, places: &[u32]) {
         self.all += graphs;
         self.unsupported += if places.is_empty() { 0 } else { graphs };

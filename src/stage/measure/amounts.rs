@@ -106,7 +106,7 @@ impl AmountInputs {
             weight: of.weight,
             person: of.person,
         };
-        // So many amounts, of which these are known.
+        // This many amounts, of which these are known.
         let row = |key: AuditKey, all: usize, known: &[f64]| {
             let n = |holds: fn(f64) -> bool| known.iter().filter(|amount| holds(**amount)).count();
             AmountRow {

@@ -23,7 +23,7 @@ use crate::table::{CfMapRow, finite};
 /// What was drawn, by own and target group, and by hash and row number.
 type DrawnRows<T> = BTreeMap<(usize, usize), BTreeMap<(u64, u64), T>>;
 
-/// Leaves so many of each direction, those with the least hashes.
+/// Leaves this many of each direction, those with the least hashes.
 fn cut<T>(drawn: &mut DrawnRows<T>, wanted: usize) {
     for of_pair in drawn.values_mut() {
         while of_pair.len() > wanted {

@@ -179,7 +179,7 @@ impl RowBuilder<'_> {
         ScopeIndex { groups: self.n_groups() }.directions()
     }
 
-    /// Whether a slice of so many people is large enough; if not, it is named.
+    /// Whether a slice of this many people is large enough; if not, it is named.
     pub(crate) fn is_measured(&self, n: u64, smallest: u64, tables: &mut ResultTables) -> bool {
         if n < smallest {
             let attribute = &self.layout.attributes[self.audit.attribute].name;

@@ -29,7 +29,7 @@ const GROUPS: usize = 3;
 const CLASSES: usize = 3;
 const SEED: Seed = Seed(11);
 
-/// Rows belong to so many persons, where a person may have several.
+/// Rows belong to this many persons, where a person may have several.
 const PERSONS: u64 = 5;
 
 /// A share in [0, 1) that follows from a row and a place.

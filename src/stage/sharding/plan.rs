@@ -42,7 +42,7 @@ const COLUMNS: &str = "columns.parquet";
 /// How many shards are wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ShardCount {
-    /// So many.
+    /// This many.
     Shards(usize),
     /// As many shards as needed for about this number of rows each.
     Rows(u64),

@@ -120,7 +120,7 @@ impl FeatureMixtures<'_> {
         Ok(ExplainedPeople::of(all, false))
     }
 
-    /// Explains the people who were drawn, so many who switch at most, by a model that is asked
+    /// Explains the people who were drawn, this many who switch at most, by a model that is asked
     /// from outside: one call for all, or one for each fold.
     ///
     /// # Errors

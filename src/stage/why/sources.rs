@@ -36,7 +36,7 @@ impl ExpectedSwitches<'_> {
 pub(crate) enum KeyedSwitches<'a> {
     /// A key is a counterfactual.
     Rows(&'a ScoredGroup),
-    /// A key has a row in each world, of which so many count.
+    /// A key has a row in each world, of which this many count.
     Worlds(KeyedWorldRows, usize),
     /// A key has expected levels in each world: the rows of the row group.
     Expected(&'a ExpectedSwitches<'a>, FeatureRows),

@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::exec::files::File;
 use crate::exec::object::{self, ObjectFile, OpenedObject};
 
-/// Column chunks with at most so many bytes between them are fetched as one.
+/// Column chunks with at most this many bytes between them are fetched as one.
 const GAP: u64 = 1 << 14;
 
 /// The least bytes of a window.

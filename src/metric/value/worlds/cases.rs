@@ -63,7 +63,7 @@ pub(super) struct GraphCases {
 }
 
 impl GraphCases {
-    /// Empty, for so many groups; `graphs` is in how many graphs a scope may have a value.
+    /// Empty, for this many groups; `graphs` is in how many graphs a scope may have a value.
     pub(super) fn new(groups: usize, graphs: impl Fn(MetricScope) -> u64) -> Self {
         let places = ScopeIndex { groups };
         let mut by_place = vec![0; places.len()];

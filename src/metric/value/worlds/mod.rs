@@ -190,8 +190,8 @@ impl SpreadParts {
 }
 
 impl WorldCounts {
-    /// Empty, for these worlds of an attribute with so many groups. `absent` holds for each world,
-    /// then for each graph fitted on all training rows, the groups without a row.
+    /// Empty, for these worlds of an attribute with this many groups. `absent` holds for each
+    /// world, then for each graph fitted on all training rows, the groups without a row.
     pub(crate) fn new(
         worlds: Vec<GraphWorld>,
         groups: usize,
@@ -282,7 +282,7 @@ impl WorldCounts {
         self.add_cases(key, person, (targets, counterfactuals));
     }
 
-    /// Adds the switches of a row with so many counterfactuals in every world.
+    /// Adds the switches of a row with this many counterfactuals in every world.
     fn add_cases(
         &mut self,
         key: u64,

@@ -170,7 +170,7 @@ fn reaches(children: &[Vec<usize>], from: usize, to: usize) -> bool {
     false
 }
 
-/// How far an arc over so many rows reaches.
+/// How far an arc over this many rows reaches.
 fn reach(rows: usize) -> f64 {
     ARC.0 + ARC.1 * rows as f64
 }

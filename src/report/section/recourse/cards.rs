@@ -193,7 +193,8 @@ pub(crate) struct UnfairSubgroups<'a> {
     pub(crate) subgroups: Vec<UnfairSubgroup<'a>>,
 }
 
-/// The most unfair subgroups of each comparison that allows a conclusion, at most so many of each.
+/// The most unfair subgroups of each comparison that allows a conclusion, at most this many of
+/// each.
 pub(crate) fn unfair_subgroups(audit: &AuditFolder, most: usize) -> Vec<UnfairSubgroups<'_>> {
     let comparisons = audit.recourse.comparisons.iter().take(COMPARISONS_AT_MOST);
     let outcomes = comparisons.filter_map(|of| ComparisonOutcome::of(audit, of));

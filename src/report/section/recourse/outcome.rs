@@ -92,7 +92,7 @@ impl<'a> ComparisonOutcome<'a> {
             _ => format!("{median:.1} people"),
         });
         // No score comes up less often than once in all deals and the real one: how many have the
-        // smallest p that so many deals can give, and that p.
+        // smallest p that this many deals can give, and that p.
         let least = |chance: &ChanceTests| {
             let deals = comparison.deals.filter(|_| chance.beyond == 0)?;
             let is_least = chance.least * (1 + deals) as f64 <= 1.5;
