@@ -165,7 +165,7 @@ impl<'a> RowTerm<'a> {
 /// The scores of rows, row by row.
 pub(crate) struct ComponentScores {
     width: usize,
-    /// Of each row.
+    /// For each row.
     n_lanes: usize,
     cells: Vec<ScoreLanes>,
 }

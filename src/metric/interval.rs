@@ -1,11 +1,11 @@
 //! The formulas of intervals: Wilson, Newcombe, Katz, MOVER; and their words.
 //!
 //! - A rate: Wilson 1927, the score interval; its end is exactly 0 or 1 where the count is 0 or
-//!   all. Of rows that weigh differently, or go together, on their effective number, see
-//!   [`share`](crate::metric::estimate::share).
-//! - A distance of scores where nobody's score moves: nobody can be further than 1, so with u, the
-//!   upper end of Wilson's interval of the share of people who move, the mean absolute change is at
-//!   most u, its root mean square at most the root of u, its mean within u of 0.
+//!   all. For rows with different weights, or rows that are correlated, on their effective number,
+//!   see [`share`](crate::metric::estimate::share).
+//! - A distance of scores if no score moves: nobody can move by more than 1, so with u, the upper
+//!   end of Wilson's interval of the share of people who move, the mean absolute change is at most
+//!   u, its root mean square at most the root of u, its mean within u of 0.
 //! - The difference of two independent rates: Newcombe 1998, method 10, from the two Wilson
 //!   intervals.
 //! - The ratio of two independent rates: Katz et al. 1978, on the logarithm; none where a numerator

@@ -45,7 +45,7 @@ impl PooledScores {
         ScoreReader::pooled(&folders)
     }
 
-    /// The scores of each of `n` classes. No arm has such, and no worlds.
+    /// The scores of each of `n` classes. Arms and worlds have none.
     pub(crate) fn of_classes(&self, row_context: RowContext<'_>, n: usize) -> Result<ClassScores> {
         match self.0.as_slice() {
             [stage] => ClassScores::open(stage.folder(row_context.ctx), row_context, n),
@@ -54,21 +54,21 @@ impl PooledScores {
     }
 }
 
-/// The scores of rows by a model with how they become decisions, to be opened.
+/// The scores of rows by a model and how they become decisions, not yet opened.
 pub(crate) struct DecidedScores<'a> {
     pub(crate) scores: PooledScores,
     model: &'a ModelBlock,
     /// The scale of its scores.
     scale: ScoreScale,
-    /// The thresholds of the folds; none where the job says the threshold.
+    /// The thresholds of the folds; none where the job gives the threshold.
     fitted: Vec<StageInput<ThresholdStage>>,
     /// The amount above which outcomes count as positive, where the family clarify asks.
     above: Option<Finite>,
 }
 
 impl<'a> DecidedScores<'a> {
-    /// Those of a unit as its rows are. `several` models are distinguished by their names in the
-    /// key.
+    /// The scores of the unchanged rows of a unit. `several` models are distinguished by their
+    /// names in the key.
     pub(crate) fn need(
         b: &mut StageBuilder<'_, 'a>,
         unit: &AuditUnit,
@@ -98,7 +98,7 @@ impl<'a> DecidedScores<'a> {
         Ok(DecidedScores { scores, model, scale, fitted, above: None })
     }
 
-    /// The same where amounts count as positive or not, for the family clarify.
+    /// These scores where amounts count as positive or not, for the family clarify.
     pub(crate) fn cutting_amounts(self, b: &mut StageBuilder<'_, 'a>) -> Self {
         let above = b.plan.job.positive_above(self.model);
         DecidedScores { above: b.value("metrics.clarify.positive_above", above), ..self }
@@ -129,7 +129,7 @@ pub(crate) fn rule_of(
     let threshold = match &model.threshold {
         _ if model.amount().is_some() => {
             compared = ThresholdRule::Gt;
-            // Otherwise they are compared with nothing, so that nobody is decided about.
+            // Otherwise they are compared with nothing, so that there are no decisions.
             RowThreshold::Fixed(above.map_or(f64::NAN, Finite::get))
         }
         ThresholdBlock::Fixed(number) => RowThreshold::Fixed(number.get()),

@@ -4,9 +4,9 @@
 //! | --- | --- | --- |
 //! | generate | `kept/set=SET` | `part-*.parquet`: key, `valid`, `changed`, features, over all attributes of the set |
 //!
-//! Rows have the form of those to score elsewhere, without a request and with the counterfactuals
-//! that are not valid. A set of causal graphs with `levels: expected` makes numbers and
-//! not rows, so it has none.
+//! The rows look like those of the stage `to-score`, without a request and with the counterfactuals
+//! that are not valid. A set of causal graphs with `levels: expected` makes numbers and not rows,
+//! so it has none.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,10 +1,10 @@
-//! A linear model in the linear worlds of a set, as the stages `hidden` and `needed` ask it: the
-//! rates of directions, and how far each audited person is from the threshold.
+//! A linear model in the linear worlds of a set, for the stages `hidden` and `needed`: the rates of
+//! directions, and how far each audited person is from the threshold.
 //!
 //! Worlds and model are linear, so whatever moves the worlds adds a number to the log odds of
 //! everybody of a direction, and a rate is a search in the margins of people
-//! (`metric::value::hidden_cause`). Read are the coefficients of the model and once the audited
-//! rows; nothing is scored again. Memory: the margins of the audited people.
+//! (`metric::value::hidden_cause`). The coefficients of the model are read, and the audited rows
+//! once; nothing is scored again. Memory: the margins of the audited people.
 
 use crate::counterfactual::graph_uncertain::CausalWorlds;
 use crate::counterfactual::graph_uncertain::knobs::GraphUncertainBlock;
@@ -190,7 +190,7 @@ impl LinearRates<'_> {
         })
     }
 
-    /// The same with the people behind them.
+    /// The rates of these rows with the people behind them.
     pub(super) fn rates<'m>(&'m self, people: &'m [GroupMargins]) -> Vec<MarginRate<'m>> {
         let groups = &self.attribute.groups;
         let group = |name: &str| groups.iter().position(|group| group == name);

@@ -1,4 +1,4 @@
-//! What is next to a row when it is counted: its layout, threshold, decision rule.
+//! What is needed in addition to a row to count it: its layout, threshold, decision rule.
 
 use crate::data::Layout;
 use crate::data::rows::split::{RolesReader, RowRoles};
@@ -13,7 +13,7 @@ use crate::model::ThresholdComparison;
 use crate::num::float_precision::FloatPrecision;
 use crate::num::score_scale::ScoreScale;
 
-/// What a stage over prepared rows has at hand.
+/// What a stage over prepared rows can use.
 #[derive(Clone, Copy)]
 pub(crate) struct RowContext<'a> {
     /// The prepared rows.
@@ -34,7 +34,7 @@ impl<'a> RowContext<'a> {
         self.pieces(self.rows.n_groups())
     }
 
-    /// The loop over so many pieces that are not row groups of these rows.
+    /// The loop over a number of pieces that are not row groups of these rows.
     pub(crate) fn pieces(&self, n: usize) -> PieceLoop<'a> {
         PieceLoop { workers: self.workers, watch: self.watch, n }
     }
@@ -95,7 +95,7 @@ impl DecisionRule {
         DecisionRule { decision, threshold, scale, gives_scores: true, scores, thresholds }
     }
 
-    /// The same for scores of so many bits.
+    /// This rule for scores of a precision.
     #[must_use]
     pub(crate) fn in_precision(&self, scores: FloatPrecision) -> Self {
         DecisionRule { scores, ..self.clone() }
@@ -132,7 +132,7 @@ impl DecisionRule {
         self.compare(score, self.threshold_at(batch, fold, i))
     }
 
-    /// What of rows decisions are made and counted by.
+    /// The values of rows by which decisions are made and counted.
     pub(crate) fn reads(&self) -> Projection {
         let carried = matches!(self.threshold, RowThreshold::Carried(_));
         Projection { carried, ..Projection::NO_FEATURES }

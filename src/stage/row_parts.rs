@@ -1,4 +1,4 @@
-//! Rows of a folder part by part: written in the order of the row groups, and put into another
+//! Rows in files of several parts: written in the order of the row groups, and copied into another
 //! folder.
 
 use std::path::Path;
@@ -14,9 +14,9 @@ use crate::stage::sharding::share::StagePasses;
 /// The file of the rows of a shard.
 const SHARD: &str = "rows.parquet";
 
-/// Writes so many lists of rows part by part, in the order of the row groups: what `part` makes of a
-/// list and a row group, or what shards have left. The numbers of parts; none where the stage ends
-/// here: in a shard, whose rows go into a file of its own, which `create` makes.
+/// Writes so many lists of rows part by part, in the order of the row groups: what `part` makes of
+/// a list and a row group, or what shards have left. The numbers of parts; none where the stage
+/// ends here: in a shard, whose rows go into a file of its own, which `create` makes.
 pub(crate) fn write_lists<'w>(
     (passes, row_context): (StagePasses<'_>, RowContext<'_>),
     lists: usize,

@@ -7,9 +7,9 @@
 //! | report | `report` | the output folder: page, `to-score/`, tables of the rows and of what is measured |
 //!
 //! Whether to wait is known when the stages are planned, so no result ever depends on a file that
-//! is not there. All sets are generated, those that are awaited are written out. What the scores
-//! that are there allow is measured and judged; the page, the summary and the status say that the
-//! rest is awaited, and every gate that needs it is inconclusive.
+//! is not there. All sets are generated, and those whose scores are awaited are written out. What
+//! the available scores allow is measured and judged; the page, the summary and the status say that
+//! the rest is awaited, and every gate that needs it is inconclusive.
 //!
 //! Where the job names a place for them (`run.to_score`), the rows to score are put there, on a
 //! disk or in an object store, before the output folder is published, and not into that folder.

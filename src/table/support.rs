@@ -6,13 +6,13 @@ use crate::table::row_macro::{SharedText, table};
 /// The word of the column `support` of the table `metrics` for all people.
 pub(crate) const ALL: &str = "all";
 
-/// The same for people with a supported counterfactual.
+/// The word for people with a supported counterfactual.
 pub(crate) const SUPPORTED: &str = "supported";
 
-/// Flag of a value that [`SUPPORTED`] people alone may not bear out.
+/// Flag of a value that the [`SUPPORTED`] people by themselves might not confirm.
 pub(crate) const UNSUPPORTED: &str = "unsupported";
 
-/// Whether so many of these people are reported: ten, or a hundredth of them.
+/// Whether this many of these people are reported: ten, or a hundredth of them.
 pub(crate) fn is_told(people: i64, of: i64) -> bool {
     people >= 10 || people > 0 && 100 * people >= of
 }

@@ -77,7 +77,7 @@ pub struct PrepareFindings {
     pub(crate) left_out: Vec<(LeftOut, String, Vec<CountedGroup>)>,
 }
 
-/// Which of the surveyed rows stand in the folder.
+/// Which of the surveyed rows are in the folder.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum RowsHere<'a> {
     /// All of them.

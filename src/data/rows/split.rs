@@ -173,7 +173,7 @@ enum RolesPlace {
     Nowhere,
 }
 
-/// What a reader must know of the roles before it reads any.
+/// What a reader must know about the roles before it reads any.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct RolesNote {
     place: RolesPlace,
@@ -354,7 +354,7 @@ pub(crate) fn folds_within(
     let roles = roles_by_rank(rows, (by, Some(of)), draw, workers, watch, |c| {
         u8::try_from(c % k.max(1)).unwrap_or(NEITHER)
     })?;
-    // Of fewer persons than folds the last folds have none.
+    // If there are fewer persons than folds, the last folds have none.
     let last = roles.0.iter().filter_map(|&role| audited(role)).max();
     let filled = last.map_or(0, |last| u64::from(last) + 1);
     if filled < k { too_many(filled, "persons") } else { Ok(roles) }

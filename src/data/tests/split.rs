@@ -1,4 +1,4 @@
-//! Splits against stored folds, and their promises.
+//! Splits, compared with stored folds, and the rules that every split keeps.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -2,8 +2,8 @@
 //! number, what they weigh, and the exact sum of the shares.
 //!
 //! There are [`SHARE_CELLS`] cells of equal width, and finer ones near the ends of the scale. Cells
-//! whose share is at least 2^-70 away from both ends stand in pages of [`PAGE`], made where
-//! somebody is, so that a person is added at an index; the others stand in a map.
+//! whose share is at least 2^-70 away from both ends stand in pages of [`PAGE`], which exist only
+//! where there are people, so that a person is added at an index; the others are in a map.
 //!
 //! Memory: 16 bytes a cell, with weights 64, in whole pages; at most 3 MB for each group and label,
 //! with weights 12 MB, apart from the map. Files hold only cells with people.
@@ -126,14 +126,14 @@ impl CellPage {
 pub(super) struct ShareCells {
     /// Whether rows have weights; each weighs 1 where they have none.
     weighted: bool,
-    /// By group, then by label, no before yes: [`PAGES`] pages, or none where nobody is.
+    /// By group, then by label, no before yes: [`PAGES`] pages, or none if there are no people.
     sides: Vec<Vec<Option<CellPage>>>,
     /// Cells beyond the pages.
     beyond: BTreeMap<(LabelledSide, u32), (CellSums, CellWeights)>,
 }
 
 impl ShareCells {
-    /// Nobody yet.
+    /// Empty.
     pub(super) fn new(weighted: bool) -> Self {
         ShareCells { weighted, sides: Vec::new(), beyond: BTreeMap::new() }
     }
@@ -189,7 +189,7 @@ impl ShareCells {
         add(&mut page.sums[at % PAGE], page.weights.get_mut(at % PAGE));
     }
 
-    /// A cell from what is kept of it.
+    /// A cell from its stored form.
     fn cell(
         &self,
         (side, number): (LabelledSide, u32),

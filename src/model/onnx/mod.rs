@@ -43,9 +43,9 @@ mod protobuf;
 pub(crate) mod weight_files;
 
 #[cfg(feature = "onnx")]
-mod columns;
-#[cfg(feature = "onnx")]
 mod graph;
+#[cfg(feature = "onnx")]
+mod input_values;
 #[cfg(feature = "onnx")]
 mod runtime;
 

@@ -1,10 +1,10 @@
 //! All results of the brief as one table: who would be decided otherwise, in blocks by question,
-//! the worst block first. Facts only; `forest.html` says them.
+//! the worst block first. Facts only; the sentences are in `forest.html`.
 
 use std::collections::BTreeSet;
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
+use minijinja::value::Value;
 use serde::Serialize;
 
 use crate::report::brief::harm::{HarmResult, ranked, seconds};
@@ -18,6 +18,7 @@ use crate::report::read::grouped::grouped;
 use crate::report::read::panel::ResultKey;
 use crate::report::section::graphs::knowledge::{ScenarioKnowledge, stated_knowledge};
 use crate::report::section::graphs::values::ValuesInShort;
+use crate::text::fact;
 
 /// Rows on the page; the others are in the annex.
 const ROWS_AT_MOST: usize = 24;
@@ -54,9 +55,9 @@ struct AnsweredQuestion<'a> {
 enum WorseOff<'a> {
     /// In every result.
     All { group: &'a CalledGroup },
-    /// In so many; which, where they are few.
+    /// In a number of rows; which ones, if they are few.
     Some { group: &'a CalledGroup, clear: usize, named: Vec<&'a HarmResult> },
-    /// A change of class is neither better nor worse by itself.
+    /// A change of class is in itself neither better nor worse.
     Classes,
     /// In none, or not the same in all.
     Nobody,
@@ -204,14 +205,14 @@ pub(crate) fn section<'r>(
     let named = nobody.iter().take(if nobody.len() > NAMED_AT_MOST { 0 } else { nobody.len() });
     let named: Vec<&HarmResult> = named.copied().collect();
     let facts = context! {
-        worse => Value::from(Serde(&worse_off(results))), notes => Value::from(Serde(&notes(audit, &shown))),
+        worse => fact(&worse_off(results)), notes => fact(&notes(audit, &shown)),
         level => audit.manifest.level.get(), seconds => seconds(shown.iter().copied()).into_iter().collect::<Value>(),
         has_placebo => shown.iter().any(|result| result.placebo.is_some()),
         has_limit => shown.iter().any(|result| limit_of(result).is_some()),
-        scale => Value::from(Serde(&PlotScale::from_zero(
-            shown.iter().flat_map(|result| result.point.extent()), 1.0))),
-        blocks => Value::from(Serde(&blocks)), more => some.len() - shown.len(),
-        n_nobody => nobody.len(), nobody => Value::from(Serde(&named)),
+        scale => fact(&PlotScale::from_zero(
+            shown.iter().flat_map(|result| result.point.extent()), 1.0)),
+        blocks => fact(&blocks), more => some.len() - shown.len(),
+        n_nobody => nobody.len(), nobody => fact(&named),
     };
-    Some(PageSection::told("all", "forest.html", facts))
+    Some(PageSection::untitled("all", "forest.html", facts))
 }

@@ -173,7 +173,8 @@ impl ModelShares {
         speaks(&gaps, is_of_reference, |gap| gap.harmed).copied()
     }
 
-    /// Its rows, one a group, and one of the people without a group where they are many.
+    /// The rows of the attribute, one for each group, and one for the people without a group where
+    /// they are many.
     pub(crate) fn rows(
         &self,
         audit: &AuditFolder,

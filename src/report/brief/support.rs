@@ -1,4 +1,4 @@
-//! That a finding is about people whom the reference rows hardly hold.
+//! The note that a finding is about people whom the reference rows hardly hold.
 
 use serde::Serialize;
 
@@ -15,7 +15,7 @@ fn is_of(key: &ResultKey, [set, attribute, from, to]: [&str; 4]) -> bool {
     [&key.set, &key.attribute, &key.from, &key.to] == [set, attribute, from, to]
 }
 
-/// Those who switch and would be people whom the reference rows hardly hold.
+/// The people who switch and whose counterfactuals the reference rows hardly hold.
 #[derive(Serialize)]
 pub(crate) struct UnsupportedSwitches<'a> {
     /// How many, of how many who switch.
@@ -64,7 +64,7 @@ impl BriefInputs<'_> {
             let own = self.audit.support_counts.iter().filter(switches);
             (value, own.filter(|row| row.rank == value.rank).map(|row| row.n).sum::<i64>())
         });
-        // Of equals the first.
+        // The first of equal ones.
         let (value, n) = counted.reduce(|best, of| if of.1 > best.1 { of } else { best })?;
         is_told(n, switched).then(|| UnsupportedSwitches {
             n,

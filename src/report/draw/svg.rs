@@ -1,4 +1,4 @@
-//! The writer of all drawings: marks at places, and the frame with its words.
+//! Writes all drawings: marks at positions, and the frame with title and description.
 //!
 //! A drawing that says something is `role="img"` with `<title>` and `<desc>`; one that repeats the
 //! words next to it is hidden from screen readers. Colours come from the classes of the style
@@ -48,7 +48,7 @@ impl MarkPlace for f64 {
 }
 
 impl MarkPlace for Percent {
-    /// With at most two decimals.
+    /// The attribute, with at most two decimals.
     fn attribute(self) -> String {
         let text = format!("{:.2}", self.0);
         let text = text.trim_end_matches('0').trim_end_matches('.');
@@ -95,7 +95,7 @@ impl Svg {
         self.line_moved(class, (x, y), 0.0);
     }
 
-    /// The same so many pixels lower.
+    /// As [`Self::line`], some pixels lower.
     pub(crate) fn line_moved(
         &mut self,
         class: &str,
@@ -133,7 +133,7 @@ impl Svg {
         self.mark_moved(shape, class, (x, y), 0.0);
     }
 
-    /// The same so many pixels lower.
+    /// As [`Self::mark`], some pixels lower.
     pub(crate) fn mark_moved(
         &mut self,
         shape: &str,
@@ -174,7 +174,7 @@ impl Svg {
         let _ = write!(self.0, r#"<text{class} x="{x}"{dx} y="{y}">{words}</text>"#);
     }
 
-    /// The marks alone.
+    /// The marks without the drawing around them.
     pub(crate) fn marks(self) -> String {
         self.0
     }
@@ -189,9 +189,9 @@ impl Svg {
         );
     }
 
-    /// The drawing, which its title and its description tell to those who do not see it; one
-    /// without a height is as high as its cell.
-    pub(crate) fn told(self, class: &str, height: Option<f64>, words: (&str, &str)) -> String {
+    /// The drawing with its title and description, for those who do not see it; without a
+    /// height it is as high as its cell.
+    pub(crate) fn described(self, class: &str, height: Option<f64>, words: (&str, &str)) -> String {
         let class = classes(class);
         let height = height.map_or_else(String::new, |of| format!(r#" height="{}""#, at(of)));
         let (title, desc) = (escape(words.0), escape(words.1));
@@ -256,6 +256,6 @@ mod tests {
         let marks = "<text x=\"0%\" y=\"3\">&lt;b&gt;</text><use href=\"#dot\" class=\"m\" \
                      x=\"50%\" y=\"50%\" transform=\"translate(0 -2)\"/>";
         let all = format!("<svg height=\"9\" role=\"img\"><title>\"</title>{marks}</svg>");
-        assert_eq!(svg.told("", Some(9.0), ("\"", "")), all.replace(">\"<", ">&quot;<"));
+        assert_eq!(svg.described("", Some(9.0), ("\"", "")), all.replace(">\"<", ">&quot;<"));
     }
 }

@@ -1,15 +1,14 @@
-//! Of a label of several classes: which class people would get instead of which, as members of
+//! For a label of several classes: which class people would get instead of which, as members of
 //! another group.
 //!
 //! Each row is a class before, a class after and a direction; its share is of the people whose
-//! factual prediction is the class before. The rows with most people come first. Nobody says which
-//! class is better, so no group is called worse off.
+//! factual prediction is the class before. The rows with most people come first. It is not known
+//! which class is better, so no group is called worse off.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
 use serde::Serialize;
 
 use crate::report::brief::inputs::BriefInputs;
@@ -19,11 +18,12 @@ use crate::report::page::PageSection;
 use crate::report::read::classes::ClassTallies;
 use crate::report::read::panel::ResultKey;
 use crate::report::read::tally::WeightedCount;
+use crate::text::fact;
 
 /// Rows on the page; the others are in the annex.
 const ROWS_AT_MOST: usize = 12;
 
-/// People of one class who would get another; `class_moves.html` says it.
+/// People of one class who would get another; the sentences are in `class_moves.html`.
 #[derive(Serialize)]
 struct ClassMove<'a> {
     model: CalledModel,
@@ -90,9 +90,8 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
     let scale = PlotScale::from_zero(shown.iter().flat_map(|of| of.point.extent()), 1.0);
     let any = shown.iter().any(|of| of.point.interval.is_some());
     let facts = context! {
-        shown => Value::from(Serde(shown)), more => moves.len() - shown.len(),
-        scale => Value::from(Serde(&scale)),
+        shown => fact(shown), more => moves.len() - shown.len(), scale => fact(&scale),
         level => any.then_some(inputs.audit.manifest.level.get()),
     };
-    Some(PageSection::told("classes", "class_moves.html", facts))
+    Some(PageSection::untitled("classes", "class_moves.html", facts))
 }

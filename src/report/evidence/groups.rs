@@ -1,6 +1,7 @@
-//! Do the groups get the same decisions, as they are? Facts only; `as_they_are.html` says them.
+//! Do the groups get the same decisions, as they are? Facts only; the sentences are in
+//! `as_they_are.html`.
 
-use minijinja::value::{Serde, Value};
+use minijinja::context;
 use serde::Serialize;
 
 use crate::report::brief::inputs::BriefInputs;
@@ -8,6 +9,7 @@ use crate::report::brief::shares::{GroupFavourableShare, ModelShares};
 use crate::report::brief::voice::{CalledAttribute, CalledModel};
 use crate::report::draw::plot::PlotScale;
 use crate::report::page::PageSection;
+use crate::text::fact;
 
 /// Rows of groups on the page; the others are in the annex.
 const ROWS_AT_MOST: usize = 30;
@@ -18,7 +20,7 @@ const ROWS_AT_MOST: usize = 30;
 enum GroupsLead<'a> {
     /// The gap that harms most.
     Gap { model: &'a CalledModel, low: &'a GroupFavourableShare, high: &'a GroupFavourableShare },
-    /// Nobody gets the favourable decision.
+    /// No person gets the favourable decision.
     Nobody,
     /// Everybody gets it.
     Everybody,
@@ -45,16 +47,6 @@ struct ModelGroupRows<'a> {
     attribute: Option<&'a CalledAttribute>,
     apart: Option<GapDistance<'a>>,
     rows: Vec<GroupFavourableShare>,
-}
-
-#[derive(Serialize)]
-struct GroupsFacts<'a> {
-    lead: GroupsLead<'a>,
-    labelled: bool,
-    scale: PlotScale,
-    shown: Vec<ModelGroupRows<'a>>,
-    /// Combinations of model and attribute that the page has no room for.
-    left: usize,
 }
 
 fn lead<'a>(inputs: &BriefInputs<'a>) -> GroupsLead<'a> {
@@ -104,12 +96,11 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
             rows: of.rows(audit, voice),
         });
     }
-    let facts = GroupsFacts {
-        lead: lead(inputs),
-        labelled: inputs.shares.iter().flat_map(|of| &of.groups).any(|g| g.labelled.is_some()),
-        scale: PlotScale::from_zero(inputs.shares.iter().flat_map(ModelShares::extent), 1.0),
-        shown,
-        left,
+    let scale = PlotScale::from_zero(inputs.shares.iter().flat_map(ModelShares::extent), 1.0);
+    let mut groups = inputs.shares.iter().flat_map(|of| &of.groups);
+    let facts = context! {
+        lead => fact(&lead(inputs)), labelled => groups.any(|group| group.labelled.is_some()),
+        scale => fact(&scale), shown => fact(&shown), left,
     };
-    Some(PageSection::told("groups", "as_they_are.html", Value::from(Serde(&facts))))
+    Some(PageSection::untitled("groups", "as_they_are.html", facts))
 }

@@ -1,10 +1,10 @@
 //! How the answer depends on the assumptions: the same question under each counterfactual set.
-//! Facts only; `ladder.html` says them.
+//! Facts only; the sentences are in `ladder.html`.
 
 use std::collections::BTreeSet;
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
+use minijinja::value::Value;
 use serde::Serialize;
 
 use crate::report::brief::forest::{ForestQuestion, question};
@@ -15,6 +15,7 @@ use crate::report::draw::panel::LadderBlock;
 use crate::report::page::PageSection;
 use crate::report::page::number::{NumberFormat, value_text};
 use crate::report::page::words::short;
+use crate::text::fact;
 
 /// Questions that are drawn.
 const LADDERS_AT_MOST: usize = 4;
@@ -96,9 +97,9 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
     let apart = low.point.interval.is_some() && high.point.interval.is_some() && below < above;
     let ladders: Vec<QuestionLadder<'_>> = all.iter().map(|mine| ladder(inputs, mine)).collect();
     let facts = context! {
-        low => Value::from(Serde(low)), high => Value::from(Serde(high)), apart,
-        equal => low.point.value == high.point.value, ladders => Value::from(Serde(&ladders)),
+        low => fact(low), high => fact(high), apart,
+        equal => low.point.value == high.point.value, ladders => fact(&ladders),
         seconds => seconds(all.iter().flatten().copied()).into_iter().collect::<Value>(),
     };
-    Some(PageSection::told("ladder", "ladder.html", facts))
+    Some(PageSection::untitled("ladder", "ladder.html", facts))
 }

@@ -1,8 +1,7 @@
-//! Do scores rank people, and mean what they say, in every group? And what would other thresholds
-//! do? Facts only; `ranking.html` says them.
+//! Do scores rank people, and are they calibrated, in every group? And what would other thresholds
+//! do? Facts only; the sentences are in `ranking.html`.
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
 use serde::Serialize;
 
 use crate::metric::rate::Undefined;
@@ -15,6 +14,7 @@ use crate::report::draw::thresholds::ReliabilityDot;
 use crate::report::page::PageSection;
 use crate::report::read::panel::ResultKey;
 use crate::report::read::score_tables::ReportedCurve;
+use crate::text::fact;
 
 /// Rows of groups in a table; the others are in the tables of the run.
 const ROWS_AT_MOST: usize = 24;
@@ -250,7 +250,7 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
         return None;
     }
     let audit = inputs.audit;
-    // Of scores that are points, not probabilities, only the order is judged.
+    // For scores that are points, not probabilities, only the order is judged.
     let is_of_points = |of: &&RankedGroups<'_>| {
         let mut values = of.keys.iter().filter_map(|key| audit.measure(key, "brier"));
         values.any(|of| of.undefined == Undefined::NoProbability.code())
@@ -261,12 +261,11 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
     let (bins, most) = bins(inputs, &all);
     let mut issues = audit.issues.iter();
     let facts = context! {
-        lead => Value::from(Serde(&lead(inputs, &all))), points => Value::from(Serde(&points)),
+        lead => fact(&lead(inputs, &all)), points => fact(&points),
         selective => issues.any(|issue| issue.state.as_deref() == Some("without_label")),
-        auc => Value::from(Serde(&table(inputs, &all, "auc", None))),
-        expected => Value::from(Serde(&table(inputs, &all, "observed_expected", Some(1.0)))),
-        bins => Value::from(Serde(&bins)), most, curves => Value::from(Serde(&curves(inputs))),
-        least => LEAST_CASES,
+        auc => fact(&table(inputs, &all, "auc", None)),
+        expected => fact(&table(inputs, &all, "observed_expected", Some(1.0))), bins => fact(&bins),
+        most, curves => fact(&curves(inputs)), least => LEAST_CASES,
     };
-    Some(PageSection::told("ranking", "ranking.html", facts))
+    Some(PageSection::untitled("ranking", "ranking.html", facts))
 }

@@ -1,8 +1,8 @@
-//! Did retraining help: what became of switches and of accuracy in each arm, and which gaps
-//! are larger. Facts only; `retraining.html` and `arms.html` say them.
+//! Did retraining help: how switches and accuracy changed in each arm, and which gaps became
+//! larger. Facts only; the sentences are in `retraining.html` and `arms.html`.
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
+use minijinja::value::Value;
 use serde::Serialize;
 
 use crate::folder::manifest::{ArmWords, ExperimentWords};
@@ -20,6 +20,7 @@ use crate::report::read::grouped::grouped;
 use crate::report::read::judged::JudgedValue;
 use crate::report::read::panel::{TrainingChanges, is_clear_change, is_clear_of_zero};
 use crate::table::deciding_range::DecidingRange;
+use crate::text::fact;
 
 /// Experiments on the page.
 const EXPERIMENTS_AT_MOST: usize = 2;
@@ -86,7 +87,7 @@ struct ToldExperiment<'a> {
 }
 
 impl ArmRateChange {
-    /// The same with the experiment before the name of its arm.
+    /// This arm with the experiment before the name of its arm.
     pub(super) fn in_experiment(self, experiment: &str) -> Self {
         ArmRateChange { arm: format!("{experiment}/{}", self.arm), ..self }
     }
@@ -97,8 +98,8 @@ impl ArmRateChange {
     }
 }
 
-/// What a change comes to: the interval is that of the signed change, so of a gap that turned round
-/// it does not tell about the size.
+/// The reading of a change: the interval is that of the signed change, so for a gap that changed
+/// its sign it says nothing about the size.
 fn word(
     ends: (f64, f64),
     interval: Option<(f64, f64)>,
@@ -124,7 +125,7 @@ fn worst_rate(
     base: &ArmWords,
     words: &ExperimentWords,
 ) -> Option<HarmResult> {
-    // Where the job names a favourable side, the two rates that tell of harm.
+    // Where the job names a favourable side, the two rates of harm.
     let has_harm = inputs.results.iter().any(|of| HARM.contains(&of.metric));
     let metrics: &[&'static str] = if has_harm { &HARM } else { &["sr"] };
     let metrics: Vec<_> = metrics.iter().map(|metric| (*metric, side_of(metric))).collect();
@@ -158,7 +159,7 @@ pub(super) fn without_rows<'a>(
     words.arms.iter().skip(1).filter(added_nothing).map(|arm| arm.name.as_str()).collect()
 }
 
-/// What became of the rate that harmed most, for the first page; of the first experiment.
+/// How the rate that harmed most changed, for the first page; from the first experiment.
 pub(crate) fn answer(inputs: &BriefInputs<'_>) -> Option<Value> {
     let words = inputs.audit.manifest.experiments.first()?;
     let (first, others) = words.arms.split_first()?;
@@ -173,7 +174,7 @@ pub(crate) fn answer(inputs: &BriefInputs<'_>) -> Option<Value> {
     let arms = others.iter().filter(|arm| !empty.contains(&arm.name.as_str()));
     let arms: Vec<(String, PlotPoint)> = arms.filter_map(measured).collect();
     (!arms.is_empty()).then(|| {
-        let [rate, arms] = [Value::from(Serde(&rate)), Value::from(Serde(&arms))];
+        let [rate, arms] = [fact(&rate), fact(&arms)];
         context!(empty => (), rate, arms, folds => words.folds.is_some())
     })
 }
@@ -312,8 +313,8 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
     let all: Vec<Vec<ArmRateChange>> = shown.iter().map(|words| changes(inputs, words)).collect();
     let told = shown.iter().zip(&all).filter_map(|(words, all)| experiment(inputs, words, all));
     let facts = context! {
-        experiments => Value::from(Serde(&told.collect::<Vec<_>>())),
+        experiments => fact(&told.collect::<Vec<_>>()),
         correctly => JUDGED_CORRECTLY, trainings => DecidingRange::TRAININGS.short,
     };
-    Some(PageSection::told("retraining", "retraining.html", facts))
+    Some(PageSection::untitled("retraining", "retraining.html", facts))
 }

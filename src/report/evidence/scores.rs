@@ -1,8 +1,8 @@
-//! How far scores move: the change of each person's score, and both distributions. Facts only;
-//! `scores.html` says them.
+//! How far scores move: the change of each person's score, and both distributions. Facts only; the
+//! sentences are in `scores.html`.
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
+use minijinja::value::Value;
 use serde::Serialize;
 
 use crate::folder::manifest::ModelWords;
@@ -15,6 +15,7 @@ use crate::report::page::number::three_digits;
 use crate::report::read::audit::ScoreHistograms;
 use crate::report::read::tally::HistogramBin;
 use crate::report::section::shift::thresholds;
+use crate::text::fact;
 
 /// Directions that are drawn.
 const DIRECTIONS_AT_MOST: usize = 4;
@@ -105,13 +106,11 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
     let shown = |model: &&ModelWords| found.iter().any(|(of, _)| of.key.model == model.name);
     let scales = audit.manifest.models.iter().filter(shown).filter_map(ModelWords::scale_in_words);
     let facts = context! {
-        result => Value::from(Serde(first)), panels => Value::from(Serde(&panels)), top, score_top,
+        result => fact(first), panels => fact(&panels), top, score_top,
         moved => mean(first).filter(|mean| *mean != 0.0).map(moved).map(|(by, of_probability)| {
             context!(falls => by < 0.0, by => three_digits(by.abs()), of_probability)
-        }),
-        change_scale => Value::from(Serde(&change_scale)),
-        score_scale => Value::from(Serde(&PlotScale::new(lowest, most))),
+        }), change_scale => fact(&change_scale), score_scale => fact(&PlotScale::new(lowest, most)),
         scales => scales.collect::<Value>(),
     };
-    Some(PageSection::told("scores", "scores.html", facts))
+    Some(PageSection::untitled("scores", "scores.html", facts))
 }

@@ -1,8 +1,7 @@
-//! Who would be decided otherwise: a mosaic for each direction that is shown. Facts only;
-//! `mosaics.html` says them.
+//! Who would be decided otherwise: a mosaic for each direction that is shown. Facts only; the
+//! sentences are in `mosaics.html`.
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
 use serde::Serialize;
 
 use crate::report::brief::harm::{HarmResult, directions, switches};
@@ -10,6 +9,7 @@ use crate::report::brief::inputs::BriefInputs;
 use crate::report::brief::voice::{CalledAttribute, CalledModel, CalledSet};
 use crate::report::draw::panel::SwitchCounts;
 use crate::report::page::PageSection;
+use crate::text::fact;
 
 /// Directions that are drawn; the others are in the annex.
 const MOSAICS_AT_MOST: usize = 12;
@@ -70,9 +70,9 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
     }
     let shown = &found[..found.len().min(MOSAICS_AT_MOST)];
     let facts = context! {
-        more => found.len() - shown.len(), shown => Value::from(Serde(shown)),
+        more => found.len() - shown.len(), shown => fact(shown),
         graphs => found.iter().any(|of| of.result.set.is_of_graphs()),
-        still => Value::from(Serde(&still[..still.len().min(STILL_AT_MOST)])),
+        still => fact(&still[..still.len().min(STILL_AT_MOST)]),
     };
-    Some(PageSection::told("switches", "mosaics.html", facts))
+    Some(PageSection::untitled("switches", "mosaics.html", facts))
 }

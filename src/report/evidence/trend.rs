@@ -1,7 +1,6 @@
-//! How each limit was kept from run to run. Facts only; `trend.html` says them.
+//! How each limit was kept from run to run. Facts only; the sentences are in `trend.html`.
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
 use serde::Serialize;
 
 use crate::report::brief::inputs::BriefInputs;
@@ -13,6 +12,7 @@ use crate::report::page::PageSection;
 use crate::report::read::judged::JudgedValue;
 use crate::report::read::panel::KeyedRow;
 use crate::table::HistoryRow;
+use crate::text::fact;
 
 /// Charts on the page; the numbers of all limits are in the table `history`.
 const CHARTS_AT_MOST: usize = 8;
@@ -66,7 +66,7 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
     let found: Vec<LimitTrend<'_>> = inputs.limits.iter().filter_map(of_limit).collect();
     let facts = context! {
         earlier, n => found.len(), broken => found.iter().filter(|of| of.broken > 0).count(),
-        trends => Value::from(Serde(&found[..found.len().min(CHARTS_AT_MOST)])),
+        trends => fact(&found[..found.len().min(CHARTS_AT_MOST)]),
     };
-    Some(PageSection::told("trend", "trend.html", facts))
+    Some(PageSection::untitled("trend", "trend.html", facts))
 }

@@ -1,8 +1,8 @@
 //! *Why*: who switches more often than the others, and through which features; the sentences are in
-//! `why.html` and, where the reading path says them too, in `pattern.html`.
+//! `why.html`, and those that the reading path shares in `pattern.html`.
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
+use minijinja::value::Value;
 use serde::Serialize;
 
 use crate::report::brief::harm::side_of;
@@ -14,8 +14,9 @@ use crate::report::draw::plot::{PlotPoint, PlotScale, SwitchSide};
 use crate::report::page::PageSection;
 use crate::table::has_flag;
 use crate::table::why::{SwitchFeatureRow, SwitchPatternRow};
+use crate::text::fact;
 
-/// Blocks told on the page; the table has all.
+/// Blocks on the page; the table has all.
 const BLOCKS_AT_MOST: usize = 6;
 /// Features drawn of a block; the others become one line.
 const FEATURES_AT_MOST: usize = 6;
@@ -107,9 +108,9 @@ fn through(
     let direction = Some(direction).filter(|_| everybody.to_group.is_empty());
     let [first_facts, most_facts] = [first, most].map(|row| WhyFeature::of(inputs, row));
     Some(context! {
-        first => Value::from(Serde(&first_facts)), most => Value::from(Serde(&most_facts)),
-        is_first => most.feature == first.feature, undone => Value::from(Serde(&undone)),
-        direction => Value::from(Serde(&direction)),
+        first => fact(&first_facts), most => fact(&most_facts),
+        is_first => most.feature == first.feature, undone => fact(&undone),
+        direction => fact(&direction),
     })
 }
 
@@ -133,19 +134,20 @@ fn unexplained(inputs: &BriefInputs<'_>, why: &str) -> Option<&'static str> {
 }
 
 /// A block: the row of everybody on the half that was tested, and what explains its switches.
-fn block(
-    inputs: &BriefInputs<'_>,
-    everybody: &SwitchPatternRow,
+fn block<'a>(
+    inputs: &BriefInputs<'a>,
+    everybody: &'a SwitchPatternRow,
     explained: &[&SwitchFeatureRow],
 ) -> Value {
     let patterns = || inputs.audit.patterns.iter().filter(|row| row.why == everybody.why);
     let carried = || patterns().filter(|row| row.half == "second" && !row.pattern.is_empty());
-    let mut rows: Vec<&SwitchPatternRow> = carried().filter(|row| row.told.is_some()).collect();
+    let mut rows: Vec<&'a SwitchPatternRow> = carried().filter(|row| row.told.is_some()).collect();
     rows.sort_by_key(|row| row.told);
     rows.push(everybody);
     let point = |row: &SwitchPatternRow| Some(PlotPoint::new(row.rate?, row.lo.zip(row.hi)));
-    let rows: Vec<_> = rows.into_iter().filter_map(|row| Some((row, point(row)?))).collect();
-    let extent = rows.iter().flat_map(|(_, point)| point.extent());
+    let told = |row: &'a SwitchPatternRow| Some((row, point(row)?, row.listed_traits()?));
+    let rows: Vec<_> = rows.into_iter().filter_map(told).collect();
+    let extent = rows.iter().flat_map(|(_, point, _)| point.extent());
     let drawn = &explained[..explained.len().min(FEATURES_AT_MOST)];
     let features: Vec<WhyFeature<'_>> =
         drawn.iter().map(|row| WhyFeature::of(inputs, row)).collect();
@@ -154,17 +156,15 @@ fn block(
     let without = Some(everybody.why.as_str()).filter(|_| explained.is_empty());
     context! {
         why => everybody.why.as_str(), carried => carried().count(),
-        question => Value::from(Serde(&WhyQuestion::of(inputs, everybody))),
-        searched => everybody.n > 0
+        question => fact(&WhyQuestion::of(inputs, everybody)), searched => everybody.n > 0
             && !rows.is_empty()
             && patterns().any(|row| row.half == "first" && row.pattern.is_empty() && row.n > 0),
         confirmed => carried().filter(|row| row.confirmed == Some(1)).count(),
-        scale => Value::from(Serde(&PlotScale::from_zero(extent, 1.0))),
-        rows => Value::from(Serde(&rows)), through => through(inputs, everybody, explained),
+        scale => fact(&PlotScale::from_zero(extent, 1.0)), rows => fact(&rows),
+        through => through(inputs, everybody, explained),
         unexplained => without.and_then(|why| unexplained(inputs, why)),
-        feature_scale => Value::from(Serde(&PlotScale::around_zero(ends))),
-        features => Value::from(Serde(&features)), n_rest => rest.len(),
-        rest => rest.iter().filter_map(|row| row.decision).sum::<f64>(),
+        feature_scale => fact(&PlotScale::around_zero(ends)), features => fact(&features),
+        n_rest => rest.len(), rest => rest.iter().filter_map(|row| row.decision).sum::<f64>(),
     }
 }
 
@@ -189,5 +189,5 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
         more => asked.len().saturating_sub(BLOCKS_AT_MOST),
         blocks => shown.map(|(row, features)| block(inputs, row, features)).collect::<Value>(),
     };
-    Some(PageSection::told("why", "why.html", facts))
+    Some(PageSection::untitled("why", "why.html", facts))
 }

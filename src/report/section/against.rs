@@ -1,13 +1,13 @@
 //! Section "Against the last version": what has changed from an earlier run, clear changes first,
 //! and what in the job differs.
 //!
-//! Also what `cfaudit diff` prints: its page is this section for two folders, its text the same
-//! rows.
+//! It is also what `cfaudit diff` shows: its page is this section for two folders, its text has the
+//! same rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
+use minijinja::value::Value;
 use serde::Serialize;
 
 use crate::folder::manifest::RunComparison;
@@ -20,6 +20,7 @@ use crate::report::page::terms::{self, PageGlossary};
 use crate::report::section::models::{kinds, place};
 use crate::report::shown_changes::ShownChanges;
 use crate::table::{ChangeRow, RefitReason, WITH_FITS};
+use crate::text::fact;
 
 /// Drawings on one page.
 const DRAWN_AT_MOST: usize = 60;
@@ -36,16 +37,15 @@ pub(crate) fn section(
 ) -> PageSection {
     let shown = ShownChanges::of(changes);
     let all_clear = shown.printed(false).count();
-    let clear = shown.printed(false).take(rows_shown).map(|row| told(row, glossary));
+    let clear = shown.printed(false).take(rows_shown).map(|row| change_facts(row, glossary));
     let clear: Vec<Value> = clear.collect();
     let (panels, same, more_same) = drawn(changes, glossary);
     let differs = &compared.differs[..compared.differs.len().min(JOB_AT_MOST)];
     let facts = context! {
         job => &compared.job, run => &compared.run, version => &compared.version,
-        rows => compared.rows,
-        tally => Value::from(Serde(&ComparisonTally::of(compared, &shown))),
+        rows => compared.rows, tally => fact(&ComparisonTally::of(compared, &shown)),
         pairing => number::grouped_in(&compared.pairing), all_differs => compared.differs.len(),
-        differs => Value::from(Serde(differs)), clear, all_clear, panels, same, more_same,
+        differs => fact(differs), clear, all_clear, panels, same, more_same,
         methods => methods(&shown),
     };
     PageSection::of_facts(("against", "Against the last version"), "against.html", facts)
@@ -70,7 +70,7 @@ pub(crate) struct ComparisonTally<'a> {
 }
 
 impl<'a> ComparisonTally<'a> {
-    /// Of these changes.
+    /// The tally of the shown changes.
     pub(crate) fn of(compared: &RunComparison, shown: &ShownChanges<'a>) -> Self {
         let rows = || shown.all();
         let n = |status: &str| rows().filter(|row| row.status == status).count();
@@ -140,7 +140,7 @@ fn drawn(changes: &[ChangeRow], glossary: &mut PageGlossary<'_>) -> (Vec<Value>,
         let row = |row: &&ChangeRow| {
             let both = row.old_value.zip(row.new_value);
             let drawing = both.map(|(old, new)| chart::dumbbell(old, new, end)).unwrap_or_default();
-            context!(drawing, ..told(row, glossary))
+            context!(drawing, ..change_facts(row, glossary))
         };
         let (end, rows) = (chart::tick(end * 100.0), rows.iter().map(row).collect::<Vec<_>>());
         found.push(context!(set, attribute, model, end, rows));
@@ -155,10 +155,10 @@ fn drawn(changes: &[ChangeRow], glossary: &mut PageGlossary<'_>) -> (Vec<Value>,
 }
 
 /// A change as a row of a table.
-fn told(row: &ChangeRow, glossary: &mut PageGlossary<'_>) -> Value {
+fn change_facts(row: &ChangeRow, glossary: &mut PageGlossary<'_>) -> Value {
     let key = &row.key;
     context! {
-        metric => glossary.title(&row.metric), row => Value::from(Serde(row)),
+        metric => glossary.title(&row.metric), row => fact(row),
         place => place(&row.metric, &key.scope, [&key.from_group, &key.to_group]),
         kinds => kinds(&row.metric, &key.scope), reading => reading(row),
     }
@@ -184,7 +184,8 @@ pub(crate) fn reading(row: &ChangeRow) -> String {
 
 /// How the intervals of changes are made, and of how many.
 fn methods(shown: &ShownChanges<'_>) -> Value {
-    // Of two values or shares: with what the same people add to both, or as if of other people.
+    // For two values or shares: whether the interval uses what the same people add to both, or
+    // treats them as different people.
     let methods = [
         ("paired", None, ["paired", "paired-people"].as_slice()),
         ("together", Some(1), &["newcombe", "newcombe-eff", "mover"]),

@@ -1,8 +1,8 @@
 //! The stage `count` where the label has several classes: a file of scores per class, the highest
 //! decides.
 //!
-//! As [`counting`](crate::stage::count::evidence): evidence is integers and fixed-point sums, one
-//! mergeable value per row group. Scores of a class are in a separate folder, each joined to
+//! As in [`evidence`](crate::stage::count::evidence), evidence is integers and fixed-point sums,
+//! one mergeable value per row group. Scores of a class are in a separate folder, each joined to
 //! the rows by itself, so that a file of scores is read once per class.
 
 use std::path::{Path, PathBuf};
@@ -143,7 +143,7 @@ fn person_at<'a>(
     ClassPerson { group, label: class_at(batch, i), predicted, score: scores, weight }
 }
 
-/// One row group with everything that belongs to it.
+/// One row group with all its data.
 pub(crate) type ClassScoredGroup = ScoredGroup<ClassScoreGroup, ()>;
 
 impl ClassScoredGroup {
@@ -154,9 +154,9 @@ impl ClassScoredGroup {
     ) -> Result<Self> {
         let (batch, roles) = row_context.read(g, Projection::NO_FEATURES)?;
         Ok(ScoredGroup {
+            keys: scored.counterfactuals.keys_beside(g, (&batch, &roles))?,
             batch,
             roles,
-            keys: scored.counterfactuals.keys(g)?,
             unsupported: scored.support.read(g)?,
             scores: scored.scores.read(g)?,
             scores_cf: scored.scores_cf.read(g)?,

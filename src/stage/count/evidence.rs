@@ -1,7 +1,8 @@
 //! The stage `count`: folds scored rows into evidence, and writes the outcomes row by row.
 //!
 //! Evidence is integers and fixed-point sums only, one mergeable value per row group, so it does
-//! not depend on threads or batches. Weights become whole numbers of the unit that preparing found.
+//! not depend on threads or batches. Weights become whole multiples of the unit that preparing
+//! found.
 
 use std::ops::Range;
 
@@ -9,9 +10,9 @@ use crate::data::prepare::weight::WeightColumn;
 use crate::data::rows::aligned::{
     CounterfactualKeys, CounterfactualReader, ScoreReader, SupportReader,
 };
-use crate::data::rows::ids::RowIds;
 use crate::data::rows::split::RowRoles;
 use crate::data::rows::{PreparedBatch, Projection, RowsReader};
+use crate::data::values::SourceValues;
 use crate::data::{Attribute, Layout, MISSING, MISSING_GROUP};
 use crate::error::{Fault, Result};
 use crate::exec::accumulator::merge_present;
@@ -32,7 +33,7 @@ use crate::stage::row_context::{DecisionRule, RowContext, RowThreshold};
 use crate::table::file::RowWriter;
 use crate::table::{OutcomeRow, SharedText};
 
-/// Number of the state of the first slice; those of folds stand before it.
+/// Number of the state of the first slice; those of folds come before it.
 pub(crate) const FIRST_SLICE: u64 = 1 << 32;
 
 /// How rows are counted.
@@ -40,6 +41,8 @@ pub(crate) const FIRST_SLICE: u64 = 1 << 32;
 pub(crate) struct CountSettings {
     /// Whether scores as such are measured.
     pub scores: bool,
+    /// Whether the scores of everybody are one group, the first.
+    pub together: bool,
     /// Whether rates are measured at every threshold.
     pub curves: bool,
 }
@@ -51,13 +54,13 @@ pub(crate) fn ranks(attribute: &Attribute) -> Vec<usize> {
     ranks
 }
 
-/// Fails where people have weights and those of so many rows or counterfactuals could outgrow the
-/// sums of the evidence.
+/// Fails where people have weights and the weights of this number of rows or counterfactuals could
+/// overflow the sums of the evidence.
 pub(crate) fn check_weight_total(layout: &Layout, n: u64) -> Result<()> {
     layout.weight.as_ref().map_or(Ok(()), |weight| check_weight(weight, n))
 }
 
-/// The same for rows that have weights.
+/// As [`check_weight_total`], for rows that have weights.
 fn check_weight(weight: &WeightColumn, n: u64) -> Result<()> {
     if u128::from(n) * u128::from(weight.largest) <= u128::from(MAX_TOTAL_WEIGHT) {
         return Ok(());
@@ -123,12 +126,12 @@ pub(crate) struct RowCounting<'a> {
     rule: &'a DecisionRule,
     blocks: CountSettings,
     ranks: Vec<usize>,
-    /// Nobody by stratum; none where the job names no strata.
+    /// Empty counts by stratum; none where the job names no strata.
     strata: Option<Strata>,
 }
 
-/// Nobody by stratum and group of an attribute; none where the job names no strata. Groups that are
-/// strata of themselves hold nobody to compare.
+/// Empty counts by stratum and group of an attribute; none where the job names no strata. Groups
+/// that are themselves strata have nobody to compare with.
 pub(crate) fn no_strata(layout: &Layout, attribute: usize) -> Option<Strata> {
     let (of, attribute) = (layout.strata.as_ref()?, &layout.attributes[attribute]);
     let n_groups = attribute.groups.len();
@@ -186,6 +189,7 @@ impl<'a> RowCounting<'a> {
             return;
         }
         if self.blocks.scores {
+            let group = if self.blocks.together { 0 } else { group };
             part.add_score(group, (label, score), weight.1, (weight.0, batch.row_key[i]));
         }
         if self.strata.is_some() {
@@ -201,7 +205,7 @@ impl<'a> RowCounting<'a> {
 
 impl RowCounting<'_> {
     /// Counts a row that is audited in a fold and has no declared group, by the number of its word.
-    /// It is in no value, so one without a threshold of its own is no fault.
+    /// It is in no value, so a missing threshold of the row is no fault.
     pub(crate) fn add_ungrouped(
         &self,
         part: &mut FactualCounts,
@@ -286,7 +290,7 @@ pub(crate) fn gather_rows(
     Ok((0..).zip(folds).chain(of_slices).collect())
 }
 
-/// What was counted of all rows, fold by fold.
+/// The counts of all rows, fold by fold.
 ///
 /// # Errors
 /// No row counts.
@@ -320,9 +324,9 @@ pub(crate) fn check_rows_counted(
 /// What was counted in each fold, and their sum.
 #[derive(Debug)]
 pub(crate) struct CountedFolds<S> {
-    /// Of all folds.
+    /// For all folds.
     pub whole: S,
-    /// One for each fold; empty where there is one alone.
+    /// One for each fold; empty where there is only one.
     pub folds: Vec<S>,
 }
 
@@ -495,9 +499,9 @@ impl ScoredGroup {
         let of = Projection { keys, ..scored.rule.reads() };
         let (batch, roles) = row_context.read(g, of)?;
         Ok(ScoredGroup {
+            keys: scored.counterfactuals.keys_beside(g, (&batch, &roles))?,
             batch,
             roles,
-            keys: scored.counterfactuals.keys(g)?,
             unsupported: scored.support.read(g)?,
             scores: scored.scores.read(g)?,
             scores_cf: scored.scores_cf.read(g)?,
@@ -538,7 +542,7 @@ fn outcome_rows<'a>(
     attribute: &Attribute,
     (model, set): (&str, &str),
     group: &'a ScoredGroup,
-    ids: &'a Option<RowIds>,
+    ids: &'a Option<SourceValues>,
 ) -> impl Iterator<Item = OutcomeRow> + 'a {
     let (batch, keys) = (&group.batch, &group.keys);
     let decide = move |of: usize, score: f64, i: usize| {

@@ -1,5 +1,5 @@
-//! The stage of the flip test: people with their numeric features become the votes of those most
-//! like them.
+//! The stage of the flip test: for each person, the votes of the people who are most like them in
+//! numeric features.
 
 use crate::data::rows::Projection;
 use crate::data::rows::aligned::ScoreReader;

@@ -57,7 +57,7 @@ pub(crate) struct RowScoreInputs<'a> {
 }
 
 impl<'a> RowScoreInputs<'a> {
-    /// Those of a unit. `several` models are distinguished by their names in the key.
+    /// The inputs for a unit. `several` models are distinguished by their names in the key.
     pub(crate) fn need(
         unit: &AuditUnit,
         several: bool,
@@ -74,7 +74,7 @@ impl<'a> RowScoreInputs<'a> {
 pub(crate) struct SetScoreInputs<'a> {
     pub(crate) rows: RowInputs<'a>,
     made: StageInput<GenerateStage>,
-    /// Of a set that depends on causal graphs, whose scores are means over their worlds, one for
+    /// For a set that depends on causal graphs, whose scores are means over their worlds, one for
     /// each person and target group; else none.
     worlds: Option<StageInput<WorldsStage>>,
     scored: DecidedScores<'a>,
@@ -85,7 +85,7 @@ pub(crate) struct SetScoreInputs<'a> {
 }
 
 impl<'a> SetScoreInputs<'a> {
-    /// Those of a unit. `several` models are distinguished by their names in the key.
+    /// The inputs for a unit. `several` models are distinguished by their names in the key.
     pub(crate) fn need(
         unit: &AuditUnit,
         several: bool,
@@ -124,7 +124,7 @@ impl<'a> SetScoreInputs<'a> {
         })
     }
 
-    /// The same where the scores are those of `n` classes.
+    /// As [`Self::open`], where the scores are those of `n` classes.
     fn open_classes(&self, row_context: RowContext<'_>, n: usize) -> Result<ClassCountInputs> {
         Ok(ClassCountInputs {
             rule: (),
@@ -146,11 +146,11 @@ fn count_settings(unit: &AuditUnit, b: &mut StageBuilder<'_, '_>) -> Result<Coun
             b.texts([(what.to_owned(), "yes".to_owned())]);
         }
     }
-    Ok(CountSettings { scores, curves })
+    Ok(CountSettings { scores, together: false, curves })
 }
 
 /// Whether rates of an audit are measured at every threshold: of scores that are compared with one.
-/// Of a set that depends on causal graphs they would be those of mean scores.
+/// For a set that depends on causal graphs they would be those of mean scores.
 fn has_curves(unit: &AuditUnit, b: &StageBuilder<'_, '_>) -> Result<bool> {
     let (_, model) = b.plan.model_of(unit)?;
     let graphs = !unit.set.is_empty() && b.plan.set_of(unit)?.graphs().is_some();
@@ -196,7 +196,7 @@ impl StagePlan<'_> {
         let (rows, threads) = (row_context.roles.n_audited(), self.settings.threads.max(1));
         // What rows weigh is summed too.
         let per_row = per_row * (1 + u64::from(row_context.rows.layout().weight.is_some()));
-        // Slices count the rows of a person once more each.
+        // Each slice counts the rows of a person once more.
         let slices = self.job.metrics.by.len() as u64;
         let per_row = per_row * (1 + slices + slices * slices.saturating_sub(1) / 2);
         let needed = person_sums::memory(person.persons, rows, per_row, threads);
@@ -245,17 +245,17 @@ impl Stage for CountStage {
         let passes = b.passes();
         sources.rows.clone().work(1, move |ctx, row_context| {
             let RowScoreInputs { scored, position, .. } = &sources;
-            // Of strata the persons of each group too.
+            // For strata also the persons of each group.
             let strata = u64::from(row_context.rows.layout().strata.is_some());
             plan.check_person_memory(row_context, (1 + strata) * plan.class_forms())?;
             plan.check_score_memory(row_context, *position)?;
             let out = ctx.out().join(EVIDENCE);
-            // Whether scores go with the labels is looked at in any case. The rows of a person
-            // must stay together, so that of many all would be kept: then decisions tell.
+            // Whether scores go with the labels is looked at in any case. The rows of a person must
+            // stay together, so that of many all would be kept: then decisions are used.
             let layout = row_context.rows.layout();
             let few = layout.person.is_none() || layout.n_rows < EXACT_ROWS as u64;
             let kept = asked.scores || looks && gives_scores && few;
-            let blocks = CountSettings { scores: kept, ..asked };
+            let blocks = CountSettings { scores: kept, together: !asked.scores, ..asked };
             if let Some(n) = plan.n_classes() {
                 let gather = || {
                     let scores = scored.scores.of_classes(row_context, n)?;
@@ -263,7 +263,7 @@ impl Stage for CountStage {
                 };
                 let counts = passes.gather_one(ctx, ShardPass::Count, gather)?;
                 let Some(counts) = counts else { return Ok(()) };
-                // Whom one class leaves out, all leave out.
+                // A person whom one class leaves out is left out by all.
                 let mut one = counts.one_vs_rest.iter().take(1);
                 one.try_for_each(|one| evidence::check_rows_counted(row_context, one, *position))?;
                 if looks {
@@ -372,7 +372,7 @@ fn plan_switches<'a>(
     })
 }
 
-/// Writes what was counted, and fold by fold where folds were counted apart.
+/// Writes what was counted, also fold by fold where folds were counted separately.
 fn write_counted<S: Serialize>(ctx: &StageContext<'_>, counted: &CountedFolds<S>) -> Result<()> {
     if !counted.folds.is_empty() {
         files::write_json(&ctx.out().join(FOLD_EVIDENCE), &counted.folds)?;

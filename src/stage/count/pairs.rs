@@ -1,4 +1,4 @@
-//! The stage `pair`: the rows of two models, or of an arm and the base, by what both say.
+//! The stage `pair`: rows counted by the predictions of two models, or of an arm and the base.
 //!
 //! | kind | id | what it writes |
 //! | --- | --- | --- |
@@ -79,7 +79,7 @@ fn write(
     counts.map_or(Ok(()), |counts| files::write_json(&ctx.out().join(EVIDENCE), &counts))
 }
 
-/// Counts the audited rows by what both models say, in the groups of one attribute.
+/// Counts the audited rows by the predictions of both models, in the groups of one attribute.
 fn gather_rows(
     row_context: RowContext<'_>,
     sides: &[RowScoreInputs<'_>; 2],
@@ -119,7 +119,7 @@ fn switch_cell(person: &ScoredPerson, moved: &ScoredCounterfactual) -> Option<us
     Some(cell_index(person.label, predicted, predicted_cf))
 }
 
-/// The same of the counterfactuals of one set, in its directions.
+/// Gathers the pairs of the counterfactuals of one set, in its directions.
 fn gather_switches(row_context: RowContext<'_>, sides: &[CountInputs; 2]) -> Result<PairedCounts> {
     let (layout, position) = (row_context.rows.layout(), sides[0].attribute);
     check_weight_total(layout, sides[0].counterfactuals.n_rows().max(layout.n_rows))?;
@@ -133,7 +133,7 @@ fn gather_switches(row_context: RowContext<'_>, sides: &[CountInputs; 2]) -> Res
                 let cells = cfs.iter().map(|moved| switch_cell(person, moved));
                 first.push(cells.collect::<Vec<_>>());
             });
-            // Both models score the same counterfactuals, so they stand in the same order.
+            // Both models score the same counterfactuals, so they are in the same order.
             let (group, mut first) =
                 (ScoredGroup::read(row_context, &sides[1], g, true)?, first.iter());
             group.people(layout, position, |i, person, cfs| {

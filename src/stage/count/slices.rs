@@ -28,7 +28,7 @@ pub(crate) struct AttributeSlices {
 }
 
 impl AttributeSlices {
-    /// The slices of a layout. A column that the groups are derived from cuts nothing for that
+    /// The slices of a layout. A column that the groups are derived from makes no slices for that
     /// attribute.
     ///
     /// # Errors

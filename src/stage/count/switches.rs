@@ -38,19 +38,19 @@ pub(crate) struct ShiftSettings {
 pub(crate) struct SwitchPart {
     /// All classes together; none of a label of two sides.
     classes: Option<SwitchClassCounts>,
-    /// By number everybody, each slice and each fold, or each class against all others; made where
-    /// somebody is.
+    /// The counts by number: everybody, each slice and each fold, or each class against all others;
+    /// they exist only where there are people.
     all: Vec<Option<CounterfactualCounts>>,
 }
 
 impl SwitchPart {
-    /// Nobody yet under so many numbers.
+    /// Empty counts under so many numbers.
     pub(crate) fn new(n: usize, classes: Option<SwitchClassCounts>) -> Self {
         let all = std::iter::repeat_with(|| None).take(n).collect();
         SwitchPart { classes, all }
     }
 
-    /// Adds a row; `nobody` are the empty counts under a number.
+    /// Adds a row; `nobody` gives the empty counts under a number.
     pub(crate) fn add(
         &mut self,
         nobody: impl FnOnce(usize) -> CounterfactualCounts,
@@ -157,9 +157,9 @@ fn second_pass(
 /// The scored counterfactuals of one model, set and attribute.
 #[derive(Clone, Copy)]
 pub(crate) enum ScoredSet<'a> {
-    /// Of a label of two sides.
+    /// For a label of two sides.
     Sides(&'a CountInputs),
-    /// Of so many classes: each against all others is a label of two sides.
+    /// For so many classes: each against all others is a label of two sides.
     Classes(&'a ClassCountInputs, usize),
 }
 
@@ -193,9 +193,9 @@ struct SwitchPass<'a> {
     context: RowContext<'a>,
     scored: ScoredSet<'a>,
     blocks: CountSettings,
-    /// Behind the numbers of all people.
+    /// After the numbers of all people.
     slices: Option<&'a AttributeSlices>,
-    /// So many folds are behind the slices.
+    /// This many folds come after the slices.
     n_folds: usize,
 }
 
@@ -208,7 +208,7 @@ impl SwitchPass<'_> {
         self.slices.map_or(0, AttributeSlices::len)
     }
 
-    /// Nobody under a number. Folds have no curves.
+    /// The empty counts of a number. Folds have no curves.
     fn nobody(&self, number: usize) -> CounterfactualCounts {
         let curves = self.blocks.curves && number < self.scored.n_whole() + self.n_slices();
         let (grid, drawn) = match self.scored {
@@ -272,7 +272,7 @@ impl SwitchPass<'_> {
     }
 }
 
-/// What is counted apart, in the same pass.
+/// What is counted separately, in the same pass.
 #[derive(Clone, Copy)]
 pub(crate) struct CountedParts<'a> {
     /// The slices.
@@ -287,11 +287,11 @@ pub(crate) struct CountedParts<'a> {
 pub(crate) struct CountedSet {
     /// All classes together; none of a label of two sides.
     pub(crate) classes: Option<SwitchClassCounts>,
-    /// Of everybody, or of each class against all others, with score metrics.
+    /// For everybody, or for each class against all others, with score metrics.
     pub(crate) whole: Vec<(CounterfactualCounts, Option<ShiftEvidence>)>,
     /// The same inside slices.
     pub(crate) slices: CountedSlices<CounterfactualCounts>,
-    /// Fold by fold, where folds are counted apart.
+    /// Fold by fold, where folds are counted separately.
     pub(crate) folds: Vec<CounterfactualCounts>,
 }
 
@@ -350,7 +350,7 @@ pub(crate) fn count_switches(
     Ok(Some(CountedSet { classes, whole, slices, folds }))
 }
 
-/// Two passes over the same rows saw other people: the files have changed in between.
+/// The two passes over the same rows saw different people: the files have changed in between.
 fn other_people() -> Error {
     Error::operator(
         "count",

@@ -1,4 +1,4 @@
-//! What an arm adds to the training rows for a fold, as stages need and open it.
+//! What an arm adds to the training rows of a fold, in the form that stages request and open.
 
 use crate::augment::ExperimentArm;
 use crate::augment::adasyn::AdasynSettings;
@@ -15,8 +15,8 @@ use crate::stage::kinds::{GenerateStage, ScoreStage};
 use crate::stage::stage_builder::{OpensOfRows, StageBuilder};
 use crate::unit::AuditUnit;
 
-/// What an arm adds to the training rows for a fold, opened for the rows of the fold; of a further
-/// training by the base model of that training. The key names it with this prefix.
+/// What an arm adds to the training rows for a fold, opened for the rows of the fold; for a further
+/// training, chosen by the base model of that training. The key names it with this prefix.
 pub(crate) fn arm_selection<'a>(
     b: &mut StageBuilder<'_, 'a>,
     experiment_plan: &ExperimentPlan<'a>,

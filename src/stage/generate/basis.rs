@@ -1,10 +1,10 @@
-//! What counterfactuals depend on: the rows that strategies learn from, and the classes of rows.
+//! What counterfactuals are based on: the rows that strategies learn from, and the classes of rows.
 //!
-//! The reference is the file that the job names; without one the training rows, per fold; where
-//! none trains, the audited rows. Classes of the audited rows are what the set conditions on. Those
-//! of the reference are the same, but for predictions: a reference with labels is formed by these,
-//! because a model is not asked for rows that it learned; only where nobody has a label predictions
-//! represent it on both sides.
+//! The reference is the file that the job names; without one, the training rows of each fold; if
+//! there are none, the audited rows. Classes of the audited rows are what the set conditions on.
+//! The classes of the reference are the same, except where the set conditions on predictions: a
+//! reference with labels is then divided by its labels, because a model is not asked about rows
+//! that it learned from; only if no row has a label are predictions used on both sides.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::stage::row_context::RowContext;
 pub(crate) enum RowClasses {
     /// The binary label.
     Label,
-    /// The level of this feature: the unchanged label.
+    /// The level of this feature, which is the unchanged label.
     Raw(usize),
     /// What a model predicts; the roles say in which fold.
     Predicted(DecisionRule, Box<ScoreReader>, RolesReader),
@@ -47,7 +47,7 @@ impl RowClasses {
         }
     }
 
-    /// By the label of each row, independent of predictions.
+    /// Classes by the label of each row, independent of predictions.
     fn of_label(&self, batch: &PreparedBatch) -> Vec<Option<u32>> {
         match self {
             RowClasses::Raw(feature) => {
@@ -99,12 +99,13 @@ impl<'a> LearningReference<'a> {
         Ok(LearningReference { context: row_context, classes, file, draw: None })
     }
 
-    /// The same rows, drawn again.
+    /// This reference, drawn again.
     pub(crate) fn drawn(&self, draw: RowDraw) -> Self {
         LearningReference { draw: Some(draw), ..self.clone() }
     }
 
-    /// The same for `rows` with other groups of the attribute at a position, and so those of a file.
+    /// This reference for `rows` with other groups of the attribute at a position, and for the rows
+    /// of a separate file, likewise.
     pub(crate) fn renamed<'b>(
         &self,
         rows: &'b RowsReader,

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::counterfactual::Generator;
 use crate::counterfactual::engine::FoldRows;
-use crate::counterfactual::fit::StrategyPlan;
-use crate::counterfactual::generate::FittedStrategy;
+use crate::counterfactual::map_flip::FittedStrategy;
+use crate::counterfactual::plan::StrategyPlan;
 use crate::data::exchange::external::ExternalRows;
 use crate::data::rows::Projection;
 use crate::data::rows::reference::{ReferenceBatch, ReferenceRows};
@@ -16,12 +16,12 @@ use crate::param::Seed;
 use crate::stage::generate::basis::LearningReference;
 use crate::stage::generate::rows;
 
-/// Makes generators of what was learnt.
+/// Makes generators from what was learnt.
 pub(crate) struct GeneratorInputs<'a> {
     pub(crate) reference: &'a LearningReference<'a>,
     pub(crate) position: usize,
     pub(crate) seed: Seed,
-    /// Counterfactuals that somebody else made, where the set has such.
+    /// External counterfactuals, where the set has them.
     pub(crate) external: Option<Arc<ExternalRows>>,
 }
 
@@ -59,7 +59,7 @@ impl GeneratorInputs<'_> {
             let (keys, rows, groups) = (batch.row_key, batch.rows, batch.groups);
             Ok(ReferenceBatch { keys, rows, groups, classes })
         };
-        // Generating tells of the same rows again.
+        // Generating reports the same rows again.
         let watch = StageWatch { progress: &|_| (), ..row_context.watch };
         ReferenceRows::of_groups(PieceLoop { watch, ..row_context.row_groups() }, Box::new(read))
     }

@@ -15,10 +15,10 @@ mod world_support;
 use std::collections::BTreeSet;
 
 use crate::counterfactual::conditional::Conditioning;
-use crate::counterfactual::fit::StrategyPlan;
-use crate::counterfactual::forms::ConditionOn;
-use crate::counterfactual::generate::FittedStrategy;
 use crate::counterfactual::graph_uncertain::{CausalWorlds, ClipRule};
+use crate::counterfactual::map_flip::FittedStrategy;
+use crate::counterfactual::plan::StrategyPlan;
+use crate::counterfactual::short_forms::ConditionOn;
 use crate::counterfactual::strategy::naive::NaiveGenerator;
 use crate::counterfactual::variable::VariableOptions;
 use crate::counterfactual::write_back::WriteBack;
@@ -87,7 +87,7 @@ impl StageInput<GenerateStage> {
         SupportReader::open(self.folder(ctx))
     }
 
-    /// What followed from setting the attribute.
+    /// The effects of setting the attribute.
     pub(crate) fn effects(&self, ctx: &StageContext<'_>) -> Result<GeneratedEffects> {
         self.read(ctx, rows::EFFECTS_FILE)
     }
@@ -96,7 +96,7 @@ impl StageInput<GenerateStage> {
 /// What followed from setting the attribute, by set and attribute.
 pub(crate) type SetEffects<'a> = Vec<(&'a str, &'a str, GeneratedEffects)>;
 
-/// The same of all sets of the job.
+/// The effects of all sets of the job.
 pub(crate) fn effects_of_sets<'a>(
     b: &mut StageBuilder<'_, 'a>,
 ) -> Result<Opens<'a, SetEffects<'a>>> {
@@ -121,17 +121,17 @@ pub(crate) fn made_of_set<'a>(
     }))
 }
 
-/// What the stages of a set read in addition to its counterfactuals, to be opened.
+/// What the stages of a set read in addition to its counterfactuals, not yet opened.
 pub(crate) struct SetInputs<'a> {
     plan: &'a StagePlan<'a>,
     applied: AppliedSet<'a>,
     rows: RowInputs<'a>,
     reference: Option<StageInput<ReferenceStage>>,
-    /// Of a set that somebody else made, where it is.
+    /// For an external set, where it is.
     external: Option<ExternalInput<'a>>,
     /// The reference rows by group and value, by which counterfactuals of audited rows are tested.
     support: Option<StageInput<SupportStage>>,
-    /// Of a set that conditions on predictions where they stand.
+    /// For a set that conditions on predictions, where they are.
     predictions: Option<(DecidedScores<'a>, StageInput<SplitStage>)>,
 }
 
@@ -142,7 +142,7 @@ impl<'a> SetInputs<'a> {
         SetInputs::on_rows(b, applied, rows)
     }
 
-    /// The same on other rows.
+    /// As [`Self::need`], on other rows.
     pub(crate) fn on_rows(
         b: &mut StageBuilder<'_, 'a>,
         applied: &AppliedSet<'a>,
@@ -166,7 +166,7 @@ impl<'a> SetInputs<'a> {
         Ok(SetInputs { plan, applied, rows, reference, external, support, predictions })
     }
 
-    /// The same with what counterfactuals are tested by.
+    /// As [`Self::need`], with what counterfactuals are tested by.
     fn need_tested(b: &mut StageBuilder<'_, 'a>, applied: &AppliedSet<'a>) -> Result<Self> {
         let support = b.need::<SupportStage>(&applied.split_unit())?;
         Ok(SetInputs { support: Some(support), ..SetInputs::need(b, applied)? })
@@ -259,7 +259,7 @@ impl<'a> SetInputs<'a> {
         Ok(stage.map(|stage| stage.tests(row_context.ctx, self.plan, of)).transpose()?.flatten())
     }
 
-    /// Writes the counterfactuals of the audited rows that are here.
+    /// Writes the counterfactuals of the audited rows of this run or shard.
     fn generate_rows(
         &self,
         row_context: RowContext<'_>,
@@ -267,7 +267,7 @@ impl<'a> SetInputs<'a> {
     ) -> Result<GenerationSums> {
         let (ctx, plan, applied) = (row_context.ctx, self.plan, &self.applied);
         let basis = &self.basis(row_context)?;
-        // Of a set that depends on graphs only the keys are written: its counterfactuals are
+        // For a set that depends on graphs, only the keys are written: its counterfactuals are
         // numbers, not rows.
         let (with_features, knobs) =
             (plan.features && applied.graphs().is_none(), applied.block.knobs());
@@ -504,7 +504,7 @@ fn plan_repeats<'a>(
     let Some(repeats) = part.repeats(applied.block) else {
         return Err(misfit(format!("the set `{}` has no {}", applied.set, part.key())));
     };
-    // Those that are asked in this process; `check` lets no others score such a set.
+    // Only models that run in this process; `check` allows no others for such a set.
     let asked = |(name, model): &(&Name, &ModelBlock)| match part {
         RepeatedPart::GroupNames => model.is_trained_here(),
         RepeatedPart::ReferenceRows => model.scores_counterfactuals() && applied.block.asks(name),
@@ -547,8 +547,8 @@ fn plan_repeats<'a>(
     })
 }
 
-/// So many rows of the reference a level has that enough people have: with folds everybody is
-/// reference in all but one, and decorrelating adds twins.
+/// The number of reference rows of a level that enough people have: with folds everybody is
+/// reference in all folds but one, and decorrelating adds twins.
 fn least_rows(knobs: &StrategyPlan<'_>, layout: &Layout, n_folds: usize) -> u64 {
     let folds = n_folds.saturating_sub(1).max(1) as u64;
     let groups = knobs.decorrelate.iter().map(|entry| {
@@ -562,8 +562,8 @@ fn least_rows(knobs: &StrategyPlan<'_>, layout: &Layout, n_folds: usize) -> u64 
 /// File of the stage `generate` of a strategy that matches samples.
 const TALLIES: &str = "tallies.json";
 
-/// Errs where an audited row has a class that no reference row has: its distributions are unknown,
-/// and those without the class would answer another question.
+/// Errs where an audited row has a class that no reference row has: the distributions of the class
+/// are unknown, and those without the class would answer another question.
 fn check_classes(
     basis: &LearningReference<'_>,
     learnt: &[FittedStrategy],
@@ -576,8 +576,11 @@ fn check_classes(
         return Ok(());
     }
     let layout = row_context.rows.layout();
+    // Of the features, only whether the label is unchanged is checked.
+    let features = matches!(classes, RowClasses::Raw(_));
     let find = |g: usize| {
-        let (batch, roles) = row_context.read(g, Projection::ALL)?;
+        let of = Projection { features, ..Projection::NO_FEATURES };
+        let (batch, roles) = row_context.read(g, of)?;
         let of_rows = classes.of_group(g, &batch)?;
         let unseen = |i: &usize| {
             let fold = roles.audited(*i)?;

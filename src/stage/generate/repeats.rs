@@ -2,7 +2,7 @@
 //! and counted several times with one thing changed, by the same models.
 //!
 //! *Placebo*: what a set gives where group names mean nothing. A repeat permutes the names of the
-//! groups among the rows of a label, of training rows and audited rows apart, by the stream
+//! groups among the rows of a label, separately for training rows and audited rows, by the stream
 //! `placebo/r`. The permutation follows from the keys of the rows, not from their order. The rows
 //! of a person (`data.person`) get the groups of those of another person, whose first row has the
 //! same label. What the rows say about the attribute stays as it is, because its names were
@@ -18,7 +18,7 @@
 
 use std::path::Path;
 
-use crate::counterfactual::fit::StrategyPlan;
+use crate::counterfactual::plan::StrategyPlan;
 use crate::counterfactual::variable::VariableOptions;
 use crate::counterfactual::write_back::WriteBack;
 use crate::data::MISSING_GROUP;
@@ -49,12 +49,12 @@ use crate::stage::score::rows::{blank_unknown, score_by_fold};
 pub(crate) enum RepeatedPart {
     /// The names of the groups are shuffled: a placebo.
     GroupNames,
-    /// The rows that the strategy learns from are drawn again: the doubt about the fit.
+    /// The rows that the strategy learns from are resampled: the doubt about the fit.
     ReferenceRows,
 }
 
 impl RepeatedPart {
-    /// The key of a set that asks for it.
+    /// The key by which a set asks for it.
     pub(crate) fn key(self) -> &'static str {
         match self {
             RepeatedPart::GroupNames => "placebo",
@@ -114,13 +114,13 @@ pub(crate) fn evidence_file(model: &str) -> String {
     format!("repeats-{model}.json")
 }
 
-/// Those who swap groups with each other: training or audited, and the label.
+/// The stratum within which people swap groups: training or audited, and the label.
 type PermutationStratum = (bool, Option<bool>);
 
 /// A row with a declared group.
 struct PermutedRow {
     stratum: PermutationStratum,
-    /// Of the person, where one may have several rows.
+    /// The key of the person, where one may have several rows.
     key: u64,
     at: (u32, u32),
     group: u16,
@@ -146,7 +146,7 @@ struct GroupPermutation {
 }
 
 impl GroupPermutation {
-    /// From the rows, and the number of rows of each row group.
+    /// The permutation of the rows, given the number of rows of each row group.
     fn new(mut entries: Vec<PermutedRow>, sizes: Vec<usize>) -> Self {
         entries.sort_unstable_by_key(|entry| (entry.key, entry.at));
         let (mut persons, mut from) = (Vec::new(), 0);
@@ -246,13 +246,13 @@ impl RepeatInputs<'_> {
         Ok(())
     }
 
-    /// Whether rows keep what they say about the attribute, because only the names of groups are
-    /// others.
+    /// Whether rows keep what they say about the attribute, because only the names of groups
+    /// differ.
     fn keeps_attribute(&self) -> bool {
         self.part == RepeatedPart::GroupNames
     }
 
-    /// The rows whose groups are permuted, and those of a reference of its own.
+    /// The rows whose groups are permuted, and those of a separate reference.
     fn permutations(&self) -> Result<(GroupPermutation, Option<GroupPermutation>)> {
         let row_context = self.reference.context;
         let own = |g: usize| {
@@ -293,7 +293,7 @@ impl RepeatInputs<'_> {
         let without_rows = self.knobs.groups_without_rows(&learnt).into_iter();
         let mut without_rows: Vec<usize> = without_rows.map(|group| ranks[group]).collect();
         without_rows.sort_unstable();
-        // A set that somebody else made is not repeated.
+        // An external set is not repeated.
         let (position, seed, external) = (self.position, self.seed, None);
         let of_folds = GeneratorInputs { reference, position, seed, external };
         let generators = of_folds.generators(&self.knobs, learnt)?;

@@ -1,10 +1,10 @@
 //! The stage `generate` of a graph-uncertain set whose levels are drawn: the rows that a
 //! person has in any world, each written once, and which of them each world has.
 //!
-//! The equations are fitted again on the bootstraps that the stage `discover` drew; what a search
-//! found is read. The rows of a person and target group get `cf_index` in the order of the first
-//! world that has them; graphs fitted on all training rows come after the worlds, and their rows
-//! too. How far columns move on average is kept world by world.
+//! The equations are fitted again on the bootstraps that the stage `discover` drew; the graphs
+//! themselves are read, not searched again. The rows of a person and target group get `cf_index` in
+//! the order of the first world that has them; graphs fitted on all training rows come after the
+//! worlds, and their rows too. How far columns move on average is kept world by world.
 //! Memory: the training rows, the mechanisms of all worlds (16 bytes for each row of a numeric
 //! node's cells), and one row group per thread.
 
@@ -67,9 +67,9 @@ pub(crate) struct PairMovement {
     /// The target.
     pub to: usize,
     /// For each world and encoded column the mean over people of the movement, in standard
-    /// deviations or shares; none where the world saw no row of a group, or nobody was there.
+    /// deviations or shares; none where the world saw no row of a group, or there were no people.
     pub by_world: Vec<Option<Vec<f64>>>,
-    /// For each variable how many values cells, cells of levels alone and the equation gave.
+    /// For each variable how many values cells, cells of levels only and the equation gave.
     pub steps: StepCounts,
 }
 
@@ -159,7 +159,7 @@ impl WorldRowWriting<'_> {
         let row_context = self.row_context;
         let (ctx, layout) = (row_context.ctx, row_context.rows.layout());
         let encoding = &self.worlds.encoding;
-        // Where a group has no training row there are no graphs, and nobody has a row.
+        // If a group has no training row there are no graphs, and no rows.
         let making = if self.worlds.worlds.is_empty() { None } else { Some(self.maker(position)?) };
         let write_backs = rows::write_backs(row_context, basis, position)?;
         let groups = layout.attributes[position].groups.len();
@@ -261,7 +261,7 @@ impl WorldRowWriting<'_> {
         let rules = self.rules(layout, &equations);
         let maker = RowMaker::new(&worlds.encoding, sensitive, &rules, training, settings);
         let (moving, on_all_rows) = worlds.moving_of_worlds();
-        // The worlds of each replicate stand together.
+        // The worlds of each replicate are next to each other.
         let mut parts: Vec<(usize, &[Vec<NodeSet>])> = Vec::new();
         let mut start = 0;
         for of_replicate in worlds.worlds.chunk_by(|a, b| a.replicate == b.replicate) {

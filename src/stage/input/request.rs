@@ -1,17 +1,18 @@
 //! Requests: the rows that a file of scores answers, as one hash, and whether a file answers those
-//! of this job.
+//! of this job. That each of them has a score is checked where scores meet rows, in
+//! [`crate::stage::score::join`].
 //!
 //! | kind | id | what it writes |
 //! | --- | --- | --- |
 //! | score | `request`, `request/set=SET` | the id of the rows to score, and how many they are |
 //!
 //! The id is a hash of the rows to score ([`crate::data::exchange::to_score`]): of the rows as they
-//! are, or of one set. The rows that are handed out carry it, and a file of scores that hands
-//! it on is taken only for these rows. Of a file that does not, the first request that it was
-//! taken for is remembered for each set, in the cache and in the manifest of the output folder: for
-//! another one of the set, or after one of a set that the job has no more, it is refused. Two sets
-//! of one job may have files of the same bytes. The page names such files, for nothing says that
-//! they answer even the first.
+//! are, or of one set. The rows to score carry it, and a file of scores that repeats it is accepted
+//! only for these rows. If a file does not repeat it, the first request that it was accepted for is
+//! remembered for each set, in the cache and in the manifest of the output folder: the file is
+//! refused for another request of the set, and after a request of a set that the job no longer has.
+//! Two sets of one job may have files of the same bytes. The page names such files, because nothing
+//! proves that they answer even the first request.
 
 use std::path::{Path, PathBuf};
 
@@ -66,7 +67,7 @@ pub(crate) struct RowsToScore {
     pub(crate) id: String,
     /// How many there are.
     pub(crate) rows: u64,
-    /// Of them rows as they are that are asked for again.
+    /// How many of them are rows as they are, sent again.
     pub(crate) again: u64,
 }
 
@@ -90,7 +91,7 @@ pub(crate) fn request_unit(set: Option<&str>) -> AuditUnit {
 /// The share of the rows that is scored again with every set: the largest that a model asks for, so
 /// that one request serves all models.
 fn recheck_share(job: &Job) -> Option<f64> {
-    let asked = job.models.values().filter_map(|model| model.made_elsewhere()?.recheck);
+    let asked = job.models.values().filter_map(|model| model.given_scores()?.recheck);
     let shares = asked.map(|recheck| recheck.share.get());
     shares.max_by(f64::total_cmp)
 }
@@ -113,7 +114,7 @@ impl StagePlan<'_> {
         let seed = self.job.run.seed.0;
         let draw = |share| match self.share {
             RowShare::All => RecheckSample::draw(row_context, Some(attribute), seed, share, 1),
-            // Of rows in shards the share draws some, unless they are very few.
+            // The share draws some of the rows in shards, unless there are very few.
             RowShare::Shard(_) | RowShare::Merged(_) => Ok(RecheckSample::by_share(seed, share)),
         };
         recheck_share(self.job).map(draw).transpose()
@@ -147,7 +148,7 @@ fn write_request(
     sources: Option<&[RequestSource]>,
 ) -> Result<()> {
     let layout = row_context.rows.layout();
-    // Of each source the counterfactuals, and the rows that are asked for again.
+    // For each source the counterfactuals, and the rows that are sent again.
     let empty = || vec![ContentHash::default(); sources.map_or(1, |sources| 2 * sources.len())];
     let add = |sums: &mut Vec<ContentHash>, g: usize| {
         let (people, roles) = row_context.read(g, Projection::PEOPLE)?;
@@ -404,7 +405,7 @@ pub(crate) fn answered_requests<'a>(
         Ok::<_, Error>(())
     };
     for (name, model) in &plan.job.models {
-        let Some(scores) = model.made_elsewhere() else { continue };
+        let Some(scores) = model.given_scores() else { continue };
         if let Some(path) = &scores.factual.parquet {
             push(name, None, path, &AuditUnit::of_model(name.as_str()))?;
         }
@@ -412,7 +413,7 @@ pub(crate) fn answered_requests<'a>(
         let asked: Vec<&AppliedSet<'_>> =
             applied_sets.iter().filter(|applied| applied.block.asks(name)).collect();
         for (i, applied) in asked.iter().enumerate() {
-            // One stage of a set tells for all.
+            // One stage of a set answers for all.
             if i == 0 || asked[i - 1].set != applied.set {
                 let path = scores_path(&file.parquet, applied.set);
                 push(name, Some(applied.set), &path, &applied.unit_of(name.as_str()))?;

@@ -1,5 +1,5 @@
-//! Models whose outcome is an amount: reads the amounts of all people and of their
-//! counterfactuals, and writes what is measured of them as rows of tables.
+//! Models whose outcome is an amount: reads the amounts of all people and of their counterfactuals,
+//! and writes what is measured as rows of tables.
 
 use std::collections::BTreeSet;
 
@@ -39,7 +39,7 @@ pub(crate) struct AmountInputs {
     /// Whether the rows are counted too, as positive and not.
     counted: bool,
     amounts: StageInput<ScoreStage>,
-    /// Of a set its counterfactuals and their amounts.
+    /// The counterfactuals of a set and their amounts.
     set: Option<(StageInput<GenerateStage>, StageInput<ScoreStage>)>,
 }
 

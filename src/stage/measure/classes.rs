@@ -1,11 +1,11 @@
 //! Rows of the tables where the label has several classes: the matrices of all classes, and each
 //! class against all others.
 //!
-//! Against all others a class is measured as a label of two sides, by the same engine. Its positive
-//! side is favourable where the class is on the side of the label that people want. A group at a
-//! disadvantage is named only where the class has its side of the label for itself: else a
-//! prediction that leaves it may stay on that side. The family clarify may be measured of one class
-//! alone.
+//! A class against all others is measured as a label of two sides, by the same engine. Its positive
+//! side is favourable where the class is on the side of the label that people want. A group is
+//! called worse off only where no other class is on the same side of the label: otherwise a
+//! prediction that leaves the class may stay on that side. The family clarify may be measured for a
+//! single class only.
 
 use crate::data::Layout;
 use crate::error::Result;
@@ -113,7 +113,7 @@ fn each_vs_rest<'a>(
     label.classes.iter().flatten().map(move |name| {
         let wanted = label.positive.contains(name) == label.favours_positive();
         let favourable = if wanted { FavourableClass::Positive } else { FavourableClass::Negative };
-        // Of a class that shares its side the others are better and worse ones.
+        // For a class that shares its side, the others are better or worse ones.
         let favourable_stated = settings.favourable_stated && label.is_side(name);
         let mut families = settings.families.clone();
         if clarified.is_some_and(|only| only != name) {
@@ -187,7 +187,7 @@ fn transition_row(row_builder: &RowBuilder<'_>, transition: &ClassTransition) ->
     let ClassTransition { classes, measured } = transition;
     let [from_class, to_class] = classes.map(|class| label_classes[class].as_str().into());
     let row = row_builder.metric_row(measured);
-    // Of a class that nobody has there are no persons.
+    // A class that nobody has has no persons.
     let persons = measured.persons.and_then(|of| of.denominator).filter(|n| *n > 0);
     TransitionRow {
         key: row.key,

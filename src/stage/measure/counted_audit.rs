@@ -46,7 +46,7 @@ impl CountedAudit {
 pub(crate) enum PlaceboInput {
     /// In the stage that repeated the set.
     Repeats(StageInput<PlaceboStage>),
-    /// Nowhere: a strategy that draws on no sample moves nothing in so many repeats.
+    /// Nowhere: a strategy that draws on no sample moves nothing, in this number of repeats.
     Unmoved(param::Count),
 }
 
@@ -68,7 +68,7 @@ pub(crate) struct AuditInputs {
     pub(crate) retrained_worlds: Vec<StageInput<WorldsStage>>,
     /// The stage of the flip test; none where it does not run.
     pub(crate) flips: Option<StageInput<FlipsStage>>,
-    /// Of a set that depends on causal graphs where its worlds are.
+    /// For a set that depends on causal graphs, where its worlds are.
     pub(crate) graph_scores: Option<StageInput<WorldsStage>>,
     /// The stage that made the counterfactuals of a set.
     pub(crate) generate: Option<StageInput<GenerateStage>>,

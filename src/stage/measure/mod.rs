@@ -64,7 +64,7 @@ use crate::stage::population;
 use crate::stage::row_context::RowContext;
 use crate::stage::stage_builder::StageInput;
 use crate::table::file::write_rows;
-use crate::table::picked::gather_rows;
+use crate::table::merged::gather_rows;
 use crate::table::{
     ArmFoldRow, CfDistributionRow, CfFeatureRow, CfMapRow, CfQualityRow, ComparisonRow, FilterRow,
     whole,
@@ -104,8 +104,8 @@ pub fn write_prepared(out: &Path, prepared: &PrepareFindings, source_rows: u64) 
     write_rows(out, &population.collect::<Vec<_>>())
 }
 
-/// Writes the tables of all audits: of the job, or of the arms of an experiment. `pairs` of them are
-/// set against each other.
+/// Writes the tables of all audits: of the job, or of the arms of an experiment. `pairs` of them
+/// are set against each other.
 ///
 /// # Errors
 /// Evidence that cannot be read, or a disk that refuses.
@@ -158,7 +158,7 @@ struct AuditMeasurement<'a> {
     across: worlds::WorldTables,
     tables: ResultTables,
     curves: CurveFiles,
-    /// Of arms what single folds give.
+    /// What single folds give for arms.
     spreads: Vec<ArmFoldRow>,
     /// By arm, model and attribute whether labels are missing for some people more often than for
     /// others. The rows as they are stand before the sets.
@@ -244,7 +244,7 @@ impl AuditMeasurement<'_> {
 
     /// An audit inside every slice, and the curves of everybody and of slices. `each` adds the rows
     /// of a slice and says whether it is measured: one of fewer people than the job asks for is
-    /// counted alone.
+    /// only counted.
     fn add_slices<S: CurveEvidence + DeserializeOwned>(
         &mut self,
         whole: &RowBuilder<'_>,
@@ -264,7 +264,7 @@ impl AuditMeasurement<'_> {
         self.curves.add(self.context.workers, curves)
     }
 
-    /// A model whose outcome is an amount: the job says by itself which end people want.
+    /// A model whose outcome is an amount: the job itself says which end people want.
     fn add_amounts(&mut self, of: &AmountInputs) -> Result<()> {
         let row_context = self.context;
         let audit = of.with_untaught(row_context)?;
@@ -311,7 +311,7 @@ impl AuditMeasurement<'_> {
         builder.rows_measured(workers, counts, flips, trainings, &mut self.tables);
         builder.factual_counts(counts, &mut self.tables);
         self.add_folds(builder, stages, |counts: &FactualCounts, settings| {
-            // Nobody of a fold may have a group.
+            // A fold may have nobody with a group.
             let counted = counts.confusion(GroupSelection::All).predicted() > 0;
             counted.then(|| measure_factual(counts, None, settings))
         })
@@ -412,7 +412,7 @@ impl AuditMeasurement<'_> {
         })
     }
 
-    /// Of an arm what single folds give.
+    /// What single folds give for an arm.
     fn add_folds<S: DeserializeOwned>(
         &mut self,
         builder: &RowBuilder<'_>,
@@ -458,7 +458,7 @@ impl AuditMeasurement<'_> {
                     [stages.count.read(ctx, EVIDENCE)?, others.count.read(ctx, EVIDENCE)?];
                 workers.within(|| {
                     let mut compared = compare_rows(&counts, settings);
-                    // Of rows that both score; other rows do not count.
+                    // For rows that both score; other rows do not count.
                     let scores = MeasureContext::new(settings);
                     compared.extend(scores.compare_scores(scored.each_ref(), RowsOf::Both));
                     compared

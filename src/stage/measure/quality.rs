@@ -1,14 +1,15 @@
 //! The stage `measure/SET/ATTRIBUTE`: how good the counterfactuals of a set are, as tables of their
 //! own.
 //!
-//! Quality needs no model, so it is measured once per set and attribute. With folds the yardstick
-//! is the references of all folds together, in which every row counts as often as it was reference.
+//! Quality needs no model, so it is measured once per set and attribute. With folds the
+//! counterfactuals are compared with the references of all folds together, in which every row
+//! counts as often as it was in a reference.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use crate::counterfactual::conditional::Conditioning;
-use crate::counterfactual::generate::FittedStrategy;
+use crate::counterfactual::map_flip::FittedStrategy;
 use crate::counterfactual::quality::shapes::ShapeBar;
 use crate::counterfactual::quality::sums::QualitySums;
 use crate::counterfactual::quality::{CounterfactualQuality, QualityReference, VariableQuality};
@@ -45,7 +46,7 @@ pub(crate) struct QualityInputs<'a> {
     pub learnt: &'a [FittedStrategy],
     /// The counterfactuals.
     pub counterfactuals: &'a CounterfactualReader,
-    /// Of a strategy that matches samples, what became of them.
+    /// For a strategy that matches samples, what became of them.
     pub tallies: Option<&'a TransportTallies>,
     /// Name of the set.
     pub set: &'a str,

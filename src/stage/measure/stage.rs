@@ -20,7 +20,7 @@ use crate::stage::row_inputs::RowInputs;
 use crate::stage::stage_builder::{Opens, Planned, Stage, StageBuilder};
 use crate::stage::train::repeat::need_repeats;
 use crate::table::file::{read_rows, write_rows};
-use crate::table::picked::gather_rows;
+use crate::table::merged::gather_rows;
 use crate::table::{ArmRow, ThresholdRow};
 use crate::unit::AuditUnit;
 
@@ -44,7 +44,7 @@ impl AuditInputs {
         Ok(AuditInputs { flips, retrained: need_repeats::<CountStage>(unit, b)?, ..of })
     }
 
-    /// An audit with the stage that counted it alone.
+    /// An audit with the only stage that counted it.
     fn counted(
         audit: CountedAudit,
         unit: &AuditUnit,
@@ -132,7 +132,7 @@ impl AuditInputs {
         Ok(audits)
     }
 
-    /// The same of every arm of an experiment.
+    /// All that there is to measure of every arm of an experiment.
     fn of_experiment(
         experiment: &ExperimentPlan<'_>,
         b: &mut StageBuilder<'_, '_>,

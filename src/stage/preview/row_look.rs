@@ -1,5 +1,5 @@
-//! The stage `labels`: labels and decisions of the audited rows, for the verbs `check` and `data`,
-//! which look at the rows, and what is suspicious about their features.
+//! The stage `labels`, for the verbs `check` and `data`: labels and decisions of the audited rows,
+//! and what is suspicious about their features.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -46,12 +46,13 @@ pub(crate) struct RowsLook {
     pub(crate) traps: Vec<IssueNote>,
     /// Features with one value among the training rows.
     pub(crate) constant: Vec<String>,
-    /// What of the audited people as they are is unsupported in other groups, by attribute.
+    /// Which values of the audited people, as they are, are unsupported in other groups, by
+    /// attribute.
     pub(crate) unsupported: BTreeMap<String, Vec<UnsupportedValue>>,
 }
 
 /// The labels of the training rows and of the audited ones; with folds all train, and are counted
-/// as audited alone.
+/// only as audited.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SideLabels {
     pub(crate) trained: LabelCounts,
@@ -61,7 +62,8 @@ pub(crate) struct SideLabels {
 additive!(SideLabels { trained, audited });
 
 impl SideLabels {
-    /// What the sides lack of the label `column`, a sentence each with its rows.
+    /// The values of the label `column` that the sides lack, a sentence each, with the number of
+    /// rows.
     pub(crate) fn lacking(&self, column: &str) -> Vec<(u64, String)> {
         let rows = |labels: &LabelCounts| labels.positive + labels.negative + labels.missing;
         let lacks = |(side, then, labels): (&str, &str, &LabelCounts)| {
@@ -105,7 +107,7 @@ impl Stage for LabelStage {
         b.value("features", plan.features);
         b.input("decisions", |job| {
             let decides = |(name, model): (_, &'a ModelBlock)| {
-                let factual = model.made_elsewhere().map(|scores| scores.factual.clone());
+                let factual = model.given_scores().map(|scores| scores.factual.clone());
                 let scale = plan.score_scale(model);
                 (name, factual, &model.threshold, model.threshold_rule, scale)
             };
@@ -166,12 +168,12 @@ fn count(plan: &StagePlan<'_>, row_context: RowContext<'_>) -> Result<CountedRow
         })
         .collect();
     if models.is_empty() {
-        // No score column: nobody is decided about, and groups are counted anyway.
+        // No score column: there are no decisions, but groups are counted.
         let threshold = RowThreshold::Fixed(0.0);
         let cut = DecisionRule::new(ThresholdRule::Ge, threshold, ScoreScale::default());
         models.push((String::new(), (cut, usize::MAX)));
     }
-    let blocks = CountSettings { scores: false, curves: false };
+    let blocks = CountSettings { scores: false, together: false, curves: false };
     let row_groups = row_context.row_groups();
     let mut all = CountedRows::new();
     for (model, (cut, score)) in &models {
@@ -202,7 +204,7 @@ fn rule_of_rows(
     scale: ScoreScale,
     layout: &Layout,
 ) -> Option<(DecisionRule, usize)> {
-    let scores = model.made_elsewhere()?;
+    let scores = model.given_scores()?;
     let factual = &scores.factual;
     let score = factual.column.as_ref().filter(|_| factual.parquet.is_none())?.as_str();
     if model.amount().is_some() || model.threshold.is_fitted() {

@@ -1,9 +1,9 @@
-//! Asks a model about people as they could be.
+//! Asks a model about people with changed features.
 //!
 //! A linear model is asked about every needed pair of a person and a set of changes: looking for
-//! equal changed rows would cost more than scoring them. Every other model is asked about the
-//! distinct changed rows, each once: one that runs here in blocks on all threads, a command in one
-//! run of its program per fold that it knows.
+//! equal changed rows would cost more than scoring them. Every other model is asked about each
+//! distinct changed row once: a model that runs here in blocks on all threads, a command in one run
+//! of its program per fold that it knows.
 
 use crate::error::Result;
 use crate::model::Scorer;
@@ -17,8 +17,8 @@ use crate::stage::score::asked_rows::PairedRows;
 use crate::stage::score::rows::score_by_fold;
 
 impl RecourseInputs<'_> {
-    /// The people whom each set of changes helps. `later` is what remains to be counted once the
-    /// model has answered.
+    /// The people whom each set of changes helps. `later` counts the rest once the model has
+    /// answered.
     ///
     /// # Errors
     /// The model fails, or the run is to stop.

@@ -1,5 +1,5 @@
-//! The stage `recourse`: for each block of the job audited people, a model that is asked about them
-//! as they could be, and the tables of what came out.
+//! The stage `recourse`: for each block of the job, the audited people, a model that is asked about
+//! them with changed features, and the tables of the results.
 //!
 //! [`people`] holds the audited rows in memory, as the engine sees columns and as models read them;
 //! [`ask`] puts questions to a model; [`tables`] writes the tables. Each pair of groups is
@@ -123,7 +123,7 @@ fn compare(
     let ctx = row_context.ctx;
     ctx.check()?;
     if plan.population().n.contains(&0) {
-        // What else the job asks goes on.
+        // The rest of the job continues.
         writer.empty_pair(plan.population());
         return Ok(());
     }

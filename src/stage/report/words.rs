@@ -95,7 +95,7 @@ pub(crate) fn words_of_rows(
     }
 }
 
-/// What a folder says about itself that follows from its job and the program alone.
+/// What a folder says about itself that follows only from its job and the program.
 pub(crate) fn words_of_job(checked: &CheckedJob) -> Manifest {
     let job = &checked.job;
     Manifest {
@@ -293,7 +293,7 @@ fn model_words(
         Some((_, knobs)) => format!("{}{}", knobs.words(), without(knobs.omit)),
         None => kinds
             .iter()
-            .find_map(|kind| kind.brought(classes))
+            .find_map(|kind| kind.external(classes))
             .map_or_else(String::new, |of| of.words),
     };
     let threshold = match &model.threshold {

@@ -2,8 +2,8 @@
 //! scores that they give back.
 //!
 //! One process scores all rows of a stage; with a program that trains, or one that names `{fold}`,
-//! one process per fold. Factual rows are the audited ones. What the program may see of the
-//! environment is settled here; what a program must keep to is written in `jobs/models/README.md`.
+//! one process per fold. Factual rows are the audited ones. Which variables of the environment the
+//! program gets is decided here; the rules for programs are in `jobs/models/README.md`.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -374,7 +374,7 @@ impl<'a> CommandCall<'a> {
                 .then(|| self.run_program(row_context.ctx, (&columns, feed), (p, n), &model));
             answers.push(answer.transpose()?);
         }
-        // Of rows that are asked once the scores so far, by number.
+        // For rows that are asked once, the scores so far, by number.
         let mut known: Vec<f64> = Vec::new();
         for g in 0..scored.n_blocks() {
             (row_context.watch.check)()?;

@@ -3,8 +3,8 @@
 //!
 //! The rows of a fold are those that train in it and have a label; they are scored by the model of
 //! the fold, which has learned from them. In an arm of an experiment these are the same rows,
-//! without those that the arm adds: a threshold is a rule for people, and these are the same in all
-//! arms. The stage `measure` gathers the tables of all.
+//! without those that the arm adds: a threshold is a rule for people, and the people are the same
+//! in all arms. The stage `measure` gathers the tables of all.
 
 use crate::data::rows::{PreparedBatch, Projection};
 use crate::error::{Fault, Result};

@@ -1,5 +1,5 @@
-//! The stage `score`: what models trained here and commands say about rows and counterfactuals, and
-//! scores computed elsewhere.
+//! The stage `score`: the scores of rows and counterfactuals by models trained here and by
+//! commands, and scores computed elsewhere.
 
 pub(crate) mod asked_rows;
 pub(crate) mod command;
@@ -50,7 +50,7 @@ impl StagePlan<'_> {
             Some(import) => {
                 fault.in_file(Path::new(&import.display_path())).at_row(format!("row {row}"))
             }
-            // The file was read before; where it has gone since, its row is all that can be said.
+            // The file was read before; if it is gone now, only its row can be reported.
             None => match self.input.open_rows(&[], &DeclaredColumns::new()) {
                 Ok(source) => source.locate_row(fault, row),
                 Err(_) => fault.at_row(format!("row {row}")),
@@ -76,8 +76,8 @@ impl Stage for ScoreStage {
         let plan = b.plan;
         let (_, model) = plan.model_of(unit)?;
         let applied = (!unit.set.is_empty()).then(|| plan.set_of(unit)).transpose()?;
-        if let Some(scores) = model.made_elsewhere() {
-            return plan_made_elsewhere(unit, &scores, applied, b);
+        if let Some(scores) = model.given_scores() {
+            return plan_given_scores(unit, &scores, applied, b);
         }
         let asked = AskedModels::need(b, unit)?;
         let rows = asked.models.scored_rows(unit);
@@ -148,7 +148,7 @@ impl Stage for ScoreStage {
 }
 
 /// Scores in a column of the rows or in a file; waits for a file that is not there.
-fn plan_made_elsewhere<'a>(
+fn plan_given_scores<'a>(
     unit: &AuditUnit,
     scores: &job::ScoresBlock,
     applied: Option<AppliedSet<'a>>,
@@ -187,7 +187,8 @@ fn plan_made_elsewhere<'a>(
                 return Err(misfit(format!("the model `{name}` has no scores of counterfactuals")));
             };
             recheck_inputs(b);
-            // The scores of the rows as they are, and how far those that come again may differ.
+            // The scores of the rows as they are, and how far those that are scored again may
+            // differ.
             let again = match scores.recheck {
                 None => None,
                 Some(recheck) => {

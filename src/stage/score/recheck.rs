@@ -26,7 +26,7 @@ use crate::unit::AuditUnit;
 /// Share of the audited rows that are scored twice.
 const RECHECK_SHARE: f64 = 0.01;
 
-/// At least so many rows, or all where there are fewer.
+/// The least number of rows, or all where there are fewer.
 const RECHECK_AT_LEAST: usize = 100;
 
 /// Two answers for one row that differ by more than this share of the scale are not the same.
@@ -130,7 +130,7 @@ pub(crate) fn rechecks<'a>(
     b: &mut StageBuilder<'_, 'a>,
 ) -> Result<Opens<'a, Vec<(&'a str, RecheckWords)>>> {
     let models = b.plan.job.models.iter().filter(|(_, model): &(_, &ModelBlock)| {
-        model.brought().is_some_and(|(_, knobs)| knobs.is_asked_twice)
+        model.external().is_some_and(|(_, knobs)| knobs.is_asked_twice)
     });
     let models = models.map(|(name, _)| (name.as_str(), AuditUnit::of_model(name.as_str())));
     let asked = b.need_each::<RecheckStage, _>(models)?;
@@ -139,8 +139,8 @@ pub(crate) fn rechecks<'a>(
     }))
 }
 
-/// That a model scored the same rows differently. Of scores computed elsewhere a difference has
-/// ended the run.
+/// The issue that a model scored the same rows differently. For given scores, a difference has
+/// ended the run before.
 pub(crate) fn not_repeatable(model: &str, found: &RecheckWords) -> Option<IssueRow> {
     let objection = GateReason::NotRepeatable { model: model.to_owned(), scored: *found };
     (found.differ > 0).then(|| objection.issue_about(model, found.differ))

@@ -1,13 +1,13 @@
-//! The stage `worlds` of a graph-uncertain set: what a model says about every audited person in
-//! every world, and what the worlds say together.
+//! The stage `worlds` of a graph-uncertain set: the scores of every audited person in every world,
+//! and their means and counts over the worlds.
 //!
 //! With expected levels a world moves encoded columns, the same for all rows of a group, so a row
-//! is encoded once and no counterfactual row is ever written. With levels that are drawn
-//! the stage `generate` wrote the rows that a person has in any world, the stage `score` asked the
-//! model, and here every world takes the score of its row. Kept are, for each world, counts and
-//! sums over people ([`WorldCounts`]), and for each person and target group the mean of the scores
-//! over all graphs: that mean is what `counts`, `score_shift` and `outcomes` of such a set use.
-//! Where the job keeps rows, what the graphs say about each person is the table `world_scores`.
+//! is encoded once and no counterfactual row is ever written. With levels that are drawn the stage
+//! `generate` wrote the rows that a person has in any world, the stage `score` asked the model, and
+//! here every world takes the score of its row. It keeps for each world counts and sums over people
+//! ([`WorldCounts`]), and for each person and target group the mean of the scores over all graphs:
+//! that mean is what `counts`, `score_shift` and `outcomes` of such a set use. Where the job keeps
+//! rows, the table `world_scores` has the results of the graphs for each person.
 //! Memory: the worlds, and one row group per thread.
 
 use std::path::Path;
@@ -44,7 +44,7 @@ use crate::unit::AuditUnit;
 /// File of the stage next to the mean scores.
 pub(crate) const WORLD_COUNTS_FILE: &str = "worlds.json";
 
-/// The most people whose variances are held to be sorted; of more their spread is not told.
+/// The most people whose variances are kept for sorting; with more their spread is not reported.
 const PEOPLE_AT_MOST: u64 = 1_000_000;
 
 /// Graphs are asked of one model, so its only fold.
@@ -67,7 +67,7 @@ pub(crate) struct GraphScoreResult {
 pub(crate) struct ScoreVariance {
     /// People.
     pub n: u64,
-    /// Mean of their variances; none where there is one graph, or nobody, or too many to sort.
+    /// Mean of their variances; none with one graph, without people, or with too many to sort.
     pub mean: Option<f64>,
     /// 2.5 % quantile.
     pub lo: Option<f64>,
@@ -105,7 +105,7 @@ impl WorldRows {
         })
     }
 
-    /// Those of a row group with these keys.
+    /// The rows of a row group with these keys.
     pub(crate) fn read(&self, g: usize, keys: &CounterfactualKeys) -> Result<KeyedWorldRows> {
         let (starts, reached) = (row_starts(keys, &self.made.keys(g)?), self.reached.read(g)?);
         let n_worlds = reached.len() / keys.parent.len().max(1);
@@ -119,7 +119,7 @@ pub(crate) struct KeyedWorldRows {
     starts: Vec<usize>,
     /// For each key, then world, its row.
     reached: Vec<u16>,
-    /// Of all graphs: those that were fitted on all training rows come last.
+    /// For all graphs: those that were fitted on all training rows come last.
     n_worlds: usize,
     scores: Vec<f64>,
 }
@@ -411,8 +411,8 @@ impl GraphScoring<'_> {
         }))
     }
 
-    /// What the graphs say about a person in the target group at this place of the row, with mean
-    /// and variance of the scores.
+    /// The result of the graphs for a person in the target group at this place of the row, with
+    /// mean and variance of the scores.
     fn person_scores(
         &self,
         row: &PersonInWorlds<'_>,
@@ -462,8 +462,8 @@ impl GraphScoring<'_> {
         if n == 0.0 {
             return (f64::NAN, None);
         }
-        // From the first score on: the mean of equal scores is that score to the last bit, as a
-        // threshold may be.
+        // Differences from the first score are summed: so the mean of equal scores is that score to
+        // the last bit, which may be the threshold.
         let first = sample().map(|(_, score)| score).next().unwrap_or(0.0);
         let apart = sample().map(|(copies, score)| copies * (score - first)).sum::<f64>() / n;
         let ends = sample().fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), (_, score)| {
@@ -513,7 +513,7 @@ impl Stage for WorldsStage {
         rows.work(if wants_shift { 2 } else { 1 }, move |ctx, row_context| {
             let attribute = &row_context.rows.layout().attributes[position];
             let groups = attribute.groups.len() as u64;
-            // Of more than two groups sums over all may need sums of their own.
+            // For more than two groups, sums over all may need separate sums.
             let places = if groups > 2 { 2 * (groups - 1) + 1 } else { 1 };
             plan.check_person_memory(row_context, places)?;
             let worlds = &found.open(ctx, scenario)?.worlds;

@@ -2,9 +2,9 @@
 //!
 //! A model that runs here is asked about the mixtures of some people at a time, on all threads. A
 //! command, a Python model or an endpoint is asked in one call about all distinct rows of a
-//! direction, by what it reads: at most `asks_at_most` of them. Where it takes more, half as many
-//! people are explained, until it holds. Rows are made twice then, to be asked and to find the
-//! answers, so no more than the answers are kept.
+//! direction, by what it reads: at most `asks_at_most` of them. If it would take more, half as many
+//! people are explained, and so on until it does not. Rows are made twice then, to be asked and to
+//! find the answers, so no more than the answers are kept.
 
 use crate::data::FeatureRows;
 use crate::error::Result;
@@ -50,7 +50,7 @@ pub(crate) type ModelCall<'a> = (CommandCall<'a>, ProgramFiles<'a>);
 type RowHash = [u64; 2];
 
 impl FeatureMixtures<'_> {
-    /// Cuts people into runs of about so many rows.
+    /// Cuts people into runs of about this number of rows.
     fn runs<'p>(&self, people: &'p [usize]) -> Vec<&'p [usize]> {
         let mut runs = Vec::new();
         let (mut start, mut rows) = (0, 0);
@@ -180,7 +180,7 @@ impl FeatureMixtures<'_> {
         Ok(ExplainedPeople { cut, ..ExplainedPeople::default() })
     }
 
-    /// The rows of people and coalitions; those of somebody stand together.
+    /// The rows of people and coalitions; those of a person are next to each other.
     fn asked_rows(&self, pairs: &[(u32, u32)]) -> FeatureRows {
         let runs: Vec<(PlayerCoalitions, &[(u32, u32)])> = pairs
             .chunk_by(|a, b| a.0 == b.0)

@@ -35,7 +35,7 @@ use crate::why::features::{
 use crate::why::knobs::WhyBlock;
 use crate::why::shapley::PlayerOrders;
 
-/// What explaining a block reads in addition to its scores, to be opened.
+/// What explaining a block reads in addition to its scores, not yet opened.
 pub(crate) struct FeatureInputs<'a> {
     plan: &'a StagePlan<'a>,
     name: &'a Name,
@@ -43,7 +43,7 @@ pub(crate) struct FeatureInputs<'a> {
     applied: AppliedSet<'a>,
     /// The audited models; of an arm those of each fold.
     asked: Vec<AskedModels<'a>>,
-    /// Of a graph-uncertain set its worlds.
+    /// The worlds of a graph-uncertain set.
     worlds: Option<WorldInputs>,
 }
 
@@ -55,8 +55,8 @@ struct WorldInputs {
 }
 
 impl<'a> FeatureInputs<'a> {
-    /// Those of a block, whose scores are those of the unit; none where the set or the model cannot
-    /// be asked feature by feature.
+    /// The inputs of a block, whose scores are those of the unit; none where the set or the model
+    /// cannot be asked feature by feature.
     pub(crate) fn need(
         (name, block): (&'a Name, &'a WhyBlock),
         unit: &AuditUnit,
@@ -383,7 +383,7 @@ impl<'a> FeatureInputs<'a> {
             held.join(",")
         };
         if found.is_empty() {
-            // Nobody switches, or could be explained.
+            // No person switches, or none could be explained.
             let nobody = |player: &FeaturePlayer| SwitchFeatureRow {
                 people: "all".into(),
                 of: whole(of_all),
@@ -424,7 +424,7 @@ impl<'a> FeatureInputs<'a> {
     }
 }
 
-/// Of a list in the order of row groups the part of one.
+/// The part of one row group, of a list in the order of row groups.
 fn of_group<T>(all: &[T], group_of: impl Fn(&T) -> usize, group: usize) -> &[T] {
     let below = |n: usize| all.partition_point(|of| group_of(of) < n);
     &all[below(group)..below(group + 1)]

@@ -36,9 +36,9 @@ pub(crate) fn why_folders(b: &mut StageBuilder<'_, '_>) -> Result<StageFolders> 
 
 /// The scores that a block looks at.
 enum WhyScores<'a> {
-    /// Of the rows as they are.
+    /// For the rows as they are.
     Rows(RowScoreInputs<'a>),
-    /// Of these and of the counterfactuals of a set, and what explains their switches; none where
+    /// For these and for the counterfactuals of a set, and what explains their switches; none where
     /// the set or the model cannot be asked feature by feature.
     Set(SetScoreInputs<'a>, Option<Box<FeatureInputs<'a>>>),
 }

@@ -58,7 +58,7 @@ impl WhyGathering<'_> {
         Some(ranks(of)[place])
     }
 
-    /// Those of a switch rate.
+    /// The people of a switch rate.
     pub(crate) fn of_set(&self, scored: &CountInputs) -> Result<WhyPeople> {
         let layout = self.row_context.rows.layout();
         let pair = self
@@ -87,7 +87,7 @@ impl WhyGathering<'_> {
         })
     }
 
-    /// Those of a rate of wrong predictions.
+    /// The people of a rate of wrong predictions.
     pub(crate) fn of_rows(
         &self,
         rule: &DecisionRule,

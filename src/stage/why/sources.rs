@@ -43,7 +43,7 @@ pub(crate) enum KeyedSwitches<'a> {
 }
 
 impl KeyedSwitches<'_> {
-    /// Of the counterfactuals of a key the number, the place and the score; none with expected
+    /// For the counterfactuals of a key, the number, the place and the score; none with expected
     /// levels, whose scores are computed where they are needed.
     fn of_key(&self, key: usize) -> Vec<(u64, usize, f64)> {
         match self {
@@ -58,7 +58,7 @@ impl KeyedSwitches<'_> {
         }
     }
 
-    /// Of the counterfactuals of row `i` in a direction, with these keys, the one that `draw` takes
+    /// The counterfactual of row `i` in a direction, among those with these keys, that `draw` takes
     /// by the numbers of those that decide: its place and its score.
     pub(crate) fn one(
         &self,

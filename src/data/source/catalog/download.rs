@@ -225,8 +225,8 @@ fn unzip_member(archive: &[u8], member: &DataSetFile) -> Result<Vec<u8>, String>
     Ok(bytes)
 }
 
-/// Stores a member in one step, so that a half-written file never has its name; the inner error says
-/// why its bytes are not there or not the right ones.
+/// Stores a member in one step, so that a half-written file never has its name; the inner error
+/// says why its bytes are not there or not the right ones.
 fn store_verified(
     folder: &Path,
     member: &'static DataSetFile,
