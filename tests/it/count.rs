@@ -37,7 +37,7 @@ const MODULES: &[ModuleBudget] = &[
     modules("report", &["report"], 13_115),
     modules("metric", &["metric"], 11_980),
     modules("job", &["job"], 7_975),
-    modules("stage", &["stage"], 25_950),
+    modules("stage", &["stage"], 25_790),
     modules("data", &["data"], 16_520),
     modules("counterfactual", &["counterfactual"], 8_225),
     modules("exec, cli, root", &["exec", "cli", "bin", "."], 7_795),
