@@ -13,7 +13,7 @@ use crate::report::page::words::short;
 use crate::report::read::panel::ResultKey;
 use crate::report::read::quality::FeatureQuality;
 
-/// Features that are drawn; the others stand in the annex.
+/// Features that are drawn; the others are in the annex.
 const FEATURES_AT_MOST: usize = 6;
 
 /// Features that the opening sentence names.
