@@ -4,6 +4,9 @@ use std::path::Path;
 
 use serde_json::Value as Json;
 
+#[path = "../tests/support/cells.rs"]
+mod cells;
+
 #[path = "../tests/support/found.rs"]
 mod found;
 
@@ -15,10 +18,30 @@ mod says;
 
 mod text_row;
 
+use cells::cells;
 pub(crate) use found::{expected, shared, skip};
 pub(crate) use says::Says;
 pub(crate) use text_row::TextRow;
 
 pub(crate) fn json(path: impl AsRef<Path>) -> Json {
     serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
+/// A number of a [`json_frame`]; NaN where there is none. True is 1.
+pub(crate) fn number(of: &Json) -> f64 {
+    match of {
+        Json::Bool(is) => f64::from(u8::from(*is)),
+        Json::String(text) => text.parse().expect("a number"),
+        other => other.as_f64().unwrap_or(f64::NAN),
+    }
+}
+
+/// The same of each.
+pub(crate) fn numbers<'a>(of: impl IntoIterator<Item = &'a Json>) -> Vec<f64> {
+    of.into_iter().map(number).collect()
+}
+
+/// A list of numbers.
+pub(crate) fn floats(of: &Json) -> Vec<f64> {
+    of.as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect()
 }

@@ -12,11 +12,7 @@ use crate::exec::accumulator::Accumulator;
 use crate::num::neighbours::PointMatrix;
 use crate::param::{Count, Finite, Fraction};
 use crate::tests::json_frame::{self as frame, JsonFrame};
-use crate::tests::{expected, json, shared};
-
-fn reals(values: &Json) -> Vec<f64> {
-    values.as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect()
-}
+use crate::tests::{expected, floats, json, shared};
 
 fn wholes(values: &[Json]) -> Vec<u64> {
     values.iter().map(|x| x.as_u64().unwrap()).collect()
@@ -66,13 +62,13 @@ fn adasyn(neighbours: u64, beta: f64, ratio: f64, seed: u64) -> AdasynSettings {
 #[test]
 fn adasyn_of_a_handful_of_rows() {
     let case = &json(expected("generation/augmentation/micro.json"))["adasyn"];
-    let x = reals(&case["x"]);
-    let classes: Vec<bool> = reals(&case["y"]).iter().map(|&y| y == 1.0).collect();
+    let x = floats(&case["x"]);
+    let classes: Vec<bool> = floats(&case["y"]).iter().map(|&y| y == 1.0).collect();
     let adasyn = adasyn(3, 1.0, 1.0, 7);
     let plan = adasyn.plan(PointMatrix { coordinates: &x, width: 1 }, &classes);
     assert_eq!(
         (plan.other_class_shares.clone(), plan.rows_per_base.clone()),
-        (reals(&case["r"]), wholes(case["g"].as_array().unwrap()))
+        (floats(&case["r"]), wholes(case["g"].as_array().unwrap()))
     );
     let rows = FeatureRows::of(vec![FeatureColumn::Number(x)]);
     let made = synthetic_rows(
@@ -133,7 +129,7 @@ fn adasyn_of_people() {
     let adasyn = adasyn(5, 1.0, 1.0, 42);
     let plan = adasyn.plan(PointMatrix { coordinates: &coordinates, width }, &classes);
     assert!(!plan.class);
-    near(&plan.other_class_shares, &reals(&case["r"]));
+    near(&plan.other_class_shares, &floats(&case["r"]));
     assert_eq!(plan.rows_per_base, wholes(case["g"].as_array().unwrap()));
     let of = |find: fn(&SyntheticRow) -> u32| {
         plan.synthetic.iter().map(|b| u64::from(find(b))).collect::<Vec<_>>()
@@ -262,7 +258,7 @@ fn a_fraction_of_what_matches_rules() {
 #[test]
 fn those_that_switch() {
     let case = &json(expected("generation/augmentation/micro.json"))["switched"];
-    let (before, after) = (reals(&case["original_prediction"]), reals(&case["cf_prediction"]));
+    let (before, after) = (floats(&case["original_prediction"]), floats(&case["cf_prediction"]));
     let of = |i: usize| CounterfactualCandidate {
         predicted: Some(before[i] == 1.0),
         predicted_cf: Some(after[i] == 1.0),

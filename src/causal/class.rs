@@ -188,9 +188,7 @@ impl DagCounter {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::{DagSampling, list_or_sample};
-    use crate::causal::graph::Pdag;
-    use crate::num::seed::RandomStream;
+    use super::*;
 
     fn complete(n: usize) -> Pdag {
         let mut graph = Pdag::empty(n);

@@ -67,11 +67,9 @@ impl DomainChecks {
 
 #[cfg(test)]
 mod tests {
-    use super::{DomainChecks, PermittedDirection, PermittedRange};
-    use crate::counterfactual::GeneratedBatch;
-    use crate::counterfactual::variable::{StrategyVariable, VariableScale};
-    use crate::data::{FeatureColumn, FeatureRows};
-    use crate::param::Finite;
+    use super::*;
+    use crate::counterfactual::variable::VariableScale;
+    use crate::data::FeatureColumn;
 
     #[test]
     fn checks_mark_and_never_clip() {

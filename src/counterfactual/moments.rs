@@ -452,17 +452,13 @@ fn sum_of(values: &[f64], exact: bool) -> FixedSum {
 
 #[cfg(test)]
 mod tests {
-    use super::{MomentFrame, ReferenceMoments};
+    use super::*;
     use crate::counterfactual::SampleBatch;
     use crate::counterfactual::conditional::ReferenceCounts;
     use crate::counterfactual::counting::{ReferenceCounter, counts_of};
-    use crate::counterfactual::space::ReferenceSpace;
-    use crate::counterfactual::variable::{CategoryLevels, StrategyVariable, VariableScale};
-    use crate::data::{FeatureColumn, FeatureRows, MISSING, MISSING_GROUP};
-    use crate::exec::accumulator::Accumulator;
+    use crate::counterfactual::variable::{CategoryLevels, VariableScale};
+    use crate::data::{FeatureColumn, MISSING, MISSING_GROUP};
     use crate::exec::tests::state_laws::SampleState;
-    use crate::num::fixed::FixedSum;
-    use crate::num::linalg::SymmetricMatrix;
     use crate::num::seed::RandomStream;
 
     /// The sums of parts give the mean products of the dense vectors, for any missing values, any

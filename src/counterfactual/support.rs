@@ -550,12 +550,8 @@ pub(crate) fn unread_features(layout: &Layout, omitted: &[Vec<&str>]) -> Vec<usi
 
 #[cfg(test)]
 mod tests {
-    use super::{DirectionSupport, MAX_VALUES, SupportCounts, own_bit, place_bit};
-    use crate::counterfactual::variable::{
-        CategoryLevels, StrategyVariable, VariableScale, VariableValues,
-    };
-    use crate::data::{Feature, FeatureColumn, FeatureKind, FeatureRows, MISSING};
-    use crate::exec::accumulator::Accumulator;
+    use super::*;
+    use crate::data::FeatureColumn;
     use crate::exec::tests::state_laws::SampleState;
 
     fn variable(name: &str, columns: &[usize], scale: VariableScale) -> StrategyVariable {

@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::MISSING;
 use crate::exec::accumulator::map_as_list;
 use crate::num::additive::{Additive, absorb_map};
 use crate::num::ecdf::{number_of_bits, ordered_bits};
@@ -54,11 +53,12 @@ impl ValueCounts {
         ValueCounts { groups, most, by: RowsByValue::Numbers(BTreeMap::new()) }
     }
 
-    /// Counts rows with a level and a group; [`MISSING`] is none.
+    /// Counts rows with a level and a group; what is no level, such as
+    /// [`MISSING`](crate::data::MISSING), is passed over.
     pub(super) fn add_levels(&mut self, values: impl Iterator<Item = (u32, usize)>) {
         let RowsByValue::Levels(rows) = &mut self.by else { return };
         let n = rows.len() / self.groups.max(1);
-        for (level, group) in values.filter(|(level, _)| *level != MISSING) {
+        for (level, group) in values.filter(|(level, _)| (*level as usize) < n) {
             rows[group * n + level as usize] += 1;
         }
     }

@@ -516,4 +516,4 @@ impl FeatureRows {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

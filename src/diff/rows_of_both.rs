@@ -173,10 +173,7 @@ impl RowsOfBoth {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
-    use super::{BothRuns, add_new, keep_old};
-    use crate::diff::people::PersonOutcomes;
+    use super::*;
     use crate::metric::evidence::paired_counts::{said, units_of_side};
     use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 

@@ -226,14 +226,11 @@ fn used_last(found: &[StoredResult], n: usize) -> BTreeSet<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, SystemTime};
-
     use indexmap::IndexMap;
 
-    use super::{CleanRules, marks};
-    use crate::exec::cancel::CancelFlag;
+    use super::*;
     use crate::exec::fingerprint::StageFingerprint;
-    use crate::exec::result_store::{PresentEntry, ResultStore, StoreLookup};
+    use crate::exec::result_store::{PresentEntry, StoreLookup};
 
     /// A result of a stage with this many bytes, which a job used this many days ago.
     fn add(

@@ -575,14 +575,9 @@ fn begin_session(tmp: &Path) -> Result<(PathBuf, FileLock)> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use indexmap::IndexMap;
 
-    use super::{
-        FingerprintMemory, PresentEntry, ResultStore, STAGE_FILE, StoreEntry, StoreLookup,
-    };
-    use crate::exec::fingerprint::StageFingerprint;
+    use super::*;
 
     fn fingerprint(id: &str) -> StageFingerprint {
         let inputs = IndexMap::from([("seed".to_owned(), "42".to_owned())]);

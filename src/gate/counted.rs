@@ -160,14 +160,11 @@ fn count_patterns(
 
 #[cfg(test)]
 mod tests {
-    use super::CountedGate;
+    use super::*;
     use crate::gate::judge;
-    use crate::gate::question::{GateQuestion, GateTables};
-    use crate::gate::reason::GateCount;
+    use crate::gate::question::GateTables;
     use crate::table::GateRow;
     use crate::table::file::write_rows;
-    use crate::table::recourse::{RecourseRow, SubgroupRow};
-    use crate::table::why::SwitchPatternRow;
     use crate::tests::TextRow;
 
     /// The rows of a gate on what is counted in a folder.

@@ -246,6 +246,11 @@ impl<'a> PeopleTables<'a> {
         }
     }
 
+    /// Whether rows need not be as precise as each other: people have weights, or several rows.
+    pub(super) fn are_unequal(&self) -> bool {
+        self.is_weighed || self.case.seen.row.n_persons.is_some()
+    }
+
     /// How often a row counts in a direction: a row may have several counterfactuals there.
     pub(super) fn repeats(&self, from: &str, to: &str) -> u64 {
         let row = self.case.row(SWITCH_RATE, ["direction", from, to]);

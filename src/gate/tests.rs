@@ -12,13 +12,16 @@ mod subjects;
 mod unmeasured;
 mod verdict;
 
+use crate::gate::judge;
 use crate::gate::question::{
     GateBaseline, GateLimit, GateQuantity, GateQuestion, GateSubject, GateTables,
 };
+use crate::gate::reason::{GateReason, GateStatus};
+use crate::metric::catalog::ccm::HARM;
 use crate::metric::interval::{wilson, z_of_level};
 use crate::metric::rate::{Rate, Undefined};
 use crate::metric::value::settings::FavourableClass;
-use crate::table::{ChangeRow, GateRow, MetricRow};
+use crate::table::{ChangeRow, CountRow, GateRow, MetricRow};
 use crate::tests::{Says, TextRow};
 
 /// What a gate is judged by: tables, and an earlier run.

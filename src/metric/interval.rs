@@ -334,10 +334,7 @@ pub(crate) fn katz_of(
 mod tests {
     use std::path::Path;
 
-    use super::{
-        INTERVAL_METHODS, METHODS, ValueInterval, clopper_pearson_lower, mover_ratio, newcombe,
-        wilson, z_of_level,
-    };
+    use super::*;
     use crate::metric::tests::{katz, rate};
 
     fn check(found: Option<ValueInterval>, lo: f64, hi: f64, within: f64) {

@@ -523,6 +523,12 @@ impl Metric {
         scope == "difference" && !self.is_of_two_directions()
     }
 
+    /// The range of its values in a scope, by the word of the tables.
+    pub(crate) fn range_in(&self, scope: &str) -> (f64, f64) {
+        let (lo, hi) = self.range;
+        if self.is_gap_in(scope) { (lo - hi, hi - lo) } else { (lo, hi) }
+    }
+
     /// What the records of all families start from.
     pub(crate) const UNSTATED: Metric = Metric {
         id: "",

@@ -24,9 +24,13 @@ mod turned_groups;
 mod weights;
 mod who_counts;
 
-use super::scope::MetricScope;
-use super::{GapTransform, Metric, MetricFamily};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use serde_json::Value as Json;
+
 use crate::exec::accumulator::Accumulator;
+use crate::metric::catalog::{catalog, find};
 use crate::metric::estimate::Estimate;
 use crate::metric::estimate::share::Share;
 use crate::metric::evidence::counting_unit::CountingUnit;
@@ -34,17 +38,37 @@ use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::flip_test::{
     FlipTestPerson, FlipTestResult, FlipTestSample, FlipTestSettings, PreparedFlipTest,
 };
-use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
+use crate::metric::evidence::labelled_scores::LabelledScores;
+use crate::metric::evidence::matrix::correlation;
+use crate::metric::evidence::paired_counts::{PairedCell, PairedCounts};
+use crate::metric::evidence::person::{
+    Confusion, Eccm, ScoredCounterfactual, ScoredPerson, confusion_cell,
+};
 use crate::metric::evidence::shift_pass::ShiftEvidence;
 use crate::metric::evidence::strata::Strata;
 use crate::metric::evidence::units::WeightSums;
-use crate::metric::interval::ValueInterval;
-use crate::metric::rate::{Rate, Undefined};
+use crate::metric::interval::{IntervalProcedure, ValueInterval, newcombe, wilson, z_of_level};
+use crate::metric::noise::placebo::PlaceboEvidence;
+use crate::metric::noise::repeats::SetRepeat;
+use crate::metric::rate::{MetricValue, Rate, Undefined};
+use crate::metric::scope::{GroupSelection, MetricScope};
+use crate::metric::value::amounts::{AmountEntry, AmountSample, measure_amounts};
+use crate::metric::value::classes::measure::{
+    ClassTransition, measure_factual_classes, measure_switch_classes,
+};
+use crate::metric::value::compare::{ComparedValue, compare_rows};
+use crate::metric::value::interval_choice::MeasureContext;
 use crate::metric::value::measured::{MeasuredValue, measure_factual};
-use crate::metric::value::settings::{FavourableClass, FavouredGroups, MeasureSettings};
+use crate::metric::value::settings::{
+    FavourableClass, FavouredGroups, MeasureSettings, RATE_OF_ONE,
+};
 use crate::metric::value::switches::measure_counterfactual;
+use crate::metric::{GapTransform, GroupValue, Metric, MetricFamily, Reads};
+use crate::num::binomial_draws::multinomial;
+use crate::num::score_scale::ScoreScale;
 use crate::num::seed::{RandomStream, h};
 use crate::param::{Count, Level, Seed};
+use crate::tests::{Says, expected, json, shared};
 
 /// A share of counts.
 pub(in crate::metric) fn rate(numerator: u64, denominator: u64) -> Rate {
@@ -80,6 +104,22 @@ pub(in crate::metric) fn turned(metric: &Metric, value: f64) -> f64 {
         Some(GapTransform::Ratio | GapTransform::Inverse) => 1.0 / value,
         Some(GapTransform::Widest | GapTransform::SmallerOverLarger) => value,
         _ => -value,
+    }
+}
+
+/// Asserts that distances of `n` people of whom nobody moves have the upper end of the share of
+/// people who move.
+#[track_caller]
+pub(in crate::metric) fn moves_nobody<'a>(of: impl Fn(&str) -> &'a MeasuredValue, n: f64) {
+    let squared = z_of_level(0.95).powi(2);
+    let most = squared / (n + squared);
+    for (metric, lo, hi) in [("macd", 0.0, most), ("rmscd", 0.0, most.sqrt()), ("mcd", -most, most)]
+    {
+        let m = of(metric);
+        let interval = m.interval.unwrap_or_else(|| panic!("{metric}: {}", m.ci_method));
+        assert_eq!((m.value, interval.method.as_str()), (Ok(0.0), "wilson-moved"));
+        let off = (interval.lo - lo).abs().max((interval.hi - hi).abs());
+        assert!(off < 1e-15, "{metric} {interval:?}");
     }
 }
 
@@ -183,6 +223,30 @@ fn part_of(i: usize, parts: usize) -> usize {
     (h(parts as u64, i as u64, 0) % parts as u64) as usize
 }
 
+/// What rows add in `parts` batches, merged last first.
+fn merged<S: Accumulator + Clone, R>(
+    empty: S,
+    parts: usize,
+    rows: &[R],
+    add: impl Fn(&mut S, usize, &R),
+) -> S {
+    let mut all = vec![empty; parts];
+    rows.iter().enumerate().for_each(|(i, row)| add(&mut all[part_of(i, parts)], i, row));
+    let merge = |mut whole: S, part| {
+        whole.merge(part);
+        whole
+    };
+    all.into_iter().rev().reduce(merge).unwrap()
+}
+
+/// People by key.
+type WeightedPeople = Vec<(u64, ScoredPerson, Vec<ScoredCounterfactual>)>;
+
+/// Each under the number of its row.
+fn by_row(people: &TestPeople) -> WeightedPeople {
+    (0..).zip(people).map(|(row, (person, cfs))| (row, *person, cfs.clone())).collect()
+}
+
 /// Gathers people in `parts` batches, merged last first, and measures.
 fn gather(
     people: &TestPeople,
@@ -191,47 +255,43 @@ fn gather(
     parts: usize,
     settings: &MeasureSettings,
 ) -> TestEvidence {
-    let mut factual =
-        vec![FactualCounts::new(groups).with_strata(Strata::new(STRATA, groups, false)); parts];
-    let mut counts = vec![CounterfactualCounts::new(groups); parts];
+    let mut people = by_row(people);
+    people.iter_mut().for_each(|(_, person, _)| person.label = person.label.filter(|_| has_label));
+    gather_by(&people, groups, CountingUnit::ROW, parts, settings)
+}
+
+/// The same of people who may have weights; these take no part in the flip test, which has tests of
+/// its own.
+fn gather_by(
+    people: &WeightedPeople,
+    groups: usize,
+    unit: CountingUnit,
+    parts: usize,
+    settings: &MeasureSettings,
+) -> TestEvidence {
+    let factual = FactualCounts::new(groups).counted_by(unit);
+    let factual = factual.with_strata(Strata::new(STRATA, groups, unit.weighted));
+    let factual = merged(factual, parts, people, |part, _, (key, person, _)| {
+        let row = (person.group, *key, person.weight);
+        part.add(row, person.label, person.predicted, person.score == Some(0.5));
+        part.add_stratum(person.group, (*key, person.weight), person.predicted, stratum(person));
+    });
+    let counts = CounterfactualCounts::new(groups).counted_by(unit);
+    let counts = merged(counts, parts, people, |part, _, (_, person, cfs)| part.add(person, cfs));
     let knobs = flip_knobs(500);
-    let mut crowds = vec![FlipTestSample::new(2, &knobs, Seed(42)); parts];
-    for (i, (person, cfs)) in people.iter().enumerate() {
-        let person = &ScoredPerson { label: person.label.filter(|_| has_label), ..*person };
-        factual[part_of(i, parts)].add(
-            (person.group, i as u64, 1),
-            person.label,
-            person.predicted,
-            person.score == Some(0.5),
-        );
-        let part = &mut factual[part_of(i, parts)];
-        part.add_stratum(person.group, (i as u64, 1), person.predicted, stratum(person));
-        if let Some(predicted) = person.predicted {
-            let looked = FlipTestPerson {
-                row: i as u64,
-                key: i as u64,
-                group: person.group,
-                predicted,
-                weight: 1,
-            };
-            crowds[part_of(i, parts)].add(looked, &[(i % 40) as f64, (i / 60) as f64]);
+    let looked = FlipTestSample::new(2, &knobs, Seed(42));
+    let looked = merged(looked, parts, people, |part, i, (row, person, _)| {
+        if let Some(predicted) = person.predicted.filter(|_| !unit.weighted) {
+            let (row, group) = (*row, person.group);
+            let looked = FlipTestPerson { row, key: row, group, predicted, weight: 1 };
+            part.add(looked, &[(i % 40) as f64, (i / 60) as f64]);
         }
-        counts[part_of(i, parts)].add(person, cfs);
-    }
-    let mut crowd = crowds.pop().unwrap();
-    crowds.into_iter().rev().for_each(|part| crowd.merge(part));
-    let flips = voted(crowd, groups, &settings.favoured, &knobs);
-    let mut all = (factual.pop().unwrap(), counts.pop().unwrap());
-    factual.into_iter().rev().for_each(|part| all.0.merge(part));
-    counts.into_iter().rev().for_each(|part| all.1.merge(part));
-    let mut measured = measure_factual(&all.0, Some(&flips), settings);
-    measured.extend(measure_counterfactual(
-        &all.1,
-        Some(&second(people, &all.1, parts, settings)),
-        None,
-        settings,
-    ));
-    TestEvidence { factual: all.0, counts: all.1, measured }
+    });
+    let flips = (!unit.weighted).then(|| voted(looked, groups, &settings.favoured, &knobs));
+    let mut measured = measure_factual(&factual, flips.as_ref(), settings);
+    let shift = second_by(people, &counts, unit.weighted, parts, settings);
+    measured.extend(measure_counterfactual(&counts, Some(&shift), None, settings));
+    TestEvidence { factual, counts, measured }
 }
 
 /// The second pass over people in `parts` batches, merged last first, with intervals where settings
@@ -242,13 +302,23 @@ fn second(
     parts: usize,
     settings: &MeasureSettings,
 ) -> ShiftEvidence {
-    let start =
-        if settings.level.is_some() { counts.influence_pass() } else { counts.second_pass() };
-    let mut passes = vec![start; parts];
-    for (i, (person, cfs)) in people.iter().enumerate() {
-        passes[part_of(i + 1, parts)].add(i as u64, person, cfs);
+    second_by(&by_row(people), counts, false, parts, settings)
+}
+
+/// The same, by key where those who are there several times are one person.
+fn second_by(
+    people: &WeightedPeople,
+    counts: &CounterfactualCounts,
+    by_key: bool,
+    parts: usize,
+    settings: &MeasureSettings,
+) -> ShiftEvidence {
+    let mut start = counts.second_pass();
+    if settings.level.is_some() {
+        start = start.with_influences(&counts.shifts_by_scope(), by_key);
     }
-    let mut second = passes.pop().unwrap();
-    passes.into_iter().rev().for_each(|part| second.merge(part));
+    let second = merged(start, parts, people, |part, _, (key, person, cfs)| {
+        part.add(*key, person, cfs);
+    });
     second.into_evidence(counts)
 }

@@ -648,15 +648,9 @@ fn is_same_value(a: &str, b: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use indexmap::IndexMap;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
-    use super::{
-        ContractGap, ContractTerms, InputColumns, MissingAs, ModelContract, ModelInput,
-        ModelSignature, ScoreOutput, TermSource, is_same_value,
-    };
-    use crate::data::LabelDefinition;
-    use crate::param::{ColumnName, Word};
+    use super::*;
     use crate::tests::Says;
 
     const COLUMNS: [&str; 4] = ["sex", "age", "monthly income", "debt"];

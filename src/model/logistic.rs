@@ -266,11 +266,8 @@ fn drain_block(block: &mut [f64], whole: &mut [FixedSum]) {
 
 #[cfg(test)]
 mod tests {
-    use super::LogisticModel;
-    use crate::data::rows::training::TrainingRows;
-    use crate::data::{Feature, FeatureColumn, FeatureKind, FeatureRows};
-    use crate::error::Result;
-    use crate::model::{Scorer, TrainedModel, TrainerInputs};
+    use super::*;
+    use crate::data::{Feature, FeatureColumn, FeatureKind};
     use crate::tests::Says;
 
     fn fit(names: &[&str], penalty: f64, rows: &TrainingRows<'_>) -> Result<LogisticModel> {
@@ -299,61 +296,39 @@ mod tests {
         }
     }
 
+    /// The gradient of the weighted loss is zero, of people without weights too, and the unit of the
+    /// weights changes nothing where the penalty has the same unit.
     #[test]
     fn a_fit_is_where_the_gradient_is_zero() {
         let x: Vec<f64> = (0..200).map(|i| f64::from(i % 17) - 0.3 * f64::from(i % 5)).collect();
         let labels: Vec<bool> = (0..200).map(|i| (i * 7) % 17 + i % 3 > 9).collect();
-        let rows = FeatureRows::of(vec![FeatureColumn::Number(x)]);
-        let training = TrainingRows::in_memory(rows.clone(), labels.clone());
-        let model = fit(&["x"], 0.5, &training).expect("fits");
-        let mut scores = Vec::new();
-        model.score(&rows, &mut scores).unwrap();
-        let residual: Vec<f64> =
-            scores.iter().zip(&labels).map(|(s, &y)| s - f64::from(u8::from(y))).collect();
-        assert!(residual.iter().sum::<f64>().abs() < 1e-9, "the intercept is free");
-        let mut entries = Vec::new();
-        let slope: f64 = (0..200)
-            .map(|i| {
-                model.encoder.encode(&rows, i, &mut entries);
-                residual[i] * entries[0].1
-            })
-            .sum::<f64>()
-            + 0.5 * model.coefficients[0];
-        assert!(slope.abs() < 1e-9, "{slope}");
-        let back = LogisticModel::from_json(&model.to_json().to_string()).expect("reads back");
-        assert_eq!(back, model);
-    }
-
-    /// The gradient of the weighted loss is zero, and the unit of the weights changes nothing where
-    /// the penalty has the same unit.
-    #[test]
-    fn weights_count_people() {
-        let x: Vec<f64> = (0..200).map(|i| f64::from(i % 17) - 0.3 * f64::from(i % 5)).collect();
-        let labels: Vec<bool> = (0..200).map(|i| (i * 7) % 17 + i % 3 > 9).collect();
         let weights: Vec<f64> = (0..200).map(|i| f64::from(i % 4) * 1.5).collect();
         let rows = FeatureRows::of(vec![FeatureColumn::Number(x)]);
+        let has_no_gradient = |model: &LogisticModel, weights: &[f64]| {
+            let (mut scores, mut entries) = (Vec::new(), Vec::new());
+            model.score(&rows, &mut scores).unwrap();
+            let (mut sum, mut slope) = (0.0, 0.5 * model.coefficients[0]);
+            for (i, (score, w)) in scores.iter().zip(weights).enumerate() {
+                let residual = w * (score - f64::from(u8::from(labels[i])));
+                model.encoder.encode(&rows, i, &mut entries);
+                sum += residual;
+                slope += residual * entries[0].1;
+            }
+            assert!(sum.abs() < 1e-9, "the intercept is free");
+            assert!(slope.abs() < 1e-9, "{slope}");
+        };
+        let training = TrainingRows::in_memory(rows.clone(), labels.clone());
+        let model = fit(&["x"], 0.5, &training).expect("fits");
+        has_no_gradient(&model, &[1.0; 200]);
+        let back = LogisticModel::from_json(&model.to_json().to_string()).expect("reads back");
+        assert_eq!(back, model);
         let fitted = |unit: f64| {
             let weights = weights.iter().map(|w| w * unit).collect();
             let training = TrainingRows::weighted(rows.clone(), labels.clone(), weights);
             fit(&["x"], 0.5 * unit, &training).expect("fits")
         };
         let model = fitted(1.0);
-        let mut scores = Vec::new();
-        model.score(&rows, &mut scores).unwrap();
-        let residual: Vec<f64> = scores
-            .iter()
-            .zip(&labels)
-            .zip(&weights)
-            .map(|((s, &y), w)| w * (s - f64::from(u8::from(y))))
-            .collect();
-        assert!(residual.iter().sum::<f64>().abs() < 1e-9, "the intercept is free");
-        let mut entries = Vec::new();
-        let mut slope = 0.5 * model.coefficients[0];
-        for (i, r) in residual.iter().enumerate() {
-            model.encoder.encode(&rows, i, &mut entries);
-            slope += r * entries[0].1;
-        }
-        assert!(slope.abs() < 1e-9, "{slope}");
+        has_no_gradient(&model, &weights);
         for unit in [2.0_f64.powi(-900), 2.0_f64.powi(900)] {
             let other = fitted(unit);
             assert_eq!(

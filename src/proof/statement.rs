@@ -53,10 +53,7 @@ pub(super) fn text(files: &[(String, &str)], verdict: &str, gates: &[GateRow]) -
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
-
-    use super::text;
-    use crate::table::GateRow;
+    use super::*;
     use crate::tests::TextRow;
 
     #[test]

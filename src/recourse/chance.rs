@@ -248,12 +248,9 @@ pub fn false_discoveries(p: &[f64]) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{PermutationTest, false_discoveries};
-    use crate::num::seed::RandomStream;
+    use super::*;
     use crate::param::Count;
-    use crate::recourse::definition::{RecourseCriterion, RecourseDefinition, RecourseView};
-    use crate::recourse::effect::{CostReach, SubgroupEffects};
-    use crate::recourse::knobs::PermutationSettings;
+    use crate::recourse::definition::{RecourseDefinition, RecourseView};
 
     #[test]
     fn adjusted_values_are_those_of_benjamini_and_hochberg() {

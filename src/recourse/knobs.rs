@@ -554,10 +554,7 @@ impl RecourseBins {
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        ColumnChangeRule, DefinitionSettings, RecourseBins, RecourseBlock, cost, percentile, share,
-    };
-    use crate::param::{ColumnName, Finite, Fraction};
+    use super::*;
 
     #[test]
     fn what_is_left_out_is_what_the_paper_does() {

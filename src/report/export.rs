@@ -8,7 +8,7 @@
 
 use std::fmt::Write as _;
 
-use minijinja::value::{Serde, Value};
+use minijinja::value::Value;
 use minijinja::{AutoEscape, context};
 
 use crate::folder::manifest::{Manifest, RunSummary};
@@ -19,7 +19,7 @@ use crate::table::digits::{decimals_apart, end_pairs, fixed_digits, interval_dig
 use crate::table::recourse::UNFAIR_SUBGROUPS;
 use crate::table::why::CONFIRMED_PATTERNS;
 use crate::table::{AuditKey, GateRow, MetricRow, REFITTED, RowColumns};
-use crate::text;
+use crate::text::{self, fact};
 
 /// What is exported.
 #[derive(Debug, Clone, Copy)]
@@ -124,7 +124,7 @@ fn sentence_of_gate(row: &GateRow, [of_metric, of_judged]: [(f64, &str); 2]) -> 
         format!("{across}{}", interval_digits(lo, hi, decimals))
     });
     let facts = context! {
-        row => Value::from(Serde(row)), between => terms::between_directions(&row.metric),
+        row => fact(row), between => terms::between_directions(&row.metric),
         of_change => row.is_of_change(), ends, limit => number_in(Some(row.limit), of_judged),
         baseline => number_in(row.baseline_value, of_metric),
         value => number_in(row.value, of_judged),

@@ -339,16 +339,12 @@ fn sentence(row: &MetricRow, voice: &AuditVoice<'_>, is_denied: bool) -> String 
 
 #[cfg(test)]
 mod tests {
-    use super::{model_card, uuid};
+    use super::*;
     use crate::folder::manifest::{
-        AmountWords, AttributeWords, DecisionNames, InputFile, LabelWords, Manifest, ModelWords,
-        RunSummary, SetWords,
+        AmountWords, AttributeWords, DecisionNames, LabelWords, RunSummary, SetWords,
     };
-    use crate::report::export::ExportedAudit;
-    use crate::table::{AuditKey, GateRow, MetricRow};
-    use crate::tests::Says;
-    use crate::tests::TextRow;
-    use serde_json::Value;
+    use crate::table::{AuditKey, GateRow};
+    use crate::tests::{Says, TextRow};
 
     fn words(text: &str) -> String {
         text.to_owned()

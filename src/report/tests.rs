@@ -14,20 +14,23 @@ mod recourse;
 mod sample;
 mod templates;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use self::html::{annex, page, section, well_formed, words};
+use self::html::{annex, annex_with, page, section, well_formed, words};
 use self::sample::{
     FolderSample, SampleValue, ValuePlace, filters, glossary, names, push, spread, thin, two_groups,
 };
-use crate::folder::manifest::{AwaitedScores, Manifest, RecheckWords};
+use crate::folder::manifest::{ArmWords, AwaitedScores, ExperimentWords, Manifest, RecheckWords};
+use crate::metric::rate::Rate;
 use crate::report::page::glossary::GlossaryEntry;
 use crate::report::render;
+use crate::report::selective::{OwnedShare, SelectiveArgs, ShareOwner};
 use crate::table::file::{read_rows, write_rows};
 use crate::table::list::versions;
-use crate::table::{MetricRow, TableRow};
-use crate::tests::Says;
+use crate::table::{ComparisonRow, GateRow, GroupRow, IssueRow, MetricRow, TableRow};
+use crate::tests::{Says, TextRow};
 
 /// Shares are weighted and say so, counts are people: 16 of 122 weigh 32 of 138.
 #[test]
@@ -235,22 +238,15 @@ fn the_page_does_not_depend_on_files_written_after_it() {
     for file in ["report.html", "summary.json", "rows/outcomes.parquet", "exports/junit.xml"] {
         manifest.files.insert(file.to_owned(), "12".repeat(32));
     }
-    fs::write(folder.path().join("manifest.json"), serde_json::to_string(&manifest).unwrap())
-        .unwrap();
-    assert_eq!(before, annex(folder.path()));
+    assert_eq!(before.replace('\u{202f}', " "), annex_with(folder.path(), &manifest));
 }
 
 #[test]
 fn a_folder_without_numbers_still_gives_a_page() {
     let folder = tempfile::tempdir().unwrap();
-    fs::write(
-        folder.path().join("manifest.json"),
-        serde_json::to_string(&Manifest { tables: versions(), ..Manifest::default() }).unwrap(),
-    )
-    .unwrap();
     fs::write(folder.path().join("job.resolved.yaml"), "").unwrap();
-    let html = annex(folder.path());
-    well_formed(&html);
+    let manifest = Manifest { tables: versions(), ..Manifest::default() };
+    let html = annex_with(folder.path(), &manifest);
     assert!(
         html.contains(r#"<span class="number">3</span> Provenance"#),
         "headings are numbered by what is there"
@@ -263,28 +259,16 @@ fn a_run_that_waits_says_what_is_awaited_and_shows_no_number() {
     let sample = FolderSample { models: vec!["live", "gbm"], ..two_groups() };
     fs::create_dir(folder.path().join("tables")).unwrap();
     write_rows(&folder.path().join("tables"), &filters()).unwrap();
-    let file = |counterfactual: &str, path: &str, again| AwaitedScores {
-        model: "live".to_owned(),
-        counterfactual: counterfactual.to_owned(),
-        path: path.to_owned(),
-        columns: ["row_id", "sensitive", "to_group", "cf_index", "p"].map(str::to_owned).to_vec(),
-        to_score: format!("to-score/{counterfactual}"),
-        request: "ab".repeat(32),
-        rows: 16_281,
-        again,
-    };
-    let awaited =
-        vec![file("flip", "lake/<flip>.parquet", 163), file("world", "lake/world.parquet", 0)];
+    let awaited = vec![
+        awaited("flip", "lake/<flip>.parquet", 163),
+        awaited("world", "lake/world.parquet", 0),
+    ];
     let manifest = Manifest { awaited, ..sample.manifest() };
-    fs::write(folder.path().join("manifest.json"), serde_json::to_string(&manifest).unwrap())
-        .unwrap();
     fs::write(folder.path().join("job.resolved.yaml"), "cfaudit: 1\n").unwrap();
-    let html = annex(folder.path());
+    let html = annex_with(folder.path(), &manifest);
     if let Some(pages) = std::env::var_os("CFAUDIT_PAGES") {
         fs::write(Path::new(&pages).join("waiting.html"), &html).unwrap();
     }
-    well_formed(&html);
-    let html = html.replace('\u{202f}', " ");
     let waiting = section(&html, "waiting");
     waiting.says(&[
         "Waiting for scores 2 files of scores are missing. Nothing was measured, and no gate \
@@ -301,6 +285,20 @@ fn a_run_that_waits_says_what_is_awaited_and_shows_no_number() {
     }
 }
 
+/// A file of scores that a run waits for.
+fn awaited(counterfactual: &str, path: &str, again: u64) -> AwaitedScores {
+    AwaitedScores {
+        model: "live".to_owned(),
+        counterfactual: counterfactual.to_owned(),
+        path: path.to_owned(),
+        columns: ["row_id", "sensitive", "to_group", "cf_index", "p"].map(str::to_owned).to_vec(),
+        to_score: format!("to-score/{counterfactual}"),
+        request: "ab".repeat(32),
+        rows: 16_281,
+        again,
+    }
+}
+
 /// Of a run that waits for some scores: a metric whose only value is undefined is named among what
 /// was excluded, and its glossary holds what has a value.
 #[test]
@@ -314,22 +312,9 @@ fn a_run_that_waits_for_some_scores_explains_what_has_a_value() {
     push(&mut metrics, at, ["valueless", "group", ""], &none, 900);
     write_rows(&tables, &metrics).unwrap();
     let [whole, part] = [false, true].map(|waits| {
-        let file = || AwaitedScores {
-            model: "live".to_owned(),
-            counterfactual: "world".to_owned(),
-            path: "lake/world.parquet".to_owned(),
-            columns: ["row_id", "p"].map(str::to_owned).to_vec(),
-            to_score: "to-score/world".to_owned(),
-            request: "ab".repeat(32),
-            rows: 16_281,
-            again: 0,
-        };
+        let file = || awaited("world", "lake/world.parquet", 0);
         let awaited = waits.then(file).into_iter().collect();
-        let manifest = Manifest { awaited, ..sample.manifest() };
-        fs::write(folder.path().join("manifest.json"), serde_json::to_string(&manifest).unwrap())
-            .unwrap();
-        let html = annex(folder.path());
-        well_formed(&html);
+        let html = annex_with(folder.path(), &Manifest { awaited, ..sample.manifest() });
         let [left_out, method] = ["left-out", "method"].map(|id| section(&html, id));
         left_out.says(&["metric valueless VALUELESS nobody is predicted positive 1 "]);
         method.says(&["predicted prevalence PPREV PP / N"]);
@@ -345,10 +330,7 @@ fn rows_scored_again_are_told_in_the_method() {
     let mut manifest = two_groups().manifest();
     "scores".clone_into(&mut manifest.models[0].kind);
     manifest.models[0].recheck = Some(RecheckWords { rows: 163, differ: 0, largest: 4.2e-8 });
-    fs::write(folder.path().join("manifest.json"), serde_json::to_string(&manifest).unwrap())
-        .unwrap();
-    let html = annex(folder.path());
-    well_formed(&html);
+    let html = annex_with(folder.path(), &manifest);
     let method = section(&html, "method");
     let said = "model gbm scored 163 rows again together with the counterfactuals; the largest \
                 difference from their factual scores is 4.20 × 10⁻⁸.";

@@ -298,10 +298,8 @@ impl IssueNote {
 
 #[cfg(test)]
 mod tests {
-    use super::{limited_end, one_sided};
+    use super::*;
     use crate::job::check::read;
-    use crate::metric::MetricFamily;
-    use crate::metric::asked::GateScope;
     use crate::metric::catalog::catalog;
 
     /// A gate on one side of every metric that has two: none of the hints names a scope that the

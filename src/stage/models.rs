@@ -311,11 +311,8 @@ impl<'a> AskedModels<'a> {
     }
 
     /// The scorer of each fold, or one for all folds: trained here, or an ONNX file.
-    pub(crate) fn scorers(
-        &self,
-        ctx: &StageContext<'_>,
-        layout: &Layout,
-    ) -> Result<Vec<Box<dyn Scorer>>> {
+    pub(crate) fn scorers(&self, row_context: RowContext<'_>) -> Result<Vec<Box<dyn Scorer>>> {
+        let (ctx, layout) = (row_context.ctx, row_context.rows.layout());
         let UnitModels { plan, name, block, n, .. } = &self.models;
         if self.models.contract.is_some() {
             let contract = self.models.contract(ctx)?;
@@ -333,16 +330,12 @@ impl<'a> AskedModels<'a> {
     }
 
     /// Opens them to be asked for scores.
-    pub(crate) fn open<'o>(
-        &'o self,
-        ctx: &'o StageContext<'_>,
-        layout: &Layout,
-    ) -> Result<OpenModels<'o>> {
+    pub(crate) fn open<'o>(&'o self, row_context: RowContext<'o>) -> Result<OpenModels<'o>> {
         let Some(call) = self.call else {
-            return self.scorers(ctx, layout).map(OpenModels::Here);
+            return self.scorers(row_context).map(OpenModels::Here);
         };
-        let trained = self.train.as_ref().map(|train| train.folder(ctx));
-        let contract = Box::new(self.models.contract(ctx)?);
+        let trained = self.train.as_ref().map(|train| train.folder(row_context.ctx));
+        let contract = Box::new(self.models.contract(row_context.ctx)?);
         Ok(OpenModels::Program(call, ProgramFiles { trained, contract }))
     }
 
@@ -361,15 +354,15 @@ impl<'a> AskedModels<'a> {
     /// on. What a model trained elsewhere has learned is not known here.
     pub(crate) fn known_groups(
         &self,
-        ctx: &StageContext<'_>,
-        layout: &Layout,
+        row_context: RowContext<'_>,
         attribute: usize,
     ) -> Result<Vec<Vec<bool>>> {
         if !self.models.block.is_trained_here() {
-            return Ok(vec![vec![true; layout.attributes[attribute].groups.len()]]);
+            let groups = &row_context.rows.layout().attributes[attribute].groups;
+            return Ok(vec![vec![true; groups.len()]]);
         }
         let n = self.models.n;
-        self.models.rows.with(ctx, 0, |rows| trained_groups(rows, attribute, n))
+        self.models.rows.with(row_context.ctx, 0, |rows| trained_groups(rows, attribute, n))
     }
 }
 

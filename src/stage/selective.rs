@@ -130,10 +130,8 @@ fn without_group(
 
 #[cfg(test)]
 mod tests {
-    use super::{of_state, without_group};
-    use crate::table::PopulationRow;
-    use crate::tests::Says;
-    use crate::tests::TextRow;
+    use super::*;
+    use crate::tests::{Says, TextRow};
 
     fn row(state: &str, group: Option<&str>, rows: i64) -> PopulationRow {
         PopulationRow {

@@ -10,7 +10,7 @@ pub(crate) const ANY_TARGET: &str = "any";
 columns! {
     /// A rate of switches of one direction, and the gate that it is judged by. The first columns of
     /// the tables that ask what would become of its verdict.
-    #[derive(Eq, PartialOrd, Ord)]
+    #[derive(Eq, PartialOrd, Ord, Hash)]
     pub struct JudgedRateKey {
         model: SharedText,
         /// name of the counterfactual set

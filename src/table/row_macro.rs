@@ -8,6 +8,7 @@
 use std::borrow::Borrow;
 use std::convert::identity;
 use std::fmt::{self, Debug, Display, Formatter};
+use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 use std::slice::Iter;
 use std::sync::Arc;
@@ -95,7 +96,15 @@ impl From<String> for SharedText {
 
 impl<T: AsRef<str> + ?Sized> PartialEq<T> for SharedText {
     fn eq(&self, other: &T) -> bool {
-        *self.0 == *other.as_ref()
+        // Equal texts of one table are one in memory.
+        let other = other.as_ref();
+        std::ptr::eq(self.as_str(), other) || *self.0 == *other
+    }
+}
+
+impl Hash for SharedText {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
     }
 }
 
@@ -458,7 +467,9 @@ macro_rules! columns {
                     )*
                     $(
                         $column: <$cell as $crate::table::row_macro::CellValue>::read($column, row)
-                        .ok_or($crate::table::row_macro::column_name(stringify!($column)))?,
+                        .ok_or(const {
+                            $crate::table::row_macro::column_name(stringify!($column))
+                        })?,
                     )+
                 })
             }

@@ -29,9 +29,10 @@ pub(crate) struct PatternTrait {
 }
 
 impl SwitchPatternRow {
-    /// Whether the column `traits` holds traits.
-    pub(crate) fn holds_traits(&self) -> bool {
-        self.traits.is_empty() || serde_json::from_str::<Vec<PatternTrait>>(&self.traits).is_ok()
+    /// The traits; none where the column holds something else.
+    pub(crate) fn listed_traits(&self) -> Option<Vec<PatternTrait>> {
+        let list = if self.traits.is_empty() { "[]" } else { &self.traits };
+        serde_json::from_str(list).ok()
     }
 }
 

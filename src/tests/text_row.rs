@@ -8,9 +8,8 @@ use arrow::array::{ArrayRef, Decimal128Array, Float64Array, Int64Array, StringAr
 use crate::table::row_macro::RowColumns;
 use crate::table::{ColumnDef, ColumnType};
 
-/// A row that is made of text. A cell is `column=value`, with `, ` between cells; what stands
-/// between two of those without an `=` belongs to the value before. An empty value is null where
-/// the column may be, and what is not named is as in the default row.
+/// A row that is made of [`cells`](super::cells). An empty value is null where the column may be,
+/// and what is not named is as in the default row.
 pub(crate) trait TextRow: RowColumns + Default {
     /// A row with these cells.
     #[track_caller]
@@ -21,14 +20,7 @@ pub(crate) trait TextRow: RowColumns + Default {
     /// The same row with other cells.
     #[track_caller]
     fn with(&self, cells: &str) -> Self {
-        let mut pairs: Vec<(&str, String)> = Vec::new();
-        for part in cells.split(", ").filter(|part| !part.trim().is_empty()) {
-            match (part.split_once('='), pairs.last_mut()) {
-                (Some((name, value)), _) => pairs.push((name, value.to_owned())),
-                (None, Some((_, value))) => *value += &format!(", {part}"),
-                (None, None) => panic!("no column: {part}"),
-            }
-        }
+        let pairs = super::cells(cells);
         self.with_each(pairs.iter().map(|(name, value)| (*name, value.as_str())))
     }
 

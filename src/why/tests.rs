@@ -19,7 +19,7 @@ use crate::num::decimal::Decimal;
 use crate::num::poisson::PoissonWeights;
 use crate::num::seed::{RandomStream, h, named_seed, u01};
 use crate::tests::json_frame::{self, JsonFrame};
-use crate::tests::{expected, json, shared};
+use crate::tests::{expected, json, numbers, shared};
 
 /// Cases whose people are generated; they travel with the code.
 const CASES: [&str; 8] =
@@ -37,10 +37,6 @@ fn bins(edges: &[Json]) -> Vec<DerivedBin> {
         DerivedBin { name, lo, hi, closed: i == 0 }
     };
     edges.windows(2).enumerate().map(pair).collect()
-}
-
-fn numbers(values: &[&Json]) -> Vec<f64> {
-    values.iter().map(|value| value.as_f64().unwrap_or(f64::NAN)).collect()
 }
 
 fn words(name: &str, values: &[&Json], declared: Option<&[Json]>) -> PatternColumn {
@@ -81,11 +77,10 @@ fn people(
             continue;
         }
         let values = pick(name);
+        let numbers = || numbers(values.iter().copied());
         columns.push(match (column["kind"].as_str().unwrap(), column["bins"].as_array()) {
-            ("continuous", Some(edges)) => {
-                PatternColumn::of_bins(name, &numbers(&values), &bins(edges))
-            }
-            ("continuous", None) => PatternColumn::of_quartiles(name, &numbers(&values)),
+            ("continuous", Some(edges)) => PatternColumn::of_bins(name, &numbers(), &bins(edges)),
+            ("continuous", None) => PatternColumn::of_quartiles(name, &numbers()),
             _ => words(name, &values, None),
         });
     }
@@ -304,8 +299,8 @@ fn patterns_of_compas_agree_with_the_oracle() {
 fn quartiles_and_halves_agree_with_the_oracle() {
     let units = json(expected("why/patterns/units.json"));
     for case in units["quartile_bins"].as_array().unwrap() {
-        let values: Vec<&Json> = case["values"].as_array().unwrap().iter().collect();
-        let column = PatternColumn::of_quartiles("x", &numbers(&values));
+        let values = numbers(case["values"].as_array().unwrap());
+        let column = PatternColumn::of_quartiles("x", &values);
         let levels: Vec<&str> =
             column.codes.iter().map(|code| column.levels[*code as usize].as_str()).collect();
         let wanted: Vec<&str> = case["levels"]
@@ -345,10 +340,8 @@ fn units_agree_with_the_oracle() {
         close(ends.hi, case["hi"].as_f64().unwrap(), &case.to_string());
     }
     for case in list("holm") {
-        let numbers: Vec<&Json> = case["p"].as_array().unwrap().iter().collect();
-        for (found, wanted) in
-            holm(&self::numbers(&numbers)).iter().zip(case["p_holm"].as_array().unwrap())
-        {
+        let found = holm(&numbers(case["p"].as_array().unwrap()));
+        for (found, wanted) in found.iter().zip(case["p_holm"].as_array().unwrap()) {
             close(*found, wanted.as_f64().unwrap(), &case.to_string());
         }
     }

@@ -229,6 +229,14 @@ else:
         out.write_batch(pa.record_batch([pa.array(scores, pa.float64())], schema=written))
 ";
 
+/// The command of [`CUTS`] with this seed.
+fn cuts(python: &str, seed: &str) -> String {
+    format!(
+        "command: {{train: ['{python}', cuts.py, train, '{seed}', '{{model}}'], score: \
+         ['{python}', cuts.py, score, '{{model}}'], watch: [cuts.py]}}"
+    )
+}
+
 /// A program that trains is trained again: with the seed of the repeat, and on rows that come as
 /// often as they were drawn.
 #[test]
@@ -236,11 +244,7 @@ fn a_program_is_trained_again() {
     let Some(python) = interpreter("pyarrow") else { return };
     let work = Work::new();
     work.write("cuts.py", CUTS);
-    let program = format!(
-        "command: {{train: ['{python}', cuts.py, train, '{{seed}}', '{{model}}'], score: \
-         ['{python}', cuts.py, score, '{{model}}'], watch: [cuts.py]}}"
-    );
-    let job = trainings(&work, &program);
+    let job = trainings(&work, &cuts(&python, "{seed}"));
     work.write("job.yaml", &job(5, ", doubt: {training: 2}"));
     work.run(0, "job.yaml", "--threads 1");
     // Programs get 31 bits of it.
@@ -433,11 +437,7 @@ fn added_rows_are_drawn_with_their_rows() {
     let Some(python) = interpreter("pyarrow") else { return };
     let work = Work::new();
     work.write("cuts.py", &logging_cuts());
-    let program = format!(
-        "command: {{train: ['{python}', cuts.py, train, '{{seed}}', '{{model}}'], score: \
-         ['{python}', cuts.py, score, '{{model}}'], watch: [cuts.py]}}"
-    );
-    let job = trainings(&work, &program);
+    let job = trainings(&work, &cuts(&python, "{seed}"));
     let arms = "experiments: {more: {model: one, from: flip, arms: {all: {}}}}\n";
     work.write("job.yaml", &(job(5, ", doubt: {training: 3, resample: true}") + arms));
     work.run(0, "job.yaml", "");
@@ -498,16 +498,11 @@ fn a_repeat_is_a_mean_over_graphs() {
     let Some(python) = interpreter("pyarrow") else { return };
     let work = Work::new();
     work.write("cuts.py", &logging_cuts());
-    let program = |seed: &str| {
-        format!(
-            "command: {{train: ['{python}', cuts.py, train, '{seed}', '{{model}}'], score: \
-             ['{python}', cuts.py, score, '{{model}}'], watch: [cuts.py]}}"
-        )
-    };
     let sets = "~counterfactuals: {flip: naive, drawn: {graph-uncertain: {levels: drawn, mechanism: \
                 linear, bootstraps: 4, discovery: {given: {edges: [[sex, income], [sex, age], \
                 [income, age]]}}, knowledge: {own: {}}}}}";
-    let job = |seed: &str, doubt: &str| patched(&trainings(&work, &program(seed))(5, doubt), sets);
+    let job =
+        |seed: &str, doubt: &str| patched(&trainings(&work, &cuts(&python, seed))(5, doubt), sets);
     let gates = "gates:\n  sure: {metric: sr, model: one, counterfactual: drawn/own, at_most: 1, \
                  decide_by: all}\n";
     work.write("job.yaml", &(job("{seed}", ", doubt: {training: 2}") + gates));

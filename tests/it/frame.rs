@@ -1,12 +1,17 @@
 //! Tables as their users read them: from the file, by the names of columns. A name that the file
 //! does not have, and a column of another type, end the test.
 
+#[path = "../support/cells.rs"]
+mod cells;
+
 use std::borrow::Cow;
 use std::path::Path;
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64Type, UInt64Type};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+
+use cells::cells;
 
 /// One value.
 #[derive(Debug, Clone, PartialEq)]
@@ -99,20 +104,12 @@ impl TableFrame {
     }
 
     #[track_caller]
-    fn cells(&self, cells: &str) -> Vec<WantedCell> {
-        let mut wanted: Vec<WantedCell> = Vec::new();
-        for cell in cells.split(", ") {
-            let Some((name, value)) = cell.split_once('=') else {
-                // A value with a comma.
-                let last = wanted.last_mut().unwrap_or_else(|| panic!("`{cell}`: no `=`"));
-                last.value += &format!(", {cell}");
-                continue;
-            };
+    fn cells(&self, text: &str) -> Vec<WantedCell> {
+        let wanted = |(name, value): (&str, String)| {
             let other = name.strip_suffix('!');
-            let at = self.column(other.unwrap_or(name));
-            wanted.push(WantedCell { at, value: value.to_owned(), same: other.is_none() });
-        }
-        wanted
+            WantedCell { at: self.column(other.unwrap_or(name)), value, same: other.is_none() }
+        };
+        cells(text).into_iter().map(wanted).collect()
     }
 
     /// The first of these rows.
@@ -130,7 +127,7 @@ impl TableFrame {
     /// is named.
     #[track_caller]
     pub(crate) fn list(&self, cells: &str, columns: &str) -> Vec<String> {
-        let wanted = if cells.is_empty() { Vec::new() } else { self.cells(cells) };
+        let wanted = self.cells(cells);
         let rows = self.records().filter(|row| wanted.iter().all(|cell| cell.is_in(row)));
         rows.map(|row| row.told(columns)).collect()
     }

@@ -8,11 +8,7 @@ use crate::causal::graph::Dag;
 use crate::causal::hidden_cause::{ConditionalCovariance, HiddenTarget, ScoredChange, may_follow};
 use crate::causal::nodes::NodeSet;
 use crate::num::linalg::SymmetricMatrix;
-use crate::tests::{expected, json};
-
-fn floats(list: &Json) -> Vec<f64> {
-    list.as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect()
-}
+use crate::tests::{expected, floats, json};
 
 fn whole(list: &Json) -> Vec<usize> {
     list.as_array().unwrap().iter().map(|x| usize::try_from(x.as_u64().unwrap()).unwrap()).collect()

@@ -346,13 +346,8 @@ fn without_entities(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
-    use super::{BagGraph, given_graphs, read_bag};
-    use crate::causal::knowledge::{Knowledge, StatedKnowledge};
-    use crate::causal::search::DagLimits;
-    use crate::num::seed::RandomStream;
-    use crate::param::Count;
+    use super::*;
+    use crate::causal::knowledge::StatedKnowledge;
     use crate::tests::Says;
 
     const GML: &str = "Creator \"any\"\n# two graphs\ngraph [\n  directed 1\n  node [ id 0 label \

@@ -132,11 +132,7 @@ mod tests {
     use super::{NodeUniforms, ValueLattice, clip_shares, draw_level, has_moved, own_shares};
     use crate::causal::tests::frame::{expected, near};
     use crate::num::seed::RandomStream;
-    use crate::tests::json;
-
-    fn list(value: &Json) -> Vec<f64> {
-        value.as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect()
-    }
+    use crate::tests::{floats, json};
 
     fn position(value: &Json) -> Option<usize> {
         value.as_u64().map(|at| at as usize)
@@ -154,14 +150,14 @@ mod tests {
         }
         let mut shares = Vec::new();
         for case in micro["couplings"].as_array().unwrap() {
-            let (mut p, mut q) = (list(&case["p"]), list(&case["q"]));
+            let (mut p, mut q) = (floats(&case["p"]), floats(&case["q"]));
             clip_shares(&mut p);
             clip_shares(&mut q);
             let own = position(&case["factual"]).unwrap();
             own_shares(&p, &q, own, position(&case["barred"]), &mut shares);
             let names = ["p_clipped", "q_clipped", "shares"];
             for (found, name) in [&p, &q, &shares].into_iter().zip(names) {
-                for (found, expected) in found.iter().zip(list(&case[name])) {
+                for (found, expected) in found.iter().zip(floats(&case[name])) {
                     near(*found, expected, 1e-12, name);
                 }
             }

@@ -1,12 +1,7 @@
 //! Adult: figures on real people that the reference programs reported for the default rules and for
 //! the formulas as printed.
 
-use serde_json::Value as Json;
-
-use super::{generate, mover, plausible};
-use crate::data::rows::reference::ReferenceBatch;
-use crate::data::{Attribute, Feature, FeatureKind, FeatureRows, Layout};
-use crate::tests::shared;
+use super::*;
 
 const NUMBERS: [&str; 5] =
     ["age", "education-num", "capital-gain", "capital-loss", "hours-per-week"];

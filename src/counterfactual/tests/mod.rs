@@ -6,6 +6,7 @@ mod promises;
 mod worked;
 
 use serde::de::DeserializeOwned;
+use serde_json::Value as Json;
 
 use crate::counterfactual::engine::StrategyKnobs;
 use crate::counterfactual::map_flip::MapFlipGenerator;
@@ -18,6 +19,7 @@ use crate::data::rows::reference::{ReferenceBatch, ReferenceRows};
 use crate::data::{
     Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING, MISSING_GROUP,
 };
+use crate::tests::shared;
 
 /// The plan of a strategy with these settings.
 fn plan_of<B: StrategyKnobs + DeserializeOwned + 'static>(knobs: &str) -> StrategyPlan<'static> {

@@ -3,24 +3,16 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Map, json};
 
-use super::plan_of;
-use crate::counterfactual::map_flip::{FittedStrategy, MapFlipGenerator};
+use super::*;
+use crate::counterfactual::map_flip::FittedStrategy;
 use crate::counterfactual::quality::sums::QualitySums;
 use crate::counterfactual::quality::{CounterfactualQuality, QualityReference};
-use crate::counterfactual::strategy::greedy::GreedyBlock;
 use crate::counterfactual::strategy::naive::NaiveGenerator;
-use crate::counterfactual::strategy::plausible::PlausibleBlock;
-use crate::counterfactual::variable::VariableOptions;
-use crate::counterfactual::{GeneratedBatch, Generator, SampleBatch};
-use crate::data::rows::reference::{ReferenceBatch, ReferenceRows};
-use crate::data::{
-    Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING, MISSING_GROUP,
-};
 use crate::exec::accumulator::Accumulator;
 use crate::tests::json_frame::{self as frame, JsonFrame};
-use crate::tests::{expected, json, shared};
+use crate::tests::{expected, json};
 
 fn list(value: &Json) -> &[Json] {
     value.as_array().map_or(&[], Vec::as_slice)

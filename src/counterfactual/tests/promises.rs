@@ -1,15 +1,9 @@
 //! What strategies promise: the same counterfactuals for any batches and threads; presets,
 //! decorrelation and verdicts.
 
-use super::{generate, layout, mover, plan_of, plausible, rows, rows_in_words};
+use super::*;
 use crate::counterfactual::conditional::Conditioning;
 use crate::counterfactual::decorrelate::{DecorrelatedReference, TwinGenerator};
-use crate::counterfactual::strategy::greedy::GreedyBlock;
-use crate::counterfactual::strategy::plausible::PlausibleBlock;
-use crate::counterfactual::variable::VariableOptions;
-use crate::counterfactual::{GeneratedBatch, Generator, SampleBatch};
-use crate::data::rows::reference::{ReferenceBatch, ReferenceRows};
-use crate::data::{FeatureColumn, Layout};
 use crate::num::seed::RandomStream;
 
 fn people() -> Layout {

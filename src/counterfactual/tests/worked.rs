@@ -1,10 +1,8 @@
 //! Examples computed by hand. Names in brackets are the ids of the same examples in the reference
 //! files.
 
-use super::{generate, greedy, layout, mover, plausible, rows, rows_in_words};
+use super::*;
 use crate::counterfactual::ChangeCounters;
-use crate::counterfactual::plan::StrategyPlan;
-use crate::data::Layout;
 
 /// The counterfactuals of one row in group `b`.
 #[track_caller]

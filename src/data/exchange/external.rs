@@ -422,12 +422,8 @@ mod tests {
     use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
     use parquet::arrow::ArrowWriter;
 
-    use super::{ExternalRows, ExternalRules};
-    use crate::data::exchange::keyed::KeyedFile;
-    use crate::data::{
-        Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, Layout, RowIdKind,
-    };
-    use crate::error::Result;
+    use super::*;
+    use crate::data::{Attribute, RowIdKind};
     use crate::tests::Says;
 
     fn layout() -> Layout {

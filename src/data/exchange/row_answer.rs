@@ -183,16 +183,11 @@ pub(crate) fn other_columns(planned: &Path, found: &Path) -> Result<Option<Strin
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-    use std::sync::Arc;
-
     use arrow::array::{ArrayRef, AsArray, DictionaryArray, Float64Array, Int64Array, RecordBatch};
-    use arrow::datatypes::{DataType, Field, Int32Type, Schema};
+    use arrow::datatypes::Int32Type;
     use arrow::ipc::writer::StreamWriter;
 
-    use super::{CopyUse, copy_rows};
-    use crate::error::Result;
-    use crate::table::file::{FileOwner, ParquetFile};
+    use super::*;
     use crate::tests::Says;
 
     fn rows(from: i64, n: i64) -> RecordBatch {

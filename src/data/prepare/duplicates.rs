@@ -94,15 +94,11 @@ fn hashes(
 mod tests {
     use std::collections::HashSet;
 
-    use super::find_duplicates;
+    use super::*;
     use crate::data::prepare::params::PrepareParams;
-    use crate::data::prepare::plan::PreparePlan;
     use crate::data::prepare::view::SourceView;
     use crate::data::source::ParquetSource;
-    use crate::data::tests::{
-        column, columns, integers, keep, label, numbers, parquet, sensitive, texts, workers,
-    };
-    use crate::exec::pieces::StageWatch;
+    use crate::data::tests::{integers, numbers, parquet, texts, workers};
 
     #[test]
     fn the_first_of_equal_rows_stays_however_the_rows_are_cut() {
@@ -122,14 +118,10 @@ mod tests {
             ],
             700,
         );
-        let params = PrepareParams {
-            keep: vec![keep(r#"{"b": {"above": 0}}"#)],
-            label: label("a", &["1"]),
-            sensitive: vec![sensitive("sex", &["f", "m"])],
-            continuous: columns(&["c"]),
-            drop_duplicates: Some(columns(&["a", "b", "c", "sex"])),
-            ..PrepareParams::default()
-        };
+        let params = PrepareParams::of(
+            r#"keep: [{b: {above: 0}}], label: {column: a, positive: ["1"]},
+               sensitive: {sex: [f, m]}, continuous: [c], drop_duplicates: [a, b, c, sex]"#,
+        );
         let mut seen = HashSet::new();
         let expected: Vec<u64> = (0..n as usize)
             .filter(|&i| b[i] > 0 && !seen.insert((a[i], b[i], sex[i])))
@@ -150,6 +142,5 @@ mod tests {
                 expected
             );
         }
-        assert!(column("a").as_str() == "a");
     }
 }

@@ -417,18 +417,13 @@ pub(crate) fn check_decimals(
 
 #[cfg(test)]
 mod tests {
-    use super::SourceSurvey;
-    use crate::data::prepare::kept_slice::{KeptSlice, RowsSeen};
+    use super::*;
     use crate::data::prepare::params::PrepareParams;
-    use crate::data::prepare::plan::PreparePlan;
-    use crate::data::prepare::tally::{ColumnTally, OneHotFaults, UnnamedValues, ValueOccurrences};
+    use crate::data::prepare::tally::ValueOccurrences;
     use crate::data::prepare::view::SourceView;
     use crate::data::source::ParquetSource;
-    use crate::data::tests::{columns, integers, keep, label, numbers, parquet, sensitive, texts};
-    use crate::data::thousands::Thousands;
-    use crate::exec::accumulator::Accumulator;
+    use crate::data::tests::{integers, numbers, parquet, texts};
     use crate::exec::tests::state_laws::SampleState;
-    use crate::num::range::ValueRange;
 
     impl SampleState for SourceSurvey {
         fn sample(_: u64) -> Self {
@@ -497,14 +492,10 @@ mod tests {
             ],
             700,
         );
-        let params = PrepareParams {
-            keep: vec![keep(r#"{"amount": {"at_most": 1900}}"#)],
-            label: label("paid", &["1"]),
-            sensitive: vec![sensitive("sex", &["f", "m"])],
-            continuous: columns(&["amount"]),
-            weight: columns(&["weight"]).pop(),
-            ..PrepareParams::default()
-        };
+        let params = PrepareParams::of(
+            r#"keep: [{amount: {at_most: 1900}}], label: {column: paid, positive: ["1"]},
+               sensitive: {sex: [f, m]}, continuous: [amount], weight: weight"#,
+        );
         let source =
             ParquetSource::parquet(file.to_str().unwrap(), &params.columns(), &params.declared)
                 .unwrap();

@@ -79,11 +79,7 @@ impl Accumulator for SurveyedRows {
 
 #[cfg(test)]
 mod tests {
-    use super::{SurveyedRange, SurveyedRows};
-    use crate::data::prepare::row_id::IdRun;
-    use crate::data::prepare::survey::SourceSurvey;
-    use crate::data::rows::role_counts::RoleCounts;
-    use crate::exec::accumulator::Accumulator;
+    use super::*;
     use crate::exec::tests::state_laws::SampleState;
 
     impl SampleState for SurveyedRows {

@@ -166,16 +166,10 @@ impl Accumulator for PreparedProfile {
 
 #[cfg(test)]
 mod tests {
-    use super::{ColumnCounts, GroupProfile, LabelCounts, PreparedProfile};
-    use crate::data::rows::PreparedBatch;
-    use crate::data::rows::split::{NEITHER, RowRoles, TRAIN};
-    use crate::data::{
-        Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, LabelDefinition, Layout,
-        MISSING, MISSING_GROUP,
-    };
-    use crate::exec::accumulator::Accumulator;
+    use super::*;
+    use crate::data::rows::split::{NEITHER, TRAIN};
+    use crate::data::{Attribute, FeatureKind, FeatureRows, LabelDefinition};
     use crate::exec::tests::state_laws::SampleState;
-    use crate::num::range::ValueRange;
 
     fn layout() -> Layout {
         Layout {

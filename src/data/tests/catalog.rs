@@ -1,20 +1,12 @@
 //! The catalog: every data set is read from its published files, and compared with typed copies.
 
-use std::collections::BTreeMap;
-use std::path::Path;
-
-use arrow::array::{Array, RecordBatch};
 use arrow::compute::concat_batches;
 use arrow::util::display::array_value_to_string;
 
-use super::{BATCH, fault, workers};
-use crate::data::source::catalog::download::{DataSetAccess, FetchBytes, obtain};
-use crate::data::source::catalog::{DATA_SETS, DataSetOrigin, PublicDataSet, data_set, import};
+use super::*;
+use crate::data::source::catalog::download::FetchBytes;
+use crate::data::source::catalog::{DATA_SETS, import};
 use crate::error::Result;
-use crate::exec::pieces::StageWatch;
-use crate::table::file::{FileOwner, ParquetFile};
-use crate::tests::Says;
-use crate::tests::shared;
 
 /// Obtains a data set and imports it.
 pub(super) fn obtained(

@@ -3,20 +3,15 @@
 use std::cell::RefCell;
 use std::io::{Cursor, Read, Write};
 use std::net::TcpListener;
-use std::path::Path;
 use std::time::Duration;
 
 use super::catalog::{obtained, rows};
-use super::fault;
-use crate::data::source::catalog::download::{DataSetAccess, http, obtain};
-use crate::data::source::catalog::{
-    DataSetFile, DataSetOrigin, FileVersion, PublicDataSet, data_set,
-};
+use super::*;
+use crate::data::source::catalog::download::http;
+use crate::data::source::catalog::{DataSetFile, FileVersion};
 use crate::data::source::field_builder::FieldType;
 use crate::error::Result;
-use crate::exec::pieces::StageWatch;
 use crate::exec::replaced_file::temporary;
-use crate::tests::shared;
 
 const ONE: &[u8] = b"1\n2\n";
 const TWO: &[u8] = b"3\n";

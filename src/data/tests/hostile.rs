@@ -1,29 +1,12 @@
 //! Hostile inputs: each ends with a fault that names the place and the cause, never with a panic.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
 
-use arrow::array::{
-    ArrayRef, BinaryArray, BooleanArray, Float64Array, Int64Array, NullArray, StringArray,
-};
-use indexmap::IndexMap;
+use arrow::array::{BinaryArray, BooleanArray, Float64Array, NullArray};
 
-use super::{
-    batches, column, columns, counts, fault, integers, keep, label, numbers, parquet,
-    prepare_parquet, prepared, sensitive, texts, words,
-};
-use crate::data::column::declared::DeclaredColumns;
-use crate::data::prepare::params::{
-    MissingBlock, MissingRule, OrdinalOrder, PrepareParams, SplitColumn,
-};
-use crate::data::rows::RowsReader;
-use crate::data::source::ParquetSource;
+use super::*;
 use crate::data::values::ValueClass;
-use crate::data::{FeatureKind, MISSING_GROUP};
-use crate::error::{Exit, Fault};
-use crate::param::Word;
-use crate::tests::Says;
+use crate::error::Exit;
 
 type TestRows = Vec<(&'static str, ArrayRef)>;
 
@@ -38,13 +21,10 @@ fn rows() -> TestRows {
 }
 
 fn params() -> PrepareParams {
-    PrepareParams {
-        row_id: Some(column("id")),
-        label: label("y", &["1"]),
-        sensitive: vec![sensitive("g", &["a", "b"])],
-        continuous: columns(&["x"]),
-        ..PrepareParams::default()
-    }
+    PrepareParams::of(
+        r#"row_id: id, label: {column: y, positive: ["1"]}, sensitive: {g: [a, b]},
+           continuous: [x]"#,
+    )
 }
 
 /// The four rows with other columns.
@@ -59,72 +39,52 @@ fn rows_with(columns: impl IntoIterator<Item = (&'static str, ArrayRef)>) -> Tes
     rows
 }
 
-fn changed(change: impl Fn(&mut PrepareParams)) -> PrepareParams {
-    let mut params = params();
-    change(&mut params);
-    params
-}
-
 /// The fault of the four rows with another column, under changed parameters.
-fn check(name: &'static str, array: ArrayRef, change: impl Fn(&mut PrepareParams)) -> Fault {
-    let fault = fault(prepared(rows_with([(name, array)]), &changed(change)).1);
+fn check(name: &'static str, array: ArrayRef, change: &str) -> Fault {
+    let fault = fault(prepared(rows_with([(name, array)]), &params().with(change)).1);
     assert_eq!(crate::error::Error::from(fault.clone()).exit(), Exit::Data);
     fault
 }
 
-fn same() -> (&'static str, ArrayRef) {
-    rows().swap_remove(2)
-}
-
-fn with(change: impl Fn(&mut PrepareParams)) -> Fault {
-    let (name, array) = same();
+fn with(change: &str) -> Fault {
+    let (name, array) = rows().swap_remove(2);
     check(name, array, change)
 }
 
 #[test]
 fn columns_that_are_not_there() {
-    let fault = with(|p| p.continuous = columns(&["xx"]));
+    let fault = with("continuous: [xx]");
     assert_eq!(fault.code, "missing-column");
     assert_eq!(fault.hint.unwrap(), "did you mean `x`? the columns are `g`, `y`, `x`, `id`");
 }
 
 #[test]
 fn values_that_are_no_numbers() {
-    let fault = check("x", numbers(&[1.0, 2.0, f64::INFINITY, f64::NEG_INFINITY]), |_| ());
-    assert_eq!(
-        (fault.code, fault.row.as_deref(), fault.column.as_deref()),
-        ("infinite-value", Some("row 2"), Some("x"))
-    );
-    let fault = check("x", texts(&["1", "2", "3", "much"]), |_| ());
-    assert_eq!((fault.code, fault.row.as_deref()), ("not-numeric", Some("row 3")));
-    assert_eq!(check("x", texts(&["1", "2", "3", "4"]), |_| ()).code, "not-numeric");
-    assert_eq!(check("x", Arc::new(BooleanArray::from(vec![true; 4])), |_| ()).code, "not-numeric");
-    assert_eq!(
-        check("x", Arc::new(BinaryArray::from(vec![b"".as_slice(); 4])), |_| ()).code,
-        "unsupported-type"
-    );
-    assert_eq!(
-        check("c", numbers(&[0.0, 0.0, f64::INFINITY, 0.0]), |p| p.carry = columns(&["c"])).code,
-        "infinite-value"
-    );
-    let fault =
-        check("u", Arc::new(arrow::array::UInt64Array::from(vec![0, 0, 0, u64::MAX])), |p| {
-            p.continuous = columns(&["u"])
-        });
-    assert_eq!(fault.code, "unreadable-value");
+    let boolean = Arc::new(BooleanArray::from(vec![true; 4]));
+    let bytes = Arc::new(BinaryArray::from(vec![b"".as_slice(); 4]));
+    let huge = Arc::new(arrow::array::UInt64Array::from(vec![0, 0, 0, u64::MAX]));
+    let infinite = numbers(&[1.0, 2.0, f64::INFINITY, f64::NEG_INFINITY]);
+    let (carry, u) = ("carry: [c]", "continuous: [u]");
+    let texts = |last| texts(&["1", "2", "3", last]);
+    for (name, array, change, code, row) in [
+        ("x", Arc::clone(&infinite), "", "infinite-value", Some("row 2")),
+        ("x", texts("much"), "", "not-numeric", Some("row 3")),
+        ("x", texts("4"), "", "not-numeric", None),
+        ("x", boolean, "", "not-numeric", Some("row 0")),
+        ("x", bytes, "", "unsupported-type", None),
+        ("c", infinite, carry, "infinite-value", Some("row 2")),
+        ("u", huge, u, "unreadable-value", None),
+    ] {
+        let fault = check(name, array, change);
+        let found = (fault.code, fault.row.as_deref(), fault.column.as_deref());
+        assert_eq!(found, (code, row, Some(name)));
+    }
 }
 
 #[test]
 fn one_hot_groups_hold_one_level_a_row() {
-    let group = |p: &mut PrepareParams| {
-        p.continuous = columns(&["x", "u"]);
-        p.onehot = vec![(column("level"), columns(&["x", "u"]))];
-    };
-    let fault = check("u", numbers(&[0.0, 0.0, 2.0, 3.0]), |p| {
-        group(p);
-        p.continuous = columns(&["u"]);
-        p.onehot[0].1 = columns(&["u"]);
-    });
+    let one = "continuous: [u], onehot: {level: [u]}";
+    let fault = check("u", numbers(&[0.0, 0.0, 2.0, 3.0]), one);
     assert_eq!(
         (fault.code, fault.row.as_deref(), fault.column.as_deref()),
         ("bad-onehot", Some("row 2"), Some("u"))
@@ -132,7 +92,7 @@ fn one_hot_groups_hold_one_level_a_row() {
 
     let u: ArrayRef = Arc::new(Float64Array::from(vec![Some(0.0), Some(0.0), Some(1.0), None]));
     let rows = rows_with([("x", numbers(&[1.0, 0.0, 1.0, 0.0])), ("u", u)]);
-    let params = changed(group);
+    let params = params().with("continuous: [x, u], onehot: {level: [x, u]}");
     let (_dir, prepared) = prepared(rows, &params);
     let prepared = prepared.unwrap();
     let issue = prepared.issues.iter().find(|i| i.code == "broken-onehot").unwrap();
@@ -145,7 +105,7 @@ fn one_hot_groups_hold_one_level_a_row() {
 fn missing_values_follow_their_rule() {
     let holes: ArrayRef =
         Arc::new(Float64Array::from(vec![Some(1.0), Some(f64::NAN), Some(3.0), None]));
-    let fault = check("x", Arc::clone(&holes), |p| p.missing.continuous = MissingRule::Error);
+    let fault = check("x", Arc::clone(&holes), "missing: {continuous: error}");
     assert_eq!((fault.code, fault.row.as_deref()), ("missing-value", Some("row 1")));
     let rows = rows_with([("x", holes)]);
     let (dir, found) = prepared(rows.clone(), &params());
@@ -157,58 +117,43 @@ fn missing_values_follow_their_rule() {
         found.issues.iter().map(|i| (i.code.as_str(), i.n)).collect::<Vec<_>>(),
         [("missing-values", 2)]
     );
-    let params = PrepareParams {
-        missing: MissingBlock { continuous: MissingRule::DropRow, ..MissingBlock::default() },
-        ..params()
-    };
+    let params = params().with("missing: {continuous: drop-row}");
     assert_eq!(prepared(rows, &params).1.unwrap().layout.n_rows, 2);
 }
 
 #[test]
 fn words_that_no_value_can_meet() {
-    assert_eq!(with(|p| p.label = label("y", &["yes"])).code, "not-a-number");
-    let fault = with(|p| p.label = label("y", &["2"]));
-    assert_eq!(
-        (fault.code, fault.hint.as_deref()),
-        (
-            "unknown-label-value",
-            Some(
-                "the values seen are `0` (2), `1` (2); if it may be absent, close the list by \
-                 `negative`"
-            )
-        )
-    );
-    assert_eq!(with(|p| p.keep = vec![keep(r#"{"x": {"in": ["many"]}}"#)]).code, "not-a-number");
-    assert_eq!(with(|p| p.keep = vec![keep(r#"{"g": {"at_least": 1}}"#)]).code, "not-numeric");
-    // A boolean is also 1 or 0, so that nobody is left by `0`.
-    for (json, code) in
-        [(r#"{"b": {"in": ["yes"]}}"#, "not-a-boolean"), (r#"{"b": {"in": ["0"]}}"#, "no-rows")]
-    {
-        let booleans = Arc::new(BooleanArray::from(vec![true; 4]));
-        assert_eq!(check("b", booleans, |p| p.keep = vec![keep(json)]).code, code, "{json}");
+    let fault = with(r#"label: {column: y, positive: ["2"]}"#);
+    let hint = "the values seen are `0` (2), `1` (2); if it may be absent, close the list by \
+                `negative`";
+    assert_eq!((fault.code, fault.hint.as_deref()), ("unknown-label-value", Some(hint)));
+    for (change, code) in [
+        (r#"label: {column: y, positive: ["yes"]}"#, "not-a-number"),
+        ("keep: [{x: {in: [many]}}]", "not-a-number"),
+        ("keep: [{g: {at_least: 1}}]", "not-numeric"),
+        ("sensitive: {g: [A, B]}", "unknown-group"),
+        (r#"sensitive: {y: ["1", "1.0"]}"#, "duplicate-group"),
+        (r#"sensitive: {g: [a, "a "]}"#, "duplicate-group"),
+        (r#"split: {column: y, train: ["1"], audit: ["1.0"]}"#, "overlapping-split"),
+        (r#"split: {column: y, train: ["1"], audit: ["3"]}"#, "no-audit-rows"),
+    ] {
+        assert_eq!(with(change).code, code, "{change}");
     }
-    assert_eq!(with(|p| p.sensitive = vec![sensitive("g", &["A", "B"])]).code, "unknown-group");
-    assert_eq!(with(|p| p.sensitive = vec![sensitive("y", &["1", "1.0"])]).code, "duplicate-group");
-    assert_eq!(with(|p| p.sensitive = vec![sensitive("g", &["a", "a "])]).code, "duplicate-group");
-    let order = |levels: &[&str]| vec![(column("g"), OrdinalOrder::Levels(words(levels)))];
-    let fault = with(|p| (p.sensitive, p.ordinal) = (Vec::new(), order(&["a"])));
+    // A boolean is also 1 or 0, so that nobody is left by `0`.
+    for (keep, code) in [
+        (r#"keep: [{b: {in: ["yes"]}}]"#, "not-a-boolean"),
+        (r#"keep: [{b: {in: ["0"]}}]"#, "no-rows"),
+    ] {
+        let booleans = Arc::new(BooleanArray::from(vec![true; 4]));
+        assert_eq!(check("b", booleans, keep).code, code, "{keep}");
+    }
+    let fault = with("sensitive: {}, ordinal: {g: [a]}");
     assert_eq!((fault.code, fault.row.as_deref()), ("undeclared-level", Some("row 1")));
-    let split = |train: &[&str], audit: &[&str]| {
-        Some(SplitColumn { column: column("y"), train: words(train), audit: words(audit) })
-    };
-    assert_eq!(with(|p| p.split = split(&["1"], &["1.0"])).code, "overlapping-split");
-    assert_eq!(with(|p| p.split = split(&["1"], &["3"])).code, "no-audit-rows");
 }
 
 #[test]
 fn rows_that_are_gone() {
-    let fault = with(|p| {
-        p.keep = vec![
-            keep(r#"{"x": {"above": 1}}"#),
-            keep(r#"{"x": {"below": 2}}"#),
-            keep(r#"{"g": {"in": ["a"]}}"#),
-        ]
-    });
+    let fault = with("keep: [{x: {above: 1}}, {x: {below: 2}}, {g: {in: [a]}}]");
     assert_eq!(
         (fault.code, fault.what.as_str()),
         ("no-rows", "no row is left: `keep x: {below: 2}` dropped the last 3 of 4 rows")
@@ -227,15 +172,15 @@ fn fault_of(file: &Path, params: &PrepareParams) -> Fault {
 
 #[test]
 fn row_ids_that_identify_nobody() {
-    let fault = check("id", texts(&["p", "q", "p", "q"]), |_| ());
+    let fault = check("id", texts(&["p", "q", "p", "q"]), "");
     assert_eq!(
         (fault.code, fault.what.as_str()),
         ("duplicate-row-id", "the row id `p` occurs in row 0 and in row 2")
     );
-    assert_eq!(check("id", integers(&[7, 8, 9, 7]), |_| ()).row.unwrap(), "row 3");
+    assert_eq!(check("id", integers(&[7, 8, 9, 7]), "").row.unwrap(), "row 3");
     let holes: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), None, Some(3), Some(4)]));
-    assert_eq!(check("id", holes, |_| ()).code, "missing-row-id");
-    assert_eq!(with(|p| p.row_id = Some(column("x"))).code, "not-an-id");
+    assert_eq!(check("id", holes, "").code, "missing-row-id");
+    assert_eq!(with("row_id: x").code, "not-an-id");
 }
 
 /// Where no row has a label, no issue about label values is reported.
@@ -243,9 +188,7 @@ fn row_ids_that_identify_nobody() {
 fn labels_of_nobody_are_told_as_such() {
     let told = |labels: [Option<&str>; 4]| {
         let rows = rows_with([("y", Arc::new(StringArray::from(labels.to_vec())) as ArrayRef)]);
-        let mut params = params();
-        let label = params.label.as_mut().unwrap();
-        (label.positive, label.negative) = (words(&["yes"]), Some(words(&["no"])));
+        let params = params().with(r#"label: {column: y, positive: ["yes"], negative: ["no"]}"#);
         let issues = prepared(rows, &params).1.unwrap().issues;
         let of =
             |code: &str| issues.iter().find(|i| i.code == code).map(|i| (i.n, i.text.to_string()));
@@ -288,8 +231,8 @@ fn groups_that_are_missing_or_strange_stay_and_are_counted() {
 /// The data come first: a misspelt group is named together with its difference from the data.
 #[test]
 fn groups_that_differ_only_by_case_or_blanks() {
-    let text_of = |groups: &[&str], values: [&str; 4], code: &str| {
-        let params = PrepareParams { sensitive: vec![sensitive("g", groups)], ..params() };
+    let text_of = |groups: &str, values: [&str; 4], code: &str| {
+        let params = params().with(&format!("sensitive: {{g: [{groups}]}}"));
         match prepared(rows_with([("g", texts(&values))]), &params).1 {
             Ok(prepared) => {
                 prepared.issues.iter().find(|issue| issue.code == code).unwrap().text.to_string()
@@ -299,16 +242,16 @@ fn groups_that_differ_only_by_case_or_blanks() {
     };
     // Blanks around a value count for nothing, those within it do.
     let values = ["Male", "female", "female ", "ma le"];
-    let absent = text_of(&["Male", "Female"], values, "absent-group");
+    let absent = text_of("Male, Female", values, "absent-group");
     assert!(
         absent.ends_with("; the data hold `female`, and `Female` and `female` differ only by case"),
         "{absent}"
     );
-    let others = text_of(&["Male", "Female"], values, "undeclared-group");
+    let others = text_of("Male, Female", values, "undeclared-group");
     let both = "`female` (2; it and `Female` differ only by case), `ma le` (1; it and `Male` \
                 differ only by case and blanks)";
     assert!(others.contains(both), "{others}");
-    let two = text_of(&["Male", "female", "ma le"], values, "similar-groups");
+    let two = text_of("Male, female, ma le", values, "similar-groups");
     assert!(
         two.starts_with(
             "the groups `Male` and `ma le` of `g` differ only by case and blanks, and count as two"
@@ -316,9 +259,9 @@ fn groups_that_differ_only_by_case_or_blanks() {
         "{two}"
     );
     // A group that the data hold and the job names does not hide the one that is meant.
-    let near = text_of(&["Mole", "Male"], ["Male", "Moles", "Moles", "Male"], "absent-group");
+    let near = text_of("Mole, Male", ["Male", "Moles", "Moles", "Male"], "absent-group");
     assert!(near.ends_with("; did you mean `Moles`?"), "{near}");
-    let none = text_of(&["MALE", "FEMALE"], values, "");
+    let none = text_of("MALE, FEMALE", values, "");
     assert!(
         none.starts_with(
             "the data hold `Male`, and `MALE` and `Male` differ only by case; the values seen are"
@@ -333,74 +276,52 @@ fn groups_that_differ_only_by_case_or_blanks() {
 fn a_level_called_missing_is_no_missing_value() {
     let both: ArrayRef =
         Arc::new(StringArray::from(vec![Some("missing"), None, Some("red"), Some("missing")]));
-    let level = |p: &mut PrepareParams| {
-        p.nominal = columns(&["colour"]);
-        p.missing.nominal = MissingRule::Level;
-    };
+    let level = "nominal: [colour], missing: {nominal: level}";
     let fault = check("colour", Arc::clone(&both), level);
     assert_eq!((fault.code, fault.column.as_deref()), ("ambiguous-missing", Some("colour")));
     fault.what.says(&["no value in 1 rows and the value `missing` in 2"]);
     fault.hint.unwrap().says(&["missing: {null_values: {colour: [missing]}}"]);
-    let prepared = |array: ArrayRef, change: &dyn Fn(&mut PrepareParams)| {
-        let mut params = changed(level);
-        change(&mut params);
+    let prepared = |array: ArrayRef, change: &str| {
+        let params = params().with(level).with(change);
         let found = super::prepared(rows_with([("colour", array)]), &params).1.unwrap();
         found.layout.features[2].levels.clone()
     };
-    let named = IndexMap::from([(column("colour"), vec![Word("missing".to_owned())])]);
-    assert_eq!(
-        prepared(Arc::clone(&both), &|p| p.missing.null_values = named.clone()),
-        ["missing", "red"]
-    );
-    assert_eq!(prepared(both, &|p| p.missing.nominal = MissingRule::Keep), ["missing", "red"]);
-    assert_eq!(prepared(texts(&["missing", "red", "red", "red"]), &|_| ()), ["missing", "red"]);
+    let named = "missing: {nominal: level, null_values: {colour: [missing]}}";
+    assert_eq!(prepared(Arc::clone(&both), named), ["missing", "red"]);
+    assert_eq!(prepared(both, "missing: {nominal: keep}"), ["missing", "red"]);
+    assert_eq!(prepared(texts(&["missing", "red", "red", "red"]), ""), ["missing", "red"]);
 }
 
 /// The values of a numeric column decide whether it is whole, not the type in which they are
 /// stored.
 #[test]
 fn whole_numbers_are_told_by_their_values() {
-    let of = |array: ArrayRef, change: &dyn Fn(&mut PrepareParams)| {
-        let found = prepared(rows_with([("x", array)]), &changed(change)).1.unwrap();
+    let of = |array: ArrayRef, change: &str| {
+        let found = prepared(rows_with([("x", array)]), &params().with(change)).1.unwrap();
         let feature = &found.layout.features[1];
         (feature.kind == FeatureKind::WHOLE, feature.class)
     };
     let some: ArrayRef =
         Arc::new(Float64Array::from(vec![Some(1.0), None, Some(-3.0), Some(f64::NAN)]));
-    for (array, whole, class) in [
-        (integers(&[1, 2, 3, 4]), true, ValueClass::Int),
-        (numbers(&[1.0, 2.0, 3.0, 4.0]), true, ValueClass::Float),
-        (some, true, ValueClass::Float),
-        (numbers(&[1.0, 2.0, 3.5, 4.0]), false, ValueClass::Float),
+    let decimals = numbers(&[1.0, 2.5, 3.0, 4.0]);
+    for (array, change, whole, class) in [
+        (integers(&[1, 2, 3, 4]), "", true, ValueClass::Int),
+        (numbers(&[1.0, 2.0, 3.0, 4.0]), "", true, ValueClass::Float),
+        (some, "", true, ValueClass::Float),
+        (Arc::clone(&decimals), "", false, ValueClass::Float),
+        (decimals, "integer: {x: true}", true, ValueClass::Float),
+        // With decimals allowed, programs get the column with decimals too.
+        (integers(&[1, 2, 3, 4]), "integer: {x: false}", false, ValueClass::Float),
     ] {
-        assert_eq!(of(array, &|_| ()), (whole, class));
+        assert_eq!(of(array, change), (whole, class), "{change}");
     }
-    let says = |integer: bool| {
-        move |p: &mut PrepareParams| p.integer = BTreeMap::from([("x".to_owned(), integer)])
-    };
-    assert_eq!(of(numbers(&[1.0, 2.5, 3.0, 4.0]), &says(true)), (true, ValueClass::Float));
-    // With decimals allowed, programs get the column with decimals too.
-    assert_eq!(of(integers(&[1, 2, 3, 4]), &says(false)), (false, ValueClass::Float));
 }
 
 #[test]
 fn too_many_levels_are_refused() {
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("in.parquet");
-    let n = 100_001;
-    let names = StringArray::from_iter_values((0..n).map(|i| format!("name {i}")));
-    let (g, y) = (
-        StringArray::from_iter_values((0..n).map(|i| if i % 2 == 0 { "a" } else { "b" })),
-        Int64Array::from_iter_values(0..n),
-    );
-    parquet(&file, vec![("g", Arc::new(g)), ("y", Arc::new(y)), ("name", Arc::new(names))], 10_000);
-    let params = PrepareParams {
-        sensitive: vec![sensitive("g", &["a", "b"])],
-        nominal: columns(&["name"]),
-        ..PrepareParams::default()
-    };
+    let (_dir, file, params) = with_values(100_001, |i| format!("name {i}"));
     let fault = fault_of(&file, &params);
-    assert_eq!((fault.code, fault.column.as_deref()), ("too-many-levels", Some("name")));
+    assert_eq!((fault.code, fault.column.as_deref()), ("too-many-levels", Some("v")));
 }
 
 /// `n` people with a value each in the column `v`.
@@ -410,11 +331,7 @@ fn with_values(n: i64, v: impl Fn(i64) -> String) -> (tempfile::TempDir, PathBuf
     let g = StringArray::from_iter_values((0..n).map(|i| if i % 2 == 0 { "a" } else { "b" }));
     let v = StringArray::from_iter_values((0..n).map(v));
     parquet(&file, vec![("g", Arc::new(g)), ("v", Arc::new(v))], 1000);
-    let params = PrepareParams {
-        sensitive: vec![sensitive("g", &["a", "b"])],
-        nominal: columns(&["v"]),
-        ..PrepareParams::default()
-    };
+    let params = PrepareParams::of("sensitive: {g: [a, b]}, nominal: [v]");
     (dir, file, params)
 }
 
@@ -524,7 +441,7 @@ fn parts_must_agree_and_folders_may_be_columns() {
         vec![("y", integers(&[0, 1])), ("x", nulls), ("id", texts(&["u", "v"]))],
         100,
     );
-    let filtered = PrepareParams { keep: vec![keep(r#"{"x": {"in": ["2"]}}"#)], ..params() };
+    let filtered = params().with(r#"keep: [{x: {in: ["2"]}}]"#);
     assert_eq!(
         prepare_parquet(&dir.path().join("lake"), &filtered, &out, 1024, 2).unwrap().layout.n_rows,
         1

@@ -1,22 +1,11 @@
 //! Text files: types, quotes, line ends, and errors that name the line.
 
-use std::path::Path;
+use arrow::datatypes::DataType;
 
-use arrow::array::{Array, AsArray, RecordBatch};
-use arrow::datatypes::{DataType, Float64Type, Int64Type};
-
-use super::{BATCH, column, columns, counts, fault, keep, label, sensitive, words, workers};
-use crate::data::column::declared::DeclaredColumns;
-use crate::data::prepare::params::PrepareParams;
-use crate::data::prepare::prepare;
-use crate::data::source::ParquetSource;
+use super::*;
 use crate::data::source::csv_import::{CsvBlock, import_csv};
 use crate::data::source::csv_records::TextEncoding;
 use crate::error::Result;
-use crate::exec::pieces::StageWatch;
-use crate::table::file::{FileOwner, ParquetFile};
-use crate::tests::Says;
-use crate::tests::shared;
 
 fn params(path: &Path) -> CsvBlock {
     CsvBlock { null_values: words(&["?"]), ..CsvBlock::at(path.to_str().unwrap()) }
@@ -161,15 +150,11 @@ fn compas_as_text_gives_the_rows_of_compas_as_parquet() {
         return;
     };
     let dir = tempfile::tempdir().unwrap();
-    let prepare_params = PrepareParams {
-        row_id: Some(column("id")),
-        keep: vec![keep(r#"{"days_b_screening_arrest": {"between": [-30, 30]}}"#)],
-        label: label("two_year_recid", &["1"]),
-        sensitive: vec![sensitive("race", &["African-American", "Caucasian"])],
-        continuous: columns(&["age"]),
-        nominal: columns(&["c_charge_desc"]),
-        ..PrepareParams::default()
-    };
+    let prepare_params = PrepareParams::of(
+        r#"row_id: id, keep: [{days_b_screening_arrest: {between: [-30, 30]}}],
+           label: {column: two_year_recid, positive: ["1"]}, continuous: [age],
+           sensitive: {race: [African-American, Caucasian]}, nominal: [c_charge_desc]"#,
+    );
     let needed = prepare_params.columns();
     let declared = DeclaredColumns::new();
     let of = (needed.as_slice(), &declared);

@@ -1,54 +1,21 @@
 //! Preparing real data: verified counts, and independence of the partition of the rows.
 
-use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
-use super::{
-    BATCH, batches, column, columns, counts, keep, label, prepare_parquet, sensitive, workers,
-    write,
-};
-use crate::data::prepare::params::{
-    MissingBlock, MissingRule, OrdinalDirection, OrdinalOrder, PrepareParams, SplitColumn,
-};
-use crate::data::prepare::prepare;
-use crate::data::rows::RowsReader;
-use crate::data::rows::split::{RolesReader, RowRoles, TRAIN, write_note};
-use crate::data::source::ParquetSource;
-use crate::data::{FeatureColumn, FeatureKind};
+use super::*;
+use crate::data::FeatureColumn;
 use crate::error::{Error, StopSignal};
-use crate::exec::pieces::StageWatch;
-use crate::tests::Says;
-use crate::tests::shared;
 
 pub(super) fn adult() -> PrepareParams {
-    PrepareParams {
-        label: label("income", &[">50K"]),
-        sensitive: vec![sensitive("sex", &["Male", "Female"])],
-        continuous: columns(&["age", "hours-per-week", "capital-gain", "capital-loss"]),
-        ordinal: vec![(
-            column("education-num"),
-            OrdinalOrder::Numbers(OrdinalDirection::Ascending),
-        )],
-        nominal: columns(&[
-            "workclass",
-            "marital-status",
-            "occupation",
-            "relationship",
-            "race",
-            "native-country",
-        ]),
-        missing: MissingBlock {
-            nominal: MissingRule::Level,
-            continuous: MissingRule::DropRow,
-            ..MissingBlock::default()
-        },
-        split: Some(SplitColumn {
-            column: column("split"),
-            train: super::words(&["train"]),
-            audit: super::words(&["test"]),
-        }),
-        ..PrepareParams::default()
-    }
+    PrepareParams::of(
+        r#"label: {column: income, positive: [">50K"]}, sensitive: {sex: [Male, Female]},
+           continuous: [age, hours-per-week, capital-gain, capital-loss],
+           ordinal: {education-num: ascending},
+           nominal: [workclass, marital-status, occupation, relationship, race, native-country],
+           missing: {nominal: level, continuous: drop-row},
+           split: {column: split, train: [train], audit: [test]}"#,
+    )
 }
 
 #[test]
@@ -119,10 +86,7 @@ fn adult_has_the_counts_of_its_publication() {
 fn dropping_rows_with_missing_values_leaves_the_complete_rows() {
     let Some(file) = shared("data/adult/adult.parquet") else { return };
     let out = tempfile::tempdir().unwrap();
-    let params = PrepareParams {
-        missing: MissingBlock { nominal: MissingRule::DropRow, ..MissingBlock::default() },
-        ..adult()
-    };
+    let params = adult().with("missing: {nominal: drop-row}");
     let prepared = prepare_parquet(&file, &params, out.path(), BATCH, 2).unwrap();
     assert_eq!(prepared.layout.n_rows, 45_222);
     assert_eq!(
@@ -167,19 +131,14 @@ fn a_run_can_be_stopped_between_row_groups() {
 }
 
 fn compas() -> PrepareParams {
-    PrepareParams {
-        row_id: Some(column("id")),
-        keep: vec![
-            keep(r#"{"days_b_screening_arrest": {"between": [-30, 30]}}"#),
-            keep(r#"{"is_recid": {"not_in": ["-1"]}, "c_charge_degree": {"not_in": ["O"]}}"#),
-            keep(r#"{"score_text": {"not_in": ["N/A"]}}"#),
-        ],
-        label: label("two_year_recid", &["1"]),
-        sensitive: vec![sensitive("race", &["African-American", "Caucasian"])],
-        continuous: columns(&["age", "priors_count"]),
-        nominal: columns(&["sex", "c_charge_degree"]),
-        ..PrepareParams::default()
-    }
+    PrepareParams::of(
+        r#"row_id: id, label: {column: two_year_recid, positive: ["1"]},
+           keep: [{days_b_screening_arrest: {between: [-30, 30]}},
+             {is_recid: {not_in: ["-1"]}, c_charge_degree: {not_in: ["O"]}},
+             {score_text: {not_in: ["N/A"]}}],
+           sensitive: {race: [African-American, Caucasian]},
+           continuous: [age, priors_count], nominal: [sex, c_charge_degree]"#,
+    )
 }
 
 #[test]
@@ -205,7 +164,8 @@ fn compas_filters_lose_the_rows_that_propublica_lost() {
     assert_eq!(issue.n, 6_172 - 5_278);
     issue.text.says(&["`Hispanic` (509), `Other` (343)"]);
 
-    params.keep.push(keep(r#"{"race": {"in": ["African-American", "Caucasian"]}}"#));
+    let race = "keep: [{race: {in: [African-American, Caucasian]}}]";
+    params.keep.extend(PrepareParams::of(race).keep);
     assert_eq!(prepare_parquet(&file, &params, out.path(), BATCH, 2).unwrap().layout.n_rows, 5_278);
     // Row keys are the ids themselves, rows the positions before `keep`.
     let first = &batches(out.path())[0];
@@ -217,26 +177,20 @@ fn compas_filters_lose_the_rows_that_propublica_lost() {
 fn conditions_treat_missing_values_alike() {
     let Some(file) = shared("data/compas/compas.parquet") else { return };
     let out = tempfile::tempdir().unwrap();
-    let n = |filter: &str| {
-        let params = PrepareParams { keep: vec![keep(filter)], ..compas() };
+    let n = |condition: &str| {
+        let keep = format!("keep: [{{days_b_screening_arrest: {{{condition}}}}}]");
+        let params = compas().with(&keep);
         prepare_parquet(&file, &params, out.path(), BATCH, 1).unwrap().layout.n_rows
     };
     // 307 rows have no value.
-    assert_eq!(n(r#"{"days_b_screening_arrest": {"missing": {}}}"#), 307);
-    assert_eq!(n(r#"{"days_b_screening_arrest": {"present": {}}}"#), 7_214 - 307);
-    let zero =
-        n(r#"{"days_b_screening_arrest": {"in": [0]}}"#.replace("[0]", "[\"0.0\"]").as_str());
-    assert_eq!(n(r#"{"days_b_screening_arrest": {"not_in": ["0"]}}"#), 7_214 - 307 - zero);
-    assert_eq!(
-        n(r#"{"days_b_screening_arrest": {"above": 30}}"#)
-            + n(r#"{"days_b_screening_arrest": {"at_most": 30}}"#),
-        7_214 - 307
-    );
-    assert_eq!(
-        n(r#"{"days_b_screening_arrest": {"below": -30}}"#)
-            + n(r#"{"days_b_screening_arrest": {"at_least": -30}}"#),
-        7_214 - 307
-    );
+    assert_eq!((n("missing: {}"), n("present: {}")), (307, 7_214 - 307));
+    for [one, other] in [
+        [r#"in: ["0.0"]"#, r#"not_in: ["0"]"#],
+        ["above: 30", "at_most: 30"],
+        ["below: -30", "at_least: -30"],
+    ] {
+        assert_eq!(n(one) + n(other), 7_214 - 307, "{one}, {other}");
+    }
 }
 
 /// Keys, labels, groups, and each feature as bits.
@@ -283,7 +237,7 @@ fn cuts_and_threads_change_no_byte() {
             7_777,
         );
     }
-    let params = PrepareParams { keep: vec![keep(r#"{"age": {"at_least": 25}}"#)], ..adult() };
+    let params = adult().with("keep: [{age: {at_least: 25}}]");
     let run = |name: &str, pattern: &Path, batch_rows: usize, threads: usize| {
         let out = dir.path().join(name);
         std::fs::create_dir(&out).unwrap();
@@ -325,17 +279,12 @@ fn what_follows_from_the_rest_is_not_stored() {
         ],
         700,
     );
-    let params = |filters: Vec<_>, nominal: &[&str]| PrepareParams {
-        row_id: Some(column("id")),
-        keep: filters,
-        label: label("paid", &["1"]),
-        sensitive: vec![sensitive("sex", &["f", "m"])],
-        nominal: columns(nominal),
-        ..PrepareParams::default()
-    };
-    let check = |params: &PrepareParams, stored: &[&str], kept: &dyn Fn(usize) -> bool| {
+    let params = PrepareParams::of(
+        r#"row_id: id, label: {column: paid, positive: ["1"]}, sensitive: {sex: [f, m]}"#,
+    );
+    let check = |keep: &str, stored: &[&str], kept: &dyn Fn(usize) -> bool| {
         let out = tempfile::tempdir().unwrap();
-        prepare_parquet(&file, params, out.path(), 1024, 2).unwrap();
+        prepare_parquet(&file, &params.clone().with(keep), out.path(), 1024, 2).unwrap();
         let reader = RowsReader::open(out.path()).unwrap();
         let names: Vec<&str> =
             reader.file().schema().fields().iter().map(|f| f.name().as_str()).collect();
@@ -359,10 +308,8 @@ fn what_follows_from_the_rest_is_not_stored() {
         }
         assert_eq!(at, rows.len());
     };
-    let codes = ["row_id", "code.paid", "code.sex"];
-    check(&params(Vec::new(), &[]), &codes, &|_| true);
     let codes = ["row", "row_id", "code.paid", "code.sex"];
-    let negative = vec![keep(r#"{"id": {"below": 0}}"#)];
-    check(&params(negative, &[]), &codes, &|i| ids[i] < 0);
-    check(&params(vec![keep(r#"{"id": {"present": {}}}"#)], &[]), &codes, &|_| true);
+    check("", &codes[1..], &|_| true);
+    check("keep: [{id: {below: 0}}]", &codes, &|i| ids[i] < 0);
+    check("keep: [{id: {present: {}}}]", &codes, &|_| true);
 }

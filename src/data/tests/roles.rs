@@ -1,37 +1,9 @@
 //! Derived columns, values that mean missing, duplicates and weights, from the source to the
 //! prepared rows.
 
-use std::sync::Arc;
-
-use arrow::array::{ArrayRef, Int64Array, StringArray};
-
-use super::{
-    BATCH, batches, column, columns, counts, fault, integers, keep, label, numbers,
-    prepare_parquet, prepared, sensitive, texts, words,
-};
-use crate::data::prepare::PrepareFindings;
-use crate::data::prepare::derive::{CrossPart, Derivation, DerivationRecipe};
-use crate::data::prepare::params::{
-    MissingBlock, MissingRule, OrdinalOrder, PrepareParams, SensitiveParams, SplitColumn,
-};
-use crate::data::{FeatureKind, MISSING, MISSING_GROUP};
-use crate::param::ColumnName;
+use super::*;
+use crate::data::MISSING;
 use crate::table::IssueRow;
-use crate::tests::Says;
-use crate::tests::shared;
-
-/// Derived columns as a job writes them; a cross takes its parts unchanged.
-fn derive(entries: &[(&str, &str)]) -> Vec<(ColumnName, DerivationRecipe)> {
-    let recipe = |json: &str| {
-        let derivation: Derivation = serde_json::from_str(json).unwrap();
-        derivation.recipe(|column| CrossPart { column: column.clone(), groups: None }).unwrap()
-    };
-    entries.iter().map(|(name, json)| (column(name), recipe(json))).collect()
-}
-
-fn derived(name: &str, of: &str, groups: &[&str]) -> SensitiveParams {
-    SensitiveParams { column: column(of), ..sensitive(name, groups) }
-}
 
 fn issue<'a>(prepared: &'a PrepareFindings, code: &str) -> &'a IssueRow {
     prepared
@@ -43,52 +15,33 @@ fn issue<'a>(prepared: &'a PrepareFindings, code: &str) -> &'a IssueRow {
 
 /// Seven people: age, race, sex, label.
 fn people() -> Vec<(&'static str, ArrayRef)> {
+    let ages = [Some(17), Some(30), Some(31), Some(45), Some(16), Some(99), None];
+    let races = ["White", "Black", "?", "Asian", "", "White", "Other"];
+    let races = races.map(|race| (!race.is_empty()).then_some(race));
     vec![
-        (
-            "age",
-            Arc::new(Int64Array::from(vec![
-                Some(17),
-                Some(30),
-                Some(31),
-                Some(45),
-                Some(16),
-                Some(99),
-                None,
-            ])),
-        ),
-        (
-            "race",
-            Arc::new(StringArray::from(vec![
-                Some("White"),
-                Some("Black"),
-                Some("?"),
-                Some("Asian"),
-                None,
-                Some("White"),
-                Some("Other"),
-            ])),
-        ),
+        ("age", Arc::new(Int64Array::from(ages.to_vec()))),
+        ("race", Arc::new(StringArray::from(races.to_vec()))),
         ("sex", integers(&[1, 0, 1, 0, 1, 0, 1])),
         ("y", integers(&[1, 0, 1, 0, 1, 0, 1])),
     ]
 }
 
 fn params() -> PrepareParams {
-    PrepareParams {
-        derive: derive(&[
-            ("band", r#"{"from": "age", "bins": [17, 30, 45]}"#),
-            ("race2", r#"{"from": "race", "map": {"w": ["White"], "b": ["Black"]}}"#),
-            ("both", r#"{"cross": ["sex", "band"]}"#),
-        ]),
-        label: label("y", &["1"]),
-        sensitive: vec![
-            derived("band", "band", &["(30, 45]", "[17, 30]"]),
-            derived("race2", "race2", &["w", "b"]),
-            derived("both", "both", &["1 & [17, 30]", "0 & (30, 45]"]),
-        ],
-        continuous: columns(&["age"]),
-        ..PrepareParams::default()
-    }
+    PrepareParams::of(
+        r#"derive: {
+             band: {from: age, bins: [17, 30, 45]},
+             race2: {from: race, map: {w: [White], b: [Black]}},
+             both: {cross: [sex, band]}},
+           label: {column: y, positive: ["1"]}, continuous: [age],
+           sensitive: {
+             band: ["(30, 45]", "[17, 30]"],
+             race2: [w, b],
+             both: ["1 & [17, 30]", "0 & (30, 45]"]}"#,
+    )
+}
+
+fn names(prepared: &PrepareFindings) -> Vec<&str> {
+    prepared.layout.features.iter().map(|f| f.name.as_str()).collect()
 }
 
 #[test]
@@ -96,8 +49,11 @@ fn derived_attributes_have_groups_and_their_misfits_are_counted() {
     let (dir, result) = prepared(people(), &params());
     let prepared = result.unwrap();
     let layout = &prepared.layout;
-    let names: Vec<&str> = layout.features.iter().map(|f| f.name.as_str()).collect();
-    assert_eq!(names, ["band", "race2", "both", "age", "sex"], "sex travels for the cross");
+    assert_eq!(
+        names(&prepared),
+        ["band", "race2", "both", "age", "sex"],
+        "sex travels for the cross"
+    );
     assert_eq!(layout.hidden, [0, 1, 2, 4]);
     assert_eq!(layout.features[0].levels, ["(30, 45]", "[17, 30]"]);
     assert_eq!(
@@ -107,13 +63,17 @@ fn derived_attributes_have_groups_and_their_misfits_are_counted() {
     let parents: Vec<_> = layout.derived.iter().map(|d| (d.feature, d.parents.clone())).collect();
     assert_eq!(parents, [(0, vec![Some(3)]), (1, vec![None]), (2, vec![Some(4), Some(0)])]);
 
-    let all: Vec<Vec<u16>> = (0..3)
-        .map(|a| batches(dir.path()).iter().flat_map(|b| b.groups[a].clone()).collect())
-        .collect();
     const NONE: u16 = MISSING_GROUP;
-    assert_eq!(all[0], [1, 1, 0, 0, NONE, NONE, NONE]);
-    assert_eq!(all[1], [0, 1, NONE, NONE, NONE, 0, NONE]);
-    assert_eq!(all[2], [0, NONE, NONE, 1, NONE, NONE, NONE]);
+    for (attribute, groups) in [
+        [1, 1, 0, 0, NONE, NONE, NONE],
+        [0, 1, NONE, NONE, NONE, 0, NONE],
+        [0, NONE, NONE, 1, NONE, NONE, NONE],
+    ]
+    .iter()
+    .enumerate()
+    {
+        assert_eq!(all(dir.path(), |rows| rows.groups[attribute].clone()), groups);
+    }
 
     let outside = issue(&prepared, "outside-bins");
     assert_eq!((outside.n, outside.r#where.as_str()), (2, "band"));
@@ -125,19 +85,12 @@ fn derived_attributes_have_groups_and_their_misfits_are_counted() {
 
 #[test]
 fn derived_columns_play_every_role() {
-    let params = PrepareParams {
-        keep: vec![keep(r#"{"band": {"present": {}}}"#)],
-        split: Some(SplitColumn {
-            column: column("band"),
-            train: words(&["[17, 30]"]),
-            audit: words(&["(30, 45]"]),
-        }),
-        sensitive: vec![derived("colour", "race2", &["w", "b"])],
-        continuous: Vec::new(),
-        ordinal: vec![(column("band"), OrdinalOrder::Levels(words(&["[17, 30]", "(30, 45]"])))],
-        nominal: columns(&["both"]),
-        ..params()
-    };
+    let mut params = params().with(
+        r#"keep: [{band: {present: {}}}], sensitive: {race2: [w, b]}, continuous: [],
+           split: {column: band, train: ["[17, 30]"], audit: ["(30, 45]"]},
+           ordinal: {band: ["[17, 30]", "(30, 45]"]}, nominal: [both]"#,
+    );
+    params.sensitive[0].name = column("colour");
     let (dir, result) = prepared(people(), &params);
     let prepared = result.unwrap();
     assert_eq!(prepared.layout.n_rows, 4);
@@ -155,58 +108,34 @@ fn derived_columns_play_every_role() {
         ]
     );
     assert_eq!(prepared.layout.hidden, [0, 3]);
-    let rows = batches(dir.path());
-    let codes: Vec<u32> = rows.iter().flat_map(|b| b.rows.codes(1).to_vec()).collect();
-    assert_eq!(codes, [0, 0, 1, 1]);
-    let roles = crate::data::rows::RowsReader::open(dir.path()).unwrap().read_roles(0).unwrap();
-    assert_eq!(roles, [crate::data::rows::split::TRAIN, crate::data::rows::split::TRAIN, 0, 0]);
+    assert_eq!(all(dir.path(), |rows| rows.rows.codes(1).to_vec()), [0, 0, 1, 1]);
+    assert_eq!(RowsReader::open(dir.path()).unwrap().read_roles(0).unwrap(), [TRAIN, TRAIN, 0, 0]);
 }
 
 #[test]
 fn a_derived_attribute_listed_as_a_feature_keeps_the_rules_of_its_kind() {
-    let listed = PrepareParams {
-        nominal: columns(&["race2"]),
-        ordinal: vec![(column("band"), OrdinalOrder::Levels(words(&["[17, 30]", "(30, 45]"])))],
-        missing: MissingBlock {
-            nominal: MissingRule::Level,
-            ordinal: MissingRule::DropRow,
-            ..MissingBlock::default()
-        },
-        ..params()
-    };
+    let listed = params().with(
+        r#"nominal: [race2], ordinal: {band: ["[17, 30]", "(30, 45]"]},
+           missing: {nominal: level, ordinal: drop-row}"#,
+    );
     let (dir, result) = prepared(people(), &listed);
     let prepared = result.unwrap();
     assert_eq!((prepared.layout.n_rows, &prepared.layout.hidden[..]), (4, &[2, 4][..]));
     let band = &prepared.layout.features[0];
-    assert_eq!(
-        (&band.kind, &band.levels[..]),
-        (&FeatureKind::OrdinalLevel, &["[17, 30]".to_owned(), "(30, 45]".to_owned()][..])
-    );
+    assert_eq!(band.kind, FeatureKind::OrdinalLevel);
+    assert_eq!(band.levels, ["[17, 30]", "(30, 45]"]);
     assert_eq!(prepared.layout.attributes[0].level_of_group, [1, 0]);
     assert_eq!(prepared.layout.features[1].levels, ["w", "b", "missing"]);
-    let rows = batches(dir.path());
-    assert_eq!(rows.iter().flat_map(|b| b.groups[0].clone()).collect::<Vec<_>>(), [1, 1, 0, 0]);
-    assert_eq!(
-        rows.iter().flat_map(|b| b.rows.codes(1).to_vec()).collect::<Vec<_>>(),
-        [0, 1, 2, 2]
-    );
+    assert_eq!(all(dir.path(), |rows| rows.groups[0].clone()), [1, 1, 0, 0]);
+    assert_eq!(all(dir.path(), |rows| rows.rows.codes(1).to_vec()), [0, 1, 2, 2]);
 }
 
 #[test]
 fn values_that_mean_missing_are_gone_before_anything_looks() {
-    let null_values = [
-        (column("race"), words(&["?", "Other"])),
-        (column("age"), words(&["99", "30.0"])),
-        (column("unread"), words(&["x"])),
-    ];
-    let with_nulls = PrepareParams {
-        keep: vec![keep(r#"{"age": {"at_least": 17}}"#)],
-        missing: MissingBlock {
-            null_values: null_values.into_iter().collect(),
-            ..MissingBlock::default()
-        },
-        ..params()
-    };
+    let with_nulls = params().with(
+        r#"keep: [{age: {at_least: 17}}],
+           missing: {null_values: {race: ["?", Other], age: ["99", "30.0"], unread: [x]}}"#,
+    );
     let (dir, result) = prepared(people(), &with_nulls);
     let prepared = result.unwrap();
     assert_eq!(prepared.layout.n_rows, 3, "17, 31, 45");
@@ -217,63 +146,31 @@ fn values_that_mean_missing_are_gone_before_anything_looks() {
         .map(|i| (i.r#where.as_str(), i.n))
         .collect();
     assert_eq!(counted, [("race", 2), ("age", 2)]);
-    assert_eq!(
-        issue(&prepared, "unmapped-value").text.matches('`').count(),
-        8,
-        "only `Asian` is left: {}",
-        issue(&prepared, "unmapped-value").text
-    );
-    assert_eq!(
-        batches(dir.path()).iter().flat_map(|b| b.row.clone()).collect::<Vec<_>>(),
-        [0, 2, 3]
-    );
-    let wrong = PrepareParams {
-        missing: MissingBlock {
-            null_values: [(column("age"), words(&["?"]))].into_iter().collect(),
-            ..MissingBlock::default()
-        },
-        ..params()
-    };
-    assert_eq!(fault(prepared_only(people(), &wrong)).code, "not-a-number");
+    let left = &issue(&prepared, "unmapped-value").text;
+    assert_eq!(left.matches('`').count(), 8, "only `Asian` is left: {left}");
+    assert_eq!(all(dir.path(), |rows| rows.row), [0, 2, 3]);
+    let wrong = params().with(r#"missing: {null_values: {age: ["?"]}}"#);
+    assert_eq!(fault(super::prepared(people(), &wrong).1).code, "not-a-number");
 }
 
 #[test]
 fn groups_that_never_occur_are_explained_by_the_values_that_do() {
-    let derive =
-        derive(&[("race2", r#"{"from": "race", "map": {"w": ["Green"], "b": ["Blue"]}}"#)]);
-    let fault = fault(prepared_only(
-        people(),
-        &PrepareParams {
-            derive,
-            sensitive: vec![derived("race2", "race2", &["w", "b"])],
-            ..params()
-        },
-    ));
+    let unseen = params().with(
+        "derive: {race2: {from: race, map: {w: [Green], b: [Blue]}}}, sensitive: {race2: [w, b]}",
+    );
+    let fault = fault(prepared(people(), &unseen).1);
     assert_eq!((fault.code, fault.column.as_deref()), ("unknown-group", Some("race2")));
     fault.hint.as_ref().unwrap().says(&["that the map of `race2` lacks: `White` (2)"]);
-}
-
-fn prepared_only(
-    rows: Vec<(&str, ArrayRef)>,
-    params: &PrepareParams,
-) -> crate::error::Result<PrepareFindings> {
-    prepared(rows, params).1
 }
 
 #[test]
 fn heart_has_the_missing_values_of_its_notes() {
     let Some(file) = shared("data/heart/heart.parquet") else { return };
     let out = tempfile::tempdir().unwrap();
-    let null_values = [(column("chol"), words(&["0"])), (column("trestbps"), words(&["0"]))];
-    let params = PrepareParams {
-        sensitive: vec![sensitive("sex", &["1", "0"])],
-        continuous: columns(&["chol", "trestbps"]),
-        missing: MissingBlock {
-            null_values: null_values.into_iter().collect(),
-            ..MissingBlock::default()
-        },
-        ..PrepareParams::default()
-    };
+    let params = PrepareParams::of(
+        r#"sensitive: {sex: ["1", "0"]}, continuous: [chol, trestbps],
+           missing: {null_values: {chol: ["0"], trestbps: ["0"]}}"#,
+    );
     let prepared = prepare_parquet(&file, &params, out.path(), BATCH, 1).unwrap();
     let counted: Vec<i64> =
         prepared.issues.iter().filter(|i| i.code == "null-value").map(|i| i.n).collect();
@@ -284,18 +181,12 @@ fn heart_has_the_missing_values_of_its_notes() {
 fn adult_has_the_groups_of_its_publication() {
     let Some(file) = shared("data/adult/adult.parquet") else { return };
     let out = tempfile::tempdir().unwrap();
-    let params = PrepareParams {
-        derive: derive(&[
-            ("race2", r#"{"from": "race", "map": {"White": ["White"]}, "else": "Other"}"#),
-            ("both", r#"{"cross": ["sex", "race2"]}"#),
-        ]),
-        label: label("income", &[">50K"]),
-        sensitive: vec![
-            sensitive("race2", &["White", "Other"]),
-            sensitive("both", &["Male & White", "Female & Other"]),
-        ],
-        ..PrepareParams::default()
-    };
+    let params = PrepareParams::of(
+        r#"derive: {race2: {from: race, map: {White: [White]}, else: Other},
+             both: {cross: [sex, race2]}},
+           label: {column: income, positive: [">50K"]},
+           sensitive: {race2: [White, Other], both: [Male & White, Female & Other]}"#,
+    );
     prepare_parquet(&file, &params, out.path(), BATCH, 2).unwrap();
     // White 41,762 (10,607 positive) of 48,842 (11,687 positive).
     let by_race: Vec<u64> = counts(out.path(), 0).into_values().collect();
@@ -307,36 +198,23 @@ fn adult_has_the_groups_of_its_publication() {
 
 #[test]
 fn a_missing_part_leaves_a_cross_missing() {
-    let params = PrepareParams {
-        nominal: columns(&["both", "band"]),
-        sensitive: vec![sensitive("sex", &["1", "0"])],
-        continuous: Vec::new(),
-        ..params()
-    };
+    let params =
+        params().with(r#"nominal: [both, band], sensitive: {sex: ["1", "0"]}, continuous: []"#);
     let (dir, result) = prepared(people(), &params);
-    assert_eq!(
-        result.unwrap().layout.features.iter().map(|f| f.name.as_str()).collect::<Vec<_>>(),
-        ["sex", "both", "band"]
-    );
-    let codes: Vec<u32> =
-        batches(dir.path()).iter().flat_map(|b| b.rows.codes(1).to_vec()).collect();
-    assert_eq!(codes[4..], [MISSING; 3]);
+    assert_eq!(names(&result.unwrap()), ["sex", "both", "band"]);
+    assert_eq!(all(dir.path(), |rows| rows.rows.codes(1).to_vec())[4..], [MISSING; 3]);
 }
 
 #[test]
 fn weights_are_finite_and_somebody_weighs() {
-    let with = |weights: &[f64]| {
-        let mut rows = people();
-        rows.push(("w", numbers(weights)));
-        prepared(rows, &PrepareParams { weight: Some(column("w")), ..params() })
+    let with = |weights: ArrayRef| {
+        let rows = people().into_iter().chain([("w", weights)]).collect();
+        prepared(rows, &params().with("weight: w"))
     };
-    let (dir, result) = with(&[0.0, 1.5, 2.0, 0.0, 3.0, 1e300, 1.0]);
+    let weights = [0.0, 1.5, 2.0, 0.0, 3.0, 1e300, 1.0];
+    let (dir, result) = with(numbers(&weights));
     assert_eq!(result.unwrap().layout.weight.map(|weight| weight.column).as_deref(), Some("w"));
-    let rows = batches(dir.path());
-    assert_eq!(
-        rows.iter().flat_map(|b| b.weight.clone()).collect::<Vec<_>>(),
-        [0.0, 1.5, 2.0, 0.0, 3.0, 1e300, 1.0]
-    );
+    assert_eq!(all(dir.path(), |rows| rows.weight), weights);
     for (weights, code, row) in [
         (vec![1.0, 1.0, 1.0, -0.5, 1.0, 1.0, 1.0], "bad-weight", Some("row 3")),
         (vec![1.0, 1.0, 1.0, 1.0, 1.0, f64::NAN, 1.0], "bad-weight", Some("row 5")),
@@ -344,16 +222,11 @@ fn weights_are_finite_and_somebody_weighs() {
         (vec![0.0; 7], "bad-weight", None),
         (vec![f64::MAX; 7], "bad-weight", None),
     ] {
-        let fault = fault(with(&weights).1);
+        let fault = fault(with(numbers(&weights)).1);
         assert_eq!((fault.code, fault.row.as_deref()), (code, row), "{fault}");
         assert_eq!(fault.column.as_deref(), Some("w"));
     }
-    let mut rows = people();
-    rows.push(("w", texts(&["1"; 7])));
-    assert_eq!(
-        fault(prepared(rows, &PrepareParams { weight: Some(column("w")), ..params() }).1).code,
-        "not-numeric"
-    );
+    assert_eq!(fault(with(texts(&["1"; 7])).1).code, "not-numeric");
 }
 
 #[test]
@@ -366,29 +239,18 @@ fn rows_that_repeat_an_earlier_one_go_and_the_filters_say_so() {
             ("sex", texts(&["f", "f", "m", "f", "m", "f", "m"])),
         ]
     };
-    let params = |compared: &[&str]| PrepareParams {
-        keep: vec![keep(r#"{"x": {"below": 3}}"#)],
-        sensitive: vec![sensitive("sex", &["f", "m"])],
-        split: Some(SplitColumn {
-            column: column("part"),
-            train: words(&["t"]),
-            audit: words(&["u"]),
-        }),
-        drop_duplicates: Some(columns(compared)),
-        ..PrepareParams::default()
+    let params = |more: &str| {
+        PrepareParams::of("keep: [{x: {below: 3}}], sensitive: {sex: [f, m]}").with(more)
     };
-    let (dir, result) =
-        prepared(rows(), &PrepareParams { split: None, ..params(&["x", "site", "sex"]) });
+    let (dir, result) = prepared(rows(), &params("drop_duplicates: [x, site, sex]"));
     let steps: Vec<_> =
         result.unwrap().filters.into_iter().map(|f| (f.what, f.rows_in, f.rows_out)).collect();
     assert_eq!(
         steps,
         [("keep x: {below: 3}".to_owned(), 7, 6), ("duplicates: drop-exact".to_owned(), 6, 3)]
     );
-    assert_eq!(
-        batches(dir.path()).iter().flat_map(|b| b.row.clone()).collect::<Vec<_>>(),
-        [0, 1, 2]
-    );
+    assert_eq!(all(dir.path(), |rows| rows.row), [0, 1, 2]);
     // The first row is kept, in either part; here no row is left to audit, which is reported.
-    assert_eq!(fault(prepared(rows(), &params(&["x", "sex"])).1).code, "no-audit-rows");
+    let split = "drop_duplicates: [x, sex], split: {column: part, train: [t], audit: [u]}";
+    assert_eq!(fault(prepared(rows(), &params(split)).1).code, "no-audit-rows");
 }

@@ -1,30 +1,15 @@
 //! Splits, compared with stored folds, and the rules that every split keeps.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
-
-use arrow::array::{AsArray, UInt32Array};
+use arrow::array::UInt32Array;
 use arrow::compute::take_record_batch;
 use arrow::datatypes::Int32Type;
 
-use super::{
-    BATCH, column, columns, integers, label, parquet, prepare_parquet, sensitive, texts, workers,
-    write,
-};
-use crate::data::prepare::params::{PrepareParams, SplitColumn};
+use super::*;
 use crate::data::rows::role_counts::HashSplit;
 use crate::data::rows::split::{
-    NEITHER, RankDraw, RankedSplit, RolesReader, RowRoles, Stratification, TRAIN, assign_roles,
-    audited, trains, write_note,
+    NEITHER, RankDraw, RankedSplit, Stratification, assign_roles, audited, trains,
 };
-use crate::data::rows::{Projection, RowsReader};
 use crate::error::Result;
-use crate::exec::pieces::StageWatch;
-use crate::num::seed::{h, u01};
-use crate::param::{Fraction, Word};
-use crate::table::file::{FileOwner, ParquetFile};
-use crate::tests::Says;
-use crate::tests::shared;
 
 fn split(folder: &Path, rule: RankedSplit, seed: u64) -> Result<RowRoles> {
     let rows = RowsReader::open(folder).unwrap();
@@ -34,6 +19,13 @@ fn split(folder: &Path, rule: RankedSplit, seed: u64) -> Result<RowRoles> {
     let few = RankDraw { most: 100, ..draw };
     assert_eq!(assign_roles(&rows, rule, few, &workers(3), StageWatch::SILENT)?, roles);
     Ok(roles)
+}
+
+/// A label, and an attribute of two groups.
+const Y_AND_G: &str = r#"label: {column: y, positive: ["1"]}, sensitive: {g: [A, B]}"#;
+
+fn share(audit: f64, by: Stratification) -> RankedSplit {
+    RankedSplit::Share(Fraction::new(audit).unwrap(), by)
 }
 
 /// The roles that the prepared rows hold, or of rows that are all audited.
@@ -50,21 +42,19 @@ fn a_share_by_hash_is_that_of_each_row() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("rows.in.parquet");
     let n = 4000_i64;
-    let share = |audit: f64| HashSplit { audit: Fraction::new(audit).unwrap(), seed: 42 };
     let roles = |ids: Vec<i64>, params: PrepareParams| {
         let groups: Vec<&str> = ids.iter().map(|i| ["A", "B"][(i % 2) as usize]).collect();
         let columns = vec![("id", integers(&ids)), ("g", texts(&groups))];
         parquet(&file, columns, 700);
-        let params = PrepareParams { sensitive: vec![sensitive("g", &["A", "B"])], ..params };
-        prepare_parquet(&file, &params, dir.path(), BATCH, 2).unwrap();
+        prepare_parquet(&file, &params.with("sensitive: {g: [A, B]}"), dir.path(), BATCH, 2)
+            .unwrap();
         noted(dir.path())
     };
-    let by_id = |share: HashSplit| PrepareParams {
-        row_id: Some(column("id")),
-        hash_split: Some(share),
-        ..PrepareParams::default()
+    let params = |text: &str, audit: f64| PrepareParams {
+        hash_split: Some(HashSplit { audit: Fraction::new(audit).unwrap(), seed: 42 }),
+        ..PrepareParams::of(text)
     };
-    let all = roles((0..n).collect(), by_id(share(0.25))).unwrap();
+    let all = roles((0..n).collect(), params("row_id: id", 0.25)).unwrap();
     let expected: Vec<u8> =
         (0..n as u64).map(|i| if u01(h(42, i, 0)) < 0.25 { 0 } else { TRAIN }).collect();
     assert_eq!(all.all().unwrap().0, expected);
@@ -72,47 +62,30 @@ fn a_share_by_hash_is_that_of_each_row() {
     assert!((900..1100).contains(&audited), "{audited}");
     assert_eq!((all.n_audited(), all.n_trained(), all.n_folds()), (audited, 4000 - audited, 1));
     // Other rows and another order change nothing about a row.
-    let some = roles((0..n).rev().step_by(3).collect(), by_id(share(0.25))).unwrap();
+    let some = roles((0..n).rev().step_by(3).collect(), params("row_id: id", 0.25)).unwrap();
     let same: Vec<u8> = (0..n as usize).rev().step_by(3).map(|i| expected[i]).collect();
     assert_eq!(some.all().unwrap().0, same);
     // Without ids by the number of the row, and all rows of a person together.
-    let numbers = PrepareParams { hash_split: Some(share(0.25)), ..PrepareParams::default() };
-    assert_eq!(roles((0..n).rev().collect(), numbers).unwrap().all().unwrap().0, expected);
-    let person = PrepareParams { person: Some(column("id")), ..by_id(share(0.25)) };
-    let person = PrepareParams { row_id: None, ..person };
+    let numbers = roles((0..n).rev().collect(), params("", 0.25)).unwrap();
+    assert_eq!(numbers.all().unwrap().0, expected);
+    let person = params("person: id", 0.25);
     let twice = roles((0..n).map(|i| i / 2).collect(), person).unwrap().all().unwrap().0;
     assert!(twice.chunks(2).zip(&expected).all(|(pair, role)| pair == [*role, *role]));
-    let fault = roles((0..n).collect(), by_id(share(0.0))).unwrap_err().to_string();
+    let fault = roles((0..n).collect(), params("row_id: id", 0.0)).unwrap_err().to_string();
     fault.says(&["no-audit-rows"]);
 }
 
 #[test]
 fn folds_of_the_micro_case() {
     // Expected: `folds` of the hand cases for generation.
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("rows.in.parquet");
     let (y, g) =
         (integers(&[0, 0, 0, 1, 1, 0, 1, 0]), texts(&["A", "A", "B", "A", "B", "B", "B", "A"]));
-    parquet(&file, vec![("y", y), ("g", g)], 100);
-    let params = PrepareParams {
-        label: label("y", &["1"]),
-        sensitive: vec![sensitive("g", &["A", "B"])],
-        ..PrepareParams::default()
-    };
-    prepare_parquet(&file, &params, dir.path(), BATCH, 1).unwrap();
-    assert_eq!(
-        split(dir.path(), RankedSplit::Folds(2, Stratification::LabelAndGroup), 42).unwrap().0,
-        [1, 0, 1, 1, 1, 0, 0, 0]
-    );
-    assert!(split(dir.path(), RankedSplit::Folds(9, Stratification::LabelAndGroup), 42).is_err());
-    assert!(
-        split(
-            dir.path(),
-            RankedSplit::Share(Fraction::new(0.01).unwrap(), Stratification::None),
-            42
-        )
-        .is_err()
-    );
+    let (dir, _) = prepared(vec![("y", y), ("g", g)], &PrepareParams::of(Y_AND_G));
+    let of = |rule| split(dir.path(), rule, 42);
+    let folds = |n| of(RankedSplit::Folds(n, Stratification::LabelAndGroup));
+    assert_eq!(folds(2).unwrap().0, [1, 0, 1, 1, 1, 0, 0, 0]);
+    assert!(folds(9).is_err());
+    assert!(of(share(0.01, Stratification::None)).is_err());
 }
 
 /// A rank for each row, whatever the number of strata: here 600, most of a few rows, in many small
@@ -129,12 +102,8 @@ fn ranks_of_many_strata_are_those_of_sorted_rows() {
     let y: Vec<i64> = (0..n as i64).map(|i| i % 7 % 2).collect();
     // Without row ids keys are numbers of rows, so no two hashes are equal.
     parquet(&file, vec![("y", integers(&y)), ("g", texts(&groups))], 700);
-    let declared: Vec<&str> = names.iter().map(String::as_str).collect();
-    let params = PrepareParams {
-        label: label("y", &["1"]),
-        sensitive: vec![sensitive("g", &declared)],
-        ..PrepareParams::default()
-    };
+    let declared = names.join(", ");
+    let params = PrepareParams::of(Y_AND_G).with(&format!("sensitive: {{g: [{declared}]}}"));
     prepare_parquet(&file, &params, dir.path(), 64, 2).unwrap();
     let rule = RankedSplit::Folds(7, Stratification::LabelAndGroup);
     let found = split(dir.path(), rule, 9).unwrap().0;
@@ -151,13 +120,11 @@ fn ranks_of_many_strata_are_those_of_sorted_rows() {
 
 fn compas(out: &Path, batch_rows: usize) -> Option<()> {
     let file = shared("expected/generation/compas/input.parquet")?;
-    let races = ["African-American", "Asian", "Caucasian", "Hispanic", "Native American", "Other"];
-    let params = PrepareParams {
-        label: label("two_year_recid", &["1"]),
-        sensitive: vec![sensitive("race", &races)],
-        continuous: columns(&["age"]),
-        ..PrepareParams::default()
-    };
+    let params = PrepareParams::of(
+        r#"label: {column: two_year_recid, positive: ["1"]}, continuous: [age],
+           sensitive: {race: [African-American, Asian, Caucasian, Hispanic, Native American,
+             Other]}"#,
+    );
     prepare_parquet(&file, &params, out, batch_rows, 2).unwrap();
     Some(())
 }
@@ -187,24 +154,13 @@ fn folds_of_compas() {
 fn shares_are_exact_in_all_strata_together() {
     let out = tempfile::tempdir().unwrap();
     let Some(()) = compas(out.path(), 1024) else { return };
-    let reader = RowsReader::open(out.path()).unwrap();
     let mut seen = BTreeMap::new();
-    let roles = split(
-        out.path(),
-        RankedSplit::Share(Fraction::new(0.2).unwrap(), Stratification::Label),
-        7,
-    )
-    .unwrap()
-    .0;
+    let roles = split(out.path(), share(0.2, Stratification::Label), 7).unwrap().0;
     assert_eq!(roles.iter().filter(|&&r| r == 0).count(), 6_172 / 5);
-    let mut position = 0;
-    for group in 0..reader.n_groups() {
-        for label in reader.read(group, Projection::NO_FEATURES).unwrap().label {
-            let entry: &mut (u64, u64) = seen.entry(label).or_default();
-            entry.0 += 1;
-            entry.1 += u64::from(roles[position] == 0);
-            position += 1;
-        }
+    for (label, role) in all(out.path(), |rows| rows.label).into_iter().zip(&roles) {
+        let entry: &mut (u64, u64) = seen.entry(label).or_default();
+        entry.0 += 1;
+        entry.1 += u64::from(*role == 0);
     }
     for (n, audited) in seen.into_values() {
         assert!(audited.abs_diff(n / 5) <= 1, "{audited} of {n}");
@@ -222,25 +178,15 @@ fn a_row_keeps_its_role_when_rows_come_in_another_order() {
         &take_record_batch(&rows, &backwards).unwrap(),
         1_000,
     );
-    let params = PrepareParams {
-        row_id: Some(column("id")),
-        label: label("two_year_recid", &["1"]),
-        sensitive: vec![sensitive("sex", &["Male", "Female"])],
-        nominal: columns(&["race"]),
-        ..PrepareParams::default()
-    };
+    let params = PrepareParams::of(
+        r#"row_id: id, label: {column: two_year_recid, positive: ["1"]}, nominal: [race],
+           sensitive: {sex: [Male, Female]}"#,
+    );
     let run = |file: &Path| {
         let out = tempfile::tempdir().unwrap();
         let prepared = prepare_parquet(file, &params, out.path(), 1024, 2).unwrap();
-        let reader = RowsReader::open(out.path()).unwrap();
-        let keys = (0..reader.n_groups())
-            .flat_map(|g| reader.read(g, Projection::NO_FEATURES).unwrap().row_key);
-        let roles = split(
-            out.path(),
-            RankedSplit::Share(Fraction::new(0.3).unwrap(), Stratification::LabelAndGroup),
-            3,
-        )
-        .unwrap();
+        let keys = all(out.path(), |rows| rows.row_key).into_iter();
+        let roles = split(out.path(), share(0.3, Stratification::LabelAndGroup), 3).unwrap();
         (prepared.layout, keys.zip(roles.0).collect::<BTreeMap<u64, u8>>())
     };
     assert!(run(&file) == run(&dir.path().join("backwards.parquet")));
@@ -254,12 +200,7 @@ fn persons(dir: &Path, batch_rows: usize) -> Vec<i64> {
     let y: Vec<i64> = (0..240).map(|i| i64::from(i % 3 == 0)).collect();
     let g: Vec<&str> = (0..240).map(|i| if i % 5 < 2 { "A" } else { "B" }).collect();
     parquet(&file, vec![("y", integers(&y)), ("g", texts(&g)), ("p", integers(&all))], 50);
-    let params = PrepareParams {
-        person: Some(column("p")),
-        label: label("y", &["1"]),
-        sensitive: vec![sensitive("g", &["A", "B"])],
-        ..PrepareParams::default()
-    };
+    let params = PrepareParams::of(Y_AND_G).with("person: p");
     let prepared = prepare_parquet(&file, &params, dir, batch_rows, 2).unwrap();
     let different: BTreeSet<i64> = all.iter().copied().collect();
     assert_eq!(prepared.layout.person.unwrap().persons, different.len() as u64);
@@ -270,10 +211,9 @@ fn persons(dir: &Path, batch_rows: usize) -> Vec<i64> {
 fn nobody_stands_on_both_sides() {
     let seven = tempfile::tempdir().unwrap();
     let all = persons(seven.path(), 7);
-    for rule in [
-        RankedSplit::Folds(5, Stratification::LabelAndGroup),
-        RankedSplit::Share(Fraction::new(0.3).unwrap(), Stratification::Label),
-    ] {
+    for rule in
+        [RankedSplit::Folds(5, Stratification::LabelAndGroup), share(0.3, Stratification::Label)]
+    {
         let roles = split(seven.path(), rule, 42).unwrap().0;
         let mut of_person: BTreeMap<i64, u8> = BTreeMap::new();
         for (&person, &role) in all.iter().zip(&roles) {
@@ -304,25 +244,12 @@ fn nobody_stands_on_both_sides() {
 #[test]
 fn the_first_row_of_a_person_gives_the_stratum() {
     // Person 1 begins in A, person 2 in B; ranks go by person within these.
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("rows.in.parquet");
-    let rows = |of: &[i64]| integers(of);
-    parquet(
-        &file,
-        vec![
-            ("y", rows(&[0, 1, 0, 1])),
-            ("g", texts(&["A", "B", "B", "A"])),
-            ("p", rows(&[1, 2, 1, 2])),
-        ],
-        100,
-    );
-    let params = PrepareParams {
-        person: Some(column("p")),
-        label: label("y", &["1"]),
-        sensitive: vec![sensitive("g", &["A", "B"])],
-        ..PrepareParams::default()
-    };
-    prepare_parquet(&file, &params, dir.path(), BATCH, 1).unwrap();
+    let rows = vec![
+        ("y", integers(&[0, 1, 0, 1])),
+        ("g", texts(&["A", "B", "B", "A"])),
+        ("p", integers(&[1, 2, 1, 2])),
+    ];
+    let (dir, _) = prepared(rows, &PrepareParams::of(Y_AND_G).with("person: p"));
     let roles = |seed| {
         let rule = RankedSplit::Folds(2, Stratification::LabelAndGroup);
         split(dir.path(), rule, seed).unwrap().0
@@ -333,36 +260,23 @@ fn the_first_row_of_a_person_gives_the_stratum() {
 
 #[test]
 fn a_column_does_not_split_a_person() {
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("rows.in.parquet");
     let side = |last: &'static str| {
-        parquet(
-            &file,
-            vec![
-                ("g", texts(&["A", "B", "A", "B"])),
-                ("p", texts(&["x", "y", "x", "y"])),
-                ("s", texts(&["train", "audit", "train", last])),
-            ],
-            100,
+        let rows = vec![
+            ("g", texts(&["A", "B", "A", "B"])),
+            ("p", texts(&["x", "y", "x", "y"])),
+            ("s", texts(&["train", "audit", "train", last])),
+        ];
+        let params = PrepareParams::of(
+            "person: p, sensitive: {g: [A, B]}, split: {column: s, train: [train], audit: [audit]}",
         );
-        let words = |word: &str| vec![Word(word.to_owned())];
-        let params = PrepareParams {
-            person: Some(column("p")),
-            sensitive: vec![sensitive("g", &["A", "B"])],
-            split: Some(SplitColumn {
-                column: column("s"),
-                train: words("train"),
-                audit: words("audit"),
-            }),
-            ..PrepareParams::default()
-        };
-        prepare_parquet(&file, &params, dir.path(), BATCH, 1).unwrap();
-        noted(dir.path())
+        let (dir, _) = prepared(rows, &params);
+        (noted(dir.path()), dir)
     };
-    let roles = side("audit").unwrap();
+    let (roles, _dir) = side("audit");
+    let roles = roles.unwrap();
     assert_eq!(roles.all().unwrap().0, [TRAIN, 0, TRAIN, 0]);
     assert_eq!((roles.n_audited(), roles.n_trained()), (2, 2));
-    let fault = side("train").unwrap_err().to_string();
+    let fault = side("train").0.unwrap_err().to_string();
     fault.says(&["person-on-both-sides", "puts 1 rows"]);
 }
 

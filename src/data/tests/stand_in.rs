@@ -1,13 +1,7 @@
 //! Stand-ins: the published counts, the types and levels of the real data set, no real row.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use arrow::array::{Array, AsArray, RecordBatch};
-use arrow::datatypes::Int64Type;
-
 use super::catalog::{obtained, rows, tally};
-use crate::data::source::catalog::{DataSetOrigin, data_set};
-use crate::tests::shared;
+use super::*;
 
 /// The rows of a stand-in.
 fn made(name: &str) -> RecordBatch {

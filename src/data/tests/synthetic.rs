@@ -1,20 +1,12 @@
 //! Generated rows: draws compared with those computed by hand, their distribution, and independence
 //! of threads.
 
-use std::path::Path;
-
-use arrow::array::AsArray;
-use arrow::datatypes::{Float64Type, Int64Type};
-
-use super::{column, fault, index, workers};
+use super::*;
 use crate::data::source::synthetic::{
     LinearMechanism, LogitMechanism, Mechanism, MechanismNoise, NormalNoise, SyntheticBlock,
     generate,
 };
-use crate::exec::pieces::StageWatch;
-use crate::num::seed::{h, u01};
-use crate::param::{Count, Finite, Fraction, Word};
-use crate::table::file::{FileOwner, ParquetFile};
+use crate::param::{Count, Finite};
 
 fn finite(value: f64) -> Finite {
     Finite::new(value).unwrap()
@@ -22,10 +14,14 @@ fn finite(value: f64) -> Finite {
 
 fn params(rows: u64) -> SyntheticBlock {
     let p = |p: f64| Fraction::new(p).unwrap();
-    let levels =
-        index([(Word("a".into()), p(0.2)), (Word("b".into()), p(0.5)), (Word("c".into()), p(0.3))]);
-    let effects = index([("flag".to_owned(), finite(2.0)), ("level=b".to_owned(), finite(-1.0))]);
-    let columns = index([
+    let levels = IndexMap::from([
+        (Word("a".into()), p(0.2)),
+        (Word("b".into()), p(0.5)),
+        (Word("c".into()), p(0.3)),
+    ]);
+    let effects =
+        IndexMap::from([("flag".to_owned(), finite(2.0)), ("level=b".to_owned(), finite(-1.0))]);
+    let columns = IndexMap::from([
         (column("flag"), Mechanism::Bernoulli(p(0.3))),
         (column("level"), Mechanism::Levels(levels)),
         (
@@ -40,7 +36,7 @@ fn params(rows: u64) -> SyntheticBlock {
             column("y"),
             Mechanism::Logit(LogitMechanism {
                 intercept: finite(-5.0),
-                effects: index([("x".to_owned(), finite(1.0))]),
+                effects: IndexMap::from([("x".to_owned(), finite(1.0))]),
             }),
         ),
     ]);
@@ -113,7 +109,7 @@ fn effects_must_name_what_was_drawn_before() {
         ("flag=1", "is a number"),
     ] {
         let mut params = params(10);
-        let effects = index([(effect.to_owned(), finite(1.0))]);
+        let effects = IndexMap::from([(effect.to_owned(), finite(1.0))]);
         params.columns.insert(
             column("x"),
             Mechanism::Logit(LogitMechanism { intercept: finite(0.0), effects }),

@@ -1,11 +1,6 @@
 //! Gates on a change against an earlier run.
 
-use super::{against, asked_by, baseline_of, by, change, check, direction, nsr, pair, question};
-use crate::gate::judge;
-use crate::gate::question::{GateQuantity, GateQuestion, GateSubject};
-use crate::gate::reason::GateStatus;
-use crate::table::{ChangeRow, MetricRow};
-use crate::tests::TextRow;
+use super::*;
 
 /// Judges a gate about the change from a baseline by other rules.
 #[track_caller]

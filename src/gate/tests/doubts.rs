@@ -1,8 +1,6 @@
 //! Gates that are decided over causal graphs, over fits and trainings, or over all doubts.
 
-use super::{asked, asked_by, by, check, check_rows, direction, nsr, question};
-use crate::gate::question::{GateQuestion, GateSubject};
-use crate::tests::TextRow;
+use super::*;
 
 /// A question about a set whose graphs depend on so many bootstraps.
 fn of_bootstraps(n: u64) -> GateQuestion {

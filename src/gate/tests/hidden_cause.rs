@@ -1,11 +1,8 @@
 //! Passes that must withstand a hidden cause.
 
-use super::{asked_by, by, check, direction, nsr, question};
+use super::*;
 use crate::gate::hidden_cause::{asks, verdict};
-use crate::gate::question::{GateQuestion, GateSubject, GateTables};
-use crate::gate::reason::GateStatus;
 use crate::table::{ANY_TARGET, HiddenCauseRow, JudgedRateKey};
-use crate::tests::TextRow;
 
 /// What the table has about the gate `g` without a hidden cause, and where each push turns it.
 fn rows(cells: &str, turns: [&str; 2]) -> Vec<HiddenCauseRow> {

@@ -1,10 +1,6 @@
 //! Several comparisons of one gate, judged jointly by Holm's method.
 
-use super::{asked, asked_by, by, check_rows, judged, nsr, question, rates};
-use crate::gate::question::{GateQuestion, GateSubject};
-use crate::metric::interval::z_of_level;
-use crate::table::MetricRow;
-use crate::tests::TextRow;
+use super::*;
 
 /// At most 5 %. 17 of 200 breaks it at 95 % (5.37 to 13.2) and at 97.5 % (5.03 to 14.0), not at
 /// 98.33 % (4.86 to 14.5); 19 and 40 do at each of these.

@@ -1,12 +1,9 @@
 //! Objections about models and arms: what leaves a gate inconclusive whatever its verdict.
 
-use super::{by, check, direction, nsr, question};
+use super::*;
 use crate::folder::manifest::RecheckWords;
-use crate::gate::question::{GateQuestion, GateTables};
-use crate::gate::reason::GateReason;
 use crate::metric::value::sanity::InvertedOrder;
 use crate::table::{ArmRow, IssueRow, UnknownLevelRow};
-use crate::tests::TextRow;
 
 /// What is objected to the model `m`, as an issue about a model.
 fn objected(code: &str, model: &str) -> IssueRow {

@@ -1,8 +1,8 @@
 //! Codes and arguments of gates: what a row holds is what was found, and every code has its words.
 
+use super::*;
 use crate::explain::{ISSUE, REASON, words_of};
-use crate::gate::reason::{GateFindings, GateReason};
-use crate::table::GateRow;
+use crate::gate::reason::GateFindings;
 
 /// The row that holds what was found.
 fn row(findings: &GateFindings) -> GateRow {

@@ -1,19 +1,10 @@
 //! Switches of rounding behind gates on a value, on a change and on several comparisons.
 
-use super::{
-    against, asked, asked_by, baseline_of, change, check, check_rows, direction, gap, nsr, pair,
-    question, rates,
-};
-use crate::gate::question::{
-    GateBaseline, GateLimit, GateObservation, GateQuestion, GateSubject, GateTables,
-};
-use crate::gate::reason::GateStatus;
+use super::*;
+use crate::gate::question::GateObservation;
 use crate::gate::rounding::JointExtremes;
 use crate::gate::{holm, rounded_switches};
-use crate::metric::catalog::ccm::HARM;
 use crate::num::seed::RandomStream;
-use crate::table::CountRow;
-use crate::tests::TextRow;
 
 /// Of `n` people of a group who were granted it `switches` lose it as men, so many of them between
 /// two scores that agree to single precision.

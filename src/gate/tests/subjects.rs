@@ -1,15 +1,6 @@
 //! What a gate is about: pairs, facets, worst cases, harm to a group, arms of an experiment.
 
-use super::{
-    against, asked, asked_by, baseline_of, by, change, check, check_rows, direction, gap, gap_near,
-    nsr, pair, question,
-};
-use crate::gate::judge;
-use crate::gate::question::{GateQuestion, GateSubject};
-use crate::metric::catalog::ccm::HARM;
-use crate::metric::value::settings::FavourableClass;
-use crate::table::MetricRow;
-use crate::tests::{Says, TextRow};
+use super::*;
 
 const WOMEN: [&str; 2] = ["Female", "Male"];
 const MEN: [&str; 2] = ["Male", "Female"];

@@ -1,12 +1,7 @@
 //! One value against its limit: pass, fail or inconclusive, and what keeps a value from being
 //! judged.
 
-use super::{asked, asked_by, by, check, check_rows, direction, gap, nsr, pair, question};
-use crate::gate::judge;
-use crate::gate::question::{GateQuestion, GateSubject, GateTables};
-use crate::gate::reason::GateStatus;
-use crate::table::{CountRow, MetricRow};
-use crate::tests::TextRow;
+use super::*;
 
 /// Cells of a value that is undefined.
 const UNDEFINED: &str = "value=, lo=, hi=, undefined=empty_group";

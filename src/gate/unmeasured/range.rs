@@ -43,8 +43,11 @@ fn is_rate(reads: Reads) -> bool {
 }
 
 impl Movement {
-    fn of(metric: &Metric, is_upper: bool) -> Self {
+    /// How it moves up, or down, in a scope. A difference of two directions moves up where the second
+    /// one moves down.
+    fn of(metric: &Metric, scope: &str, is_upper: bool) -> Self {
         use ScoreReading::{Auc, Brier, CrossAuc, Ecce, EcceDistance};
+        let is_upper = is_upper && !metric.is_gap_in(scope);
         match metric.reads {
             Reads::AnySwitch(_) if is_upper => Movement::AnySwitch,
             reads if is_rate(reads) => Movement::Mean,
@@ -90,8 +93,11 @@ pub(super) struct RangeBound {
     value: f64,
     /// The end that is judged.
     end: f64,
-    /// The worst number of the metric.
+    /// The worst number that the value can have.
     worst: f64,
+    /// For a root of a mean of squares the values behind it, its own or those of the two directions
+    /// whose difference it is, each with its worst number.
+    roots: Vec<(f64, f64)>,
     /// People behind the value, on its smaller side.
     known: u64,
     /// The least share of positive and of negative people who have a score.
@@ -101,6 +107,8 @@ pub(super) struct RangeBound {
     targets: u64,
     limit: GateLimit,
     is_weighed: bool,
+    /// Whether people may have several rows, or weights.
+    are_unequal: bool,
     /// The rates whose intervals are judged by a formula, of a difference the first minus the
     /// second; for the groups that are furthest apart, all of them; empty where no formula applies.
     sides: Vec<RateSide>,
@@ -231,16 +239,31 @@ impl RangeBound {
             Some(RateSide { value: row.value?, cases, sure: of.effective(base, *place)? })
         });
         let sides = if by_formula { sides.collect::<Option<Vec<_>>>() } else { None };
+        let (value_of_run, (lo, hi)) = (of.value()?, metric.range);
+        let facing = |range| question.limit.facing(range);
+        let roots = if metric.is_gap_in(scope) {
+            // The second direction does the opposite.
+            let each = rows.iter().zip([facing((lo, hi)), facing((hi, lo))]);
+            each.map(|(row, worst)| Some(((*row)?.value?, worst))).collect::<Option<Vec<_>>>()
+        } else {
+            Some(vec![(value_of_run, facing((lo, hi)))])
+        };
+        let movement = match Movement::of(metric, scope, is_upper) {
+            Movement::RootOfMean if roots.is_none() => Movement::WholeRange,
+            movement => movement,
+        };
         Some(RangeBound {
-            movement: Movement::of(metric, is_upper),
-            value: of.value()?,
+            movement,
+            value: value_of_run,
             end,
-            worst: question.limit.facing(metric.range),
+            worst: facing(metric.range_in(scope)),
+            roots: roots.unwrap_or_default(),
             known,
             labelled,
             lacking: LackingPeople::from(lacking),
             targets: (declared.len() as u64).saturating_sub(1).max(1),
             limit: question.limit,
+            are_unequal: of.are_unequal(),
             is_weighed: tables.population.iter().any(|row| row.weight.is_some()),
             sides: sides.unwrap_or_default(),
             is_furthest: scope == "worst_case",
@@ -273,8 +296,12 @@ impl RangeBound {
             Movement::WholeRange => 0.0,
             Movement::Mean => n / (n + m),
             Movement::RootOfMean => {
-                let squares = n * self.value.powi(2) + m * self.worst.powi(2);
-                return self.end + (squares / (n + m)).sqrt() - self.value.abs();
+                let moved = |&(value, worst): &(f64, f64)| {
+                    let squares = n * value.powi(2) + m * worst.powi(2);
+                    (squares / (n + m)).sqrt() - value.abs()
+                };
+                let moves = self.roots.iter().map(moved);
+                return self.end + moves.reduce(|first, second| first - second).unwrap_or(0.0);
             }
             Movement::Pairs => {
                 let part = m / all as f64;
@@ -305,7 +332,9 @@ impl RangeBound {
         let moved = |side: &RateSide, up: bool| {
             let cases = side.cases + m;
             let share = (side.cases * side.value + if up { m } else { 0.0 }) / cases;
-            (share, cases * side.sure)
+            // The others may all be rows of one person.
+            let of_one = || cases * cases / (side.cases / side.sure + m * m);
+            (share, if self.are_unequal { of_one() } else { cases * side.sure })
         };
         let is_upper = matches!(self.limit, GateLimit::AtMost(_));
         let minus = |a: &RateSide, b: &RateSide| {

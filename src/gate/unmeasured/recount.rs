@@ -2,10 +2,10 @@
 //! with some of them.
 
 use super::cells::{Arrangement, SideOfDirections, SideOfPeople, UnknownPeople};
-use super::value::{Computed, ValueForm, ValueOfCells};
+use super::value::{CellsOfSides, Computed, ValueForm, ValueOfCells};
 use super::worst_case::{LackingPeople, WorstCase};
 use crate::gate::decide_by::GateDecideBy;
-use crate::gate::people::{Cells, PeopleTables};
+use crate::gate::people::PeopleTables;
 use crate::gate::question::{GateCase, GateLimit};
 use crate::metric::interval::z_of_level;
 use crate::metric::value::settings::FavourableClass;
@@ -60,17 +60,27 @@ impl<'a> Recount<'a> {
     fn with(&self, at: &[Option<usize>], rows_of: impl Fn(usize) -> u64) -> Option<Computed> {
         let units = |weight: f64| (weight / self.unit).round() as u64;
         let sides = &self.people.sides;
-        let mut rows: Vec<Cells> = sides.iter().map(|side| side.rows).collect();
-        let mut weights: Vec<Cells> = sides.iter().map(|side| side.weights.map(units)).collect();
+        let known = CellsOfSides {
+            rows: sides.iter().map(|side| side.rows).collect(),
+            weights: sides.iter().map(|side| side.weights.map(units)).collect(),
+        };
+        let mut all = known.clone();
         for (i, (unknown, at)) in self.people.unknown.iter().zip(at).enumerate() {
             let Some(place) = at else { continue };
             let (side, cell) = unknown.places[*place];
             let n = rows_of(i).min(unknown.rows);
-            rows[side][cell] += n * unknown.times;
+            all.rows[side][cell] += n * unknown.times;
             let part = n as f64 / unknown.rows.max(1) as f64;
-            weights[side][cell] += units(unknown.weight * part * unknown.times as f64);
+            all.weights[side][cell] += units(unknown.weight * part * unknown.times as f64);
         }
-        self.value.of(&rows, if self.of.is_weighed { &weights } else { &rows })
+        let by_people = |mut of: CellsOfSides| {
+            if !self.of.is_weighed {
+                of.weights.clone_from(&of.rows);
+            }
+            of
+        };
+        let known = self.of.are_unequal().then(|| by_people(known));
+        self.value.of(&by_people(all), known.as_ref())
     }
 
     /// The end of a value that the gate would judge.

@@ -214,9 +214,7 @@ fn cmcc(e: &Eccm) -> MetricValue {
 
 #[cfg(test)]
 mod tests {
-    use super::{cmcc, nsr, p2nr, psr, sr};
-    use crate::metric::evidence::person::Eccm;
-    use crate::metric::rate::Undefined;
+    use super::*;
 
     /// The Matrix Reloaded, Figure 3, group S1: TCN, TSP, FSN, FCP, FCN, FSP, TSN, TCP.
     #[test]

@@ -236,9 +236,7 @@ pub(crate) const SAMPLED: &str = "sampled";
 
 #[cfg(test)]
 mod tests {
-    use super::{BiasChange, acceptance, errors, generalized_entropy, rejection};
-    use crate::metric::evidence::person::Confusion;
-    use crate::metric::rate::Undefined;
+    use super::*;
     use crate::metric::scope::MetricScope;
     use crate::metric::value::settings::FavouredGroups;
 

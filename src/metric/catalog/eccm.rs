@@ -90,9 +90,7 @@ rates! { Eccm labelled_rate {
 
 #[cfg(test)]
 mod tests {
-    use super::METRICS;
-    use crate::metric::Reads;
-    use crate::metric::evidence::person::Eccm;
+    use super::*;
 
     /// The Matrix Reloaded, Figure 3 and Table 1, group S1: TCN, TSP, FSN, FCP, FCN, FSP, TSN, TCP.
     #[test]

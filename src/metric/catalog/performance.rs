@@ -150,10 +150,7 @@ pub(crate) fn mcc(c: &Confusion) -> MetricValue {
 
 #[cfg(test)]
 mod tests {
-    use super::{METRICS, f1, mcc, tnr, tpr};
-    use crate::metric::evidence::person::Confusion;
-    use crate::metric::rate::Undefined;
-    use crate::metric::{GroupValue, Reads};
+    use super::*;
 
     #[test]
     fn by_hand() {

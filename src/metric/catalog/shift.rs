@@ -144,14 +144,11 @@ fn kld_hist_smoothed(shift: &ScoreShift) -> MetricValue {
 
 #[cfg(test)]
 mod tests {
-    use super::METRICS;
-    use crate::metric::Reads;
+    use super::*;
     use crate::metric::evidence::jensen_shannon_sums::DivergenceSums;
     use crate::metric::evidence::shift::{
-        CHANGE_BINS, CHANGE_EDGES, SCORE_BINS, SCORE_EDGES, ShiftSums, change_bin, log_ratio,
-        score_bin,
+        CHANGE_BINS, CHANGE_EDGES, SCORE_EDGES, ShiftSums, change_bin, score_bin,
     };
-    use crate::metric::rate::{MetricValue, Undefined};
 
     fn values(pairs: &[(f64, f64)]) -> Vec<MetricValue> {
         let mut sums = ShiftSums::default();

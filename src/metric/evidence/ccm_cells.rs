@@ -324,11 +324,7 @@ pub(crate) fn has_label(cell: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{PatternTally, any_switches, has_label, pattern};
-    use crate::metric::evidence::person::{ECCM_CELLS, cell_index};
-    use crate::metric::evidence::units::{UnitSums, WeightSums};
-    use crate::metric::scope::ScopeIndex;
-    use crate::num::additive::Additive;
+    use super::*;
     use crate::num::seed::RandomStream;
 
     type PatternPerson = (usize, Option<usize>, Option<usize>, Vec<(usize, Option<usize>)>);

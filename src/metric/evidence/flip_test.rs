@@ -388,14 +388,8 @@ impl FacetFlips {
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        FlipTestPerson, FlipTestResult, FlipTestSample, FlipTestSettings, PreparedFlipTest,
-    };
-    use crate::exec::accumulator::Accumulator;
-    use crate::metric::evidence::counting_unit::CountingUnit;
-    use crate::metric::scope::MetricScope;
+    use super::*;
     use crate::num::seed::RandomStream;
-    use crate::param::{Count, Seed};
 
     fn knobs(neighbours: u64, most: u64) -> FlipTestSettings {
         FlipTestSettings {

@@ -178,11 +178,7 @@ impl Additive for LabelledScores {
 
 #[cfg(test)]
 mod tests {
-    use super::{EXACT_ROWS, LabelledScores};
-    use crate::metric::evidence::counting_unit::CountingUnit;
-    use crate::metric::scope::GroupSelection;
-    use crate::num::additive::Additive;
-    use crate::num::score_scale::{ScaleNumbers, ScoreScale};
+    use super::*;
     use crate::num::seed::h;
 
     fn share(i: u64) -> f64 {

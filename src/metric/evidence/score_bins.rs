@@ -222,12 +222,8 @@ fn central_bins<const N: usize, const P: usize>(
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        BINS_AT_LEAST, CHANGE_PART_EDGES, CHANGE_PARTS, PARTS, SCORE_PART_EDGES, SCORE_PARTS,
-        SwitchScoreBins, change_part, score_part,
-    };
+    use super::*;
     use crate::metric::evidence::shift::{change_bin, last_edge, score_bin};
-    use crate::num::additive::Additive;
     use crate::num::seed::{h, u01};
 
     fn add(bins: &mut SwitchScoreBins, score: f64, score_cf: f64, weight: u64) {

@@ -28,7 +28,7 @@ pub(crate) struct ShiftPass {
     /// None where no intervals are wanted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     influences: Option<ShiftInfluences>,
-    /// Nobody, once it is settled.
+    /// Empty once it is settled.
     #[serde(skip)]
     waiting: WaitingPairs,
 }

@@ -225,12 +225,7 @@ pub(crate) fn undefined_rows(strata: &[FacetStratum]) -> Rate {
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        FacetStratum, GroupSelection, Strata, cddpl, cddpl_defined, undefined_rows,
-        undefined_strata,
-    };
-    use crate::metric::evidence::units::WeightSums;
-    use crate::metric::rate::Undefined;
+    use super::*;
     use crate::num::additive::Additive;
     use crate::num::seed::RandomStream;
 

@@ -1,23 +1,10 @@
 //! Amounts: compared with values that another program computed from the definitions and with values
 //! computed by hand, and what must hold for all of them.
 
-use serde_json::Value as Json;
-
 use super::oracle::{object, parquet};
-use super::{one, settings};
-use crate::metric::MetricFamily;
+use super::*;
 use crate::metric::catalog::amounts::{METRICS, QUANTILES};
-use crate::metric::catalog::catalog;
-use crate::metric::evidence::counting_unit::CountingUnit;
-use crate::metric::interval::IntervalProcedure;
-use crate::metric::rate::Undefined;
-use crate::metric::scope::MetricScope;
-use crate::metric::value::amounts::{
-    AmountChange, AmountEntry, AmountRule, AmountSample, AmountStep, measure_amount_changes,
-    measure_amounts,
-};
-use crate::metric::value::measured::MeasuredValue;
-use crate::tests::{expected, json};
+use crate::metric::value::amounts::{AmountChange, AmountRule, AmountStep, measure_amount_changes};
 
 /// A case of the oracle.
 struct AmountCase {

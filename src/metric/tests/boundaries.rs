@@ -1,14 +1,8 @@
 //! Values with a rate of 0 or 1 in them: their intervals count the doubt about that rate, compared
 //! with formulas derived here from Wilson's intervals.
 
-use super::{of_families, one, rate};
-use crate::metric::MetricFamily;
-use crate::metric::evidence::counting_unit::CountingUnit;
-use crate::metric::evidence::counts::FactualCounts;
-use crate::metric::interval::{IntervalProcedure, ValueInterval, wilson, z_of_level};
-use crate::metric::scope::MetricScope;
-use crate::metric::value::measured::{MeasuredValue, measure_factual};
-use crate::metric::value::settings::{NEGATIVE_PART, RATE_OF_ONE};
+use super::*;
+use crate::metric::value::settings::NEGATIVE_PART;
 
 /// Groups by TP, FP, FN, TN; with weights everybody weighs 3.
 fn measured(groups: &[[u64; 4]], weighted: bool) -> Vec<MeasuredValue> {

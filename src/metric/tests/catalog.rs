@@ -1,10 +1,7 @@
 //! The catalog is sound: ids, formulas, ranges and ideals, and how ids are found.
 
-use std::collections::BTreeSet;
-
-use crate::metric::catalog::{catalog, find};
-use crate::metric::rate::Undefined;
-use crate::metric::{GapTransform, GroupValue, ImpairedGroupRule, MetricFamily, Reads};
+use super::*;
+use crate::metric::{GapTransform, ImpairedGroupRule, MetricFamily};
 
 #[test]
 fn the_catalog_is_sound() {

@@ -1,27 +1,9 @@
 //! Clarify's metrics against its worked examples, its library and a reference; groups against the
 //! rest; worst cases; facets by hand.
 
-use std::path::Path;
-
-use serde_json::Value as Json;
-
 use super::oracle::{OracleColumns, metrics_folder, near, object, parquet};
-use super::{flip_knobs, of_families, one, settings, voted};
-use crate::metric::catalog::catalog;
+use super::*;
 use crate::metric::catalog::clarify::SAMPLED;
-use crate::metric::evidence::counting_unit::CountingUnit;
-use crate::metric::evidence::counts::FactualCounts;
-use crate::metric::evidence::flip_test::{FlipTestPerson, FlipTestResult, FlipTestSample};
-use crate::metric::evidence::person::Confusion;
-use crate::metric::evidence::strata::Strata;
-use crate::metric::rate::Undefined;
-use crate::metric::scope::{GroupSelection, MetricScope};
-use crate::metric::value::measured::{MeasuredValue, measure_factual};
-use crate::metric::value::settings::FavouredGroups;
-use crate::metric::value::settings::{FavourableClass, MeasureSettings};
-use crate::metric::{MetricFamily, Reads};
-use crate::param::{Level, Seed};
-use crate::tests::{json, shared};
 
 /// Groups with these confusions.
 fn counts(groups: &[Confusion]) -> FactualCounts {

@@ -1,24 +1,10 @@
 //! Several classes where a person has several rows: against rows of one person each, against the
 //! same rows written several times, and how often intervals hold the true value.
 
-use std::collections::BTreeMap;
-
 use super::classes::{ClassTestEvidence, ClassTestPerson, gather, people, transition};
 use super::coverage::{CoverageCount, trials};
 use super::person_coverage::least_of_two_kinds;
-use super::{of_families, one, rate, settings, share_of_persons};
-use crate::metric::MetricFamily;
-use crate::metric::estimate::share::Share;
-use crate::metric::evidence::counting_unit::CountingUnit;
-use crate::metric::evidence::matrix::correlation;
-use crate::metric::interval::{IntervalProcedure, ValueInterval, z_of_level};
-use crate::metric::scope::MetricScope;
-use crate::metric::value::classes::measure::{
-    ClassTransition, measure_factual_classes, measure_switch_classes,
-};
-use crate::metric::value::measured::MeasuredValue;
-use crate::metric::value::settings::MeasureSettings;
-use crate::num::seed::RandomStream;
+use super::*;
 
 fn measured(
     found: &ClassTestEvidence,

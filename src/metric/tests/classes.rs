@@ -2,24 +2,9 @@
 //! weights against people who occur several times, partitions, coverage.
 
 use super::oracle::{check_confusion, check_eccm, check_values, near, object, parquet};
-use super::{measure_counterfactual, measure_factual, of_families, one, settings};
-use crate::exec::accumulator::Accumulator;
-use crate::metric::MetricFamily;
+use super::*;
 use crate::metric::evidence::class_counts::{ClassCounterfactual, ClassPerson};
-use crate::metric::evidence::counting_unit::CountingUnit;
-use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
-use crate::metric::evidence::matrix::correlation;
-use crate::metric::evidence::units::WeightSums;
-use crate::metric::rate::{MetricValue, Undefined};
-use crate::metric::scope::{GroupSelection, MetricScope};
-use crate::metric::value::classes::measure::{
-    ClassTransition, measure_factual_classes, measure_switch_classes,
-};
 use crate::metric::value::classes::{FactualClassCounts, SwitchClassCounts, most_likely_class};
-use crate::metric::value::measured::MeasuredValue;
-use crate::num::seed::RandomStream;
-use crate::tests::{json, shared};
-use serde_json::Value as Json;
 
 /// A person by key, with counterfactuals; scores are next to, so that they can be lent out.
 #[derive(Clone, Default)]

@@ -3,25 +3,10 @@
 //! truth.
 
 use super::coverage::{CoverageCount, IntervalCoverage};
-use super::{
-    TestPeople, measure_counterfactual, measure_factual, of_families, part_of, people, rate,
-    settings,
-};
-use crate::exec::accumulator::Accumulator;
-use crate::metric::evidence::counting_unit::CountingUnit;
-use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
-use crate::metric::evidence::paired_counts::{PairedCell, PairedCounts};
-use crate::metric::evidence::person::{
-    ScoredCounterfactual, ScoredPerson, cell_index, confusion_cell,
-};
-use crate::metric::interval::newcombe;
-use crate::metric::scope::MetricScope;
-use crate::metric::value::compare::{ComparedValue, compare_rows, compare_switches};
-use crate::metric::value::settings::MeasureSettings;
-use crate::metric::{MetricFamily, Reads, difference};
-use crate::num::seed::RandomStream;
-use crate::param::Level;
-use crate::tests::{expected, json};
+use super::*;
+use crate::metric::difference;
+use crate::metric::evidence::person::cell_index;
+use crate::metric::value::compare::compare_switches;
 
 /// The same people under another model: a third of them at another score.
 fn another(people: &TestPeople, groups: usize) -> TestPeople {
@@ -72,31 +57,27 @@ fn gather(
     weights: Weights,
 ) -> [PairedCounts; 2] {
     let unit = CountingUnit { weighted: weights.is_some(), persons: false };
-    let empty = || [(); 2].map(|()| PairedCounts::new(groups, unit));
-    let mut all: Vec<[PairedCounts; 2]> = (0..parts).map(|_| empty()).collect();
-    for (i, (person, cfs)) in first.iter().enumerate() {
-        let row = (i as u64, weights.map_or(1, |weight| weight(i as u64)));
-        let other = second.get(i);
-        let said = |of: &ScoredPerson| Some(confusion_cell(of.label, of.predicted?));
-        let cells = [said(person), other.and_then(|(other, _)| said(other))];
-        let [rows, moves] = &mut all[part_of(i, parts)];
-        rows.add(row, [PairedCell { place: person.group, cells }]);
-        let moved = |of: &ScoredPerson, cf: &ScoredCounterfactual| {
-            Some(cell_index(of.label, of.predicted?, cf.predicted?))
+    let of = |i: usize| (i as u64, weights.map_or(1, |weight| weight(i as u64)));
+    let said = |of: &ScoredPerson| Some(confusion_cell(of.label, of.predicted?));
+    let moved = |of: &ScoredPerson, cf: &ScoredCounterfactual| {
+        Some(cell_index(of.label, of.predicted?, cf.predicted?))
+    };
+    let empty = || PairedCounts::new(groups, unit);
+    let rows = merged(empty(), parts, first, |rows, i, (person, _)| {
+        let cells = [said(person), second.get(i).and_then(|(other, _)| said(other))];
+        rows.add(of(i), [PairedCell { place: person.group, cells }]);
+    });
+    let moves = merged(empty(), parts, first, |moves, i, (person, cfs)| {
+        let cell = |(n, cf): (usize, &ScoredCounterfactual)| PairedCell {
+            place: person.group * groups + cf.to,
+            cells: [
+                moved(person, cf),
+                second.get(i).and_then(|(other, cfs)| moved(other, &cfs[n])),
+            ],
         };
-        moves.add(
-            row,
-            cfs.iter().enumerate().map(|(n, cf)| PairedCell {
-                place: person.group * groups + cf.to,
-                cells: [moved(person, cf), other.and_then(|(other, cfs)| moved(other, &cfs[n]))],
-            }),
-        );
-    }
-    let mut whole = all.pop().unwrap();
-    for part in all.into_iter().rev() {
-        whole.iter_mut().zip(part).for_each(|(mine, theirs)| mine.merge(theirs));
-    }
-    whole
+        moves.add(of(i), cfs.iter().enumerate().map(cell));
+    });
+    [rows, moves]
 }
 
 fn compared([rows, moves]: &[PairedCounts; 2]) -> Vec<ComparedValue> {

@@ -8,23 +8,13 @@
 //!
 //! [`METHODS`] says which test draws which method.
 
-use std::collections::BTreeSet;
-
-use crate::metric::Reads;
+use super::*;
 use crate::metric::catalog::ccm::{nsr, psr};
-use crate::metric::catalog::find;
-use crate::metric::estimate::Estimate;
 use crate::metric::estimate::curve::CellFunction;
-use crate::metric::estimate::share::Share;
-use crate::metric::evidence::person::Eccm;
-use crate::metric::evidence::units::{UnitKind, UnitSums, WeightSums, alone};
-use crate::metric::interval::{
-    IntervalProcedure, METHODS, ValueInterval, newcombe, wilson, z_of_level,
-};
-use crate::metric::rate::Rate;
+use crate::metric::evidence::units::{UnitKind, UnitSums, alone};
+use crate::metric::interval::METHODS;
 use crate::metric::tests::{katz, rate};
-use crate::num::binomial_draws::{binomial, multinomial};
-use crate::num::seed::RandomStream;
+use crate::num::binomial_draws::binomial;
 
 /// The share of intervals that hold, and the share of samples with an interval.
 pub(in crate::metric) type IntervalCoverage = (f64, f64);

@@ -1,15 +1,6 @@
 //! Ratios of the rates of two directions, against Katz's formula computed here.
 
-use super::{one, settings};
-use crate::metric::MetricFamily;
-use crate::metric::evidence::counts::CounterfactualCounts;
-use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
-use crate::metric::interval::IntervalProcedure;
-use crate::metric::rate::Undefined;
-use crate::metric::scope::MetricScope;
-use crate::metric::value::measured::MeasuredValue;
-use crate::metric::value::settings::{MeasureSettings, RATE_OF_ONE};
-use crate::metric::value::switches::measure_counterfactual;
+use super::*;
 
 /// For each of two groups how many people turn positive in the other group, and how many there are
 /// with the negative label and prediction.

@@ -1,18 +1,12 @@
 //! Rates and turning points under a hidden cause, against a numpy program
 //! (`tests/expected/hidden`).
 
-use serde_json::Value as Json;
-
+use super::*;
 use crate::metric::value::hidden_cause::{
     GroupMargins, HIDDEN_RATES, HiddenPush, HiddenStrength, MovingWorld, SwitchingSide,
     middle_of_crossings, turning_point,
 };
-use crate::metric::value::settings::FavourableClass;
-use crate::tests::{expected, json};
-
-fn floats(list: &Json) -> Vec<f64> {
-    list.as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect()
-}
+use crate::tests::floats;
 
 /// Whether the middle 95 % of worlds keep the limit, break it, or neither.
 fn verdict(

@@ -1,16 +1,6 @@
 //! Which group a value shows to be worse off, and when its numbers are clear enough to say so.
 
-use super::{gather, of_families, one, people, settings};
-use crate::metric::MetricFamily;
-use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
-use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
-use crate::metric::noise::placebo::PlaceboEvidence;
-use crate::metric::noise::repeats::SetRepeat;
-use crate::metric::rate::Undefined;
-use crate::metric::scope::MetricScope;
-use crate::metric::value::measured::{MeasuredValue, measure_factual};
-use crate::metric::value::settings::{FavourableClass, MeasureSettings};
-use crate::metric::value::switches::measure_counterfactual;
+use super::*;
 
 /// Towards Counterfactual Group Fairness, Table 7: which group a bad value impairs.
 #[test]

@@ -4,17 +4,7 @@
 
 use serde_json::Value;
 
-use super::{one, settings};
-use crate::metric::MetricFamily;
-use crate::metric::evidence::counting_unit::CountingUnit;
-use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
-use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
-use crate::metric::scope::MetricScope;
-use crate::metric::value::measured::{MeasuredValue, measure_factual};
-use crate::metric::value::settings::MeasureSettings;
-use crate::metric::value::switches::measure_counterfactual;
-use crate::param::Level;
-use crate::tests::{expected, json};
+use super::*;
 
 /// The values of a case.
 fn measured(case: &Value) -> Vec<MeasuredValue> {

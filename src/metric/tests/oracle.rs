@@ -3,24 +3,14 @@
 //! Clarify's metrics, one group against the rest and worst cases are in [`super::clarify`],
 //! several classes in [`super::classes`].
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use arrow::array::AsArray;
-use arrow::compute::cast;
-use arrow::datatypes::{DataType, Float64Type};
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use serde_json::{Map, Value as Json};
+use serde_json::Map;
 
-use super::{TestPeople, gather, one, settings};
-use crate::metric::MetricFamily;
-use crate::metric::catalog::{self, catalog};
-use crate::metric::evidence::counting_unit::CountingUnit;
-use crate::metric::evidence::person::{CELLS, Confusion, Eccm, ScoredCounterfactual, ScoredPerson};
-use crate::metric::scope::{GroupSelection, MetricScope};
-use crate::metric::value::measured::MeasuredValue;
-use crate::metric::value::settings::{FavourableClass, MeasureSettings};
-use crate::tests::{expected, json, shared};
+use super::*;
+use crate::metric::catalog;
+use crate::metric::evidence::person::CELLS;
+use crate::tests::json_frame;
 
 pub(super) fn metrics_folder() -> PathBuf {
     expected("metrics")
@@ -67,27 +57,12 @@ impl OracleColumns {
 
 pub(super) fn parquet(path: PathBuf) -> OracleColumns {
     let mut columns = OracleColumns::default();
-    for batch in ParquetRecordBatchReaderBuilder::try_new(std::fs::File::open(path).unwrap())
-        .unwrap()
-        .build()
-        .unwrap()
-    {
-        let batch = batch.unwrap();
-        for (field, array) in batch.schema().fields().iter().zip(batch.columns()) {
-            let name = field.name().clone();
-            if field.data_type().is_numeric() {
-                let array = cast(array, &DataType::Float64).unwrap();
-                let values =
-                    array.as_primitive::<Float64Type>().iter().map(|x| x.filter(|x| !x.is_nan()));
-                columns.numbers.entry(name).or_default().extend(values);
-            } else {
-                let array = cast(array, &DataType::Utf8).unwrap();
-                columns
-                    .texts
-                    .entry(name)
-                    .or_default()
-                    .extend(array.as_string::<i32>().iter().map(|x| x.map(str::to_owned)));
-            }
+    for (name, values) in json_frame::read(&path) {
+        if values.iter().any(Json::is_string) {
+            let texts = values.iter().map(|text| text.as_str().map(str::to_owned)).collect();
+            columns.texts.insert(name, texts);
+        } else {
+            columns.numbers.insert(name, values.iter().map(Json::as_f64).collect());
         }
     }
     columns

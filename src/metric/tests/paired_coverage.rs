@@ -11,14 +11,7 @@
 //! prints the figures with `--nocapture`.
 
 use super::coverage::{CoverageCount, assert_all_drawn, trials};
-use super::of_families;
-use crate::metric::MetricFamily;
-use crate::metric::evidence::counting_unit::CountingUnit;
-use crate::metric::evidence::paired_counts::{PairedCell, PairedCounts};
-use crate::metric::evidence::person::confusion_cell;
-use crate::metric::scope::MetricScope;
-use crate::metric::value::compare::compare_rows;
-use crate::num::seed::RandomStream;
+use super::*;
 use crate::num::summary::normal_quantile;
 
 /// Samples of the slow tests.

@@ -10,17 +10,8 @@
 //! A few hundred samples by default; `make test-slow` draws 20,000, prints the table of
 //! `docs/metrics.md` with `--nocapture`, and compares more closely.
 
-use std::collections::BTreeMap;
-
 use super::coverage::{CoverageCount, assert_all_drawn, trials};
-use super::{katz, rate, share_of_persons};
-use crate::metric::estimate::Estimate;
-use crate::metric::estimate::share::Share;
-use crate::metric::interval::{newcombe, wilson, z_of_level};
-use crate::metric::rate::Rate;
-use crate::num::binomial_draws::multinomial;
-use crate::num::seed::RandomStream;
-use crate::tests::{expected, json};
+use super::*;
 
 /// Samples of the slow test, as many as the other program drew.
 const ALL_SAMPLES: u64 = 20_000;

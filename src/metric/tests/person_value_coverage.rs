@@ -13,26 +13,10 @@
 //! A few samples by default; `make test-slow` draws [`MANY_SAMPLES`] of each of 9 settings and
 //! prints the figures with `--nocapture`.
 
-use std::collections::BTreeMap;
-
 use rayon::prelude::*;
 
 use super::coverage::{CoverageCount, assert_all_drawn, trials};
-use super::settings;
-use crate::metric::MetricFamily;
-use crate::metric::evidence::counting_unit::CountingUnit;
-use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
-use crate::metric::evidence::labelled_scores::LabelledScores;
-use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
-use crate::metric::interval::ValueInterval;
-use crate::metric::scope::MetricScope;
-use crate::metric::value::amounts::{AmountEntry, AmountSample, measure_amounts};
-use crate::metric::value::interval_choice::MeasureContext;
-use crate::metric::value::measured::{MeasuredValue, measure_factual};
-use crate::metric::value::settings::MeasureSettings;
-use crate::metric::value::switches::measure_counterfactual;
-use crate::num::score_scale::ScoreScale;
-use crate::num::seed::RandomStream;
+use super::*;
 
 /// Samples of the slow test.
 const MANY_SAMPLES: u64 = 1000;

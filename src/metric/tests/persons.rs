@@ -1,28 +1,9 @@
 //! Rows of which a person has several: against values that another program computed from the
 //! definitions, and against rows of one person each.
 
-use std::collections::BTreeMap;
-
-use serde_json::Value as Json;
-
 use super::oracle::{object, parquet};
-use super::{measure_counterfactual, measure_factual, of_families, one, part_of, rate};
-use crate::exec::accumulator::Accumulator;
-use crate::metric::MetricFamily;
-use crate::metric::estimate::Estimate;
-use crate::metric::estimate::share::{RowsBelow, Share};
-use crate::metric::evidence::counting_unit::CountingUnit;
-use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
-use crate::metric::evidence::paired_counts::{PairedCell, PairedCounts};
-use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson, confusion_cell};
-use crate::metric::evidence::units::WeightSums;
-use crate::metric::interval::{IntervalProcedure, ValueInterval, wilson, z_of_level};
-use crate::metric::scope::MetricScope;
-use crate::metric::value::compare::{ComparedValue, compare_rows};
-use crate::metric::value::measured::MeasuredValue;
-use crate::metric::value::settings::MeasureSettings;
-use crate::num::seed::RandomStream;
-use crate::tests::{expected, json};
+use super::*;
+use crate::metric::estimate::share::RowsBelow;
 
 /// A row: whose it is, its group, and whether it is a case.
 type PersonRow = (u64, usize, bool);
@@ -40,22 +21,20 @@ fn gathered_by_weight(
     parts: usize,
 ) -> (FactualCounts, CounterfactualCounts) {
     let unit = CountingUnit { weighted: weights.is_some(), persons: true };
-    let mut factual = vec![FactualCounts::new(groups).counted_by(unit); parts];
-    let mut counts = vec![CounterfactualCounts::new(groups).counted_by(unit); parts];
-    for (i, &(key, group, case)) in rows.iter().enumerate() {
-        let (factual, counts) = (&mut factual[part_of(i, parts)], &mut counts[part_of(i, parts)]);
-        let weight = weights.map_or(1, |weights| weights[i]);
-        factual.add((group, key, weight), None, Some(case), false);
-        let person = ScoredPerson { weight, ..ScoredPerson::of(group, None, Some(false), None) };
+    let weight = |i: usize| weights.map_or(1, |weights| weights[i]);
+    let factual = FactualCounts::new(groups).counted_by(unit);
+    let factual = merged(factual, parts, rows, |part, i, &(key, group, case)| {
+        part.add((group, key, weight(i)), None, Some(case), false);
+    });
+    let counts = CounterfactualCounts::new(groups).counted_by(unit);
+    let mut counts = merged(counts, parts, rows, |part, i, &(key, group, case)| {
+        let person = ScoredPerson::of(group, None, Some(false), None);
         let moved = |to| ScoredCounterfactual::to(to, Some(case), None);
         let cfs: Vec<_> = (0..groups).filter(|&to| to != group).map(moved).collect();
-        counts.add_person(key, &person, &cfs);
-    }
-    let mut all = (factual.pop().unwrap(), counts.pop().unwrap());
-    factual.into_iter().rev().for_each(|part| all.0.merge(part));
-    counts.into_iter().rev().for_each(|part| all.1.merge(part));
-    all.1.settle();
-    all
+        part.add_person(key, &ScoredPerson { weight: weight(i), ..person }, &cfs);
+    });
+    counts.settle();
+    (factual, counts)
 }
 
 fn measured_by_weight(

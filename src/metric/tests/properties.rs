@@ -1,24 +1,11 @@
 //! What holds for any people: ranges, sums of cells, mirrored groups, partitions, flags.
 
-use super::{TestEvidence, TestPeople, gather, one, people, second, settings, turned};
-use crate::metric::catalog::catalog;
-use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
+use super::*;
 use crate::metric::evidence::jensen_shannon_sums::DivergenceSums;
-use crate::metric::evidence::person::{Confusion, Eccm, ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::shift::ShiftSums;
-use crate::metric::evidence::shift_pass::ShiftEvidence;
-use crate::metric::noise::placebo::{PlaceboBand, PlaceboEvidence};
-use crate::metric::noise::repeats::SetRepeat;
-use crate::metric::rate::Undefined;
-use crate::metric::scope::MetricScope;
+use crate::metric::noise::placebo::PlaceboBand;
 use crate::metric::value::group_reading::GroupReading;
-use crate::metric::value::measured::measure_factual;
-use crate::metric::value::settings::{
-    FavourableClass, FavouredGroups, MeasureSettings, SMALL_DENOMINATOR, SMALL_GROUP,
-};
-use crate::metric::value::switches::measure_counterfactual;
-use crate::metric::{GapTransform, GroupValue, MetricFamily, Reads};
-use crate::param::Count;
+use crate::metric::value::settings::{SMALL_DENOMINATOR, SMALL_GROUP};
 
 #[test]
 fn empty_counts_are_undefined_and_never_nan() {

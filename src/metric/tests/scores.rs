@@ -5,26 +5,12 @@ mod asah;
 mod change;
 mod curves;
 
-use serde_json::Value as Json;
-
 use super::oracle::{object, parquet};
-use super::{of_families, one, settings};
-use crate::metric::MetricFamily;
+use super::*;
 use crate::metric::catalog::scores::METRICS;
-use crate::metric::evidence::counting_unit::CountingUnit;
-use crate::metric::evidence::counts::FactualCounts;
-use crate::metric::evidence::labelled_scores::{EXACT_ROWS, LabelledScores};
-use crate::metric::rate::{MetricValue, Undefined};
-use crate::metric::scope::{GroupSelection, MetricScope};
-use crate::metric::value::compare::ComparedValue;
-use crate::metric::value::interval_choice::MeasureContext;
-use crate::metric::value::measured::MeasuredValue;
+use crate::metric::evidence::labelled_scores::EXACT_ROWS;
 use crate::metric::value::scores::{BINNED, RowsOf, measure_reliability};
-use crate::metric::value::settings::MeasureSettings;
-use crate::num::score_scale::ScoreScale;
-use crate::num::seed::{h, u01};
-use crate::tests::Says;
-use crate::tests::{expected, json};
+use crate::num::seed::u01;
 
 fn only_scores() -> MeasureSettings {
     of_families(&[MetricFamily::Scores])

@@ -3,19 +3,8 @@
 //! coverage.
 
 use super::coverage::{CoverageCount, IntervalCoverage, assert_all_drawn, trials};
-use super::{measure_counterfactual, one, part_of, settings};
-use crate::exec::accumulator::Accumulator;
-use crate::metric::MetricFamily;
-use crate::metric::evidence::counting_unit::CountingUnit;
-use crate::metric::evidence::counts::CounterfactualCounts;
-use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
-use crate::metric::evidence::shift_pass::{ShiftEvidence, ShiftPass};
-use crate::metric::scope::MetricScope;
-use crate::metric::value::measured::MeasuredValue;
-use crate::metric::value::settings::MeasureSettings;
-use crate::num::seed::RandomStream;
-use crate::param::Level;
-use crate::tests::{expected, json};
+use super::*;
+use crate::metric::evidence::shift_pass::ShiftPass;
 
 /// A row with its unit and its counterfactuals.
 type Row = (u64, ScoredPerson, Vec<ScoredCounterfactual>);
@@ -36,22 +25,6 @@ fn gather(
     unit: CountingUnit,
     parts: usize,
 ) -> (CounterfactualCounts, ShiftPass) {
-    fn merged<S: Accumulator + Clone>(
-        empty: &S,
-        parts: usize,
-        rows: &[Row],
-        add: impl Fn(&mut S, &Row),
-    ) -> S {
-        let mut all = vec![empty.clone(); parts];
-        rows.iter().enumerate().for_each(|(i, row)| add(&mut all[part_of(i, parts)], row));
-        all.into_iter()
-            .rev()
-            .reduce(|mut whole, part| {
-                whole.merge(part);
-                whole
-            })
-            .unwrap()
-    }
     let is_weighted = unit.weighted;
     let weighed = |(unit, person, cfs): &Row| {
         let weight = if is_weighted { person.weight } else { 1 };
@@ -59,11 +32,11 @@ fn gather(
     };
     let rows: &[Row] = &rows.iter().map(weighed).collect::<Vec<_>>();
     let nobody = CounterfactualCounts::new(groups).counted_by(unit);
-    let mut counts = merged(&nobody, parts, rows, |part, (unit, person, cfs)| {
+    let mut counts = merged(nobody, parts, rows, |part, _, (unit, person, cfs)| {
         part.add_person(*unit, person, cfs);
     });
     counts.settle();
-    let second = merged(&counts.influence_pass(), parts, rows, |part, (unit, person, cfs)| {
+    let second = merged(counts.influence_pass(), parts, rows, |part, _, (unit, person, cfs)| {
         part.add(*unit, person, cfs);
     });
     (counts, second.settled())

@@ -1,16 +1,7 @@
 //! What follows when the two groups of a comparison change places.
 
-use crate::metric::Metric;
-use crate::metric::MetricFamily;
-use crate::metric::catalog::catalog;
-use crate::metric::evidence::counts::FactualCounts;
-use crate::metric::evidence::person::Confusion;
-use crate::metric::scope::MetricScope;
+use super::*;
 use crate::metric::tests::turned;
-use crate::metric::value::measured::measure_factual;
-use crate::metric::value::settings::FavouredGroups;
-use crate::metric::value::settings::{FavourableClass, MeasureSettings};
-use crate::param::Count;
 
 /// The same two groups counted in both orders must agree with how each metric of
 /// the family compares them.

@@ -1,29 +1,8 @@
 //! People with weights against people who occur several times, and against people without;
 //! partitions; coverage of the intervals.
 
-use std::collections::BTreeSet;
-
 use super::coverage::{CoverageCount, IntervalCoverage};
-use super::{
-    STRATA, TestEvidence, TestPeople, measure_counterfactual, measure_factual, one, part_of,
-    people, second, settings, stratum,
-};
-use crate::exec::accumulator::Accumulator;
-use crate::metric::Reads;
-use crate::metric::evidence::counting_unit::CountingUnit;
-use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
-use crate::metric::evidence::person::{Confusion, Eccm, ScoredCounterfactual, ScoredPerson};
-use crate::metric::evidence::strata::Strata;
-use crate::metric::interval::ValueInterval;
-use crate::metric::rate::Undefined;
-use crate::metric::scope::{GroupSelection, MetricScope};
-use crate::metric::value::measured::MeasuredValue;
-use crate::metric::value::settings::MeasureSettings;
-use crate::num::seed::RandomStream;
-use crate::tests::Says;
-
-/// People by key.
-pub(super) type WeightedPeople = Vec<(u64, ScoredPerson, Vec<ScoredCounterfactual>)>;
+use super::*;
 
 fn keyed(people: TestPeople, weight: impl Fn(u64) -> u64) -> WeightedPeople {
     (0..)
@@ -49,36 +28,7 @@ fn gather(
     parts: usize,
     settings: &MeasureSettings,
 ) -> TestEvidence {
-    let mut factual = vec![
-        FactualCounts::new(groups)
-            .counted_by(CountingUnit::WEIGHT)
-            .with_strata(Strata::new(STRATA, groups, true));
-        parts
-    ];
-    let mut counts =
-        vec![CounterfactualCounts::new(groups).counted_by(CountingUnit::WEIGHT); parts];
-    for (i, (key, person, cfs)) in people.iter().enumerate() {
-        let (factual, counts) = (&mut factual[part_of(i, parts)], &mut counts[part_of(i, parts)]);
-        let row = (person.group, *key, person.weight);
-        factual.add(row, person.label, person.predicted, false);
-        factual.add_stratum(person.group, (*key, person.weight), person.predicted, stratum(person));
-        counts.add(person, cfs);
-    }
-    let mut all = (factual.pop().unwrap(), counts.pop().unwrap());
-    factual.into_iter().rev().for_each(|part| all.0.merge(part));
-    counts.into_iter().rev().for_each(|part| all.1.merge(part));
-    // By key: those who are there several times are one person.
-    let start = all.1.second_pass().with_influences(&all.1.shifts_by_scope(), true);
-    let mut passes = vec![start; parts];
-    for (i, (key, person, cfs)) in people.iter().enumerate() {
-        passes[part_of(i, parts)].add(*key, person, cfs);
-    }
-    let mut second = passes.pop().unwrap();
-    passes.into_iter().rev().for_each(|part| second.merge(part));
-    let shift = second.into_evidence(&all.1);
-    let mut measured = measure_factual(&all.0, None, settings);
-    measured.extend(measure_counterfactual(&all.1, Some(&shift), None, settings));
-    TestEvidence { factual: all.0, counts: all.1, measured }
+    gather_by(people, groups, CountingUnit::WEIGHT, parts, settings)
 }
 
 fn unweighed(

@@ -151,10 +151,8 @@ fn reciprocal(ratio: ValueInterval) -> Option<ValueInterval> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Extreme, joint_level};
-    use crate::metric::estimate::Estimate;
-    use crate::metric::estimate::share::Share;
-    use crate::metric::interval::{ValueInterval, newcombe, z_of_level};
+    use super::*;
+    use crate::metric::interval::newcombe;
     use crate::metric::rate::Rate;
     use crate::metric::tests::{counted, rate};
     use crate::num::seed::RandomStream;

@@ -7,15 +7,29 @@ mod predicates;
 mod promises;
 mod sentence;
 
+use std::path::Path;
+use std::sync::LazyLock;
+
+use serde_json::Value as Json;
+
 use crate::error::Result;
-use crate::recourse;
+use crate::num::seed::RandomStream;
+use crate::param::Count;
 use crate::recourse::actions::RecoursePlan;
-use crate::recourse::ask::{DecisionModel, LevelChange};
-use crate::recourse::definition::{RecourseCriterion, RecourseDefinition, RecourseView};
+use crate::recourse::ask::{DecisionModel, DistinctRows, LevelChange};
+use crate::recourse::chance::p_values;
+use crate::recourse::definition::{
+    ExactScore, RecourseCriterion, RecourseDefinition, RecourseView,
+};
 use crate::recourse::effect::ActionEffects;
+use crate::recourse::feature::{
+    AllowedChanges, ChangeCost, ChangeDirection, LevelDistance, LevelScale, RecourseFeature,
+};
 use crate::recourse::groups::GroupPair;
+use crate::recourse::knobs::PermutationSettings;
 use crate::recourse::rank::{DefinitionRanking, RankBy};
-use crate::recourse::{DecimalShare, SearchSettings};
+use crate::recourse::{AuditedRows, DecimalShare, SearchSettings};
+use crate::tests::{json, json_frame, number};
 
 /// A column and the level that it gets or has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,8 +82,23 @@ impl<F: Fn(u32, &[LevelChange]) -> bool + Sync> DecisionModel for RowModel<F> {
 }
 
 /// The groups 0 and 1, the second the reference.
-pub(super) fn pair() -> GroupPair {
-    GroupPair { names: ["left", "right"].map(str::to_owned), members: [vec![0], vec![1]] }
+pub(super) static PAIR: LazyLock<GroupPair> = LazyLock::new(|| GroupPair {
+    names: ["left", "right"].map(str::to_owned),
+    members: [vec![0], vec![1]],
+});
+
+/// The plan of this pair, and what its actions do to the decisions of a model.
+pub(super) fn plan<'a>(audited: &'a AuditedRows, support: &str) -> RecoursePlan<'a> {
+    RecoursePlan::new(audited, &PAIR, &search(support)).unwrap()
+}
+
+pub(super) fn effects(plan: &RecoursePlan<'_>, model: &impl DecisionModel) -> ActionEffects {
+    ActionEffects::new(plan, &plan.query_model(&plan.needed(), model).unwrap())
+}
+
+/// A definition in a view.
+pub(super) fn question(definition: RecourseDefinition, view: RecourseView) -> RecourseCriterion {
+    RecourseCriterion::new(definition, view).unwrap()
 }
 
 pub(super) fn share(text: &str) -> DecimalShare {

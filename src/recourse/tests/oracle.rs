@@ -2,21 +2,16 @@
 //! score, rank and text.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use super::case::{RecourseOracleCase, RecourseOracleColumn, json, parquet};
+use super::case::RecourseOracleCase;
 use super::sentence::text;
-use super::{changed_text, judge, search, share};
-use crate::recourse::actions::RecoursePlan;
-use crate::recourse::ask::{DecisionModel as _, DistinctRows};
+use super::*;
+use crate::recourse::ask::DecisionModel as _;
 use crate::recourse::budget::{Percentile, budgets};
-use crate::recourse::definition::{
-    RecourseCriterion, RecourseDefinition, RecourseView, trade_off_bound,
-};
-use crate::recourse::effect::ActionEffects;
+use crate::recourse::definition::trade_off_bound;
 use crate::recourse::exact::ExactRatio;
 use crate::recourse::overview::{agreement, analysis};
-use crate::recourse::rank::DefinitionRanking;
 use crate::tests::shared;
 
 fn folder(case: &str) -> Option<PathBuf> {
@@ -60,7 +55,7 @@ fn check(name: &str) {
     let case = RecourseOracleCase::read(&folder);
     let support = case.config["min_support"].to_string();
     let plan = RecoursePlan::new(&case.audited, &case.pair, &search(&support)).unwrap();
-    let summary = json(&folder.join("summary.json"));
+    let summary = json(folder.join("summary.json"));
     let counts = |key: &str| summary["counts"][key].as_u64().unwrap() as usize;
 
     // Subgroups.
@@ -70,14 +65,14 @@ fn check(name: &str) {
     );
     assert_eq!(plan.population().unaffected(), counts("unaffected"));
     assert_eq!(plan.n_subgroups(), counts("subgroups_in_intersection"));
-    let expected = parquet(&folder.join("subgroups.parquet"));
+    let expected = json_frame::read(&folder.join("subgroups.parquet"));
     for subgroup in 0..plan.n_subgroups() {
-        assert_eq!(plan.text(subgroup), expected["predicate"].texts()[subgroup]);
+        assert_eq!(plan.text(subgroup), expected["predicate"][subgroup]);
         let got = [plan.n(subgroup)[0], plan.n(subgroup)[1], plan.actions(subgroup).len() as u32]
             .map(f64::from);
         assert_eq!(
             got,
-            ["n_0", "n_1", "n_actions"].map(|column| expected[column].numbers()[subgroup]),
+            ["n_0", "n_1", "n_actions"].map(|column| number(&expected[column][subgroup])),
             "{subgroup}"
         );
     }
@@ -100,16 +95,16 @@ fn check(name: &str) {
     // Actions.
     let effects = ActionEffects::new(&plan, &helped);
     assert_eq!(plan.n_actions(), counts("subgroup_action_pairs"));
-    let expected = parquet(&folder.join("actions.parquet"));
-    assert_eq!(expected["cost_nano"].numbers().len(), plan.n_actions());
+    let expected = json_frame::read(&folder.join("actions.parquet"));
+    assert_eq!(expected["cost_nano"].len(), plan.n_actions());
     let mut evaluations = 0;
     for subgroup in 0..plan.n_subgroups() {
         for action in plan.actions(subgroup) {
-            assert_eq!(expected["subgroup_id"].numbers()[action], subgroup as f64);
-            assert_eq!(plan.changes_text(action), expected["changes"].texts()[action]);
-            assert_eq!(changed_text(&plan, subgroup, action), expected["then"].texts()[action]);
-            assert_eq!(plan.cost(action) as f64, expected["cost_nano"].numbers()[action]);
-            let k = ["k_0", "k_1"].map(|column| expected[column].numbers()[action]);
+            assert_eq!(expected["subgroup_id"][action], subgroup);
+            assert_eq!(plan.changes_text(action), expected["changes"][action]);
+            assert_eq!(changed_text(&plan, subgroup, action), expected["then"][action]);
+            assert_eq!(plan.cost(action), expected["cost_nano"][action]);
+            let k = ["k_0", "k_1"].map(|column| number(&expected[column][action]));
             assert_eq!(effects.helped[action].map(f64::from), k, "{subgroup} {action}");
             evaluations += plan.n(subgroup).iter().sum::<u32>() as usize;
         }
@@ -119,7 +114,7 @@ fn check(name: &str) {
     assert_eq!(with_actions, counts("subgroups_with_actions"));
 
     // Effectiveness by cost.
-    let expected = parquet(&folder.join("ecd.parquet"));
+    let expected = json_frame::read(&folder.join("ecd.parquet"));
     let mut line = 0;
     for subgroup in 0..plan.n_subgroups() {
         for reach in effects.of_subgroup(&plan, subgroup).reaches {
@@ -135,11 +130,11 @@ fn check(name: &str) {
             ];
             let columns =
                 ["subgroup_id", "cost_nano", "k_macro_0", "k_macro_1", "k_micro_0", "k_micro_1"];
-            assert_eq!(got, columns.map(|column| expected[column].numbers()[line]));
+            assert_eq!(got, columns.map(|column| number(&expected[column][line])));
             line += 1;
         }
     }
-    assert_eq!(line, expected["cost_nano"].numbers().len());
+    assert_eq!(line, expected["cost_nano"].len());
 
     // Budgets.
     let percents = case.config["budget_percentiles"].as_array().unwrap().iter();
@@ -167,15 +162,15 @@ fn check_scores(
     plan: &RecoursePlan<'_>,
     effects: &ActionEffects,
 ) {
-    let expected = parquet(&folder.join("scores.parquet"));
-    let number = |column: &str, line: usize| expected[column].numbers()[line];
-    let names = expected["definition"].texts();
+    let expected = json_frame::read(&folder.join("scores.parquet"));
+    let number = |column: &str, line: usize| number(&expected[column][line]);
+    let names = &expected["definition"];
     let alpha = case.config["alpha"].as_f64().unwrap();
     let mut lines: Vec<usize> = (0..names.len()).collect();
-    lines.sort_by_key(|&line| (&names[line], number("subgroup_id", line) as u32));
+    lines.sort_by_key(|&line| (names[line].as_str(), number("subgroup_id", line) as u32));
     let mut checked = 0;
     for lines in lines.chunk_by(|&a, &b| names[a] == names[b]) {
-        let name = &names[lines[0]];
+        let name = names[lines[0]].as_str().unwrap();
         let judged = judge(plan, effects, question(name));
         assert_eq!(judged.verdicts.len(), lines.len(), "{name}");
         for (verdict, &line) in judged.verdicts.iter().zip(lines) {
@@ -188,7 +183,7 @@ fn check_scores(
             assert_eq!(verdict.rank.map(f64::from), (!rank.is_nan()).then_some(rank), "{what}");
             let against =
                 verdict.worse_group.map_or("Fair", |g| &plan.population().names[usize::from(g)]);
-            assert_eq!(against, expected["bias_against"].texts()[line], "{what}");
+            assert_eq!(against, expected["bias_against"][line], "{what}");
             if name.starts_with("ks") {
                 let cost = number("ks_cost_nano", line);
                 assert_eq!(
@@ -198,10 +193,7 @@ fn check_scores(
                 );
                 let rejected =
                     verdict.score >= trade_off_bound(plan.n(verdict.subgroup as usize), alpha);
-                let RecourseOracleColumn::Numbers(expected) = &expected["ks_reject"] else {
-                    panic!("{what}")
-                };
-                assert_eq!(f64::from(u8::from(rejected)), expected[line], "{what}");
+                assert_eq!(f64::from(u8::from(rejected)), number("ks_reject", line), "{what}");
             }
             checked += 1;
         }
@@ -316,15 +308,15 @@ fn rows_to_score_elsewhere() {
             .push(case.pair.names[usize::from(case.audited.groups[row as usize].unwrap())].clone());
         got.push((values, case.model.changed(row, &plan.change_set(change as usize)).to_string()));
     }
-    let file = parquet(&folder.join("counterfactual_rows.parquet"));
-    let text = |name: &str, line: usize| match &file[name] {
-        RecourseOracleColumn::Numbers(values) => values[line].to_string(),
-        RecourseOracleColumn::Texts(values) => values[line].clone(),
+    let file = json_frame::read(&folder.join("counterfactual_rows.parquet"));
+    let text = |name: &str, line: usize| match &file[name][line] {
+        Json::String(text) => text.clone(),
+        other => number(other).to_string(),
     };
     let names = || case.audited.features.iter().map(|f| f.name.as_str()).chain(["race"]);
     let expected = |line| (names().map(|name| text(name, line)).collect(), text("__score", line));
     let mut expected: Vec<(Vec<String>, String)> =
-        (0..file["__score"].numbers().len()).map(expected).collect();
+        (0..file["__score"].len()).map(expected).collect();
     got.sort();
     expected.sort();
     assert_eq!(got, expected);

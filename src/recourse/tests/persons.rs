@@ -1,18 +1,8 @@
 //! False alarms of the permutation test where a person has several rows: with one row of each
 //! person, as the stage takes them, there are as many as the test claims; with all rows far more.
 
-use super::{RowModel, pair, search};
+use super::*;
 use crate::num::one_row_each::{DrawablePersonRow, one_row_each};
-use crate::num::seed::RandomStream;
-use crate::param::Count;
-use crate::recourse::AuditedRows;
-use crate::recourse::actions::RecoursePlan;
-use crate::recourse::ask::LevelChange;
-use crate::recourse::chance::p_values;
-use crate::recourse::definition::{RecourseCriterion, RecourseDefinition, RecourseView};
-use crate::recourse::effect::ActionEffects;
-use crate::recourse::feature::{AllowedChanges, ChangeDirection, RecourseFeature};
-use crate::recourse::knobs::PermutationSettings;
 
 /// A row with the unfavourable decision.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -49,14 +39,11 @@ fn p_value(refused: &[RefusedRow], seed: u64) -> f64 {
         favourable: (0..2 * n).map(|i| i >= n).collect(),
         others: vec![0; 2 * n],
     };
-    let pair = pair();
-    let plan = RecoursePlan::new(&audited, &pair, &search("0.5")).unwrap();
+    let plan = plan(&audited, "0.5");
     let model = RowModel(|row: u32, _: &[LevelChange]| refused[row as usize].helped);
     let helped = plan.query_model(&plan.needed(), &model).unwrap();
     let effects = ActionEffects::new(&plan, &helped);
-    let question =
-        RecourseCriterion::new(RecourseDefinition::EqualEffectiveness, RecourseView::Micro)
-            .unwrap();
+    let question = question(RecourseDefinition::EqualEffectiveness, RecourseView::Micro);
     let deals =
         PermutationSettings { deals: Count::of::<199>(), enough: Count::of::<{ u64::MAX }>() };
     let all = 0..plan.n_subgroups();

@@ -1,17 +1,8 @@
 //! Traits "at or above": every subgroup, action and count, compared with a search that looks at
 //! each set of traits and each row (tests/oracle/predicates.json, made by predicates.py).
 
-use serde_json::Value as Json;
-
-use super::{RowModel, pair, search};
-use crate::recourse::AuditedRows;
-use crate::recourse::actions::RecoursePlan;
-use crate::recourse::ask::{DecisionModel, LevelChange};
-use crate::recourse::effect::ActionEffects;
-use crate::recourse::feature::{
-    AllowedChanges, ChangeCost, ChangeDirection, LevelDistance, LevelScale, RecourseFeature,
-    TraitPredicate,
-};
+use super::*;
+use crate::recourse::feature::TraitPredicate;
 
 #[test]
 fn traits_at_or_above_give_the_subgroups_of_the_script() {
@@ -60,9 +51,8 @@ fn traits_at_or_above_give_the_subgroups_of_the_script() {
     model.decide(&(0..rows.len() as u32).collect::<Vec<_>>(), &[], &mut decided).unwrap();
     assert_eq!(decided, audited.favourable);
 
-    let (pair, search) = (pair(), search(expected["support"].as_str().unwrap()));
-    let plan = RecoursePlan::new(&audited, &pair, &search).unwrap();
-    let effects = ActionEffects::new(&plan, &plan.query_model(&plan.needed(), &model).unwrap());
+    let plan = plan(&audited, expected["support"].as_str().unwrap());
+    let effects = effects(&plan, &model);
     let found: Vec<Json> = (0..plan.n_subgroups())
         .map(|subgroup| {
             let helped = effects.of_subgroup(&plan, subgroup).helped;

@@ -1,23 +1,13 @@
 //! Properties that must hold for any data, tested on random rows with random models.
 
-use super::{RowModel, changed_text, judge, pair, questions, search, share};
-use crate::error::Result;
-use crate::num::seed::{RandomStream, h};
-use crate::param::Count;
-use crate::recourse::actions::RecoursePlan;
-use crate::recourse::ask::{DecisionModel, DistinctRows, LevelChange, RowSets};
-use crate::recourse::chance::{false_discoveries, p_values};
-use crate::recourse::definition::{
-    ExactScore, RecourseCriterion, RecourseDefinition, RecourseView,
-};
-use crate::recourse::effect::ActionEffects;
-use crate::recourse::feature::{AllowedChanges, ChangeCost, ChangeDirection, LevelDistance};
-use crate::recourse::feature::{LevelScale, ModelNumbers, RecourseFeature};
-use crate::recourse::groups::{ComparisonBase, GroupPair, pairs};
-use crate::recourse::knobs::PermutationSettings;
+use super::*;
+use crate::num::seed::h;
+use crate::recourse::ActionMatch;
+use crate::recourse::ask::RowSets;
+use crate::recourse::chance::false_discoveries;
+use crate::recourse::feature::ModelNumbers;
+use crate::recourse::groups::{ComparisonBase, pairs};
 use crate::recourse::overlap::merge_overlapping;
-use crate::recourse::rank::{DefinitionRanking, RankBy};
-use crate::recourse::{ActionMatch, AuditedRows};
 use crate::tests::Says;
 
 /// Number of levels of the random columns.
@@ -27,37 +17,48 @@ const LEVELS: usize = 3;
 ///
 /// It reads a binned column of numbers as the level that the number was made from.
 struct RandomModel {
-    codes: Vec<Vec<u32>>,
-    groups: Vec<Option<u16>>,
     weights: Vec<[f64; LEVELS]>,
     /// Columns of which it only reads whether they are equal, with the term that equality adds.
     equal: Option<(usize, usize, f64)>,
 }
 
 impl RandomModel {
-    fn favourable(&self, row: u32, changes: &[LevelChange]) -> bool {
-        let mut levels: Vec<u32> = self.codes.iter().map(|codes| codes[row as usize]).collect();
+    fn favourable(&self, audited: &AuditedRows, row: u32, changes: &[LevelChange]) -> bool {
+        let level = |feature: &RecourseFeature| feature.codes[row as usize];
+        let mut levels: Vec<u32> = audited.features.iter().map(level).collect();
         changes.iter().for_each(|change| levels[change.feature] = change.level);
         let mut score: f64 =
             levels.iter().zip(&self.weights).map(|(&level, weights)| weights[level as usize]).sum();
-        score +=
-            self.groups[row as usize].map_or(0.0, |group| [-0.25, 0.25, 0.5][usize::from(group)]);
+        let group = audited.groups[row as usize];
+        score += group.map_or(0.0, |group| [-0.25, 0.25, 0.5][usize::from(group)]);
         score += self
             .equal
             .map_or(0.0, |(a, b, weight)| if levels[a] == levels[b] { weight } else { 0.0 });
         score > 0.5
     }
+
+    /// What it decides about these rows.
+    fn of(&self, audited: &AuditedRows) -> impl DecisionModel {
+        RowModel(|row, changes: &[LevelChange]| self.favourable(audited, row, changes))
+    }
 }
 
-impl DecisionModel for RandomModel {
-    fn decide(
-        &self,
-        rows: &[u32],
-        changes: &[LevelChange],
-        favourable: &mut Vec<bool>,
-    ) -> Result<()> {
-        favourable.extend(rows.iter().map(|&row| self.favourable(row, changes)));
-        Ok(())
+/// Some rows, in this order.
+fn picked(audited: &AuditedRows, rows: &[usize]) -> AuditedRows {
+    fn of<T: Clone>(all: &[T], rows: &[usize]) -> Vec<T> {
+        rows.iter().map(|&row| all[row].clone()).collect()
+    }
+    let mut features = audited.features.clone();
+    for feature in &mut features {
+        feature.codes = of(&feature.codes, rows);
+        let behind = feature.model_numbers.iter_mut();
+        behind.for_each(|behind| behind.numbers = of(&behind.numbers, rows));
+    }
+    AuditedRows {
+        features,
+        groups: of(&audited.groups, rows),
+        favourable: of(&audited.favourable, rows),
+        others: of(&audited.others, rows),
     }
 }
 
@@ -71,25 +72,14 @@ fn random_case(seed: u64, n: usize, additive: bool) -> (AuditedRows, RandomModel
         let codes: Vec<u32> = (0..n).map(|_| below(LEVELS + 1).min(LEVELS - 1) as u32).collect();
         // One text is the beginning of another, and goes on with a letter before the comma.
         let levels = ["a", "a !", "b"].map(str::to_owned).to_vec();
-        let scale = [
-            LevelScale::Ordered,
-            LevelScale::Nominal,
-            LevelScale::Nominal,
-            LevelScale::Numbers(vec![0.0, 1.0, 4.0]),
-        ][f]
-            .clone();
-        let direction = [
-            ChangeDirection::Up,
-            ChangeDirection::Any,
-            ChangeDirection::Any,
-            ChangeDirection::Down,
-        ][f];
-        let distance = [
-            LevelDistance::Positions,
-            LevelDistance::Unit,
-            LevelDistance::Unit,
-            LevelDistance::RangeShare,
-        ][f];
+        let (scale, direction, distance) = match f {
+            0 => (LevelScale::Ordered, ChangeDirection::Up, LevelDistance::Positions),
+            3 => {
+                let numbers = LevelScale::Numbers(vec![0.0, 1.0, 4.0]);
+                (numbers, ChangeDirection::Down, LevelDistance::RangeShare)
+            }
+            _ => (LevelScale::Nominal, ChangeDirection::Any, LevelDistance::Unit),
+        };
         let behind = (f == 0).then(|| ModelNumbers {
             numbers: codes.iter().map(|&code| f64::from(code * 10)).collect(),
             targets: (0..LEVELS).map(|code| code as f64 * 10.0).collect(),
@@ -111,22 +101,18 @@ fn random_case(seed: u64, n: usize, additive: bool) -> (AuditedRows, RandomModel
         (0..n).map(|_| [Some(0), Some(1), Some(0), Some(1), Some(2), None][below(6)]).collect();
     let weights =
         (0..4).map(|_| [0; LEVELS].map(|_| (below(1024) as f64 - 512.0) / 512.0)).collect();
-    let codes = features.iter().map(|feature| feature.codes.clone()).collect();
-    let model = RandomModel {
-        codes,
-        groups: groups.clone(),
-        weights,
-        equal: (!additive).then_some((1, 2, 1.5)),
-    };
-    let favourable = (0..n as u32).map(|row| model.favourable(row, &[])).collect();
+    let model = RandomModel { weights, equal: (!additive).then_some((1, 2, 1.5)) };
     let others = groups.iter().map(|group| group.map_or(9, u32::from)).collect();
-    (AuditedRows { features, groups, favourable, others }, model)
+    let mut audited = AuditedRows { features, groups, favourable: Vec::new(), others };
+    audited.favourable = (0..n as u32).map(|row| model.favourable(&audited, row, &[])).collect();
+    (audited, model)
 }
 
 /// All results as text: what two runs must agree on to the byte.
-fn everything_as_text(plan: &RecoursePlan<'_>, model: &RandomModel) -> String {
+fn everything_as_text(audited: &AuditedRows, model: &RandomModel) -> String {
+    let plan = &plan(audited, "0.04");
     let needed = plan.needed();
-    let helped = plan.query_model(&needed, model).unwrap();
+    let helped = plan.query_model(&needed, &model.of(audited)).unwrap();
     let effects = ActionEffects::new(plan, &helped);
     let mut text = format!(
         "{} {} {}\n",
@@ -178,7 +164,7 @@ fn by_hand(
     let rows = [rows(0), rows(1)];
     let helps = |g: usize, row: &u32, action: usize| {
         let changes: Vec<LevelChange> = plan.changes(action).map(item).collect();
-        rows[g].contains(row) && model.favourable(*row, &changes)
+        rows[g].contains(row) && model.favourable(audited, *row, &changes)
     };
     let own =
         |action| [0, 1].map(|g| rows[g].iter().filter(|row| helps(g, row, action)).count() as u32);
@@ -195,10 +181,8 @@ fn by_hand(
 #[test]
 fn counts_are_those_of_looking_at_each_row() {
     let (audited, model) = random_case(1, 300, false);
-    let pair = pair();
-    let plan = RecoursePlan::new(&audited, &pair, &search("0.05")).unwrap();
-    let helped = plan.query_model(&plan.needed(), &model).unwrap();
-    let effects = ActionEffects::new(&plan, &helped);
+    let plan = plan(&audited, "0.05");
+    let effects = effects(&plan, &model.of(&audited));
     assert!(plan.n_actions() > 100);
     let texts: Vec<_> =
         (0..plan.n_subgroups()).map(|s| (plan.subgroup(s).count(), plan.text(s))).collect();
@@ -224,38 +208,19 @@ fn counts_are_those_of_looking_at_each_row() {
 #[test]
 fn the_order_of_rows_and_columns_and_the_number_of_threads_change_nothing() {
     let (audited, model) = random_case(2, 400, false);
-    let pair = pair();
-    let expected =
-        everything_as_text(&RecoursePlan::new(&audited, &pair, &search("0.04")).unwrap(), &model);
+    let expected = everything_as_text(&audited, &model);
     for threads in [1, 3] {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        let got = pool.install(|| {
-            everything_as_text(
-                &RecoursePlan::new(&audited, &pair, &search("0.04")).unwrap(),
-                &model,
-            )
-        });
+        let got = pool.install(|| everything_as_text(&audited, &model));
         assert!(got == expected, "{threads} threads");
     }
     // Rows reversed, columns in another order.
-    let (mut turned, mut turned_model) = (audited, model);
-    turned.features.iter_mut().for_each(|f| {
-        f.codes.reverse();
-        f.model_numbers.iter_mut().for_each(|behind| behind.numbers.reverse());
-    });
+    let rows: Vec<usize> = (0..400).rev().collect();
+    let (mut turned, mut turned_model) = (picked(&audited, &rows), model);
     turned.features.reverse();
-    turned.groups.reverse();
-    turned.favourable.reverse();
-    turned.others.reverse();
-    turned_model.codes.iter_mut().for_each(|codes| codes.reverse());
-    turned_model.codes.reverse();
     turned_model.weights.reverse();
-    turned_model.groups.reverse();
     turned_model.equal = turned_model.equal.map(|(a, b, weight)| (3 - a, 3 - b, weight));
-    let got = everything_as_text(
-        &RecoursePlan::new(&turned, &pair, &search("0.04")).unwrap(),
-        &turned_model,
-    );
+    let got = everything_as_text(&turned, &turned_model);
     assert!(got == expected);
 }
 
@@ -265,9 +230,8 @@ fn macro_is_micro_where_the_model_is_additive_and_never_more() {
     for seed in 0..6 {
         let additive = seed % 2 == 0;
         let (audited, model) = random_case(seed, 300, additive);
-        let pair = pair();
-        let plan = RecoursePlan::new(&audited, &pair, &search("0.03")).unwrap();
-        let effects = ActionEffects::new(&plan, &plan.query_model(&plan.needed(), &model).unwrap());
+        let plan = plan(&audited, "0.03");
+        let effects = effects(&plan, &model.of(&audited));
         for subgroup in 0..plan.n_subgroups() {
             let reaches = effects.of_subgroup(&plan, subgroup).reaches;
             assert!(reaches.is_sorted_by(|a, b| a.cost < b.cost));
@@ -286,15 +250,11 @@ fn macro_is_micro_where_the_model_is_additive_and_never_more() {
 #[test]
 fn swapped_groups_swap_the_direction_only() {
     let (audited, model) = random_case(3, 400, false);
-    let (pair, swapped) = (
-        pair(),
-        GroupPair { names: ["right", "left"].map(str::to_owned), members: [vec![1], vec![0]] },
-    );
+    let swapped =
+        GroupPair { names: ["right", "left"].map(str::to_owned), members: [vec![1], vec![0]] };
     let plans =
-        [&pair, &swapped].map(|pair| RecoursePlan::new(&audited, pair, &search("0.03")).unwrap());
-    let effects = plans
-        .each_ref()
-        .map(|plan| ActionEffects::new(plan, &plan.query_model(&plan.needed(), &model).unwrap()));
+        [&PAIR, &swapped].map(|pair| RecoursePlan::new(&audited, pair, &search("0.03")).unwrap());
+    let effects = plans.each_ref().map(|plan| effects(plan, &model.of(&audited)));
     let mut unfair = 0;
     for question in questions(&[1_000_000_000]) {
         let [a, b] = [0, 1].map(|i| judge(&plans[i], &effects[i], question));
@@ -319,23 +279,10 @@ fn swapped_groups_swap_the_direction_only() {
 #[test]
 fn every_row_twice_leaves_all_shares() {
     let (audited, model) = random_case(4, 200, false);
-    let (mut twice, mut twice_model) = (audited.clone(), model);
-    let pair = pair();
-    let once = RecoursePlan::new(&audited, &pair, &search("0.05")).unwrap();
-    let once_helped = once.query_model(&once.needed(), &twice_model).unwrap();
-    let of_once = ActionEffects::new(&once, &once_helped);
-    twice.features.iter_mut().for_each(|f| {
-        f.codes.extend_from_within(..);
-        f.model_numbers.iter_mut().for_each(|behind| behind.numbers.extend_from_within(..));
-    });
-    twice.groups.extend_from_within(..);
-    twice.favourable.extend_from_within(..);
-    twice.others.extend_from_within(..);
-    twice_model.codes.iter_mut().for_each(|codes| codes.extend_from_within(..));
-    twice_model.groups.extend_from_within(..);
-    let both = RecoursePlan::new(&twice, &pair, &search("0.05")).unwrap();
-    let of_both =
-        ActionEffects::new(&both, &both.query_model(&both.needed(), &twice_model).unwrap());
+    let twice = picked(&audited, &(0..200).chain(0..200).collect::<Vec<_>>());
+    let [once, both] = [&audited, &twice].map(|audited| plan(audited, "0.05"));
+    let of_once = effects(&once, &model.of(&audited));
+    let of_both = effects(&both, &model.of(&twice));
     let mut compared = 0;
     for a in 0..once.n_subgroups() {
         let Some(b) = (0..both.n_subgroups()).find(|&b| both.text(b) == once.text(a)) else {
@@ -358,14 +305,10 @@ fn every_row_twice_leaves_all_shares() {
 #[test]
 fn sub_features_hold_all_changes_of_same_features() {
     let (audited, _) = random_case(5, 300, true);
-    let pair = pair();
-    let same = RecoursePlan::new(&audited, &pair, &search("0.02")).unwrap();
-    let sub = RecoursePlan::new(
-        &audited,
-        &pair,
-        &crate::recourse::SearchSettings { matching: ActionMatch::SubFeatures, ..search("0.02") },
-    )
-    .unwrap();
+    let same = plan(&audited, "0.02");
+    let matching = ActionMatch::SubFeatures;
+    let sub = SearchSettings { matching, ..search("0.02") };
+    let sub = RecoursePlan::new(&audited, &PAIR, &sub).unwrap();
     // The longest subgroups have four columns, but no action changes all four.
     let most = |plan: &RecoursePlan<'_>| {
         (0..plan.n_actions()).map(|action| plan.changes(action).count()).max()
@@ -392,15 +335,13 @@ fn sub_features_hold_all_changes_of_same_features() {
 #[test]
 fn definitions_agree_at_their_ends() {
     let (audited, model) = random_case(6, 400, false);
-    let pair = pair();
-    let plan = RecoursePlan::new(&audited, &pair, &search("0.03")).unwrap();
-    let effects = ActionEffects::new(&plan, &plan.query_model(&plan.needed(), &model).unwrap());
+    let plan = plan(&audited, "0.03");
+    let effects = effects(&plan, &model.of(&audited));
     let mut seen = 0;
     for subgroup in (0..plan.n_subgroups()).filter(|&s| !plan.actions(s).is_empty()) {
         let effect = effects.of_subgroup(&plan, subgroup);
         for view in [RecourseView::Macro, RecourseView::Micro] {
-            let answer =
-                |definition| RecourseCriterion::new(definition, view).unwrap().score(&effect);
+            let answer = |definition| question(definition, view).score(&effect);
             assert_eq!(
                 answer(RecourseDefinition::WithinBudget(i64::MAX)),
                 answer(RecourseDefinition::EqualEffectiveness)
@@ -431,11 +372,9 @@ fn definitions_agree_at_their_ends() {
 #[test]
 fn scaled_ranks_prefer_large_subgroups_and_change_nothing_else() {
     let (audited, model) = random_case(7, 400, false);
-    let pair = pair();
-    let plan = RecoursePlan::new(&audited, &pair, &search("0.03")).unwrap();
-    let effects = ActionEffects::new(&plan, &plan.query_model(&plan.needed(), &model).unwrap());
-    let question =
-        RecourseCriterion::new(RecourseDefinition::FairTradeOff, RecourseView::Micro).unwrap();
+    let plan = plan(&audited, "0.03");
+    let effects = effects(&plan, &model.of(&audited));
+    let question = question(RecourseDefinition::FairTradeOff, RecourseView::Micro);
     let plain = judge(&plan, &effects, question);
     let scaled = DefinitionRanking::new(&plan, &effects, question, RankBy::Scaled);
     for (a, b) in plain.verdicts.iter().zip(&scaled.verdicts) {
@@ -453,15 +392,10 @@ fn scaled_ranks_prefer_large_subgroups_and_change_nothing_else() {
 #[test]
 fn merging_shows_as_many_as_asked_for() {
     let (audited, model) = random_case(8, 400, false);
-    let pair = pair();
-    let plan = RecoursePlan::new(&audited, &pair, &search("0.02")).unwrap();
-    let effects = ActionEffects::new(&plan, &plan.query_model(&plan.needed(), &model).unwrap());
-    let judged = judge(
-        &plan,
-        &effects,
-        RecourseCriterion::new(RecourseDefinition::EqualEffectiveness, RecourseView::Micro)
-            .unwrap(),
-    );
+    let plan = plan(&audited, "0.02");
+    let effects = effects(&plan, &model.of(&audited));
+    let asked = question(RecourseDefinition::EqualEffectiveness, RecourseView::Micro);
+    let judged = judge(&plan, &effects, asked);
     let places = merge_overlapping(&plan, &judged, 10);
     let shown: Vec<u32> = places
         .iter()
@@ -494,8 +428,7 @@ fn p_of_coins(always: Option<u16>) -> Vec<f64> {
     let mut all = Vec::new();
     for seed in 20..26 {
         let (audited, _) = random_case(seed, 500, false);
-        let pair = pair();
-        let plan = RecoursePlan::new(&audited, &pair, &search("0.04")).unwrap();
+        let plan = plan(&audited, "0.04");
         let coins = RowModel(|row: u32, changes: &[LevelChange]| {
             let key = changes.iter().fold(0, |key, c| h(key, c.feature as u64, u64::from(c.level)));
             h(5, key, u64::from(row)).is_multiple_of(8)
@@ -503,9 +436,7 @@ fn p_of_coins(always: Option<u16>) -> Vec<f64> {
         });
         let helped: RowSets = plan.query_model(&plan.needed(), &coins).unwrap();
         let effects = ActionEffects::new(&plan, &helped);
-        let questions =
-            [RecourseCriterion::new(RecourseDefinition::FairTradeOff, RecourseView::Micro)
-                .unwrap()];
+        let questions = [question(RecourseDefinition::FairTradeOff, RecourseView::Micro)];
         let deals = PermutationSettings { deals: Count::of::<999>(), enough: Count::of::<50>() };
         all.extend(
             p_values(&plan, &effects, &helped, &questions, deals, 3, 0..plan.n_subgroups())
@@ -539,10 +470,8 @@ fn groups_of_several_declared_ones() {
     let (audited, _) = random_case(10, 400, true);
     let names: Vec<String> = ["x", "y", "z"].map(str::to_owned).to_vec();
     let all = pairs(&names, 0, ComparisonBase::Rest);
-    let plans: Vec<RecoursePlan<'_>> = all
-        .iter()
-        .map(|pair| RecoursePlan::new(&audited, pair, &search("0.05")).unwrap())
-        .collect();
+    let plan = |pair| RecoursePlan::new(&audited, pair, &search("0.05")).unwrap();
+    let plans: Vec<RecoursePlan<'_>> = all.iter().map(plan).collect();
     let affected: Vec<u32> = plans.iter().map(|plan| plan.population().n.iter().sum()).collect();
     assert!(affected.iter().all(|n| *n == affected[0]), "each against the rest is everybody");
     assert!(
@@ -555,34 +484,20 @@ fn groups_of_several_declared_ones() {
 #[test]
 fn too_much_is_an_error_and_nothing_to_do_is_none() {
     let (mut audited, model) = random_case(11, 300, true);
-    let pair = pair();
-    let fault = RecoursePlan::new(
-        &audited,
-        &pair,
-        &crate::recourse::SearchSettings { max_results: 20, ..search("0.03") },
-    )
-    .unwrap_err();
+    let searched = |search| RecoursePlan::new(&audited, &PAIR, &search);
+    let fault = searched(SearchSettings { max_results: 20, ..search("0.03") }).unwrap_err();
     fault.to_string().says(&["too-many-subgroups"]);
-    let short = RecoursePlan::new(
-        &audited,
-        &pair,
-        &crate::recourse::SearchSettings { max_items: Some(1), ..search("0.03") },
-    )
-    .unwrap();
+    let short = searched(SearchSettings { max_items: Some(1), ..search("0.03") }).unwrap();
     assert!((0..short.n_subgroups()).all(|s| short.subgroup(s).count() == 1));
     // No row has the favourable decision: no action can be found.
     audited.favourable.fill(false);
-    let plan = RecoursePlan::new(&audited, &pair, &search("0.03")).unwrap();
+    let plan = plan(&audited, "0.03");
     assert!(plan.n_subgroups() > 0 && plan.n_actions() == 0 && plan.needed().n_pairs() == 0);
-    let effects = ActionEffects::new(&plan, &plan.query_model(&plan.needed(), &model).unwrap());
-    let judged = judge(
-        &plan,
-        &effects,
-        RecourseCriterion::new(RecourseDefinition::EqualEffectiveness, RecourseView::Macro)
-            .unwrap(),
-    );
+    let effects = effects(&plan, &model.of(&audited));
+    let asked = question(RecourseDefinition::EqualEffectiveness, RecourseView::Macro);
+    let judged = judge(&plan, &effects, asked);
     assert!(judged.verdicts.is_empty() && judged.last_rank() == 0);
     audited.favourable.fill(true);
-    let nobody = RecoursePlan::new(&audited, &pair, &search("0.03")).unwrap();
+    let nobody = super::plan(&audited, "0.03");
     assert_eq!((nobody.population().n, nobody.n_subgroups(), nobody.n_actions()), ([0, 0], 0, 0));
 }

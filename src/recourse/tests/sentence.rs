@@ -4,11 +4,7 @@
 
 use std::fmt::Write as _;
 
-use crate::recourse::actions::RecoursePlan;
-use crate::recourse::definition::{
-    ExactScore, RecourseCriterion, RecourseDefinition, RecourseView,
-};
-use crate::recourse::effect::ActionEffects;
+use super::*;
 use crate::recourse::exact::{decimal_text, half_even};
 use crate::recourse::sentence::GroupSentence;
 use crate::recourse::steps::COST_UNIT;

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
+use minijinja::value::Value;
 use serde::Serialize;
 
 use crate::report::brief::harm::{HarmResult, ranked, seconds};
@@ -18,6 +18,7 @@ use crate::report::read::grouped::grouped;
 use crate::report::read::panel::ResultKey;
 use crate::report::section::graphs::knowledge::{ScenarioKnowledge, stated_knowledge};
 use crate::report::section::graphs::values::ValuesInShort;
+use crate::text::fact;
 
 /// Rows on the page; the others are in the annex.
 const ROWS_AT_MOST: usize = 24;
@@ -32,20 +33,6 @@ const LETTERS_OF_A_LINE: usize = 30;
 /// Results that a line names, of more their number: those without a switch, and in the heading of a
 /// block those that say who is worse off.
 const NAMED_AT_MOST: usize = 2;
-
-/// A result with the limit that judges it.
-#[derive(Serialize)]
-struct ForestRow<'a> {
-    result: &'a HarmResult,
-    limit: Option<f64>,
-}
-
-/// Results that answer one question.
-#[derive(Serialize)]
-struct AnsweredQuestion<'a> {
-    worse: WorseOff<'a>,
-    rows: Vec<ForestRow<'a>>,
-}
 
 /// Who is worse off in a block: named where the tables name the same group in every row, or in
 /// some.
@@ -197,21 +184,21 @@ pub(crate) fn section<'r>(
     let by_question = grouped(shown.iter().map(|result| (question(result), *result)));
     let block = |(_, mine): (ForestQuestion<'_>, Vec<&'r HarmResult>)| {
         let worse = WorseOff::of(&mine);
-        let row = |result: &'r HarmResult| ForestRow { result, limit: limit_of(result) };
-        AnsweredQuestion { worse, rows: mine.into_iter().map(row).collect() }
+        let row = |result: &HarmResult| context!(result => fact(result), limit => limit_of(result));
+        context!(worse => fact(&worse), rows => mine.into_iter().map(row).collect::<Value>())
     };
-    let blocks: Vec<AnsweredQuestion<'_>> = by_question.into_iter().map(block).collect();
+    let blocks: Value = by_question.into_iter().map(block).collect();
     let named = nobody.iter().take(if nobody.len() > NAMED_AT_MOST { 0 } else { nobody.len() });
     let named: Vec<&HarmResult> = named.copied().collect();
     let facts = context! {
-        worse => Value::from(Serde(&worse_off(results))), notes => Value::from(Serde(&notes(audit, &shown))),
+        worse => fact(&worse_off(results)), notes => fact(&notes(audit, &shown)),
         level => audit.manifest.level.get(), seconds => seconds(shown.iter().copied()).into_iter().collect::<Value>(),
         has_placebo => shown.iter().any(|result| result.placebo.is_some()),
         has_limit => shown.iter().any(|result| limit_of(result).is_some()),
-        scale => Value::from(Serde(&PlotScale::from_zero(
-            shown.iter().flat_map(|result| result.point.extent()), 1.0))),
-        blocks => Value::from(Serde(&blocks)), more => some.len() - shown.len(),
-        n_nobody => nobody.len(), nobody => Value::from(Serde(&named)),
+        scale => fact(&PlotScale::from_zero(
+            shown.iter().flat_map(|result| result.point.extent()), 1.0)),
+        blocks, more => some.len() - shown.len(),
+        n_nobody => nobody.len(), nobody => fact(&named),
     };
     Some(PageSection::untitled("all", "forest.html", facts))
 }

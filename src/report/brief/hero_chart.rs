@@ -1,7 +1,7 @@
 //! The chart below the main sentence of the page as facts, which `shares.html` draws: who holds the
 //! favourable decision as people are, and as members of another group.
 
-use minijinja::value::{Serde, Value};
+use minijinja::value::Value;
 use serde::Serialize;
 
 use crate::report::brief::harm::{HarmResult, ranked, switches};
@@ -12,6 +12,7 @@ use crate::report::brief::voice::{CalledGroup, CalledModel};
 use crate::report::draw::panel::SwitchCounts;
 use crate::report::draw::plot::PlotScale;
 use crate::report::read::panel::ResultKey;
+use crate::text::fact;
 
 /// Groups in the hero chart of several.
 const GROUPS_AT_MOST: usize = 12;
@@ -91,7 +92,7 @@ impl<'a> BriefInputs<'a> {
     pub(crate) fn hero_chart(&self, finding: &HeroFinding<'a>) -> Value {
         let own = self.drawn_result(finding);
         let drawn = own.and_then(|own| self.switch_chart(own));
-        Value::from(Serde(&drawn.or_else(|| self.share_chart(finding))))
+        fact(&drawn.or_else(|| self.share_chart(finding)))
     }
 
     fn turned(&self, key: &ResultKey, from: &str, to: &str) -> Option<TurnedGroup> {

@@ -2,7 +2,7 @@
 //! sentence compares.
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
+use minijinja::value::Value;
 
 use crate::metric::interval::{wilson, z_of_level};
 use crate::metric::rate::{Rate, Undefined};
@@ -12,6 +12,7 @@ use crate::report::read::audit::AuditFolder;
 use crate::report::read::words::people;
 use crate::table::PopulationRow;
 use crate::table::population::AUDITED;
+use crate::text::fact;
 
 /// Groups of the population that the sign-off counts.
 const GROUPS_AT_MOST: usize = 4;
@@ -49,7 +50,7 @@ pub(crate) fn by_group(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Option<Va
     let others = all - without - named.iter().map(|(n, _)| n).sum::<i64>();
     (!named.is_empty() || others > 0 || without > 0).then(|| {
         context! {
-            people => people(audit, all), named => Value::from(Serde(&named)), others, without,
+            people => people(audit, all), named => fact(&named), others, without,
             attribute => voice.attribute(attribute),
         }
     })
@@ -102,9 +103,9 @@ pub(crate) fn not_compared(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Vec<V
                 rows().filter_map(|row| Some(voice.called_group(by, row.group.as_deref()?)));
             let groups: Vec<CalledGroup> = named.collect();
             let n: i64 = rows().map(|row| row.rows).sum();
-            let by = Value::from(Serde(&voice.called_attribute(by)));
+            let by = fact(&voice.called_attribute(by));
             let some = !groups.is_empty();
-            some.then(|| context!(what, by, groups => Value::from(Serde(&groups)), n))
+            some.then(|| context!(what, by, groups => fact(&groups), n))
         };
         kinds.into_iter().filter_map(of_kind).collect::<Vec<_>>()
     };

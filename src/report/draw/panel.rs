@@ -495,14 +495,8 @@ pub(crate) fn trade_off(title: &str, arms: &[TradeOffArm], limit: Option<&DrawnL
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        LadderBlock, SwitchCounts, TradeOffArm, central, change_bars, ladder, mosaic, score_bars,
-        share_bars, trade_off,
-    };
-    use crate::report::draw::plot::{
-        AxisUnit, DrawnLimit, ForbiddenSide, PlotPoint, PlotScale, SwitchSide,
-    };
-    use crate::report::read::tally::{HistogramBin, WeightedCount};
+    use super::*;
+    use crate::report::draw::plot::ForbiddenSide;
     use crate::tests::Says;
 
     fn counts(keep: i64, lose: i64, gain: i64, without: i64) -> SwitchCounts {

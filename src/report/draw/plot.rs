@@ -137,7 +137,7 @@ fn step(width: f64) -> f64 {
 }
 
 /// Which way a switch goes: the hue, the shape and the word of a mark.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum SwitchSide {
     /// The favourable decision is lost.

@@ -3,7 +3,7 @@
 //! in `worlds.html`.
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
+use minijinja::value::Value;
 
 use crate::report::brief::harm::{HarmResult, ranked};
 use crate::report::brief::inputs::BriefInputs;
@@ -12,6 +12,7 @@ use crate::report::page::PageSection;
 use crate::report::page::words::short;
 use crate::report::read::panel::ResultKey;
 use crate::report::read::quality::FeatureQuality;
+use crate::text::fact;
 
 /// Features that are drawn; the others are in the annex.
 const FEATURES_AT_MOST: usize = 6;
@@ -51,7 +52,7 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
     let panels: Vec<Value> = drawn.map(panel).collect();
     let made = quality.value(&pair, "n_cf").zip(quality.value(&pair, "share_discarded"));
     let facts = context! {
-        result => Value::from(Serde(result)), moved => moved.len(), farther => farther.len(),
+        result => fact(result), moved => moved.len(), farther => farther.len(),
         named => farther.into_iter().take(NAMED_AT_MOST).collect::<Value>(),
         left => moved.len() - panels.len(), panels,
         discarded => made.filter(|(_, share)| *share > 0.0).map(|(n, share)| {

@@ -480,10 +480,7 @@ pub(crate) fn level(level: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        NumberFormat, count, count_of, ends_text, grouped_in, grouped_unmarked, level, on_axis,
-        people, three_digits, value_text,
-    };
+    use super::*;
 
     fn plain(text: &str) -> String {
         text.replace('\u{202f}', " ").replace('\u{2212}', "-")

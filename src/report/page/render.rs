@@ -103,10 +103,6 @@ fn bare() -> Environment<'static> {
     environment.add_filter("grouped", |text: &str| number::grouped_in(text));
     environment.add_filter("unmarked", |text: &str| number::grouped_unmarked(text));
     environment.add_filter("without_end", |text: &str| text.trim_end_matches('.').to_owned());
-    // A cell of a table that holds JSON.
-    environment.add_filter("parsed", |json: &str| {
-        Value::from(Serde(&serde_json::from_str::<serde_json::Value>(json).unwrap_or_default()))
-    });
     // As the job writes it.
     environment.add_filter("as_written", |v: f64| v.to_string());
     environment

@@ -2,7 +2,6 @@
 //! intervals, sides of a decision.
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
 
 use crate::counterfactual::strategy::{self, StrategyRecord};
 use crate::metric::catalog::find;
@@ -15,6 +14,7 @@ use crate::report::page::number::{self, NumberFormat};
 use crate::report::page::words::RichText;
 use crate::report::read::panel::AuditPanel;
 use crate::table::{ComparisonRow, MetricRow, has_flag};
+use crate::text::fact;
 
 /// The metrics of the catalog, and which of them the page has shown.
 pub(crate) struct PageGlossary<'a> {
@@ -31,7 +31,7 @@ impl<'a> PageGlossary<'a> {
 
     /// The metrics that were shown, with formula and source.
     pub(crate) fn block(&self) -> PageBlock {
-        PageBlock("glossary.html", context!(entries => Value::from(Serde(&self.shown))))
+        PageBlock("glossary.html", context!(entries => fact(&self.shown)))
     }
 
     /// The entry of a metric; one that the catalog does not know is called by its id.

@@ -3,10 +3,11 @@
 
 use std::borrow::Cow;
 
-use minijinja::value::{Serde, Value};
+use minijinja::value::Value;
 use serde::Serialize;
 
 use crate::metric::evidence::flip_test::FlipSearch;
+use crate::text::fact;
 
 /// A part of a sentence; `words` of `blocks.html` lays it out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -149,7 +150,7 @@ impl From<RichText> for Value {
 
 impl From<&RichText> for Value {
     fn from(words: &RichText) -> Self {
-        Value::from(Serde(words))
+        fact(words)
     }
 }
 

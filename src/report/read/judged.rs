@@ -28,9 +28,7 @@ impl JudgedValue {
 
 #[cfg(test)]
 mod tests {
-    use super::JudgedValue;
-    use crate::report::read::panel::ResultKey;
-    use crate::table::GateRow;
+    use super::*;
 
     /// Every combination of two words for each part of a gate's key.
     fn gates() -> Vec<GateRow> {

@@ -20,7 +20,7 @@ use crate::table::{
 
 /// What a value belongs to: whose decisions, of which people. In order the plain audit of all rows
 /// and classes comes first, then its classes, its slices, the arms.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub(crate) struct ResultKey {
     /// Experiment and arm; empty for the plain audit.
     pub(crate) arm: String,
@@ -104,15 +104,6 @@ impl EccmTallies {
     }
 }
 
-/// A direction and its place in its panel, worst first.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct PanelDirection {
-    /// The factual group.
-    pub(crate) from: String,
-    /// The counterfactual group.
-    pub(crate) to: String,
-}
-
 /// All that the page shows of one attribute, set and model.
 #[derive(Debug, Clone)]
 pub(crate) struct AuditPanel {
@@ -130,8 +121,8 @@ pub(crate) struct AuditPanel {
     pub(crate) model: String,
     /// Its groups: the reference first, then as declared.
     pub(crate) groups: Vec<String>,
-    /// All directions by switch rate, worst first.
-    pub(crate) directions: Vec<PanelDirection>,
+    /// The keys of all directions by switch rate, worst first.
+    pub(crate) directions: Vec<ResultKey>,
     /// How many of them are drawn; 0 where the page has no room for this panel.
     pub(crate) drawn: usize,
     /// Whether nothing switches in any direction.
@@ -152,9 +143,9 @@ impl AuditPanel {
         ResultKey::new([&self.model, &self.set, &self.attribute], scope, [from, to])
     }
 
-    /// The key of one of its directions.
-    pub(crate) fn direction(&self, direction: &PanelDirection) -> ResultKey {
-        self.key("direction", &direction.from, &direction.to)
+    /// The key of the direction from one group to another.
+    pub(crate) fn direction(&self, from: &str, to: &str) -> ResultKey {
+        self.key("direction", from, to)
     }
 
     /// The key over all its directions.

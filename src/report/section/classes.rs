@@ -19,7 +19,7 @@ use crate::report::page::words::RichText;
 use crate::report::page::{PageBlock, PageCell, PageTable, ReportRow};
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::classes::ClassResults;
-use crate::report::read::panel::{AuditPanel, PanelDirection, ResultKey};
+use crate::report::read::panel::{AuditPanel, ResultKey};
 use crate::report::read::tally::WeightedCount;
 
 /// Classes that are shown separately; one more does too where it would be all others.
@@ -146,7 +146,7 @@ pub(crate) fn of_panel(
     panel: &AuditPanel,
     glossary: &mut PageGlossary<'_>,
 ) -> Option<PageBlock> {
-    let named = |d: &PanelDirection| (RichText::direction(&d.from, &d.to), panel.direction(d));
+    let named = |d: &ResultKey| (RichText::direction(&d.from, &d.to), d.clone());
     let drawn: Vec<_> = panel.directions.iter().take(panel.drawn).map(named).collect();
     block(audit, &drawn, (&panel.total(), 0), glossary)
 }

@@ -152,8 +152,7 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
     let shown = experiments.iter().take(EXPERIMENTS_AT_MOST);
     let facts = context! {
         trained_again => rows.any(|row| row.training_repeats.is_some()),
-        more => experiments.len().saturating_sub(EXPERIMENTS_AT_MOST),
-        experiments => shown
+        more => experiments.len().saturating_sub(EXPERIMENTS_AT_MOST), experiments => shown
             .map(|words| ExperimentNumbers::of(audit, words).facts(glossary))
             .collect::<Value>(),
     };
@@ -209,8 +208,7 @@ impl<'a> ExperimentNumbers<'a> {
                 let metrics = PageList::ArmPerformance.ids().iter();
                 let row = |m: &&'static str| (glossary.title(m), key.clone(), *m);
                 self.table("Metric", metrics.map(row).collect())
-            }),
-            gaps => attributes().map(|name| self.gaps(name, glossary)).collect::<Value>(),
+            }), gaps => attributes().map(|name| self.gaps(name, glossary)).collect::<Value>(),
             switches => changed.iter().map(|of| self.switching(of, glossary)).collect::<Value>(),
             by_fold => self.folds(&changed, glossary),
         }

@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
+use minijinja::value::Value;
 
 use crate::gate::reason::{GateCount, GateFindings};
 use crate::metric::catalog::ccm::HARM;
@@ -20,6 +20,7 @@ use crate::report::section::graphs;
 use crate::table::GateRow;
 use crate::table::recourse::UNFAIR_SUBGROUPS;
 use crate::table::why::CONFIRMED_PATTERNS;
+use crate::text::fact;
 
 /// Rows on the page; the others are in the table `gates`.
 const ROWS_AT_MOST: usize = 200;
@@ -123,16 +124,15 @@ fn row(audit: &AuditFolder, gate: &GateRow, glossary: &mut PageGlossary<'_>) -> 
     context! {
         name => gate.gate.as_str(), note => audit.manifest.words.gate_notes.get(gate.gate.as_str()),
         thing => thing.map(|[_, many]| many), counted,
-        title => thing.is_none().then(|| glossary.title(metric)),
-        class => gate.class.as_str(), place => place(audit, gate),
-        attribute => gate.sensitive.as_str(), set => gate.counterfactual.as_str(),
-        model => gate.model.as_str(), arm => gate.arm.as_str(),
+        title => thing.is_none().then(|| glossary.title(metric)), class => gate.class.as_str(),
+        place => place(audit, gate), attribute => gate.sensitive.as_str(),
+        set => gate.counterfactual.as_str(), model => gate.model.as_str(), arm => gate.arm.as_str(),
         verdict => gate.verdict.as_str(), decides_gate => gate.decides == 1,
-        warns => gate.level == "warn", bound,
-        limit => of_limit(gate.limit), decides, value => gate.value.map(shown),
+        warns => gate.level == "warn", bound, limit => of_limit(gate.limit), decides,
+        value => gate.value.map(shown),
         interval => ends.map(|(value, (lo, hi))| kind.interval(value, lo, hi)),
-        baseline => gate.value.and(gate.baseline_value).map(|value| of_value.value(value)),
-        cases, enough => gate.enough, why, caution => Value::from(Serde(&caution)),
+        baseline => gate.value.and(gate.baseline_value).map(|value| of_value.value(value)), cases,
+        enough => gate.enough, why, caution => fact(&caution),
     }
 }
 

@@ -9,7 +9,7 @@
 use std::cmp::Ordering;
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
+use minijinja::value::Value;
 
 use crate::metric::catalog::ccm::HARM;
 use crate::metric::rate::Undefined;
@@ -23,6 +23,7 @@ use crate::report::read::graphs::ScenarioGraphs;
 use crate::report::read::grouped::grouped;
 use crate::report::section::graphs::knowledge::stated_knowledge;
 use crate::table::{ANY_TARGET, GateRow, HiddenCauseRow, KnowledgeFitRow, NeededKnowledgeRow};
+use crate::text::fact;
 
 /// Findings on one page.
 const FINDINGS_AT_MOST: usize = 12;
@@ -99,7 +100,7 @@ fn statement(audit: &AuditFolder, set: &ScenarioGraphs) -> Value {
         }
     });
     let is_asked = audit.hidden.iter().any(|row| row.key.counterfactual == set.set);
-    let knowledge = stated_knowledge(audit, &set.set).map(|of| Value::from(Serde(&of)));
+    let knowledge = stated_knowledge(audit, &set.set).map(|of| fact(&of));
     context!(set => &set.set, knowledge, fit, is_asked)
 }
 
@@ -113,8 +114,8 @@ fn needed(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> Option<Value>
         let others = rows.iter().filter(|row| row.verdict != whole.verdict);
         let others: Vec<&NeededKnowledgeRow> = others.filter(|_| !is_unknown).collect();
         let facts = context! {
-            row => Value::from(Serde(whole)), metric => glossary.show(&whole.key.metric).name,
-            is_unknown, others => Value::from(Serde(&others)),
+            row => fact(whole), metric => glossary.show(&whole.key.metric).name,
+            is_unknown, others => fact(&others),
         };
         all.push((others.is_empty(), facts));
     }
@@ -174,10 +175,10 @@ fn facts(finding: &HiddenFinding<'_>, glossary: &mut PageGlossary<'_>) -> Option
         context!(name => gate.gate.as_str(), at => gate.limit, least)
     });
     Some(context! {
-        row => Value::from(Serde(first)), metric => glossary.show(&first.key.metric).name, limit,
+        row => fact(first), metric => glossary.show(&first.key.metric).name, limit,
         clause => Undefined::of_code(&first.undefined).map_or("", Undefined::clause),
-        turning => finding.turning(ANY_TARGET).map(|(_, row)| Value::from(Serde(row))),
-        columns => columns(finding), strengths => Value::from(Serde(&strengths(finding))),
+        turning => finding.turning(ANY_TARGET).map(|(_, row)| fact(row)),
+        columns => columns(finding), strengths => fact(&strengths(finding)),
         curves => curves(finding),
     })
 }
@@ -217,5 +218,5 @@ fn curves(finding: &HiddenFinding<'_>) -> Option<Value> {
         rows.map(|row| (row.strength, point(row))).collect()
     };
     let both = [points("up"), points("down")];
-    (!both[0].is_empty()).then(|| Value::from(Serde(&both)))
+    (!both[0].is_empty()).then(|| fact(&both))
 }

@@ -2,16 +2,16 @@
 //! Sections after it show what is already known.
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
 
 use crate::report::page::PageSection;
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::words;
+use crate::text::fact;
 
 /// The section.
 pub(crate) fn section(audit: &AuditFolder) -> PageSection {
     let facts = context! {
-        m => Value::from(Serde(&audit.manifest)), measured => audit.is_measured(), judged => !audit.gates.is_empty(),
+        m => fact(&audit.manifest), measured => audit.is_measured(), judged => !audit.gates.is_empty(),
         classes => audit.classes.are_there(), persons => words::persons(audit),
         weights => words::weights(audit),
     };

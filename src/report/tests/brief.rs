@@ -1,24 +1,15 @@
 //! The brief and the evidence of hand-made folders: their sentences, the targets of their links,
 //! their size.
 
-use std::collections::BTreeMap;
-use std::fs;
-use std::path::Path;
-
 use super::html::{annex, check_tags, section};
 use super::plausibility::QualitySample;
 use super::sample::{
     FolderSample, SampleValue, ValuePlace, glossary, names, push, spread, still, thin, two_groups,
 };
-use crate::folder::manifest::{ArmWords, DecisionNames, ExperimentWords, Manifest, SignerWords};
-use crate::metric::rate::Rate;
-use crate::report::render;
-use crate::report::selective::{OwnedShare, SelectiveArgs, ShareOwner};
-use crate::table::file::{read_rows, write_rows};
+use super::*;
+use crate::folder::manifest::{DecisionNames, SignerWords};
+use crate::table::CfExampleRow;
 use crate::table::why::{SwitchFeatureRow, SwitchPatternRow};
-use crate::table::{CfExampleRow, ComparisonRow, GateRow, GroupRow, IssueRow, MetricRow};
-use crate::tests::Says;
-use crate::tests::TextRow;
 
 /// Bytes and words of a page.
 const BYTES_AT_MOST: usize = 400_000;

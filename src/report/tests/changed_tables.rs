@@ -1,19 +1,13 @@
 //! Pages of a folder in which single tables were changed: what must be reported about them, and
 //! how.
 
-use std::path::Path;
-
-use super::html::{annex, page, section, well_formed};
+use super::html::{annex, annex_with, page, section};
 use super::sample::{EccmSample, FolderSample, glossary, names, spread, two_groups};
-use crate::folder::manifest::{ArmWords, ExperimentWords, JobChange, Manifest, RunComparison};
-use crate::report::page::glossary::GlossaryEntry;
-use crate::table::file::{read_rows, write_rows};
+use super::*;
+use crate::folder::manifest::{JobChange, RunComparison};
 use crate::table::{
-    ArmRow, ChangeRow, ComparisonRow, EdgeRow, GateRow, GraphRow, MetricRow, NeededKnowledgeRow,
-    NodeRow, TableRow, ThresholdRow, WorldPeopleRow,
+    ArmRow, ChangeRow, EdgeRow, GraphRow, NeededKnowledgeRow, NodeRow, ThresholdRow, WorldPeopleRow,
 };
-use crate::tests::Says;
-use crate::tests::TextRow;
 
 /// Gives the rows of a table that hold some cells others.
 fn change<R: TableRow + Default + PartialEq>(tables: &Path, held: &str, cells: &str) {
@@ -33,12 +27,8 @@ fn changed(
     let folder = sample.folder();
     let mut words = sample.manifest();
     manifest(&mut words);
-    std::fs::write(folder.path().join("manifest.json"), serde_json::to_string(&words).unwrap())
-        .unwrap();
     tables(&folder.path().join("tables"));
-    let html = annex(folder.path());
-    well_formed(&html);
-    html.replace('\u{202f}', " ")
+    annex_with(folder.path(), &words)
 }
 
 fn same(_: &mut Manifest) {}

@@ -2,8 +2,7 @@
 
 use super::html::{page, section};
 use super::sample::{FolderSample, glossary, names, spread, two_groups};
-use crate::report::render;
-use crate::tests::Says;
+use super::*;
 
 /// Both parts of a gate on harm are rows, that which decides first.
 #[test]

@@ -1,15 +1,19 @@
 //! The page of a sample folder, and what is looked for on it.
 
-use std::collections::BTreeSet;
-use std::fs;
-use std::path::Path;
-
 use super::sample::{FolderSample, glossary};
-use crate::report::render;
+use super::*;
 
 /// The annex of a folder.
 pub(super) fn annex(folder: &Path) -> String {
     render(folder, None, &glossary).unwrap().annex.unwrap()
+}
+
+/// The annex of a folder with this manifest. Thin spaces are plain ones in the result.
+pub(super) fn annex_with(folder: &Path, manifest: &Manifest) -> String {
+    fs::write(folder.join("manifest.json"), serde_json::to_string(manifest).unwrap()).unwrap();
+    let html = annex(folder);
+    well_formed(&html);
+    html.replace('\u{202f}', " ")
 }
 
 /// The annex of a sample; it must hold what every page holds. Thin spaces are plain ones in the

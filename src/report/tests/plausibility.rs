@@ -1,15 +1,11 @@
 //! The section on the plausibility of counterfactuals: its tables as samples write them, and what
 //! the page says about them.
 
-use std::path::Path;
-
 use super::html::{page, page_within, section, words};
 use super::sample::{FolderSample, two_groups};
+use super::*;
 use crate::report::draw::palette;
-use crate::table::file::write_rows;
 use crate::table::{CfDistributionRow, CfFeatureRow, CfMapRow, CfQualityRow, RARE, SetPair};
-use crate::tests::Says;
-use crate::tests::TextRow;
 
 fn pair([set, attribute, from, to]: [&str; 4]) -> SetPair {
     SetPair {

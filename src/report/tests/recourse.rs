@@ -1,19 +1,12 @@
 //! The section on recourse: its tables as small hand-made ones, and what the page says about them.
 
-use std::fs;
-use std::path::Path;
-
 use super::html::{annex, section, well_formed};
 use super::sample::{FolderSample, glossary, two_groups};
-use crate::report::render;
-use crate::table::GateRow;
-use crate::table::file::write_rows;
+use super::*;
 use crate::table::recourse::{
     ActionRow, AggregatedRankingRow, ComparativeRow, EcdRow, RankingRow, RecourseColumnRow,
     RecourseRow, SubgroupRow, UNFAIR_SUBGROUPS,
 };
-use crate::tests::Says;
-use crate::tests::TextRow;
 
 /// Tables of recourse: each of these groups is compared with the group m.
 struct RecourseSample {

@@ -1,22 +1,11 @@
 //! A folder of results that is made by hand: its groups, counts, metrics and gates.
 
-use std::collections::BTreeMap;
-use std::fs;
-use std::path::Path;
-
-use super::plausibility;
+use super::*;
 use crate::folder::manifest::{
-    AttributeWords, InputFile, LabelWords, Manifest, ModelWords, ReportWords, RowCounts, SetKnob,
-    SetWords,
+    AttributeWords, InputFile, LabelWords, ModelWords, ReportWords, RowCounts, SetKnob, SetWords,
 };
 use crate::param::Level;
-use crate::report::page::glossary::GlossaryEntry;
-use crate::table::file::write_rows;
-use crate::table::list::versions;
-use crate::table::{
-    AuditKey, CountRow, FilterRow, GateRow, GroupRow, IssueRow, MetricRow, ScoreShiftRow,
-};
-use crate::tests::TextRow;
+use crate::table::{AuditKey, CountRow, FilterRow, ScoreShiftRow};
 
 /// Cells of one direction by label (negative, positive), factual and counterfactual prediction.
 pub(super) type EccmSample = [[[i64; 2]; 2]; 2];

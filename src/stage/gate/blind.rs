@@ -182,9 +182,7 @@ fn blind_gate_text(name: &Name, gate: &GateBlock, (told, low): (&str, &str), why
 
 #[cfg(test)]
 mod tests {
-    use super::decision_shares;
-    use crate::metric::evidence::labels::{FavourableShare, LowestShare};
-    use crate::table::{GroupRow, MetricRow};
+    use super::*;
     use crate::tests::TextRow;
 
     /// Groups of four people, this many of them with the favourable side.

@@ -524,8 +524,8 @@ fn plan_repeats<'a>(
         let opened = models.iter().map(|(name, asked, scored)| {
             let (rule, scores) = scored.open(row_context)?;
             Ok(RepeatModel {
-                scorers: asked.scorers(ctx, layout)?,
-                known: asked.known_groups(ctx, layout, applied.position)?,
+                scorers: asked.scorers(row_context)?,
+                known: asked.known_groups(row_context, applied.position)?,
                 rule,
                 scores,
                 name: (*name).to_owned(),

@@ -201,10 +201,7 @@ pub(crate) fn favourable_shares(
 
 #[cfg(test)]
 mod tests {
-    use super::{DecisionCases, SelectiveAttribute, SelectiveLabels, add_all_decisions};
-    use crate::data::Attribute;
-    use crate::metric::evidence::labels::MissingLabels;
-    use crate::metric::rate::Rate;
+    use super::*;
     use crate::stage::selective::WITHOUT_LABEL;
     use crate::tests::Says;
 

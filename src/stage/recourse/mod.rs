@@ -83,7 +83,7 @@ impl Stage for RecourseStage {
                 attribute: &layout.attributes[position],
                 recourse: block,
                 people: &people,
-                models: &asked.open(ctx, layout)?,
+                models: &asked.open(row_context)?,
                 linear: model.trained_here().is_some_and(|(_, knobs)| knobs.is_linear()),
                 seed,
             };

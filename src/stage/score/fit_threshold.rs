@@ -66,7 +66,7 @@ fn fit_asked(
     objective: (&ThresholdOf, ScoreScale),
     asked: &AskedModels<'_>,
 ) -> Result<Vec<FittedThreshold>> {
-    let models = asked.open(row_context.ctx, row_context.rows.layout())?;
+    let models = asked.open(row_context)?;
     fit_folds(row_context, objective, |fold| {
         let of_block = |g: usize, scores: Vec<f64>| {
             let score = |_: &PreparedBatch, mine: &[usize]| {

@@ -106,7 +106,7 @@ impl Stage for ScoreStage {
                         Some((made.open(row_context)?, *position, *of_worlds))
                     }
                 };
-                let models = asked.open(ctx, layout)?;
+                let models = asked.open(row_context)?;
                 let rows = PreparedRows(row_context, AskedPart::Audited);
                 let counterfactuals =
                     made.as_ref().map(|&(ref made, at, of_worlds)| CounterfactualRows {
@@ -121,7 +121,7 @@ impl Stage for ScoreStage {
                 };
                 let known = match (&made, &models) {
                     (Some((made, at, _)), OpenModels::Here(_)) => {
-                        let known = asked.known_groups(ctx, layout, *at)?;
+                        let known = asked.known_groups(row_context, *at)?;
                         ctx.set_total(passes * layout.n_rows);
                         known.iter().flatten().any(|known| !known).then_some((made, known))
                     }

@@ -70,7 +70,7 @@ impl Stage for RecheckStage {
                 };
                 let mut answers = SecondAnswers::default();
                 let rows = PreparedRows(row_context, AskedPart::Again(&again));
-                let models = asked.open(ctx, row_context.rows.layout())?;
+                let models = asked.open(row_context)?;
                 models.score_blocks(row_context, &rows, &compare, &mut |part| {
                     answers.merge(part);
                     Ok(())
@@ -148,10 +148,8 @@ pub(crate) fn not_repeatable(model: &str, found: &RecheckWords) -> Option<IssueR
 
 #[cfg(test)]
 mod tests {
-    use super::{AnsweredRow, RECHECK_AT_LEAST, SecondAnswers};
-    use crate::exec::accumulator::Accumulator;
+    use super::*;
     use crate::exec::tests::state_laws::SampleState;
-    use crate::folder::manifest::RecheckWords;
     use crate::num::seed::h;
 
     /// A row that the share draws, or does not.

@@ -151,9 +151,7 @@ mod tests {
     use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch};
     use arrow::ipc::writer::StreamWriter;
 
-    use super::{StreamCopy, part_rows};
-    use crate::exec::cancel::CancelFlag;
-    use crate::stage::settings::RunSettings;
+    use super::*;
     use crate::tests::Says;
 
     fn stream(columns: Vec<(&str, ArrayRef)>) -> Vec<u8> {

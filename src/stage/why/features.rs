@@ -143,7 +143,7 @@ impl<'a> FeatureInputs<'a> {
         let players = self.players(layout, scored.attribute);
         let (mut scorers, mut calls) = (Vec::new(), Vec::new());
         for asked in self.asked.iter().filter(|_| !expected) {
-            match asked.open(row_context.ctx, layout)? {
+            match asked.open(row_context)? {
                 OpenModels::Here(of_fold) => scorers.extend(of_fold),
                 OpenModels::Program(call, files) => calls.push((call, files)),
             }

@@ -333,19 +333,12 @@ pub(crate) fn check_version(file: &ParquetFile, def: &TableDef) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-    use std::sync::Arc;
+    use arrow::array::{Float64Array, Int64Array, StringArray};
+    use arrow::datatypes::DataType;
 
-    use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
-    use arrow::datatypes::{DataType, Field, Schema};
-
-    use super::{
-        GroupWriter, LONG_CHUNK_ROWS, ROWS_AT_ONCE, RowWriter, read_rows, table_metadata,
-        write_rows,
-    };
-    use crate::table::{CountRow, CurveRow, GroupRow, IssueRow, SelectedRow, TableDef, TableRow};
-    use crate::tests::Says;
-    use crate::tests::TextRow;
+    use super::*;
+    use crate::table::{CountRow, CurveRow, GroupRow, IssueRow, SelectedRow};
+    use crate::tests::{Says, TextRow};
 
     #[test]
     fn rows_are_read_back_sorted_by_key() {

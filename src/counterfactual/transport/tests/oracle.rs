@@ -1,33 +1,14 @@
 //! Heart disease, sex, per label, unequal sizes, against the plans of another solver.
 
-use crate::tests::shared;
 use std::collections::BTreeMap;
 
-use arrow::array::AsArray;
-use arrow::compute::cast;
-use arrow::datatypes::{DataType, Float64Type};
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::Value as Json;
 
 use super::*;
+use crate::tests::{json_frame, numbers, shared};
 
 fn columns(path: &Path) -> BTreeMap<String, Vec<f64>> {
-    let mut columns: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-    for batch in ParquetRecordBatchReaderBuilder::try_new(std::fs::File::open(path).unwrap())
-        .unwrap()
-        .build()
-        .unwrap()
-    {
-        let batch = batch.unwrap();
-        for (field, array) in batch.schema().fields().iter().zip(batch.columns()) {
-            let array = cast(array, &DataType::Float64).unwrap();
-            columns
-                .entry(field.name().clone())
-                .or_default()
-                .extend(array.as_primitive::<Float64Type>().values());
-        }
-    }
-    columns
+    json_frame::read(path).into_iter().map(|(name, values)| (name, numbers(&values))).collect()
 }
 
 const NAMES: [&str; 5] = ["age", "trestbps", "chol", "thalach", "oldpeak"];

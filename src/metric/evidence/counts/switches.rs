@@ -75,7 +75,7 @@ pub(crate) struct CounterfactualCounts {
     supported: Option<Box<CounterfactualCounts>>,
     /// People with a pair of scores.
     pub(crate) n_scored: u64,
-    /// Nobody, once it is settled.
+    /// Empty once it is settled.
     #[serde(skip)]
     waiting: WaitingPairs,
 }

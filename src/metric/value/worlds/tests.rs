@@ -16,6 +16,7 @@ use crate::metric::interval::z_of_level;
 use crate::metric::rate::Undefined;
 use crate::metric::scope::{MetricScope, ScopeIndex};
 use crate::metric::tests::coverage::{CoverageCount, trials};
+use crate::metric::tests::moves_nobody;
 use crate::metric::value::measured::MeasuredValue;
 use crate::metric::value::settings::{FavourableClass, FavouredGroups, MeasureSettings};
 use crate::metric::value::switches::measure_counterfactual;
@@ -282,24 +283,12 @@ fn distances_of_graphs_that_move_nobody_have_an_interval_of_people() {
         (0..30).map(|i| (usize::from(i % 3 == 0), 0.2, vec![0.2; 3])).collect();
     let of = |people: &[WorldPerson]| measured(&counted(worlds(&[(0, 2), (1, 1), (2, 1)]), people));
     let found = of(&still);
-    let squared = z_of_level(0.95).powi(2);
     for (scope, n) in [
         (MetricScope::Total, 30.0),
         (MetricScope::Direction(0, 1), 20.0),
         (MetricScope::Direction(1, 0), 10.0),
     ] {
-        let most = squared / (n + squared);
-        for (metric, lo, hi) in
-            [("macd", 0.0, most), ("rmscd", 0.0, most.sqrt()), ("mcd", -most, most)]
-        {
-            let m = &find(&found, metric, scope).measured;
-            let interval = m.interval.unwrap_or_else(|| panic!("{metric}: {}", m.ci_method));
-            assert_eq!((m.value, interval.method.as_str()), (Ok(0.0), "wilson-moved"));
-            assert!(
-                (interval.lo - lo).abs() < 1e-15 && (interval.hi - hi).abs() < 1e-15,
-                "{metric} {interval:?}"
-            );
-        }
+        moves_nobody(|metric| &find(&found, metric, scope).measured, n);
         assert!(find(&found, "jscd", scope).measured.interval.is_none());
     }
     assert!(find(&found, "macd", MetricScope::Difference(0, 1)).measured.interval.is_none());

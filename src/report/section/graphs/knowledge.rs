@@ -50,7 +50,7 @@ pub(crate) struct ScenarioKnowledge {
 /// What a scenario of knowledge states about the causes; none of a set that is no scenario.
 pub(crate) fn stated_knowledge(audit: &AuditFolder, set: &str) -> Option<ScenarioKnowledge> {
     let (_, name) = set.split_once('/')?;
-    let words = audit.manifest.counterfactuals.iter().find(|words| words.name == set)?;
+    let words = audit.manifest.set(set)?;
     let knowledge = words.knob("knowledge")?;
     let effects = |key: &str| -> Option<Vec<[String; 2]>> {
         let effects = serde_json::from_value::<Vec<_>>(knowledge.get(key)?.clone()).ok()?;

@@ -14,7 +14,7 @@ pub(crate) mod knowledge;
 pub(crate) mod values;
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
+use minijinja::value::Value;
 
 use crate::metric::MetricUnit;
 use crate::metric::catalog::find;
@@ -33,6 +33,7 @@ use crate::report::read::grouped::grouped;
 use crate::report::read::panel::ResultKey;
 use crate::report::section::graphs::values::ValueKnobs;
 use crate::table::{GraphRow, MetricRow, NodeRow};
+use crate::text::fact;
 
 /// Drawings on one page.
 const DRAWN_AT_MOST: usize = 12;
@@ -64,7 +65,7 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
     let (persons, middle) = (audit.manifest.person.is_some(), middle(audit));
     let mut attributes: Vec<Value> = Vec::new();
     for (attribute, scenarios) in groups {
-        let of = AttributeGraphs { audit, attribute: &attribute, scenarios };
+        let of = AttributeGraphs { audit, attribute, scenarios };
         let overview = of.overview(glossary);
         let (sampled, determined) = of.oddities();
         let models = || audit.manifest.models.iter().map(|model| model.name.as_str());
@@ -75,10 +76,10 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
         let contradicts: Vec<_> =
             scenarios.iter().filter_map(|of| of.causes_of_the_attribute()).collect();
         attributes.push(context! {
-            id => format!("graphs-{}", scenarios[0].id), attribute => &attribute, middle => &middle,
+            id => format!("graphs-{}", scenarios[0].id), attribute, middle => &middle,
             enough => ENOUGH_BOOTSTRAPS, overview,
             sampled, values => values::values(audit, scenarios), determined,
-            few => of.few_bootstraps(), contradicts => Value::from(Serde(&contradicts)),
+            few => of.few_bootstraps(), contradicts => fact(&contradicts),
             changes => of.changes(), rates, variances, drawings => drawings(scenarios),
             heads => heads(scenarios), edges, all_edges, movements => of.movements(),
         });
@@ -209,8 +210,7 @@ impl<'a> AttributeGraphs<'a> {
                 graphs => both("n_graphs").map(|(a, b)| vec![a as i64, b as i64]),
                 entropy => entropy.map(|(a, b)| vec![three_digits(a), three_digits(b)]),
                 falls => entropy.is_some_and(|(before, after)| after < before),
-                edges => edges.collect::<Value>(),
-                rates => models
+                edges => edges.collect::<Value>(), rates => models
                     .filter_map(|model| self.rate_moved(&model.name, first, other))
                     .collect::<Value>(),
             }
@@ -311,7 +311,7 @@ impl<'a> AttributeGraphs<'a> {
         let cell = |scenario: &&ScenarioGraphs, pair: &[String; 2]| {
             let (n, point) = of(scenario, pair)?;
             let svg = chart::whiskers(&[point], end);
-            Some(context!(n, svg, ..Value::from(Serde(&point))))
+            Some(context!(n, svg, ..fact(&point)))
         };
         let rows = directions.iter().filter(|pair| scenarios.iter().any(|s| of(s, pair).is_some()));
         let rows = rows.map(|pair| {
@@ -335,7 +335,7 @@ impl<'a> AttributeGraphs<'a> {
         all.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
         let row = |(_, edge): &(f64, (String, String))| {
             let cells: Vec<_> = self.scenarios.iter().map(|of| of.edges.get(edge)).collect();
-            context!(from => &edge.0, to => &edge.1, cells => Value::from(Serde(&cells)))
+            context!(from => &edge.0, to => &edge.1, cells => fact(&cells))
         };
         (all.iter().take(self.audit.rows_shown()).map(row).collect(), all.len())
     }
@@ -348,7 +348,7 @@ impl<'a> AttributeGraphs<'a> {
             let is_same = |n: &&NodeRow| (&n.node, &n.level) == (&node.node, &node.level);
             let found: Vec<_> = scenarios.iter().map(|of| of.nodes.iter().find(is_same)).collect();
             let ends: Vec<Option<&str>> = found.iter().map(|of| of.and_then(ends_kind)).collect();
-            let cells = Value::from(Serde(&found));
+            let cells = fact(&found);
             context!(variable => &*node.node, level => &*node.level, cells, ends)
         };
         let nodes = first.nodes.iter().filter(|node| node.node != first.sensitive);
@@ -364,8 +364,7 @@ impl<'a> AttributeGraphs<'a> {
                 (0, _) => "",
                 (_, false) => "all",
                 (_, true) => "expected",
-            },
-            rows => rows.collect::<Value>(),
+            }, rows => rows.collect::<Value>(),
         })
     }
 }
@@ -402,7 +401,7 @@ fn rate(measure: &MetricRow, end: f64) -> Value {
     });
     let is_outside = measure.value.zip(across).is_some_and(|(mean, ends)| is_outside(mean, ends));
     context! {
-        of => Value::from(Serde(measure)), why => terms::why(measure), svg => drawn, is_outside,
+        of => fact(measure), why => terms::why(measure), svg => drawn, is_outside,
         differs => across.is_some_and(|(lo, hi)| lo < hi),
     }
 }

@@ -12,7 +12,7 @@ use crate::report::read::graphs::ScenarioGraphs;
 use crate::report::read::grouped::grouped;
 
 /// What the job says about the values of a set.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct ValueKnobs {
     levels: String,
     binned: bool,
@@ -31,7 +31,7 @@ pub(crate) struct ValuesInShort {
 impl ValueKnobs {
     /// The keys of a set.
     pub(crate) fn of(manifest: &Manifest, set: &str) -> Self {
-        let knobs = manifest.counterfactuals.iter().find(|words| words.name == set);
+        let knobs = manifest.set(set);
         let word = |name: &str, default: &str| {
             knobs.and_then(|set| set.word(name)).unwrap_or(default).to_owned()
         };

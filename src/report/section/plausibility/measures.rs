@@ -3,12 +3,13 @@
 //! column.
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
+use minijinja::value::Value;
 
 use crate::report::page::terms::PageGlossary;
 use crate::report::page::words::RichText;
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::quality::{DirectionQuality, QualityValues, SetQuality, value, whole};
+use crate::text::fact;
 
 /// The columns: the measures of each, by the first of which it is called, and whether a sentence
 /// takes its place where every value shown is 0.
@@ -35,7 +36,7 @@ fn row(head: RichText, values: &QualityValues) -> Value {
     let discarded = value(values, "share_discarded").unwrap_or(0.0) * n as f64;
     // Counterfactuals that passed filter and checks.
     let valid = n - discarded.round() as i64;
-    context!(id => "", head, values => Value::from(Serde(values)), n, pairs, left, valid)
+    context!(id => "", head, values => fact(values), n, pairs, left, valid)
 }
 
 /// The measures of the directions, worst first, and of all together.

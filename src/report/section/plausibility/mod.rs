@@ -106,11 +106,11 @@ fn set_blocks(
         }
     });
     let facts = context! {
-        part => "set", id => format!("w{}", world.id), attribute => &world.key.attribute, set =>
-        &world.key.set, strategy => world.strategy, nothing, moved, n_farther =>
-        found.len(), farther => farther.collect::<Value>(), measures =>
-        measures::facts(audit, world, room.directions, glossary), shown => shown.len(), shapes,
-        map => map::facts(audit, &world.key, shown),
+        part => "set", id => format!("w{}", world.id), attribute => &world.key.attribute,
+        set => &world.key.set, strategy => world.strategy, nothing, moved,
+        n_farther => found.len(), farther => farther.collect::<Value>(),
+        measures => measures::facts(audit, world, room.directions, glossary), shapes,
+        shown => shown.len(), map => map::facts(audit, &world.key, shown),
     };
     let mut blocks = vec![PageBlock("plausibility.html", facts)];
     for (d, direction) in shown.iter().enumerate() {

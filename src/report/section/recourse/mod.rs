@@ -18,7 +18,7 @@ mod outcome;
 mod views;
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
+use minijinja::value::Value;
 
 use crate::report::brief::limits::AuditLimit;
 use crate::report::brief::voice::{AuditVoice, CalledGroup};
@@ -30,6 +30,7 @@ use crate::report::section::recourse::cards::COMPARISONS_AT_MOST;
 use crate::report::section::recourse::outcome::{ComparisonOutcome, why_not};
 use crate::report::section::recourse::views::{DefinitionView, FEW, definition_views, groups_of};
 use crate::table::recourse::{RecourseColumnRow, RecourseRow};
+use crate::text::fact;
 
 /// The section; none where the job asks for no recourse.
 pub(crate) fn section(audit: &AuditFolder) -> Option<PageSection> {
@@ -43,10 +44,9 @@ pub(crate) fn section(audit: &AuditFolder) -> Option<PageSection> {
         let block = &comparison.pair.recourse;
         let is_last = shown.get(k + 1).is_none_or(|next| next.pair.recourse != *block);
         context! {
-            of => Value::from(Serde(comparison)), why_not => why_not(comparison),
+            of => fact(comparison), why_not => why_not(comparison),
             groups => Value::from_iter(groups_of(comparison)),
-            outcome => outcome(audit, comparison),
-            rules => is_last.then(|| rules(audit, block)),
+            outcome => outcome(audit, comparison), rules => is_last.then(|| rules(audit, block)),
         }
     };
     let facts = context! {
@@ -92,7 +92,7 @@ pub(crate) fn evidence(
         let limits: Vec<&AuditLimit> = limits.iter().filter(counts).collect();
         (why_not.is_some() || outcome.is_some()).then(|| {
             context! {
-                groups => Value::from_iter(groups), why_not, limits => Value::from(Serde(&limits)),
+                groups => Value::from_iter(groups), why_not, limits => fact(&limits),
                 outcome => outcome.as_ref().map(|of| of.facts(called(), true)),
             }
         })
@@ -149,12 +149,10 @@ fn outcome(audit: &AuditFolder, comparison: &RecourseRow) -> Option<Value> {
     let outcome = ComparisonOutcome::of(audit, comparison)?;
     let least = comparison.least_0.min(comparison.least_1);
     let raw = groups_of(comparison).map(|name| CalledGroup { name: name.to_owned(), words: None });
-    let view =
-        |way: &DefinitionView<'_>| context!(of => way.facts(), row => Value::from(Serde(way.row)));
+    let view = |way: &DefinitionView<'_>| context!(of => way.facts(), row => fact(way.row));
     Some(context! {
         words => outcome.facts(raw, false), small => (least < FEW).then_some(least),
-        cards => outcome.first.cards(),
-        views => outcome.views.iter().map(view).collect::<Value>(),
+        cards => outcome.first.cards(), views => outcome.views.iter().map(view).collect::<Value>(),
         listings => outcome.views.iter().map(DefinitionView::listing).collect::<Value>(),
         agreement => agreement(audit, &outcome.views),
     })
@@ -192,7 +190,7 @@ pub(crate) fn costs(audit: &AuditFolder, recourse: &str) -> Value {
     let mut kinds = grouped(allowed.map(|row| (kind(row), row.column.as_str())));
     let more = kinds.len().saturating_sub(COSTS_AT_MOST);
     kinds.truncate(COSTS_AT_MOST);
-    context!(kinds => Value::from(Serde(&kinds)), more)
+    context!(kinds => fact(&kinds), more)
 }
 
 /// What people may change, and what not.
@@ -202,7 +200,6 @@ fn rules(audit: &AuditFolder, recourse: &str) -> Value {
         mine.partition(|row| row.changes == 1);
     let fixed = fixed.into_iter().map(|row| row.column.as_str());
     context! {
-        attribute => recourse, rows => Value::from(Serde(&rows)),
-        fixed => fixed.collect::<Value>(),
+        attribute => recourse, rows => fact(&rows), fixed => fixed.collect::<Value>(),
     }
 }

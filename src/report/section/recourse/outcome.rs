@@ -2,7 +2,7 @@
 //! many people, and whether chance explains it. Facts only; the sentences are in `outcome.html`.
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
+use minijinja::value::Value;
 
 use crate::report::brief::voice::CalledGroup;
 use crate::report::page::number::{self, three_digits};
@@ -10,6 +10,7 @@ use crate::report::read::audit::AuditFolder;
 use crate::report::read::recourse::{ChanceTests, FALSE_DISCOVERIES, SizeCounts};
 use crate::report::section::recourse::views::{DefinitionView, FEW, definition_views};
 use crate::table::recourse::RecourseRow;
+use crate::text::fact;
 
 /// Why two groups were not compared.
 pub(super) fn why_not(comparison: &RecourseRow) -> Option<String> {
@@ -100,12 +101,12 @@ impl<'a> ComparisonOutcome<'a> {
         let chance = |of: &ChanceTests| {
             context! {
                 level => FALSE_DISCOVERIES, tested => of.tested, beyond => of.beyond,
-                views_beyond => self.views_beyond, least => Value::from(Serde(&least(of))),
+                views_beyond => self.views_beyond, least => fact(&least(of)),
             }
         };
         let none_beyond_chance = self.none_beyond_chance();
         context! {
-            groups => Value::from(Serde(&groups)), told, persons => comparison.persons.is_some(),
+            groups => fact(&groups), told, persons => comparison.persons.is_some(),
             too_few => self.too_few(), none_beyond_chance,
             nothing_beyond_chance => none_beyond_chance && self.views_beyond == 0,
             affected => vec![comparison.affected_0, comparison.affected_1],

@@ -1,30 +1,20 @@
 //! Tests of generating: which rows a mapped attribute is written back from.
 
-use std::fs::File;
-use std::path::Path;
-use std::sync::Arc;
-
-use arrow::array::{ArrayRef, BooleanArray, RecordBatch, StringArray};
-use parquet::arrow::ArrowWriter;
-
 use super::{GenerateInputs, GenerationSums, generate, write_backs};
 use crate::counterfactual::Generator;
 use crate::counterfactual::strategy::naive::NaiveGenerator;
 use crate::counterfactual::write_back::WrittenCounts;
-use crate::data::prepare::derive::Derivation;
-use crate::data::prepare::params::{PrepareParams, SensitiveParams, SidesParams};
-use crate::data::prepare::prepare;
+use crate::data::prepare::params::PrepareParams;
 use crate::data::rows::RowsReader;
 use crate::data::rows::aligned::CounterfactualReader;
 use crate::data::rows::split::{RolesReader, RowRoles, TRAIN};
-use crate::data::source::ParquetSource;
+use crate::data::tests::{integers, parquet, prepare_parquet, texts};
 use crate::exec::StageContext;
 use crate::exec::accumulator::Accumulator;
 use crate::exec::cancel::CancelFlag;
 use crate::exec::pieces::{StageWatch, WorkerPool};
 use crate::exec::tests::StageEvents;
 use crate::exec::tests::state_laws::SampleState;
-use crate::param::{ColumnName, Word};
 use crate::stage::generate::basis::{LearningReference, RowClasses};
 use crate::stage::generate::support::SupportSums;
 use crate::stage::row_context::RowContext;
@@ -32,55 +22,17 @@ use crate::stage::row_context::RowContext;
 /// Of the rows of `Other`, each half of the file has another most frequent race.
 const RACES: [&str; 8] = ["White", "Black", "Black", "Asian", "White", "Asian", "Asian", "Black"];
 
-fn column(name: &str) -> ColumnName {
-    ColumnName::new(name).unwrap()
-}
-
-fn write_rows(folder: &Path) {
-    let races: ArrayRef = Arc::new(StringArray::from(RACES.to_vec()));
-    let labels: ArrayRef = Arc::new(BooleanArray::from(vec![true; 8]));
-    let batch = RecordBatch::try_from_iter([("race", races), ("label", labels)]).unwrap();
-    let path = folder.join("source.parquet");
-    let mut writer =
-        ArrowWriter::try_new(File::create(&path).unwrap(), batch.schema(), None).unwrap();
-    writer.write(&batch).unwrap();
-    writer.close().unwrap();
-
-    let words = |texts: &[&str]| texts.iter().map(|t| Word((*t).to_owned())).collect::<Vec<_>>();
-    let derivation: Derivation =
-        serde_json::from_str(r#"{"from": "race", "map": {"White": ["White"]}, "else": "Other"}"#)
-            .unwrap();
-    let params = PrepareParams {
-        derive: vec![(
-            column("race2"),
-            derivation.recipe(|_| unreachable!("a map has no parts")).unwrap(),
-        )],
-        label: Some(SidesParams {
-            column: column("label"),
-            positive: words(&["true"]),
-            negative: None,
-            classes: Vec::new(),
-        }),
-        sensitive: vec![SensitiveParams {
-            name: column("race2"),
-            column: column("race2"),
-            groups: words(&["White", "Other"]),
-            reference: Word("White".to_owned()),
-        }],
-        nominal: vec![column("race")],
-        ..PrepareParams::default()
-    };
-    let source =
-        ParquetSource::parquet(path.to_str().unwrap(), &params.columns(), &params.declared)
-            .unwrap();
-    prepare(&source, &params, folder, 1024, &WorkerPool::new(1).unwrap(), StageWatch::SILENT)
-        .unwrap();
-}
-
 /// The race that the counterfactuals of White rows get, by the roles of the rows.
 fn races_of_others(roles: &[u8]) -> Vec<String> {
+    let params = PrepareParams::of(
+        r#"derive: {race2: {from: race, map: {White: [White]}, else: Other}},
+           label: {column: label, positive: ["1"]}, sensitive: {race2: [White, Other]},
+           nominal: [race]"#,
+    );
     let dir = tempfile::tempdir().unwrap();
-    write_rows(dir.path());
+    let file = dir.path().join("source.parquet");
+    parquet(&file, vec![("race", texts(&RACES)), ("label", integers(&[1; 8]))], 8);
+    prepare_parquet(&file, &params, dir.path(), 1024, 1).unwrap();
     let rows = RowsReader::open(dir.path()).unwrap();
     RowRoles(roles.to_vec()).write(&dir.path().join("roles.parquet"), &rows).unwrap();
     let roles = RolesReader::open(&dir.path().join("roles.parquet"), &rows).unwrap();
