@@ -416,7 +416,7 @@ mod tests {
         }
     }
 
-    /// Ids stand in logs and tables of one line each, whatever a column is called.
+    /// Ids are printed in logs and tables of one line each, whatever a column is called.
     #[test]
     fn a_line_break_in_a_name_does_not_break_the_id() {
         for name in ["a\nb", "a\r\n", "\u{85}\u{2028}/%", "100 %", "%zz%0", "caf\u{e9}"] {

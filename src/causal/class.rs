@@ -13,7 +13,7 @@
 //! `MAX_COMPONENT_EDGES` undirected edges (counting under knowledge is hard in general); a list
 //! then stops at the limit.
 //! Choice: a sample is drawn with replacement, each direction in proportion to the number of DAGs
-//! that have it, hence every DAG equally likely; where the class could not be counted, both
+//! that have it, so that every DAG is equally likely; where the class could not be counted, both
 //! directions are equally likely, and [`ListedDags::drawn`] records that.
 
 use std::collections::HashMap;

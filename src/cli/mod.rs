@@ -78,8 +78,8 @@ pub fn main() -> ExitCode {
     ExitCode::from(exit.code())
 }
 
-/// The error with the environment variable in place of a flag that does not stand on the command
-/// line, if the value came from there.
+/// The error with the environment variable in place of a flag that is not on the command line, if
+/// the value came from there.
 fn naming_variable(mut error: clap::Error, words: &[OsString]) -> clap::Error {
     let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg) else { return error };
     let long = flag.split(' ').next().unwrap_or_default();

@@ -131,7 +131,7 @@ pub(super) fn keep_old(runs: &mut BothRuns, found: &PersonOutcomes, is_new: bool
     old.sets.entry(found.place[2].clone()).or_default().insert(found.key, decisions);
 }
 
-/// Adds a row of the new run, likewise.
+/// Adds a row of the new run with its counterfactuals of one set; `is_new` as for [`keep_old`].
 pub(super) fn add_new(runs: &mut BothRuns, found: &PersonOutcomes, is_new: bool, weighted: bool) {
     let RowsOfBoth { unit, groups, old, rows, sets } = part(runs, found, weighted);
     let row = (found.unit, found.person.weight);

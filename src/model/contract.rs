@@ -249,7 +249,7 @@ pub(crate) struct ScoreTerm {
     /// positive class.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,
-    /// Its position among the classes of the model, from 0; none likewise.
+    /// Its position among the classes of the model, from 0; none for one number a row.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub position: Option<usize>,
     /// The classes of the model in its order; empty where the file names none.

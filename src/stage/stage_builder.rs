@@ -369,7 +369,7 @@ impl<'b, 'a> StageBuilder<'b, 'a> {
         self.value(name, pick(self.plan.job))
     }
 
-    /// A value that the stage depends on, likewise.
+    /// A value that the stage depends on, put into the key by this name.
     pub(crate) fn value<T: Serialize>(&mut self, name: &str, value: T) -> T {
         match key_text(&value) {
             Ok(text) => self.put((name.to_owned(), text)),
@@ -378,8 +378,8 @@ impl<'b, 'a> StageBuilder<'b, 'a> {
         value
     }
 
-    /// The fields of what the stage reads of the job, likewise, each by its name: within `path`, or
-    /// as it is where it has a dot or a blank.
+    /// The fields of what the stage reads of the job, each put into the key by its name: within
+    /// `path`, or as it is where it has a dot or a blank.
     pub(crate) fn fields(&mut self, path: &str, told: &impl Serialize) {
         match serde_json::to_value(told) {
             Ok(Value::Object(fields)) => {

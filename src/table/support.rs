@@ -1,5 +1,5 @@
-//! The tables of support: which values the counterfactuals of a set hold that the reference rows of
-//! the target group hardly do, and what becomes of the people who would hold them.
+//! The tables of support: values of counterfactuals that the reference rows of the target group
+//! hardly hold, and how the people who would hold them are counted.
 
 use crate::table::row_macro::{SharedText, table};
 

@@ -84,7 +84,7 @@ pub(crate) enum RowsHere<'a> {
     All,
     /// Those of a shard, whose words are numbered as they come in it.
     Shard(&'a SurveyedRows),
-    /// None: they stand in shards.
+    /// None: they are in shards.
     None,
 }
 

@@ -2,7 +2,7 @@
 //! number, what they weigh, and the exact sum of the shares.
 //!
 //! There are [`SHARE_CELLS`] cells of equal width, and finer ones near the ends of the scale. Cells
-//! whose share is at least 2^-70 away from both ends stand in pages of [`PAGE`], which exist only
+//! whose share is at least 2^-70 away from both ends are in pages of [`PAGE`], which exist only
 //! where there are people, so that a person is added at an index; the others are in a map.
 //!
 //! Memory: 16 bytes a cell, with weights 64, in whole pages; at most 3 MB for each group and label,

@@ -184,7 +184,7 @@ impl OnnxGraph {
         let mut known: BTreeMap<String, Vec<Option<InputColumn>>> =
             widths.iter().map(|of| (of.0.to_owned(), columns(of))).collect();
         let mut levels: BTreeMap<InputColumn, Vec<Value>> = BTreeMap::new();
-        // Nodes stand in the order in which they are computed.
+        // Nodes are in the order in which they are computed.
         for node in &self.nodes {
             let of = |at: usize| node.inputs.get(at).and_then(|name| known.get(name)).cloned();
             let encoder = match node.operator.as_str() {

@@ -150,7 +150,7 @@ impl<R: Read + Seek> ProtobufFile<R> {
         Ok(())
     }
 
-    /// Adds the floats of a repeated field, likewise.
+    /// Adds the floats of a repeated field, packed or one by one.
     #[cfg(feature = "onnx")]
     pub(super) fn floats(
         &mut self,

@@ -1,16 +1,15 @@
-//! The sentence of the page as facts, which `hero.html` says;
+//! The main sentence of the page as facts, worded in `hero.html`;
 //! [`hero_chart`](crate::report::brief::hero_chart) draws it.
 //!
-//! It is the worst finding among those that a broken limit judges; with no limit broken, the worst
-//! of all. Rows that are made up, or scores that are awaited, come first. A group is said to be
+//! It is about the worst finding among those that a broken limit judges; if no limit is broken, the
+//! worst of all. That rows are made up, or scores awaited, is said first. A group is said to be
 //! treated worse only where the tables name it, and *treats* is said only of sets that change
 //! nothing but the entry.
 //!
-//! It is picked because it is the largest of m values that were compared, and the largest is
-//! overestimated most. So its lower end is that at the level 1 - alpha / m, the sentence says so,
-//! and without a limit there is no such sentence where that end is within what chance gives. With
-//! 40 independent results and no difference the ordinary interval of the largest misses in 62 % of
-//! audits.
+//! This finding is chosen as the largest of m compared values, and the largest is overestimated
+//! most. So its lower end is the one at the level 1 - alpha / m, and the sentence says so; without
+//! a limit there is no such sentence if that end is within what chance gives. With 40 independent
+//! results and no difference the ordinary interval of the largest misses in 62 % of audits.
 
 use minijinja::context;
 use minijinja::value::Value;
@@ -31,7 +30,7 @@ use crate::table::deciding_range::DecidingRange;
 use crate::table::recourse::UNFAIR_SUBGROUPS;
 use crate::text::fact;
 
-/// Below so many people of a group the page says how few they are.
+/// Below this many people of a group the page says how few they are.
 const FEW_PEOPLE: i64 = 50;
 
 /// What the page says first.
@@ -41,7 +40,7 @@ pub(crate) struct HeroFinding<'a> {
     pub(crate) subject: HeroSubject<'a>,
     /// The limit that judges it.
     pub(crate) limit: Option<&'a AuditLimit>,
-    /// Of how many values it is the largest.
+    /// The number of values of which it is the largest.
     compared: usize,
 }
 
@@ -60,7 +59,7 @@ pub(crate) enum HeroSubject<'a> {
     Nobody,
     /// No difference is clear.
     NothingClear,
-    /// Nothing was measured that a finding could depend on.
+    /// Nothing was measured that could be a finding.
     Nothing,
 }
 
@@ -111,7 +110,7 @@ enum HeroFacts<'a> {
 }
 
 impl HeroFinding<'_> {
-    /// Whether it is clear also where it is the largest of so many values.
+    /// Whether it is clear also where it is the largest of several values.
     fn is_clear_of(&self, compared: usize) -> bool {
         match &self.subject {
             HeroSubject::Switch(result) => result.is_clear_of(compared),
@@ -125,16 +124,16 @@ impl HeroFinding<'_> {
         match &self.subject {
             HeroSubject::Switch(result) => result.harmed,
             HeroSubject::Gap(_, gap) => gap.harmed,
-            // Of everybody nobody says who is worse off.
+            // For all people together no group is called worse off.
             _ => -1.0,
         }
     }
 }
 
 impl<'a> BriefInputs<'a> {
-    /// What a limit judges: the part that decides. Of a broken gate on harm also the other part,
-    /// where it breaks the limit too and its group is named: a part that keeps the limit would say
-    /// the opposite next to a broken one.
+    /// What a limit judges: the part that decides. For a broken gate on harm also the other part,
+    /// if it breaks the limit too and its group is named: a part that keeps the limit would say the
+    /// opposite next to a broken one.
     fn judged(&self, limit: &'a AuditLimit) -> Vec<HeroFinding<'a>> {
         let mut found: Vec<HeroSubject<'a>> = Vec::new();
         let plain = limit.arm.is_empty() && limit.class.is_empty() && !limit.of_change;
@@ -183,7 +182,7 @@ impl<'a> BriefInputs<'a> {
             let of = self.limits.iter().filter(|limit| limit.verdict == verdict);
             let found: Vec<HeroFinding<'a>> = of.flat_map(|limit| self.judged(limit)).collect();
             if let Some(worst) = self.worst(found.iter().copied()) {
-                // One that is not clear as the largest of so many is what its limit says.
+                // One that is not clear as the largest of several is what its limit says.
                 let compared = found.len();
                 let is_clear = worst.is_clear_of(compared);
                 let subject = if is_clear { worst.subject } else { HeroSubject::Limit };
@@ -201,7 +200,7 @@ impl<'a> BriefInputs<'a> {
             let limit = limits::of_result(self.limits, result);
             HeroFinding { subject: HeroSubject::Switch(result), limit, compared }
         });
-        // A switch says more than a gap, which has many causes.
+        // A switch is preferred to a gap, which has many causes.
         if let Some(worst) = self.worst(switches).filter(|worst| worst.is_clear_of(compared)) {
             return worst;
         }
@@ -293,7 +292,7 @@ impl<'a> BriefInputs<'a> {
         groups.as_slice().try_into().ok().filter(|_| self.results.is_empty())
     }
 
-    /// Of a limit on the groups that are furthest apart, the highest and the lowest; none of
+    /// For a limit on the groups that are furthest apart, the highest and the lowest; none of
     /// others.
     fn furthest(&self, limit: &AuditLimit) -> Option<[CalledGroup; 2]> {
         let JudgedValue { key, metric } = &limit.parts.first()?.judged;
@@ -367,8 +366,8 @@ impl<'a> BriefInputs<'a> {
         Some(context!(value => sign * measure.value?, ends => fact(&ends), range => fact(&range)))
     }
 
-    /// What is below the sentence: what the test changes, a finding that no limit judges where
-    /// it harms more people, and what the intervals are about.
+    /// The lines below the sentence: what the test changes, a finding that no limit judges where it
+    /// harms more people, and what the intervals are about.
     fn test(&self, finding: &HeroFinding<'_>) -> Value {
         let own = match finding.subject {
             HeroSubject::Switch(result) => Some(result),
@@ -401,7 +400,7 @@ impl<'a> BriefInputs<'a> {
             unmoved => fact(&own.and_then(|own| self.unmoved(&own.key))),
             few => fact(&own.and_then(|own| self.few_people(&own.key))),
             turns => own.and_then(|own| self.turns(own)),
-            // Whether nobody switches in tests that change one entry.
+            // Whether no person switches in tests that change one entry.
             only_entry => matches!(finding.subject, HeroSubject::Nobody) && self.only_entry(),
             more => more.map(|more| self.switch(more, 1)),
             level => has_range.then_some(self.audit.manifest.level.get()),

@@ -1,5 +1,5 @@
 //! The limits of the brief: each gate as a question, with one verdict and a bullet chart for each
-//! of its parts. Facts only; `limit.html` and `limits.html` say them.
+//! of its parts. Facts only; the sentences are in `limit.html` and `limits.html`.
 
 use std::collections::BTreeMap;
 
@@ -47,7 +47,7 @@ pub(crate) struct AuditLimit {
     /// Experiment and arm; empty for the plain audit.
     #[serde(skip)]
     pub(crate) arm: String,
-    /// The arm alone.
+    /// Only the arm.
     arm_name: Option<String>,
     /// The class; empty = all.
     pub(crate) class: String,
@@ -80,8 +80,8 @@ pub(crate) struct AuditLimit {
     model: CalledModel,
     /// The name of its metric.
     metric: String,
-    /// Of a change, what the metric measures, and whether it is the gap of that; none where only its
-    /// name tells it.
+    /// For a change, what the metric measures, and whether it is the gap of that; none where it has
+    /// only its name.
     measured: Option<(CalledRate, bool)>,
     /// The group whose harm it asks about; none of other limits.
     harmed: Option<CalledGroup>,
@@ -99,11 +99,11 @@ pub(crate) struct AuditLimit {
     pub(crate) unit: AxisUnit,
     /// Its axis, which limits of one unit and limit share.
     scale: PlotScale,
-    /// Of a gap of rates, which group is ahead.
+    /// For a gap of rates, which group is ahead.
     ahead: Option<GroupAhead>,
-    /// Of one that is not decided, how many people would decide it; none where no number would.
+    /// For one that is not decided, how many people would decide it; none where no number would.
     needed: Option<LimitNeed>,
-    /// Of one that is broken, thresholds between which none keeps it; none where one does.
+    /// For one that is broken, thresholds between which none keeps it; none where one does.
     no_threshold: Option<[String; 2]>,
     /// Whether its interval is that of a change, and the run trained the model again: what these
     /// trainings give is then no part of the interval.
@@ -189,7 +189,7 @@ fn difference_of(metric: &str) -> Option<&'static str> {
     Some(gap.0)
 }
 
-/// The verdict of a gate; of a row with another word it cannot be told.
+/// The verdict of a gate; a row with another word has none.
 fn verdict(row: &GateRow) -> &str {
     let known = ["fail", "pass", "skipped"].contains(&row.verdict.as_str());
     if known { row.verdict.as_str() } else { "inconclusive" }
@@ -239,7 +239,7 @@ impl<'a> GateShape<'a> {
             .and_then(|of| of.counted)
             .filter(|of| row.value.is_some() && matches!(of, GateCount::Subgroups { .. }));
         let of_rows = audit.manifest.person.is_some();
-        // Curves count rows: where a person has several, they do not tell at which steps there are
+        // Curves count rows: where a person has several, they do not show at which steps there are
         // enough persons.
         let is_broken =
             row.verdict == "fail" && row.arm.is_empty() && row.class.is_empty() && !of_rows;
@@ -390,7 +390,7 @@ impl<'a> GateShape<'a> {
                 value,
                 interval: measure.ends(),
                 second: match self.decides {
-                    // What decides is drawn, and not the first of several doubts.
+                    // The deciding source is drawn, not the first of several doubts.
                     "fit" | "training" | "all" => interval,
                     _ => measure.second().map(|second| second.0),
                 },
@@ -462,7 +462,7 @@ fn set_scales(limits: &mut [AuditLimit]) {
             _ => f64::INFINITY,
         };
         let below = limit.of_change || limit.kind == NumberFormat::Points;
-        // Of a ratio the limit need not be shown twice.
+        // For a ratio the limit need not be shown twice.
         let room = if limit.bound == LimitBound::AtLeast { 1.2 } else { 2.0 };
         let of = all.entry(shared(limit)).or_insert((below, cap, vec![room * limit.drawn]));
         of.2.extend(limit.parts.iter().filter_map(|part| part.point).flat_map(PlotPoint::extent));

@@ -1,4 +1,4 @@
-//! That a finding is about people whom the reference rows hardly hold.
+//! The note that a finding is about people whom the reference rows hardly hold.
 
 use minijinja::context;
 use minijinja::value::Value;
@@ -43,7 +43,7 @@ impl BriefInputs<'_> {
             let own = self.audit.support_counts.iter().filter(switches);
             (value, own.filter(|row| row.rank == value.rank).map(|row| row.n).sum::<i64>())
         });
-        // Of equals the first.
+        // The first of equal ones.
         let (value, n) = counted.reduce(|best, of| if of.1 > best.1 { of } else { best })?;
         let (from, to) = (fact(&result.from), fact(&result.to));
         is_told(n, switched).then(|| context!(n, switched, from, to, ..fact(value)))

@@ -200,8 +200,8 @@ impl Svg {
         format!(r#"<svg{class}{height} role="img"><title>{title}</title>{desc}{marks}</svg>"#)
     }
 
-    /// A drawing in pixels that is scaled as a whole; `attributes` stand before the others, and
-    /// the id is unique on the page: letters, digits and hyphens only.
+    /// A drawing in pixels that is scaled as a whole; `attributes` come before the others, and the
+    /// id is unique on the page: letters, digits and hyphens only.
     pub(crate) fn scaled(
         self,
         attributes: &str,

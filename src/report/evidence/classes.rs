@@ -1,9 +1,9 @@
-//! Of a label of several classes: which class people would get instead of which, as members of
+//! For a label of several classes: which class people would get instead of which, as members of
 //! another group.
 //!
 //! Each row is a class before, a class after and a direction; its share is of the people whose
-//! factual prediction is the class before. The rows with most people come first. Nobody says which
-//! class is better, so no group is called worse off.
+//! factual prediction is the class before. The rows with most people come first. It is not known
+//! which class is better, so no group is called worse off.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

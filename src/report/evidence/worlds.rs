@@ -14,7 +14,7 @@ use crate::report::read::panel::ResultKey;
 use crate::report::read::quality::FeatureQuality;
 use crate::text::fact;
 
-/// Features that are drawn; the others stand in the annex.
+/// Features that are drawn; the others are in the annex.
 const FEATURES_AT_MOST: usize = 6;
 
 /// Features that the opening sentence names.

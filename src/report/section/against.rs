@@ -1,8 +1,8 @@
 //! Section "Against the last version": what has changed from an earlier run, clear changes first,
 //! and what in the job differs.
 //!
-//! Also what `cfaudit diff` prints: its page is this section for two folders, its text the same
-//! rows.
+//! It is also what `cfaudit diff` shows: its page is this section for two folders, its text has the
+//! same rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -163,7 +163,8 @@ pub(crate) fn reading(row: &ChangeRow) -> String {
 
 /// How the intervals of changes are made, and of how many.
 fn methods(shown: &ShownChanges<'_>) -> Value {
-    // Of two values or shares: with what the same people add to both, or as if of other people.
+    // For two values or shares: whether the interval uses what the same people add to both, or
+    // treats them as different people.
     let methods = [
         ("paired", None, ["paired", "paired-people"].as_slice()),
         ("together", Some(1), &["newcombe", "newcombe-eff", "mover"]),

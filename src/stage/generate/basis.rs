@@ -104,8 +104,8 @@ impl<'a> LearningReference<'a> {
         LearningReference { draw: Some(draw), ..self.clone() }
     }
 
-    /// This reference for `rows` with other groups of the attribute at a position, and for the rows
-    /// of a separate file, likewise.
+    /// This reference for `rows` with other groups of the attribute at a position; a separate file
+    /// gets the groups `of_file`.
     pub(crate) fn renamed<'b>(
         &self,
         rows: &'b RowsReader,

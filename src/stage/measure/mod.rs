@@ -161,7 +161,7 @@ struct AuditMeasurement<'a> {
     /// What single folds give for arms.
     spreads: Vec<ArmFoldRow>,
     /// By arm, model and attribute whether labels are missing for some people more often than for
-    /// others. The rows as they are stand before the sets.
+    /// others. The unchanged rows come before the sets.
     selective: BTreeMap<(String, String, usize), bool>,
     /// What further trainings of the models give.
     trainings: BTreeMap<RepeatsKey, RepeatedValues>,

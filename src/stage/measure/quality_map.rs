@@ -109,7 +109,7 @@ impl QualityInputs<'_> {
             let (i, to) = (parent as usize, keys.to_group[k]);
             let pair = (usize::from(groups[i]), usize::from(to));
             if pairs.contains(&pair) {
-                // Counterfactuals of a row and group stand in the order of their index.
+                // Counterfactuals of a row and group are in the order of their index.
                 let key = (h(seed, batch.row_key[i], u64::from(to)), batch.row[i]);
                 least.entry(pair).or_default().entry(key).or_insert((i, k));
             }

@@ -114,7 +114,7 @@ pub(crate) fn words_of_job(checked: &CheckedJob) -> Manifest {
             .map(|(column, codes)| {
                 let says = job.data.columns.get(column).map(ColumnBlock::spelling);
                 let spelling = says.unwrap_or_default();
-                // Levels stand in the tables by their canonical texts.
+                // Tables hold levels by their canonical texts.
                 let code = |(code, words): (String, String)| {
                     let level = canonical_text(&code);
                     (spelling.of(&level).into_owned(), words)

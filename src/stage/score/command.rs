@@ -115,7 +115,7 @@ impl<'a> CommandCall<'a> {
         Ok(made_of)
     }
 
-    /// What makes a trained model stale, likewise.
+    /// What makes a trained model stale, in addition to rows and watched files.
     ///
     /// # Errors
     /// As [`CommandCall::score_inputs`].

@@ -1,5 +1,5 @@
 //! A Parquet file opened for reading: its footer, and its rows a row group at a time. Texts are
-//! read once for each distinct text of a row group and stand in the rows as positions in that list.
+//! read once for each distinct text of a row group and held in the rows as positions in that list.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -36,7 +36,8 @@ pub(crate) struct GenerationSums {
     written: WrittenCounts,
     /// People for whom a group cannot be reached, by group; empty where this was not checked.
     unreached: Vec<u64>,
-    /// Counterfactuals whose own numbers contradict their group, by group; empty likewise.
+    /// Counterfactuals whose own numbers contradict their group, by group; empty where this was not
+    /// checked.
     outside: Vec<u64>,
     /// People who would hold unsupported values.
     #[serde(default)]
