@@ -159,5 +159,7 @@ mod tests {
         assert_eq!(groups, [vec![("m", 50), ("m ", 1)], vec![("W", 9), ("w", 7)]]);
         assert_eq!(spelling, Spelling::LOOSE);
         assert_eq!(alike([("a", 1), ("b", 1)]), None);
+        // Of words that are as frequent the first by its letters.
+        assert_eq!(alike([("b", 1), ("B", 1)]).unwrap().0, [vec![("B", 1), ("b", 1)]]);
     }
 }

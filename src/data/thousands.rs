@@ -112,6 +112,7 @@ mod tests {
         let (n, text) = told(&[27.912, 350.0, f64::NAN, 1.205, 999.0, 31.0, 104.58]).unwrap();
         assert_eq!(n, 3);
         text.says(&["such as `1.205` and `999`"]);
+        assert!(told(&[27.912, 100.0, 1.205, 100.0]).is_some(), "100 has three digits");
     }
 
     #[test]
@@ -124,6 +125,10 @@ mod tests {
             ("few decimals", vec![27.5, 350.0, 1.25, 999.0]),
             ("no whole number of three digits", vec![27.912, 35.0, 1.205, 99.0]),
             ("whole numbers only", vec![350.0, 999.0]),
+            ("one whole number of three digits", vec![27.912, 350.0, 1.205]),
+            ("one number with decimals", vec![27.912, 350.0, 999.0]),
+            ("three decimals in half of them", vec![27.912, 350.0, 27.5, 999.0]),
+            ("no fraction below a whole number", vec![350.125, 120.0, 110.0, 450.205]),
         ] {
             assert_eq!(told(&values), None, "{why}");
         }

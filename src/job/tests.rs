@@ -203,6 +203,9 @@ fn good(text: &str, sets: &[&str]) -> CheckedJob {
 fn sample_jobs_hold() {
     good(ADULT, &[]);
     good(COMPAS, &[]);
+    // A range may be one number.
+    let one = "age: {between: [30, 30]}";
+    good(&COMPAS.replace("race: {in: [African-American, Caucasian]}", one), &[]);
     good(DEMO, &[]);
     good(ROLES, &[]);
     let credit = good(CREDIT, &["asof=2026-01-31"]);

@@ -346,6 +346,22 @@ mod tests {
     }
 
     #[test]
+    fn stretched_ends_stay_in_their_range() {
+        let ends = |range| stretched((0.125, 0.25), 0.1875, 4.0, range);
+        assert_eq!(ends((-1.0, 1.0)), (-0.0625, 0.4375));
+        assert_eq!(ends((0.0, 0.375)), (0.0, 0.375));
+    }
+
+    /// Whatever the number of cases, without a last digit from rounding.
+    #[test]
+    fn wilson_ends_at_a_rate_of_0_or_1() {
+        for n in 1..2000 {
+            let [none, all] = [0, n].map(|k| wilson(rate(k, n), z_of_level(0.95)).unwrap());
+            assert_eq!((none.lo, all.hi), (0.0, 1.0), "{n}");
+        }
+    }
+
+    #[test]
     fn every_method_is_explained_and_has_a_test_of_its_coverage() {
         for (method, test) in METHODS {
             let (module, name) = test.rsplit_once("::").unwrap();

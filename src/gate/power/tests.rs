@@ -302,6 +302,23 @@ fn nobody_needs_a_number() {
     assert_eq!(audited_people(5, 10, 0), None);
 }
 
+/// Of rows that are far less sure than as many people no number below the cap decides.
+#[test]
+fn more_rows_than_the_cap_are_no_number() {
+    let of = |effective| RateEvidence {
+        rate: 0.09,
+        rows: 10_000_000,
+        effective: Some(effective),
+        units: 10_000_000,
+    };
+    let needed =
+        |effective| GateEvidence::Share(of(effective)).needed(GateLimit::AtMost(0.1), 0.95);
+    let few = needed(10.0);
+    assert_eq!((few.n, few.how), ([None, None], "more_than_cap"));
+    let many = needed(1e6);
+    assert!(many.n.iter().all(Option::is_some) && many.how == "effective", "{many:?}");
+}
+
 /// Near the limit: numbers that the search found which walks down from Berry and Esseen's bound,
 /// and over the grid from where five doublings were enough.
 #[test]

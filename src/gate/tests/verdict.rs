@@ -2,6 +2,7 @@
 //! judged.
 
 use super::*;
+use crate::table::{GroupRow, WITH_FITS};
 
 /// Cells of a value that is undefined.
 const UNDEFINED: &str = "value=, lo=, hi=, undefined=empty_group";
@@ -138,6 +139,37 @@ fn a_gap_that_rests_on_a_small_group_is_never_a_pass() {
     // 200 people are behind the value.
     q.min_cases = 201;
     check(&q, by(&table), ">= 0.8, estimate | inconclusive");
+}
+
+/// A rate of enough cases is judged by them, also where a group behind it is small.
+#[test]
+fn a_rate_is_judged_by_its_own_cases() {
+    check(&question(direction()), by(&[nsr().with("flags=small_group")]), "<= 0.3 | pass");
+}
+
+/// So many would decide: never fewer than are required, and as many of all who are audited, persons
+/// where rows are theirs, as count today. How far other fits go more people do not tell.
+#[test]
+fn who_would_decide_is_counted_among_those_who_are_audited() {
+    let metrics = rates(&[17]);
+    let q = question(GateSubject::Direction("g0".into(), "Male".into()));
+    for (persons, people) in [("", 5000), ("500", 2500)] {
+        let groups = GroupRow::of("model=m, sensitive=sex").each(&format!(
+            "slice   | group | n    | persons
+             site=1 |       | 70   | 70
+                    | g0    | 200  | 200
+                    |       | 1000 | {persons}"
+        ));
+        let tables = GateTables { groups: &groups, ..by(&metrics).0 };
+        let enough = GateQuestion { min_cases: 1000, ..q.clone() };
+        let held = format!(
+            "verdict=inconclusive, n_needed_80=1000, n_needed_95=1000, people_needed_80={people}, \
+             people_needed_95={people}"
+        );
+        check(&enough, (tables, None), &format!("<= 0.3 | {held}"));
+    }
+    let fits = [metrics[0].with(&format!("interval={WITH_FITS}"))];
+    check(&q, by(&fits), "<= 0.1 | verdict=inconclusive, n_needed_80=, needed_how=by_fit");
 }
 
 #[test]

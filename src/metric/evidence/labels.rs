@@ -136,3 +136,33 @@ impl FavourableShare {
 
 /// The groups of an attribute in which anybody has a label or a decision.
 pub(crate) type GroupShares = Vec<FavourableShare>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of several pairs the one that is furthest apart, wherever it stands.
+    #[test]
+    fn the_widest_pair_names_the_larger_share_first() {
+        let widest = |missing: [u64; 3]| widest_apart(&missing.map(|n| Rate::of(n, 1000)));
+        assert_eq!(widest([100, 300, 500]), Some([2, 0]));
+        assert_eq!(widest([500, 100, 300]), Some([0, 1]));
+        assert_eq!(widest([300, 500, 100]), Some([1, 2]));
+        assert_eq!(widest([300, 300, 301]), None);
+    }
+
+    #[test]
+    fn the_lowest_share_is_named_with_the_highest() {
+        let lowest = |granted: [u64; 2]| {
+            let share = |(group, n): (&str, u64)| FavourableShare::of_people(group.into(), n, 10);
+            let shares: Vec<_> = ["a", "b"].into_iter().zip(granted).map(share).collect();
+            let found = LowestShare::of(&shares, "labels").unwrap();
+            (found.group, found.is_shared, found.why)
+        };
+        let why = "the group with the lowest share of favourable labels (`b` 50.0 %, `a` 70.0 %)";
+        assert_eq!(lowest([7, 5]), ("b".to_owned(), false, why.to_owned()));
+        let (first, is_shared, _) = lowest([5, 5]);
+        assert_eq!((first.as_str(), is_shared), ("a", true));
+        assert!(LowestShare::of(&[], "labels").is_none());
+    }
+}

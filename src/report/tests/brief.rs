@@ -8,6 +8,9 @@ use super::sample::{
 };
 use super::*;
 use crate::folder::manifest::{DecisionNames, SignerWords};
+use crate::report::brief::voice::AuditVoice;
+use crate::report::brief::{harm, limits};
+use crate::report::read::audit::AuditFolder;
 use crate::table::CfExampleRow;
 use crate::table::why::{SwitchFeatureRow, SwitchPatternRow};
 
@@ -134,6 +137,62 @@ fn the_first_screen_says_who_is_worse_off_by_how_much_against_what() {
     section(&html, "sign").says(&["Approved by"]);
     section(&html, "not").says(&["not with a model trained again."]);
     section(&html, "not").says(&["describe a model that was trained elsewhere."]);
+}
+
+/// Limits stand worst first: broken before kept, then those that stop the pipeline before those that
+/// only warn, then by how far beyond the limit; changes say their limit in points, with its sign.
+#[test]
+fn limits_stand_worst_first() {
+    let gate = |name: &'static str, verdict, level| {
+        (name, verdict, level, "denied_by_group", Some((1, 0)), 1)
+    };
+    let gates = vec![
+        gate("kept", "pass", "fail"),
+        gate("warns", "fail", "warn"),
+        gate("near", "fail", "fail"),
+        gate("far", "fail", "fail"),
+        gate("falls", "pass", "fail"),
+    ];
+    let folder = harmed(&FolderSample { gates, ..two_groups() }, true);
+    let tables = folder.path().join("tables");
+    let mut rows = read_rows::<GateRow>(&tables).unwrap();
+    for row in &mut rows {
+        let cells = match row.gate.as_str() {
+            "far" => "limit=0.05, value=0.5, lo=0.4, hi=0.6",
+            "near" => "limit=0.05, value=0.2, lo=0.1, hi=0.3",
+            "falls" => "limit=0.01, value=0.02, rule=fall_at_most, interval",
+            _ => "limit=0.05, value=0.01",
+        };
+        *row = row.with(cells);
+    }
+    write_rows(&tables, &rows).unwrap();
+    let audit = AuditFolder::read(folder.path()).unwrap();
+    let voice = AuditVoice::new(&audit.manifest, false);
+    let limits = limits::all(&audit, &voice);
+    let names: Vec<&str> = limits.iter().map(|limit| limit.name.as_str()).collect();
+    assert_eq!(names, ["far", "near", "warns", "falls", "kept"]);
+    let falls = &limits[3];
+    assert_eq!((falls.amount.as_str(), falls.drawn), ("\u{2212}1 point", -0.01));
+}
+
+/// Of two results the larger may be larger by chance, and nobody is counted as harmed up to what
+/// shuffled groups give.
+#[test]
+fn harm_is_what_neither_noise_nor_choice_explains() {
+    let folder = harmed(&two_groups(), true);
+    let audit = AuditFolder::read(folder.path()).unwrap();
+    let voice = AuditVoice::new(&audit.manifest, false);
+    let (mut harmful, mut within_noise) = (0, 0);
+    for result in harm::all(&audit, &voice) {
+        let (lo, _) = result.point.interval.unwrap();
+        let noise = result.placebo.map_or(0.0, |(_, hi)| hi);
+        assert_eq!(result.harmed > 0.0, lo > noise, "{result:?}");
+        harmful += usize::from(lo > noise);
+        within_noise += usize::from(lo <= noise);
+        assert_eq!(result.lower_end_of(1), Some(lo));
+        assert!(result.lower_end_of(2) < Some(lo), "{result:?}");
+    }
+    assert!(harmful > 4 && within_noise > 0, "{harmful} {within_noise}");
 }
 
 /// Who is worse off is not certain where other trainings give the difference of the two directions
