@@ -13,12 +13,13 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Float64Array, Int64Array, StringArray};
 use arrow::buffer::NullBuffer;
 use arrow::compute::{CastOptions, cast_with_options};
-use arrow::datatypes::{DataType, Float64Type, Int32Type, Int64Type};
+use arrow::datatypes::{DataType, Float32Type, Float64Type, Int32Type, Int64Type};
 use indexmap::IndexSet;
 use serde::{Deserialize, Serialize};
 
 use crate::data::canonical::{boolean, canonical_text};
 use crate::error::{Fault, Result};
+use crate::num::float_precision::decimal_of_single;
 use crate::num::hash::FastMap;
 
 /// Floats up to this size represent every integer, 2^53; larger ones are not written as integers.
@@ -195,6 +196,15 @@ pub(crate) fn float_text(value: f64) -> String {
         return format!("{}", value as i64);
     }
     format!("{value:?}")
+}
+
+/// A column of the user's files as it is read: numbers of 32 bits as the decimals that name them, so
+/// that the job's words, limits and SQL mean the same as in 64 bits.
+pub(crate) fn as_decimals(array: &ArrayRef) -> ArrayRef {
+    match array.as_primitive_opt::<Float32Type>() {
+        Some(singles) => Arc::new(singles.unary::<_, Float64Type>(decimal_of_single)),
+        None => Arc::clone(array),
+    }
 }
 
 /// Values of one source column. NaN counts as null.

@@ -1,7 +1,8 @@
 //! The precision of floating-point numbers that come from outside: 32 or 64 bits.
 //!
-//! Numbers of 32 bits are kept in 64, which holds each of them. A number of 64 bits is compared
-//! with them in 32, as numpy, pandas and DuckDB do: 0.7 in 32 bits reaches 0.7.
+//! Scores and thresholds of 32 bits are kept in 64, which holds each of them. A number of 64 bits is
+//! compared with them in 32, as numpy, pandas and DuckDB do: 0.7 in 32 bits reaches 0.7. Values of
+//! other columns are kept as the decimals that name them, which rounding to 32 bits restores.
 
 use serde::{Deserialize, Serialize};
 
@@ -56,9 +57,33 @@ impl FloatPrecision {
     }
 }
 
+/// The number that the shortest decimal of a number of 32 bits names: 0.7 for the one nearest to
+/// 0.7. Whole numbers stay as they are.
+pub(crate) fn decimal_of_single(x: f32) -> f64 {
+    let exact = f64::from(x);
+    if exact.fract() == 0.0 { exact } else { x.to_string().parse().unwrap_or(exact) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::FloatPrecision::{Double, Single};
+    use super::decimal_of_single;
+
+    /// Rounded to 32 bits a decimal is the number that it names.
+    #[test]
+    fn numbers_of_32_bits_are_read_as_their_decimals() {
+        assert_eq!(
+            [0.7, 0.1, -2.5e-7, 3e38].map(decimal_of_single),
+            [0.7, 0.1, -2.5e-7, f64::from(3e38_f32)]
+        );
+        assert_eq!(decimal_of_single(123_456_792.0), 123_456_792.0);
+        assert!(decimal_of_single(f32::NAN).is_nan());
+        assert_eq!(decimal_of_single(f32::NEG_INFINITY), f64::NEG_INFINITY);
+        for x in (0..200_000_u32).map(|i| f32::from_bits(i.wrapping_mul(21_474))) {
+            let read = decimal_of_single(x);
+            assert!(x.is_nan() || Single.round(read) == f64::from(x), "{x:?} as {read:?}");
+        }
+    }
 
     #[test]
     fn seven_tenths_in_32_bits_reach_seven_tenths() {

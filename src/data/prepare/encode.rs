@@ -23,6 +23,7 @@ use crate::data::rows::split::TRAIN;
 use crate::data::rows::stored::ROLE;
 use crate::data::source::recut::RowPiece;
 use crate::data::values::{SourceValues, ValueClass};
+use crate::num::float_precision::FloatPrecision;
 use crate::table::field_marks::{cached, distinct, packed, sampled};
 
 /// The name of the codes of a source column.
@@ -147,7 +148,10 @@ impl RowChunk {
             });
         }
         plain.extend(kept_numbers(plan).map(|feature| numbers(slice.as_read(feature.column))));
-        plain.extend(plan.carry.iter().map(|&column| numbers(&slice.columns[column])));
+        let carried = |&column: &usize| {
+            carried(&slice.columns[column], plan.view.columns()[column].precision)
+        };
+        plain.extend(plan.carry.iter().map(carried));
         let decided = |of: &SidesPlan| {
             let column = &plan.view.columns()[of.column];
             decisions(of, &column.canonical_values(&slice.columns[of.column]), slice.n)
@@ -174,6 +178,16 @@ fn numbers(values: &SourceValues) -> ArrayRef {
     match values {
         SourceValues::Float(values) => Arc::new(values.clone()),
         _ => number_array(values.numbers()),
+    }
+}
+
+/// Scores and thresholds, in the precision of the source.
+fn carried(values: &SourceValues, precision: FloatPrecision) -> ArrayRef {
+    match precision {
+        FloatPrecision::Double => numbers(values),
+        FloatPrecision::Single => {
+            number_array(values.numbers().into_iter().map(|x| precision.round(x)).collect())
+        }
     }
 }
 

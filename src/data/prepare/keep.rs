@@ -15,7 +15,7 @@ use crate::data::prepare::params::{KeepCondition, KeepStep};
 use crate::data::prepare::view::SourceView;
 use crate::data::source::{SourceColumn, SourceSlice};
 use crate::data::sql::{self, SqlProblem, SqlProgram, SqlType};
-use crate::data::values::{SourceValues, ValueClass};
+use crate::data::values::{EXACT, SourceValues, ValueClass};
 use crate::error::{Fault, Result};
 use crate::param::{ColumnName, Finite, Word};
 
@@ -118,6 +118,17 @@ type Comparison = fn(&Float64Chunked, f64) -> BooleanChunked;
 impl ColumnTest {
     fn new(condition: &KeepCondition, name: &ColumnName, column: &SourceColumn) -> Result<Self> {
         let limits = |limits: &[(Comparison, Finite)]| {
+            let rounded = limits.iter().find(|(_, limit)| limit.get().abs() >= EXACT);
+            if let Some((_, limit)) = rounded.filter(|_| column.class == ValueClass::Int) {
+                let what = format!(
+                    "`keep` compares column `{name}` with {}, and integers beyond 2^53 would be \
+                     rounded",
+                    limit.get()
+                );
+                return Fault::new("large-integer", what)
+                    .in_column(name.as_str())
+                    .fail("use `in` or `not_in`, which compare such integers exactly");
+            }
             let numbers = limits.iter().map(|&(how, limit)| (how, limit.get())).collect();
             if column.class.is_number() {
                 return Ok(ColumnTest::Limits(numbers));

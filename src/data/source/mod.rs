@@ -35,7 +35,7 @@ use crate::data::source::csv_kinds::{CSV_NAMES, csv_kinds};
 use crate::data::source::found_files::find_files;
 use crate::data::source_form::{SourceKind, StoredType};
 use crate::data::spelling::Spelling;
-use crate::data::values::{SourceValues, ValueClass, type_in_words};
+use crate::data::values::{SourceValues, ValueClass, as_decimals, type_in_words};
 use crate::error::{Fault, Result};
 use crate::num::float_precision::FloatPrecision;
 use crate::table::file::{FileOwner, ParquetFile};
@@ -481,7 +481,7 @@ impl ParquetSource {
         let SourceColumn { name, class, .. } = &self.columns[i];
         let array = match (&part.keys[i], batch.column_by_name(name)) {
             (Some(key), _) => Ok(key_values(key, *class, batch.num_rows())),
-            (None, Some(array)) => Ok(Arc::clone(array)),
+            (None, Some(array)) => Ok(as_decimals(array)),
             (None, None) => Err("the column is missing from a batch".to_owned()),
         };
         if let (Ok(array), Some(declared)) = (&array, &self.declared[i]) {

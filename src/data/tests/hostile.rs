@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use arrow::array::{BinaryArray, BooleanArray, Float64Array, NullArray};
+use arrow::array::{BinaryArray, BooleanArray, Float32Array, Float64Array, NullArray};
 
 use super::*;
 use crate::data::values::ValueClass;
@@ -149,6 +149,42 @@ fn words_that_no_value_can_meet() {
     }
     let fault = with("sensitive: {}, ordinal: {g: [a]}");
     assert_eq!((fault.code, fault.row.as_deref()), ("undeclared-level", Some("row 1")));
+}
+
+/// A column in 32 bits is read as the decimals that name its values, so numbers of the job mean the
+/// same as in 64 bits.
+#[test]
+fn numbers_of_32_bits_are_compared_as_their_decimals() {
+    let values = [0.1, 0.3, 0.7, 0.3];
+    let left = |array: ArrayRef, change: &str| {
+        let found = prepared(rows_with([("x", array)]), &params().with(change)).1.unwrap();
+        found.layout.n_rows
+    };
+    for (change, n) in [
+        ("keep: [{x: {at_least: 0.3}}]", 3),
+        ("keep: [{x: {at_most: 0.3}}]", 3),
+        ("keep: [{x: {above: 0.1}}]", 3),
+        ("keep: [{x: {in: [0.1, 0.7]}}]", 2),
+        ("keep: [{x: {not_in: [0.7]}}]", 3),
+        (r#"keep: [{sql: "x <= 0.3"}]"#, 3),
+        ("missing: {null_values: {x: [0.7]}, continuous: drop-row}", 3),
+    ] {
+        let narrow = Float32Array::from(values.map(|x| x as f32).to_vec());
+        assert_eq!(left(Arc::new(narrow), change), n, "{change}");
+        assert_eq!(left(numbers(&values), change), n, "{change}");
+    }
+}
+
+#[test]
+fn a_limit_that_rounding_would_move_is_refused() {
+    let large = |limit: i64| {
+        let ids = integers(&[9_007_199_254_740_993, 1, 2, 3]);
+        let change = format!("keep: [{{x: {{at_least: {limit}}}}}]");
+        prepared(rows_with([("x", ids)]), &params().with(&change)).1
+    };
+    let fault = fault(large(9_007_199_254_740_993));
+    assert_eq!((fault.code, fault.column.as_deref()), ("large-integer", Some("x")));
+    assert_eq!(large(2).unwrap().layout.n_rows, 3);
 }
 
 #[test]

@@ -20,7 +20,7 @@ const FEATURES_AT_MOST: usize = 6;
 /// The people that a block asks about, and what is a switch; the rate where a metric by label is
 /// asked for.
 pub(super) fn question(inputs: &BriefInputs<'_>, row: &SwitchPatternRow) -> Value {
-        let (voice, metric) = (inputs.voice, row.metric.as_str());
+    let (voice, metric) = (inputs.voice, row.metric.as_str());
     let some = |name: &SharedText| Some(name.clone()).filter(|name| !name.is_empty());
     let group = |name| Some(voice.called_group(&row.sensitive, &some(name)?));
     let set = some(&row.counterfactual).map(|set| voice.called_set(&set));
@@ -39,7 +39,7 @@ fn added(row: &SwitchFeatureRow) -> Option<PlotPoint> {
 
 /// A feature through which people switch, with the attribute where it is its entry.
 pub(super) fn feature(inputs: &BriefInputs<'_>, row: &SwitchFeatureRow) -> Value {
-        let is_entry = row.feature == row.sensitive;
+    let is_entry = row.feature == row.sensitive;
     let entry = is_entry.then(|| inputs.voice.called_attribute(&row.sensitive));
     context!(row => fact(row), entry => fact(&entry), point => fact(&added(row)))
 }
