@@ -442,8 +442,8 @@ pub(crate) struct ScoredGroup<S = Vec<f64>, R = [DecisionRule; 2]> {
 }
 
 impl<S, R> ScoredGroup<S, R> {
-    /// Passes on the position of every audited row of a group of an attribute that weighs
-    /// something, its weight and the positions of its counterfactuals.
+    /// Passes on the position of every audited row that weighs something and has a group of the
+    /// attribute, its weight and the positions of its counterfactuals.
     pub(super) fn each_person(
         &self,
         layout: &Layout,
@@ -471,8 +471,8 @@ impl<S, R> ScoredGroup<S, R> {
 }
 
 impl ScoredGroup {
-    /// Passes on the position of every audited row of a group of an attribute that weighs
-    /// something, the person and the counterfactuals.
+    /// Passes on the position of every audited row that weighs something and has a group of the
+    /// attribute, the person and the counterfactuals.
     pub(crate) fn people(
         &self,
         layout: &Layout,
