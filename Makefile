@@ -100,7 +100,7 @@ schema: build     ## regenerates schemas/ from the types
 	@$(BIN) schema manifest > schemas/manifest.schema.json
 	@$(BIN) schema summary > schemas/summary.schema.json
 
-count: .tools/env   ## prints lines of code, templates and tests by room of the tree, and words of documents, next to the budget that a test holds
+count: .tools/env   ## prints lines of code, templates and tests by module, and words of documents, next to the budget that a test holds
 	$(ENV) $(WHOLE) -- --nocapture the_tree_stays_within_its_budget
 
 golden: .tools/env  ## rewrites the expected texts of the tests; review the diff before you commit it

@@ -3,7 +3,7 @@
 Adult (48,842 rows) and Adult repeated go from Parquet to Parquet through greedy and plausible, each program in a process of its own:
 
     cfaudit     `run --until generate`, cold: preparing the rows, learning, making counterfactuals
-    numpy       `vectorised.py`: a script by columns, written from the specification of the strategies; holds all rows in memory
+    numpy       `vectorised.py`: a script by columns, written from the rules of the strategies; holds all rows in memory
     pandas      `rowwise.py`: a script row by row, 200 seeded rows of Adult, from which the time for all rows is extrapolated
     floor       the Parquet crate reads the columns of the rows, and reads and writes the two large files that cfaudit leaves: its prepared rows
                 and its counterfactuals (`floor.rs`)

@@ -11,7 +11,7 @@
 
 use std::path::Path;
 
-use cfaudit::counterfactual::generate::{FittedStrategy, MapFlipGenerator};
+use cfaudit::counterfactual::map_flip::{FittedStrategy, MapFlipGenerator};
 use cfaudit::counterfactual::{Generator, SampleBatch};
 use cfaudit::data::rows::{Projection, RowsReader};
 

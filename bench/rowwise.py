@@ -1,6 +1,6 @@
-"""Greedy and plausible on a few rows of Adult, one row after the other with pandas, written from the specification of the strategies.
+"""Greedy and plausible on a few rows of Adult, one row after the other with pandas, written from the rules of the strategies (docs/counterfactuals.md).
 
-Every step is the sentence of the specification in a data frame: the rows of a stratum are selected, counted, mapped. What belongs to a pair of
+Every step is one rule on a data frame: the rows of a stratum are selected, counted, mapped. What belongs to a pair of
 groups and not to a row (which features are related, the components of the filter) is learnt once. Covers what Adult needs of the default
 setting, as `vectorised.py` does.
 
@@ -24,7 +24,7 @@ SEED = 20261121
 
 
 def select(reference, group, label):
-    """The rows of a stratum; its size is what the fall-back of section 4 asks for."""
+    """The rows of a stratum, which must be large enough for the rules without their fall-back."""
     rows = reference[(reference[SENSITIVE] == group) & (reference[LABEL] == label)]
     if len(rows) < adult.MIN_STRATUM:
         sys.exit("a stratum of Adult is small: this script has no fall-back for that")
@@ -114,7 +114,7 @@ class Flips:
 
 
 def related(reference, f):
-    """The two-sample test of section 7."""
+    """The two-sample test of greedy."""
     for label in sorted(reference[LABEL].unique()):
         a, b = (select(reference, group, label)[f] for group in GROUPS)
         at = pd.DataFrame({"a": a.value_counts(), "b": b.value_counts()}).fillna(0).sort_index()

@@ -1,4 +1,4 @@
-"""Greedy and plausible on Adult as a vectorised numpy script, written from the specification of the strategies and not from cfaudit.
+"""Greedy and plausible on Adult as a vectorised numpy script, written from the rules of the strategies (docs/counterfactuals.md), not from the code of cfaudit.
 
 Columns are arrays; what is decided of levels is decided once per distinct combination of them; numbers are mapped by interpolation over all
 rows of a pair and label at once. Covers what Adult needs of the default setting: continuous, ordinal and nominal features without missing
@@ -149,7 +149,7 @@ class Flips:
 
 
 def related(strata, joints, name, kind):
-    """The two-sample test of section 7 for one feature: for some label the largest difference of the distributions is beyond noise."""
+    """The two-sample test of greedy for one feature: for some label the largest difference of the distributions is beyond noise."""
     factor = np.sqrt(-np.log(adult.ALPHA / 2) / 2)
     for label in (0, 1):
         if kind == "number":

@@ -47,15 +47,15 @@ exits! {
     /// Done; gates passed, or only warned, or `--gates report`.
     Done = 0: "done; gates passed, or gave only warnings, or --gates report", "nobody", "-";
     /// A gate failed, or was inconclusive under `on_inconclusive: fail`; with `--exit-code`:
-    /// something would run.
-    GateCrossed = 1:
-        "a gate failed, or was inconclusive and on_inconclusive is fail; with --exit-code: a \
-            stage would run",
+    /// something differs, or a stage would run.
+    GateFailed = 1:
+        "a gate failed, or was inconclusive and on_inconclusive is fail; with --exit-code: \
+            something differs, or a stage would run",
         "model owner", "no";
     /// The job file or the command line is wrong.
     Job = 2: "job file or command line wrong", "job author", "no";
     /// Data, scores or a model are wrong.
-    Data = 3: "data, scores or model wrong", "data or model owner", "seldom";
+    Data = 3: "data, scores or model wrong", "data or model owner", "rarely";
     /// Waiting for rows that are being written, or for scores that are computed elsewhere.
     Waiting = 4:
         "waiting for rows, or for scores; the rows to score are in to-score/ of the output folder",

@@ -5,13 +5,36 @@
 //! turns it into stages; [`exec`] runs those that are stale. Stages meet only in Parquet files
 //! ([`table`]): [`data`] prepares rows, [`causal`] finds the graphs that they allow,
 //! [`counterfactual`] writes what people would be in the other groups, [`model`] scores both,
-//! [`metric`] counts and measures, [`augment`] chooses rows to train on again, [`recourse`] looks
-//! for what people would have to change, [`why`] for who switches, [`gate`] judges, [`diff`]
-//! compares two runs, [`report`] writes the page.
+//! [`metric`] counts and measures, [`augment`] chooses rows to train on again, [`recourse`] finds
+//! what people would have to change, [`why`] who switches, [`gate`] judges, [`diff`] compares two
+//! runs, [`report`] writes the page.
 //!
 //! To read results, start at [`folder`], the output folder, which needs no stage; [`rejudge`]
 //! judges a finished folder again; [`explain`] knows every word that an output holds. [`cli`] is
 //! the command line, and is the only module that writes to the terminal.
+//!
+//! Below all of these are [`num`] (sums, hashes, seeds and distributions with the same bits on
+//! every machine), [`param`] (types of a job's values), [`unit`] (what a stage is about), [`text`]
+//! (templates) and [`error`] (faults and exit statuses); [`proof`] packs and verifies a folder.
+//!
+//! Where to look when the module is not obvious:
+//!
+//! | Question | File |
+//! | --- | --- |
+//! | which stages a run has, the seed of a stage | `stage/stage_builder.rs`, `num/seed.rs` |
+//! | why a stage is stale, and the sentence | `exec/fingerprint.rs` |
+//! | the exit status of a run with gates | `stage/gate/mod.rs` (`verdicts`); numbers: `error.rs` |
+//! | the text of a problem of a job | `job/messages.txt` |
+//! | how a program is started and ended | `exec/child` |
+//! | what an external model gets and gives | `model/contract.rs` |
+//! | which rows must have a score, in which file | `stage/score/join.rs`, `stage/input/request.rs` |
+//! | what counts as one independent observation | `metric/evidence/units.rs` |
+//! | the formula of an interval | `metric/interval.rs`; which one: `metric/estimate` |
+//! | which group is worse off | `impaired` in `metric/catalog`; in a headline: `report/brief/harm.rs` |
+//! | the order of limits on the page | `report/brief/limits.rs` |
+//! | the distance of plausible counterfactuals | `counterfactual/plausibility_filter.rs` |
+//! | which changes `diff` shows | `report/shown_changes.rs` |
+//! | how a number is written on the page | `report/page/number.rs` |
 //!
 //! A module imports only what its row in `tests/it/layers.rs` allows.
 

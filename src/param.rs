@@ -50,7 +50,7 @@ impl Count {
         Count(N)
     }
 
-    /// So many things in memory.
+    /// The count as a size in memory.
     pub(crate) fn size(self) -> usize {
         usize::try_from(self.0).unwrap_or(usize::MAX)
     }
@@ -103,7 +103,7 @@ macro_rules! checked_number {
                 takes(&value).then_some($type(value))
             }
 
-            /// It as a plain number.
+            /// The value as a plain number.
             pub fn get(self) -> $inner {
                 self.0
             }
@@ -272,8 +272,13 @@ checked_text!(Name, TEXT_FORMS[0].is, {"type": "string", "pattern": TEXT_FORMS[0
 checked_text!(SetName, TEXT_FORMS[1].is, {"type": "string", "pattern": TEXT_FORMS[1].pattern});
 
 /// Text that is compared with values of a column once the column's type is known. Written bare or
-/// quoted: a group called `no` stays a group, a label `1` stays the text `1`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+/// quoted: a group called `no` stays a group, a label `1` stays the text `1`; the reader hands out
+/// any scalar as it is written when a text is asked for.
+#[derive(
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[schemars(extend("type" = ["string", "number", "boolean"]))]
+#[schemars(description = "Text that is compared with values of a column.")]
 pub struct Word(pub String);
 
 impl Word {
@@ -295,27 +300,13 @@ impl fmt::Display for Word {
     }
 }
 
-impl<'de> Deserialize<'de> for Word {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // The reader hands out any scalar as it is written when a text is asked for.
-        String::deserialize(deserializer).map(Word)
-    }
-}
-
-impl JsonSchema for Word {
-    fn schema_name() -> Cow<'static, str> {
-        "Word".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": ["string", "number", "boolean"], "description": "Text that is \
-            compared with values of a column."})
-    }
-}
-
 /// A word of a command. `{seed}` and the like are filled when the command starts; braces around
-/// anything but a word of lower-case letters and `_` stay as they are.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+/// anything but a word of lower-case letters and `_` stay as they are. A bare number is the text
+/// that is there, as with [`Word`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Argument", extend("type" = ["string", "number", "boolean"]))]
+#[schemars(description = "A word of a command; `{model}`, `{seed}`, `{threads}`, `{fold}`, \
+                          `{rows}` and `{scores}` are filled in when it starts.")]
 pub struct CommandArgument(pub String);
 
 impl CommandArgument {
@@ -357,27 +348,6 @@ impl CommandArgument {
     }
 }
 
-impl<'de> Deserialize<'de> for CommandArgument {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // As with `Word`: a bare number is the text that is there.
-        String::deserialize(deserializer).map(CommandArgument)
-    }
-}
-
-impl JsonSchema for CommandArgument {
-    fn schema_name() -> Cow<'static, str> {
-        "Argument".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "type": ["string", "number", "boolean"],
-            "description": "A word of a command; `{model}`, `{seed}`, `{threads}`, `{fold}`, \
-                            `{rows}` and `{scores}` are filled in when it starts."
-        })
-    }
-}
-
 /// How long something may take: seconds, at least 1 and at most 30 days. Written as a whole number
 /// and a unit: `90s`, `10m`, `2h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -391,13 +361,13 @@ impl TimeLimit {
         (1..=TimeLimit::LONGEST).contains(&seconds).then_some(TimeLimit(seconds))
     }
 
-    /// So many seconds.
+    /// A limit of `SECONDS` seconds.
     pub(crate) const fn of<const SECONDS: u64>() -> Self {
         const { assert!(SECONDS > 0 && SECONDS <= TimeLimit::LONGEST, "a limit that is allowed") };
         TimeLimit(SECONDS)
     }
 
-    /// The limit of what names none.
+    /// The limit where none is given: an hour.
     pub(crate) fn an_hour() -> Self {
         TimeLimit(3600)
     }

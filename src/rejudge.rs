@@ -16,8 +16,7 @@ use crate::exec::folder::{EXTRAS, OutputFolder};
 use crate::exec::hash::sha256;
 use crate::exec::replaced_file::{self, remove_leftovers, temporary};
 use crate::folder::manifest::{Manifest, RunSummary};
-use crate::folder::read;
-use crate::folder::read::{self as opened, MANIFEST, path_below};
+use crate::folder::read::{self, MANIFEST, path_below};
 use crate::gate::question::GateTables;
 use crate::gate::reason::GateReason;
 use crate::job::check::{self, CheckedJob};
@@ -56,7 +55,7 @@ pub(crate) fn judge(
     force: bool,
     cancel: &CancelFlag,
 ) -> Result<RejudgedFolder> {
-    if !opened::manifest(folder)?.0.awaited.is_empty() {
+    if !read::manifest(folder)?.0.awaited.is_empty() {
         return rejudge_waiting(folder, &baseline::verified(folder)?.0);
     }
     let (new, supported) = baseline::finished(folder)?;
@@ -156,8 +155,8 @@ pub(crate) fn job_of(folder: &Path) -> Result<CheckedJob> {
 }
 
 /// Judges the gates of a job by the tables of a folder, whose metrics are given. With the table of
-/// gates that is `stored` there they keep the lines that they had in the job file, which a resolved
-/// job does not tell.
+/// gates that is `stored` there, they keep their lines in the job file, which a resolved job does
+/// not have.
 fn judge_by_tables(
     folder: &Path,
     checked: &CheckedJob,
@@ -209,7 +208,7 @@ fn rejudge_waiting(folder: &Path, manifest: &Manifest) -> Result<RejudgedFolder>
     };
     let summary = RunSummary {
         out: Some(folder.to_string_lossy().into_owned()),
-        ..opened::read_summary(folder)?
+        ..read::read_summary(folder)?
     };
     Ok(RejudgedFolder { summary, events: vec![told] })
 }
@@ -292,7 +291,7 @@ fn link_all(
         let (from, to) = (path_below(folder, name)?, path_below(scratch, name)?);
         // Rows may have been deleted.
         if from.exists() {
-            opened::check_hash(&from, sha256)?;
+            read::check_hash(&from, sha256)?;
             files::make_folder(to.parent().unwrap_or(scratch))?;
             files::link(&from, &to)?;
         }

@@ -1,5 +1,5 @@
-//! Words from templates: what all environments of templates have in common, and what one macro of a
-//! template says; and columns of plain text.
+//! Words from templates: what all environments of templates have in common, and the text of one
+//! macro of a template; and columns of plain text.
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value};
@@ -20,6 +20,11 @@ pub(crate) fn environment() -> Environment<'static> {
     environment
 }
 
+/// A fact as templates read it.
+pub(crate) fn fact<F: Serialize + ?Sized>(of: &F) -> Value {
+    Value::from(Serde(of))
+}
+
 /// What a macro of a template says.
 pub(crate) fn said(
     environment: &Environment<'static>,
@@ -34,7 +39,7 @@ pub(crate) fn said(
 
 /// A text whose facts are filled in.
 pub(crate) fn filled(template: &str, facts: &impl Serialize) -> String {
-    environment().render_str(template, Value::from(Serde(facts))).expect(TESTED)
+    environment().render_str(template, fact(facts)).expect(TESTED)
 }
 
 /// Lines of cells as text, in columns two blanks apart that are as wide as their widest cell, and

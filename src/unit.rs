@@ -1,7 +1,7 @@
 //! The unit of work: a value with fields. The text of a stage's id is computed from it and read
 //! back for `--force`.
 //!
-//! A kind of unit names the fields that tell its stages apart; all others stay empty. The text is
+//! A kind of unit names the fields that distinguish its stages; all others stay empty. The text is
 //! the kind, then the fields that are set: `score/model=live/set=flip/attribute=sex`.
 
 use std::fmt;
@@ -242,7 +242,7 @@ impl AuditUnit {
         AuditUnit { model: model.to_owned(), ..AuditUnit::default() }
     }
 
-    /// The same on the rows as they are.
+    /// This unit on the unchanged rows.
     #[must_use]
     pub(crate) fn factual(&self) -> Self {
         AuditUnit { set: String::new(), attribute: String::new(), ..self.clone() }
@@ -257,7 +257,7 @@ pub(crate) struct StageUnit {
 }
 
 impl StageUnit {
-    /// The unit of a kind with those fields that tell stages of that kind apart.
+    /// The unit of a kind with those fields that distinguish stages of that kind.
     pub(crate) fn cut_to(kind: UnitKind, told_apart: &[UnitField], of: &AuditUnit) -> Self {
         let mut fields = AuditUnit::default();
         for &field in told_apart {
@@ -416,7 +416,7 @@ mod tests {
         }
     }
 
-    /// Ids stand in logs and tables of one line each, whatever a column is called.
+    /// Ids are printed in logs and tables of one line each, whatever a column is called.
     #[test]
     fn a_line_break_in_a_name_does_not_break_the_id() {
         for name in ["a\nb", "a\r\n", "\u{85}\u{2028}/%", "100 %", "%zz%0", "caf\u{e9}"] {

@@ -1,9 +1,8 @@
 //! ADASYN: synthetic rows of the rarer class, more of them where rows of the other class are near.
 //!
 //! Source: He, Bai, Garcia and Li 2008, "ADASYN: Adaptive synthetic sampling approach for
-//! imbalanced learning", Algorithm ADASYN, with the choices of `generation.md` 12.6. Input: m rows
-//! with a binary class, their vectors in z-space. Output: for each synthetic row its base, a
-//! neighbour and the position between them.
+//! imbalanced learning", Algorithm ADASYN. Input: m rows with a binary class, their vectors in
+//! z-space. Output: for each synthetic row its base, a neighbour and the position between them.
 //!
 //! With m_s rows of the rarer class and m_l of the other: no rows where m_s / m_l >= `ratio`
 //! (d_th), else G = (m_l - m_s) beta. r_i = share of the other class among the K nearest of all

@@ -1,10 +1,10 @@
 //! Which counterfactuals of the training rows an arm takes: all, switched, a fraction of matches,
 //! or the farthest from the training rows.
 //!
-//! Source: `generation.md` 12.1. A fraction f of the m matches of a rule is its floor(f m + 0.5 +
-//! 1e-9) matches with the smallest `h(seed, row key, position of the target group)`; the selection
-//! is the union over rules. So it depends on neither threads nor the order of the rows. Choice:
-//! ties of hashes go by row key, target group, attribute, number of the counterfactual.
+//! Choice: a fraction f of the m matches of a rule is its floor(f m + 0.5 + 1e-9) matches with the
+//! smallest `h(seed, row key, position of the target group)`; the selection is the union over
+//! rules. It depends on neither the threads nor the order of the rows. Equal hashes are ordered by
+//! row key, target group, attribute, number of the counterfactual.
 //! Cost: a rule holds 32 bytes per match.
 
 use std::collections::BTreeSet;
@@ -35,12 +35,11 @@ pub(crate) struct CounterfactualCandidate {
     pub predicted_cf: Option<bool>,
 }
 
-/// What tells a counterfactual of the training rows from all others: row key, target group,
-/// attribute, number.
+/// What identifies a counterfactual of the training rows: row key, target group, attribute, number.
 pub(crate) type CandidateKey = (u64, u16, usize, u16);
 
 impl CounterfactualCandidate {
-    /// What tells it from all others.
+    /// What identifies it.
     pub(crate) fn key(&self) -> CandidateKey {
         (self.row_key, self.to, self.attribute, self.cf_index)
     }

@@ -1,9 +1,9 @@
 //! Which rows are added to the training rows before a model is trained again.
 //!
-//! Source: the augmentation experiments of "Towards Counterfactual Group Fairness", with the
-//! choices of `generation.md` section 12. An *experiment* trains a model several times on the same
-//! training rows R of a fold: once without additions (*base*), and once for each *arm* with rows
-//! added. Every model is then measured on the same audited rows and their counterfactuals.
+//! Source: the augmentation experiments of "Towards Counterfactual Group Fairness". An *experiment*
+//! trains a model several times on the same training rows R of a fold: once without additions
+//! (*base*), and once for each *arm* with rows added. Every model is then measured on the same
+//! audited rows and their counterfactuals.
 //!
 //! | arm | rows added to R |
 //! | --- | --- |

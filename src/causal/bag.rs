@@ -1,10 +1,11 @@
-//! The bag of DAGs: the DAGs found in all bootstrap replicates, and how far the replicates agree.
+//! The bag of DAGs: the DAGs found in all bootstrap replicates, and to what extent the replicates
+//! agree.
 //!
-//! Source: CF-GU specification sections 7 to 9. A replicate gives one equivalence class of DAGs;
-//! the bag holds the DAGs of all classes, so a DAG found in two replicates is two members (their
-//! equations differ). [`search_replicate`](crate::causal::search::GraphSearch::search_replicate)
-//! works on a single replicate; [`BagOfDags::from_replicates`] merges the replicates in their
-//! order, so the bag does not depend on the number or the timing of threads.
+//! A replicate gives one equivalence class of DAGs; the bag holds the DAGs of all classes, so a DAG
+//! found in two replicates is two members (their equations differ).
+//! [`search_replicate`](crate::causal::search::GraphSearch::search_replicate) works on a single
+//! replicate; [`BagOfDags::from_replicates`] merges the replicates in their order, so the bag does
+//! not depend on the number or the timing of threads.
 //! Choice: in a sampled class each drawn DAG is one member: a class too large to list has the
 //! weight of its sample.
 
@@ -57,7 +58,7 @@ pub(crate) struct GivenGraphs {
     pub listed: ListedDags,
 }
 
-/// What a replicate brings: score and number of its class, its DAGs, the variables that their
+/// The result of a replicate: score and number of its class, its DAGs, the variables that their
 /// parents determine.
 type BagPart<'a> = ((Option<f64>, usize), &'a ListedDags, Vec<usize>);
 

@@ -1,14 +1,13 @@
 //! Backward equivalence search: removes edges from a class as long as that raises the score.
 //!
-//! Source: Chickering 2002, "Optimal structure identification with greedy search", operator Delete;
-//! CF-GU specification section 6, which says why the switch of this name in Tetrad has no effect.
-//! An edge x -> y or x - y that is not required may be removed:
-//! NA are the undirected neighbours of y next to x, C a part of NA all adjacent to each other;
-//! gain = s(y | C + Pa(y) - x) - s(y | C + Pa(y) + x).
-//! Candidates with gain above 1e-9 are tried, highest gain first (ties: x, y, then the nodes of NA
-//! outside C); for each h in NA but not in C, y -> h is directed, and x -> h where x - h. The
-//! remaining graph must extend to a DAG within knowledge (Dor and Tarsi 1992) whose score is higher
-//! by more than 1e-6.
+//! Source: Chickering 2002, "Optimal structure identification with greedy search", operator Delete.
+//! The option of this name in Tetrad 7.6 has no effect: it prunes before parent sets are updated.
+//! An edge x -> y or x - y that is not required may be removed: NA are the undirected neighbours of
+//! y next to x, C a part of NA all adjacent to each other; gain = s(y | C + Pa(y) - x) - s(y | C +
+//! Pa(y) + x). Candidates with gain above 1e-9 are tried, highest gain first (ties: x, y, then the
+//! nodes of NA outside C); for each h in NA but not in C, y -> h is directed, and x -> h if there
+//! is an edge x - h. The remaining graph must extend to a DAG within knowledge (Dor and Tarsi 1992)
+//! whose score is higher by more than 1e-6.
 //! Choice: an edge whose NA has more than [`MAX_SHARED_NEIGHBOURS`] variables is kept (there would
 //! be more than 2^16 sets C to try).
 

@@ -1,12 +1,12 @@
 //! How often each training row occurs in each bootstrap replicate, without a list of draws.
 //!
-//! Source: CF-GU specification section 2: a replicate draws n of n rows with replacement and is
-//! kept as whole multiplicities that sum to n. Rows come in blocks. A replicate first distributes
-//! its n draws over the blocks by their numbers of rows (a multinomial), then the draws of each
-//! block over its rows; together this is one draw of n rows. The first step uses the stream
-//! `bootstrap/<replicate>`, the second `bootstrap/<replicate>/<block>`, so any thread can draw any
-//! block of any replicate, and memory is one number per block and replicate. With strata (the rows
-//! of one group each) every stratum is drawn separately and keeps its number of rows.
+//! As in "Counterfactual Fairness with Graph Uncertainty", a replicate draws n of n rows with
+//! replacement; it is kept as whole multiplicities that sum to n. Rows come in blocks. A replicate
+//! first distributes its n draws over the blocks by their numbers of rows (a multinomial), then the
+//! draws of each block over its rows; together this is one draw of n rows. The first step uses the
+//! stream `bootstrap/<replicate>`, the second `bootstrap/<replicate>/<block>`, so any thread can
+//! draw any block of any replicate, and memory is one number per block and replicate. With strata
+//! (the rows of one group each) every stratum is drawn separately and keeps its number of rows.
 //!
 //! Where a person may have several rows, persons are drawn in the same way, each in the block of
 //! the first own row, and all rows of a person occur equally often: rows of one person resemble
@@ -84,9 +84,9 @@ impl BootstrapDraws {
         }
     }
 
-    /// As many rows of people who each have one as are as sure as those of replicate `b`, if all
-    /// rows of a person agree: (sum of n_j)^2 / sum of n_j^2, n_j the rows of the j-th draw of a
-    /// person. None where each row is a person.
+    /// The number of rows of people with one row each that would be as precise as those of
+    /// replicate `b`, if all rows of a person agree: (sum of n_j)^2 / sum of n_j^2, n_j the rows of
+    /// the j-th draw of a person. None where each row is a person.
     pub(crate) fn effective_rows(&self, b: usize) -> Option<f64> {
         let DrawSource::Persons(persons, times) = &self.source else { return None };
         let of_all = vec![1; persons.rows_of().len()];
@@ -114,7 +114,7 @@ impl BootstrapDraws {
         BootstrapDraws::from_multiplicities(Vec::new(), sizes).with_all_rows()
     }
 
-    /// The same with one more replicate at the end, which holds every row once.
+    /// These draws with one more replicate at the end, which holds every row once.
     pub fn with_all_rows(self) -> Self {
         BootstrapDraws { has_all_rows: true, ..self }
     }

@@ -1,12 +1,11 @@
 //! Best order score search: an order of the variables that no single move improves, and its DAG.
 //!
 //! Source: Andrews et al. 2023, "Fast scalable and accurate discovery of DAGs using the best order
-//! score search and grow-shrink trees", algorithm 3; CF-GU specification section 5, which fixes
-//! what the paper leaves open as Tetrad 7.6 does it: start from the order of the variables, moves
-//! in that order, ties within [`TIE_TOLERANCE`] to the earlier place, tier by tier where every
-//! variable has a tier. The score of an order is the sum, over its variables, of the scores that
-//! their grow-shrink trees trace given the variables before them; the DAG consists of the traced
-//! parents.
+//! score search and grow-shrink trees", algorithm 3. What the paper leaves open is done as in
+//! Tetrad 7.6: start from the order of the variables, moves in that order, ties within
+//! [`TIE_TOLERANCE`] to the earlier place, tier by tier where every variable has a tier. The score
+//! of an order is the sum, over its variables, of the scores that their grow-shrink trees trace
+//! given the variables before them; the DAG consists of the traced parents.
 //! Choice: a required edge holds from the start, regardless of the chain of required edges that
 //! contains it (one pass of moving causes forward is repeated until nothing moves). Further starts
 //! are random orders from the stream given; a later one wins only if strictly better.

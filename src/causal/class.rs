@@ -1,10 +1,10 @@
 //! The DAGs of an equivalence class: their number, all of them, or a sample.
 //!
-//! Source: CF-GU specification section 8. Definition: all directions of the undirected edges that
-//! make no cycle and no new unshielded collider; the directed edges already contain the knowledge.
-//! The graph is closed under Meek's rules, so either direction of any undirected edge leads to at
-//! least one DAG: take the first such edge, orient it in each direction, close again and go on.
-//! Each DAG is found once. The list is sorted by edge lists.
+//! Definition: all ways to direct the undirected edges that give no cycle and no new unshielded
+//! collider and contradict no knowledge; the directed edges already contain what the knowledge
+//! fixes. The graph is closed under Meek's rules, so either direction of any undirected edge leads
+//! to at least one DAG: take the first such edge, orient it in each direction, close again and go
+//! on. Each DAG is found once. The list is sorted by edge lists.
 //!
 //! Counting uses the same steps, but chain components (nodes connected by undirected edges) are
 //! counted separately and multiplied, and the count of each component is cached. That counts
@@ -13,7 +13,7 @@
 //! `MAX_COMPONENT_EDGES` undirected edges (counting under knowledge is hard in general); a list
 //! then stops at the limit.
 //! Choice: a sample is drawn with replacement, each direction in proportion to the number of DAGs
-//! that have it, hence every DAG equally likely; where the class could not be counted, both
+//! that have it, so that every DAG is equally likely; where the class could not be counted, both
 //! directions are equally likely, and [`ListedDags::drawn`] records that.
 
 use std::collections::HashMap;
@@ -53,7 +53,7 @@ pub(crate) struct ListedDags {
     pub drawn: DagSampling,
 }
 
-/// Lists the DAGs of a closed graph: all if there are at most `limit`, else so many, drawn.
+/// Lists the DAGs of a closed graph: all if there are at most `limit`, else that many, drawn.
 ///
 /// The graph is closed if it comes from [`Pdag::from_dag`], or was given and then closed.
 pub(crate) fn list_or_sample(class: &Pdag, limit: usize, stream: &mut RandomStream) -> ListedDags {

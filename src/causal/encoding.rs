@@ -1,13 +1,13 @@
 //! Training rows as numbers: z-scored columns and indicators of levels; finds rows it cannot use.
 //!
-//! Source: CF-GU specification sections 1 and 10. A number becomes (x - mean) / sd with mean and
-//! population standard deviation of the training rows; a variable with two levels one indicator of
-//! the second; one with K > 2 levels K indicators, none dropped. Levels that no training row has
-//! get no column; a row of such a level has all indicators 0. This is the encoding of the models
-//! trained here (`model::encode`), so a shift of an encoded column means the same on both sides;
-//! ordered levels are numbers, too. Choice: rows in which a variable of the graph is missing are an
-//! error or are left out, never filled. Values of the sensitive column other than its two groups
-//! count as missing.
+//! As in the public code of "Counterfactual Fairness with Graph Uncertainty", a number becomes (x -
+//! mean) / sd with mean and population standard deviation of the training rows; a variable with two
+//! levels one indicator of the second; one with K > 2 levels K indicators, none dropped. Levels
+//! that no training row has get no column; a row of such a level has all indicators 0. This is the
+//! encoding of the models trained here (`model::encode`), so a shift of an encoded column means the
+//! same on both sides; ordered levels are numbers, too. Choice: rows in which a variable of the
+//! graph is missing are an error or are left out, never filled. Values of the sensitive column
+//! other than its two groups count as missing.
 //! Cost: three passes over the rows.
 
 use std::ops::Range;

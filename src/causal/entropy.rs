@@ -1,13 +1,12 @@
 //! Frequencies of edges in a bag of DAGs, and the normalised entropies H_G and H_GA.
 //!
-//! Source: CF-GU section 3.1 and its specification, section 9. p_e is the weight of the members
-//! that hold the directed edge e divided by the weight of all members; u -> v and v -> u are
-//! different edges; E are the edges that occur in any member.
-//! H = sum over E of h(p_e) / (|E| ln 2), h(p) = -p ln p - (1 - p) ln(1 - p), h(0) = h(1) = 0, 0
-//! where E is empty.
-//! H_GA is the same formula after each member is restricted to the sensitive attribute, its
-//! descendants and all edges among these; a member in which the attribute has no descendant stays
-//! as a graph without edges. Both lie in [0, 1].
+//! Source: "Counterfactual Fairness with Graph Uncertainty", section 3.1. p_e is the weight of the
+//! members that hold the directed edge e divided by the weight of all members; u -> v and v -> u
+//! are different edges; E are the edges that occur in any member. H = sum over E of h(p_e) / (|E|
+//! ln 2), h(p) = -p ln p - (1 - p) ln(1 - p), h(0) = h(1) = 0, 0 where E is empty. H_GA is the same
+//! formula after each member is restricted to the sensitive attribute, its descendants and all
+//! edges among these; a member in which the attribute has no descendant stays as a graph without
+//! edges. Both lie in [0, 1].
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,5 @@
 //! A graph given by the user: directed and undirected edges by name, checked and completed.
 //!
-//! Source: CF-GU specification section 14, the case in which the graph is not searched for.
 //! Undirected edges may be directed either way without a cycle and without a new collider;
 //! directions that follow from the others (Meek's rules) and from knowledge are added.
 

@@ -1,12 +1,12 @@
 //! Directed graphs, the graph of an equivalence class under knowledge, and Meek's rules.
 //!
-//! Source: CF-GU specification section 7; Meek 1995, "Causal inference and causal explanation with
-//! background knowledge", rules R1 to R4. From a DAG: edges of unshielded colliders (a -> b <- c, a
-//! and c not adjacent) and edges that the knowledge fixes keep their direction, all others lose it;
-//! then the rules close the graph. The result is directed exactly where all DAGs of the class
-//! agree. R4 matters only under knowledge. Graphs are bit masks of neighbours, so a rule is a few
-//! operations on machine words; closing costs O(edges x neighbours) per round and takes at most as
-//! many rounds as there are edges.
+//! Source: Meek 1995, "Causal inference and causal explanation with background knowledge", rules R1
+//! to R4. From a DAG: edges of unshielded colliders (a -> b <- c, a and c not adjacent) and edges
+//! that the knowledge fixes keep their direction, all others lose it; then the rules close the
+//! graph. The result is directed exactly where all DAGs of the class agree. R4 matters only under
+//! knowledge. Graphs are bit masks of neighbours, so a rule is a few operations on machine words;
+//! closing costs O(edges x neighbours) per round and takes at most as many rounds as there are
+//! edges.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,12 +1,11 @@
 //! Grow-shrink trees: the parents of a variable x among a set of variables that may precede it.
 //!
-//! Source: Andrews et al. 2023, algorithms 1 and 2; CF-GU specification section 4, whose order of
-//! branches and treatment of ties are Tetrad's. A tree node is a path of grown parents. Its
-//! branches are the candidates whose score is not below the node's (equal is kept), required ones
-//! first, then by score, then by position. A walk takes the first branch that may precede x;
-//! branches passed over are excluded from the whole subtree, so the subtree of a node depends only
-//! on its path and the tree is a cache. Where no branch remains, parents are removed one by one
-//! while that raises the score.
+//! Source: Andrews et al. 2023, algorithms 1 and 2, with the order of branches and the treatment of
+//! ties of Tetrad 7.6. A tree node is a path of grown parents. Its branches are the candidates
+//! whose score is not below the node's (equal is kept), required ones first, then by score, then by
+//! position. A walk takes the first branch that may precede x; branches passed over are excluded
+//! from the whole subtree, so the subtree of a node depends only on its path and the tree is a
+//! cache. Where no branch remains, parents are removed one by one while that raises the score.
 //! Choice: a variable with one value in the replicate is not a candidate unless required.
 //!
 //! Cost: a node keeps the whitened rows of the columns it added, and for every column the variance
@@ -17,7 +16,7 @@ use std::ops::Range;
 
 use crate::causal::knowledge::Knowledge;
 use crate::causal::nodes::NodeSet;
-use crate::causal::score::{GraphScore, SINGULAR_VARIANCE, sweep};
+use crate::causal::score::{GraphScore, SINGULAR_VARIANCE, subtract_times, sweep};
 use crate::causal::shrink::shrink;
 
 /// One tree per variable.
@@ -317,7 +316,7 @@ impl ResidualCovariance<'_> {
             let row = &stored[row + ys.start..row + ys.end];
             for (i, &factor) in row.iter().enumerate() {
                 let cells = &mut work[i * size + i..i * size + ys.len()];
-                cells.iter_mut().zip(&row[i..]).for_each(|(cell, x)| *cell -= factor * x);
+                subtract_times(cells, factor, &row[i..]);
             }
         }
         for i in 0..xs.len() {

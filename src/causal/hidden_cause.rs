@@ -1,13 +1,13 @@
-//! How far a cause that nobody recorded can move what a linear score is expected to gain from a
-//! change of the attribute.
+//! How far an unrecorded cause can move the expected change of a linear score when the attribute
+//! changes.
 //!
 //! Source: Frisch, Waugh and Lovell: the effect of the attribute A on a column is its coefficient
 //! next to N, the variables that cannot follow from it; Cinelli and Hazlett 2020, "Making sense of
 //! sensitivity", equation 6: an unrecorded U that explains the shares r_a of what is left of A
 //! given N, and r_y of what is left of a target y given A and N, biases that coefficient by at most
-//! sqrt(r_y r_a / (1 - r_a)) sd(y left) / sd(A left). Of several columns of A and a contrast d, 1 /
-//! sd(A left) is sqrt(q), q = d' S(A|N)^+ d. So with the same share s of both, the bias is
-//! g(s) *unit*, g(s) = s / sqrt(1 - s), and the unit is all that a world has to say:
+//! sqrt(r_y r_a / (1 - r_a)) sd(y left) / sd(A left). With several columns of A and a contrast d, 1
+//! / sd(A left) is sqrt(q), q = d' S(A|N)^+ d. So with the same share s of both, the bias is g(s)
+//! *unit*, g(s) = s / sqrt(1 - s), and a world only gives the unit:
 //!
 //! - target *any*: sqrt(w_D' S(D|A,N) w_D q), w the weights of the score. It holds for every U,
 //!   whatever columns it reaches; D are the variables that may follow from A.
@@ -36,19 +36,19 @@ use crate::causal::scm::minimum_norm;
 use crate::num::eigen::dot;
 use crate::num::linalg::SymmetricMatrix;
 
-/// What is left below this share of what there was counts as nothing.
+/// A remainder below this share of the whole counts as 0.
 const NOTHING_LEFT: f64 = 1e-10;
 
-/// What a hidden cause reaches besides the attribute.
+/// What a hidden cause affects in addition to the attribute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum HiddenTarget {
     /// Any of the variables that may follow from the attribute, in any proportion.
     Any,
-    /// This variable alone.
+    /// Only this variable.
     Variable(usize),
 }
 
-/// How strong a recorded variable is, as the bound of a hidden cause that is as strong.
+/// The strength of a recorded variable, as the bound for a hidden cause of the same strength.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct CauseBenchmark {
     /// The variable.
@@ -117,7 +117,7 @@ pub(crate) fn never_follow(knowledge: &Knowledge, attribute: usize) -> NodeSet {
     (0..knowledge.n_variables()).filter(is_kept).filter(|&v| v != attribute).collect()
 }
 
-/// The covariances of a replicate, and what conditioning on sets of its variables leaves of them.
+/// The covariances of a replicate, and those conditional on sets of its variables.
 pub(crate) struct ConditionalCovariance {
     columns: Vec<Range<usize>>,
     covariance: SymmetricMatrix,
@@ -126,12 +126,12 @@ pub(crate) struct ConditionalCovariance {
 }
 
 impl ConditionalCovariance {
-    /// Those of encoded columns; `columns` are those of each variable.
+    /// The covariances of encoded columns; `columns` are those of each variable.
     pub(crate) fn new(columns: Vec<Range<usize>>, covariance: SymmetricMatrix) -> Self {
         ConditionalCovariance { columns, covariance, known: HashMap::new() }
     }
 
-    /// Those of a replicate.
+    /// From the moments of a replicate.
     pub(crate) fn of_moments(encoding: &GraphEncoding, moments: &EncodedMoments) -> Self {
         let n = encoding.width();
         let lower = (0..n).flat_map(|i| (0..=i).map(move |j| (i, j)));
@@ -165,7 +165,7 @@ impl ConditionalCovariance {
         found
     }
 
-    /// What is left of the covariances of these rows with these columns given variables.
+    /// The covariances of these rows with these columns, conditional on variables.
     fn left(&mut self, rows: &[usize], columns: &[usize], given: NodeSet) -> Vec<Vec<f64>> {
         let (on, coefficients) = (self.columns_of(given), self.coefficients(given));
         let entry = |&i: &usize, &j: &usize| {

@@ -22,7 +22,7 @@
 //!
 //! Words: a *variable* (node) is a column of the job, an *encoded column* one of the numbers that
 //! represent it. A *replicate* is one bootstrap of the training rows. A *class* is the set of DAGs
-//! that the score cannot tell apart and the knowledge allows. The *bag* holds the DAGs of all
+//! that the score cannot distinguish and the knowledge allows. The *bag* holds the DAGs of all
 //! classes, each as often as it occurs.
 //!
 //! Not done here: counterfactual rows (`counterfactual::graph_uncertain`), models, metrics.

@@ -13,7 +13,7 @@ impl NodeSet {
     /// No variable.
     pub const EMPTY: NodeSet = NodeSet(0);
 
-    /// The variable `v` alone.
+    /// Only the variable `v`.
     pub fn single(v: usize) -> Self {
         debug_assert!(v < MAX_NODES, "{v} is no position of a variable");
         NodeSet(1 << v)

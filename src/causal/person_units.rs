@@ -1,8 +1,8 @@
 //! The persons whose rows graphs are learnt from: what bootstraps draw where a person may have
 //! several rows.
 //!
-//! Persons are numbered in the order of their first rows, and stand in the block and stratum of
-//! that row. Rows are those that the graphs use: complete ones.
+//! Persons are numbered in the order of their first rows, and belong to the block and stratum of
+//! that row. Only the complete rows count, which graphs are learnt from.
 
 use std::collections::hash_map::Entry;
 
@@ -11,7 +11,7 @@ use crate::data::rows::training::{TrainingBatch, TrainingRows};
 use crate::error::Result;
 use crate::num::hash::FastMap;
 
-/// Persons by block, and whose row each row is.
+/// Persons by block, and the person of each row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct PersonUnits {
     /// For each block the number of persons in each stratum.
@@ -91,7 +91,7 @@ impl PersonUnits {
         &self.rows_of
     }
 
-    /// Bytes that so many bootstraps of these persons take.
+    /// Bytes that a number of bootstraps of these persons take.
     pub(crate) fn memory(&self, replicates: usize) -> u64 {
         let (rows, persons) = (self.of_rows.len() as u64, self.rows_of.len() as u64);
         4 * (rows + persons.saturating_mul(replicates as u64))

@@ -1,12 +1,12 @@
 //! Linear structural equations of a DAG, fitted on one bootstrap replicate.
 //!
-//! Source: CF-GU section 3.2 and its specification, section 10. An edge between variables is one
-//! between all their encoded columns; columns of one variable are never parents of each other.
-//! Every column of a variable with parents is fitted by least squares with intercept, indicators as
-//! if they were numbers:
-//! coefficients = S_pp^+ S_pv, intercept = mean_v - mean_p . coefficients, S the weighted
-//! covariances. K indicators and the intercept are collinear, so the solution of minimum norm is
-//! taken: eigenvalues of S_pp below 1e-10 times the largest count as zero.
+//! Source: "Counterfactual Fairness with Graph Uncertainty", section 3.2. An edge between variables
+//! is one between all their encoded columns; columns of one variable are never parents of each
+//! other. Every column of a variable with parents is fitted by least squares with intercept,
+//! indicators as if they were numbers: coefficients = S_pp^+ S_pv, intercept = mean_v - mean_p .
+//! coefficients, S the weighted covariances. K indicators and the intercept are collinear, so the
+//! solution of minimum norm is taken: eigenvalues of S_pp below 1e-10 times the largest count as
+//! zero.
 //! How: the known null space of S_pp (indicators of one variable sum to one; levels that the
 //! replicate lacks) is filled by adding the projection on it, which changes no solution, and a
 //! Cholesky factorisation does the rest; eigenvectors are computed only where a pivot is small
@@ -215,7 +215,7 @@ mod tests {
                     let mut row = vec![0.0; n];
                     row[i % 3] = 1.0;
                     (3..n).for_each(|c| row[c] = stream.normal());
-                    // A second dependency, which the factorisation alone would miss.
+                    // A second dependency, which the factorisation would miss.
                     if dependent {
                         row[5] = row[3] - 2.0 * row[4] + row[0];
                     }

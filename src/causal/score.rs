@@ -1,12 +1,12 @@
 //! The degenerate Gaussian score of a variable given its parents, for numbers and levels alike.
 //!
 //! Source: Andrews, Ramsey and Cooper 2019, "Learning high-dimensional directed acyclic graphs with
-//! mixed data-types"; CF-GU specification section 3. A number is one column; a variable with r
-//! levels in the replicate r - 1 indicators, the most frequent level dropped. With the columns
-//! a_1..a_d of x, m columns of its parents and n draws, s(x | P) = sum over i of [ -n (ln(2 pi
-//! v_i) + 1) - c ln(n) (m + i - 1) ], v_i the variance (divisor n - 1) of a_i given the parents'
-//! columns and a_1..a_{i-1}, c the penalty discount (the paper's is 2). Higher is better; the scale
-//! is 2 log-likelihood minus c k ln n.
+//! mixed data-types". A number is one column; a variable with r levels in the replicate r - 1
+//! indicators, the most frequent level dropped. With the columns a_1..a_d of x, m columns of its
+//! parents and n draws, s(x | P) = sum over i of [ -n (ln(2 pi v_i) + 1) - c ln(n) (m + i - 1) ],
+//! v_i the variance (divisor n - 1) of a_i given the parents' columns and a_1..a_{i-1}, c the
+//! penalty discount (the paper's is 2). Higher is better; the scale is 2 log-likelihood minus c k
+//! ln n.
 //!
 //! Exactly dependent columns: Tetrad scores them with the logarithm of rounding noise. Here, on the
 //! scale of correlations, a parent's column whose variance given those before it is below
@@ -31,7 +31,7 @@ pub const SINGULAR_VARIANCE: f64 = 1e-10;
 pub struct GraphScore {
     /// Penalty for one more coefficient: c ln n.
     pub(super) penalty: f64,
-    /// Number of draws, or of rows that are as sure.
+    /// Number of draws, or of independent rows that would be as precise.
     pub(super) n: f64,
     /// For each variable its columns.
     pub(super) columns: Vec<Range<usize>>,
@@ -58,11 +58,11 @@ impl GraphScore {
         GraphScore::of_effective_rows(encoding, moments, discount, moments.n_draws())
     }
 
-    /// The same where the draws are as sure as `n` independent rows.
+    /// As [`Self::new`], where the draws are as precise as `n` independent rows.
     ///
     /// Choice: where a person has several rows, n is that of `effective_rows` of
     /// [`BootstrapDraws`](crate::causal::bootstrap_draws::BootstrapDraws): the likelihood of rows
-    /// that repeat each other would find edges that chance made.
+    /// that repeat each other would find edges by chance.
     pub(crate) fn of_effective_rows(
         encoding: &GraphEncoding,
         moments: &EncodedMoments,
@@ -170,6 +170,16 @@ fn scored_columns(
     }
 }
 
+/// Subtracts a multiple of a row from cells, as many as it has. These are few, so that a call of
+/// `zip`, which the compiler does not always inline, would cost as much as they do.
+#[inline(always)]
+pub(super) fn subtract_times(cells: &mut [f64], factor: f64, row: &[f64]) {
+    let row = &row[..cells.len()];
+    for (i, cell) in cells.iter_mut().enumerate() {
+        *cell -= factor * row[i];
+    }
+}
+
 /// Conditions the columns of a correlation matrix on each other in order.
 ///
 /// The matrix is `size * size`, upper triangle. Returns the sum of the logarithms of the variances
@@ -191,7 +201,7 @@ pub(super) fn sweep(rest: &mut [f64], size: usize, given: usize) -> (f64, usize)
         for (k, lower) in below.chunks_exact_mut(size).enumerate() {
             let i = c + 1 + k;
             let factor = row[i] / v;
-            lower[i..].iter_mut().zip(&row[i..size]).for_each(|(cell, x)| *cell -= factor * x);
+            subtract_times(&mut lower[i..], factor, &row[i..size]);
         }
     }
     (log_sum, determined)

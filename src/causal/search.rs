@@ -16,7 +16,7 @@ use crate::num::seed::RandomStream;
 /// Limits on the number of DAGs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DagLimits {
-    /// DAGs of one class that are listed, at least 1; of a larger class so many are drawn.
+    /// DAGs of one class that are listed, at least 1; from a larger class this many are drawn.
     pub per_class: usize,
     /// Members of the bag; more are an error.
     pub total: usize,
@@ -69,7 +69,7 @@ pub(crate) struct SearchedReplicate {
     pub determined: Vec<usize>,
 }
 
-/// What is common to the searches of all replicates.
+/// What the searches of all replicates have in common.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct GraphSearch<'a> {
     /// Names of the variables.

@@ -2,9 +2,9 @@
 //! and kept for `logs/run.jsonl`.
 //!
 //! Every event of a run becomes one tracing event with the fields `event` (its dotted name) and
-//! `data` (its fields as JSON); the layers here turn that into lines. What the library warns of
-//! outside of a run's events is a line of the event `problem`. JSON lines hold
-//! `ts, level, event, job, run` and the event's own fields, flat.
+//! `data` (its fields as JSON); the layers here turn that into lines. A warning of the library
+//! outside of a run's events is a line of the event `problem`. JSON lines hold `ts, level, event,
+//! job, run` and the event's own fields, flat.
 
 use std::fmt;
 use std::io::Write;
@@ -89,7 +89,7 @@ pub(crate) fn start(
     let kept = layer(Level::DEBUG, LogForm::Json, true, Box::new(keep));
     let file = flags.log_file.as_deref().map(open_log).transpose()?.map(Mutex::new);
     let file = file.map(|file| {
-        // A full disk must not stop the run that it logs; the run itself will say so when it writes.
+        // A full disk must not stop the logged run; the run itself reports it when it writes.
         let write = move |line: &str| {
             let _ = writeln!(file.lock().unwrap_or_else(PoisonError::into_inner), "{line}");
         };
@@ -172,7 +172,7 @@ impl LineLayer {
             line.push_str(&utc_text(SystemTime::now()));
             line.push(' ');
         }
-        // A verdict says itself what it is.
+        // The text of a verdict already says what it is.
         if level <= Level::WARN
             && fields.event != GATE_EVENT
             && !fields.text.starts_with("error")

@@ -1,5 +1,5 @@
-//! The command line as manual pages and as completions of shells: both are written from the
-//! definition in `args`, and nothing is said twice.
+//! The command line as manual pages and as completions of shells: both are generated from the
+//! definition in `args`.
 //!
 //! A page carries no date, so that the same program writes the same bytes.
 
@@ -16,7 +16,7 @@ use clap_mangen::roff::{Roff, bold, roman};
 
 use crate::cli::args::CommandLine;
 
-/// What the program reads and writes where no flag says otherwise.
+/// The files that the program reads and writes unless a flag says otherwise.
 const FILES: &[(&str, &str)] = &[
     (
         "outputs/NAME/",
@@ -63,8 +63,8 @@ fn pages() -> io::Result<Vec<(String, Vec<u8>)>> {
     Ok(pages)
 }
 
-/// A page with its file name; `verbs` are there on the page of the program, which says what all of
-/// them have in common.
+/// A page with its file name; `verbs` are listed on the page of the program, which also describes
+/// what they have in common.
 fn page(command: Command, verbs: Option<&[Command]>) -> io::Result<(String, Vec<u8>)> {
     let source = format!("cfaudit {}", env!("CARGO_PKG_VERSION"));
     let man = Man::new(command).source(source).manual("cfaudit");

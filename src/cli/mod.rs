@@ -1,11 +1,14 @@
 //! The command line: parse, dispatch, print, exit status. The only code that prints;
 //! `bin/cfaudit.rs` calls [`main`].
 
-mod after;
 mod args;
+mod ask_http;
+mod clean;
 mod flags;
+mod folder_verbs;
 mod log;
 mod manual;
+mod new;
 mod owned_files;
 mod preview;
 mod progress;
@@ -75,8 +78,8 @@ pub fn main() -> ExitCode {
     ExitCode::from(exit.code())
 }
 
-/// The error with the environment variable in place of a flag that does not stand on the command
-/// line, if the value came from there.
+/// The error with the environment variable in place of a flag that is not on the command line, if
+/// the value came from there.
 fn naming_variable(mut error: clap::Error, words: &[OsString]) -> clap::Error {
     let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg) else { return error };
     let long = flag.split(' ').next().unwrap_or_default();
@@ -107,15 +110,15 @@ fn obey(verb: CommandVerb) -> Result<Exit> {
     match verb {
         CommandVerb::Run(args) => run(&args),
         CommandVerb::Check(args) => check(&args),
-        CommandVerb::Gate(args) => after::gate(&args),
+        CommandVerb::Gate(args) => folder_verbs::gate(&args),
         CommandVerb::Power(args) => preview::power(&args),
-        CommandVerb::Diff(args) => after::diff(&args),
-        CommandVerb::New(args) => after::new(&args),
-        CommandVerb::Export(args) => after::export(&args),
+        CommandVerb::Diff(args) => folder_verbs::diff(&args),
+        CommandVerb::New(args) => new::new(&args),
+        CommandVerb::Export(args) => folder_verbs::export(&args),
         CommandVerb::Verify(args) => proof::verify(&args),
         CommandVerb::Pack(args) => proof::pack(&args),
-        CommandVerb::AskHttp(args) => after::ask_http(&args),
-        CommandVerb::Clean(args) => after::clean(&args),
+        CommandVerb::AskHttp(args) => ask_http::ask_http(&args),
+        CommandVerb::Clean(args) => clean::clean(&args),
         CommandVerb::Plan(args) if shards::is_asked(&args) => shards::plan(&args),
         CommandVerb::Plan(args) => preview::plan(&args),
         CommandVerb::Worker(args) => shards::worker(&args),
@@ -140,7 +143,7 @@ fn print_error(error: &Error) {
 fn print_to_stderr(text: &str) {
     // Keys, values and names of files are in it: a terminal is to show them, not to obey them.
     let lines: Vec<String> = text.split('\n').map(on_one_line).collect();
-    // Nobody listens any more where this fails.
+    // If this fails, the reader of the pipe is gone.
     let _ = writeln!(io::stderr().lock(), "{}", lines.join("\n"));
 }
 
@@ -149,7 +152,7 @@ fn print(text: &str) -> Result<()> {
     print_bytes(text.as_bytes())
 }
 
-/// The same of bytes that are no text.
+/// As [`print`], for bytes that are not text.
 fn print_bytes(bytes: &[u8]) -> Result<()> {
     match io::stdout().lock().write_all(bytes).and_then(|()| io::stdout().lock().flush()) {
         Err(e) if e.kind() != ErrorKind::BrokenPipe => {
@@ -199,9 +202,10 @@ fn set_up_run(flags: &LogFlags) -> Result<(Arc<RunConsole>, LogJournal, CancelFl
     Ok((console, journal, cancel))
 }
 
-/// Gives a process that cannot allocate memory the status of what an operator must mend. The
-/// standard library writes how many bytes it could not allocate, and aborts; so do the libraries
-/// in other languages. `without_bug` is false after a panic, whose abort keeps its own status.
+/// Gives a process that cannot allocate memory the status of a fault that the operator must fix.
+/// The standard library writes how many bytes it could not allocate, and aborts; so do the
+/// libraries in other languages. `without_bug` is false after a panic, whose abort keeps its own
+/// status.
 fn end_on_failed_allocation(without_bug: Arc<AtomicBool>) -> Result<()> {
     use signal_hook::consts::SIGABRT;
     let status = i32::from(Exit::Operator.code());
@@ -224,7 +228,7 @@ fn raise_on_signals(cancel: &CancelFlag) -> Result<()> {
                 StopSignal::Terminate
             });
             if i > 0 {
-                // The user insists; the cache and the output folder stand it.
+                // The user insists; the cache and the output folder are not damaged by it.
                 let _ = signal_hook::low_level::emulate_default_handler(signal);
             }
         }
@@ -239,8 +243,8 @@ fn check_own_files(folders: &[&Path], summary: Option<&Path>, log: &LogFlags) ->
     log.log_file.as_deref().map_or(Ok(()), |path| owned_files::check(path, OwnedFile::Log, folders))
 }
 
-/// Removes the summary of an earlier run: where this one fails nobody must take the old verdict for
-/// its own.
+/// Removes the summary of an earlier run: where this one fails, the old verdict must not be taken
+/// for its own.
 fn remove_summary(summary: Option<&Path>) -> Result<()> {
     match summary.filter(|path| path.is_file() && !path.is_symlink()) {
         Some(path) => files::remove_file(path),
@@ -379,7 +383,7 @@ fn run_job(
     if let Some(trimmed) = finished.trimmed.filter(|trimmed| trimmed.removed > 0) {
         words.push_str(&format!(
             "; the cache gave up {}",
-            after::results_text(trimmed.removed, trimmed.removed_bytes)
+            clean::results_text(trimmed.removed, trimmed.removed_bytes)
         ));
     }
     if finished.summary.data.is_some() {

@@ -1,8 +1,8 @@
 //! Files that the command line names to be written: only what is new, empty, or of the same kind is
 //! replaced or appended to.
 //!
-//! A slip of the hand such as `--summary-file people.parquet` must not cost a file. What a file
-//! holds tells better than its path whether it is one of ours, and protects every input: job,
+//! A slip of the hand such as `--summary-file people.parquet` must not cost a file. The content of
+//! a file, not its path, decides whether it is one of ours; this protects every input: job,
 //! includes, data, scores, models. Files of an output folder look like ours too, so their names are
 //! refused.
 
@@ -64,7 +64,7 @@ impl OwnedFile {
     }
 }
 
-/// Bytes that are read to tell what a file holds.
+/// Bytes that are read to find out what a file holds.
 const BYTES_READ: u64 = 4 << 10;
 
 /// Names that cfaudit gives to files and folders of an output folder.

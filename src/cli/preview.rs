@@ -30,7 +30,7 @@ pub(crate) fn plan(args: &PlanArgs) -> Result<Exit> {
         RunSettings { baseline: args.baseline.clone(), ..settings(&args.job, &args.job_flags) };
     let forecast = preview::forecast(&checked, &settings, &cancel)?;
     show(args.json.then(|| json(&forecast)), || plan_text(&forecast), args.job_flags.log.quiet)?;
-    Ok(if args.exit_code && forecast.to_run > 0 { Exit::GateCrossed } else { Exit::Done })
+    Ok(if args.exit_code && forecast.to_run > 0 { Exit::GateFailed } else { Exit::Done })
 }
 
 /// `cfaudit data`.
@@ -185,7 +185,7 @@ pub(crate) fn checked_text(
 ) -> String {
     let found = found_words("the job or its data", warnings);
     let mut text = format!("{}: {found}", file.display());
-    let scores = job.models.values().filter_map(|model| model.made_elsewhere());
+    let scores = job.models.values().filter_map(|model| model.given_scores());
     if scores
         .into_iter()
         .any(|scores| scores.counterfactual.is_some() || scores.factual.parquet.is_some())
@@ -212,7 +212,7 @@ pub(crate) fn warnings_text(warnings: &[LocatedIssue], quiet: bool) -> String {
     told.map(|of| issue_text(&of.issue, of.place.as_ref())).collect()
 }
 
-/// What was met, the key that it is about, and what to do about it.
+/// The problem, its key, and what to do about it.
 fn issue_text(issue: &IssueNote, place: Option<&FilePlace>) -> String {
     let place = place.map(|place| format!("  --> {}\n", visible(&place.to_string())));
     let hint = issue.hint.as_ref().map(|hint| format!("  hint: {}\n", visible(hint)));
@@ -284,7 +284,7 @@ fn values(column: &ColumnPreview) -> String {
     }
 }
 
-/// A number with at most six digits that count; the JSON has all of them.
+/// A number with at most six significant digits; the JSON has all of them.
 fn short(x: f64) -> String {
     let rounded = format!("{x:.5e}").parse().unwrap_or(x);
     if x.fract() == 0.0 { x.to_string() } else { f64::to_string(&rounded) }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::exec::event::{ANSWERED, COUNTED_ONCE, Event, Observer};
 use crate::report::diff::on_one_line;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 const HEARTBEAT: Duration = Duration::from_secs(30);
 
@@ -47,7 +47,7 @@ impl RunConsole {
 
     fn advance(&self, stage: &str, rows: u64, total: Option<u64>) {
         self.with_bar(|bar| {
-            // Of stages that run in parallel the one that began last has the bar.
+            // If stages run in parallel, the one that began last has the bar.
             if let Some(bar) = bar.as_ref().filter(|bar| bar.message() == on_one_line(stage)) {
                 if let Some(total) = total
                     && bar.length() != Some(total)
@@ -139,7 +139,7 @@ impl Observer for RunConsole {
                 self.finish();
                 tracing::info!(event = name, data, text);
             }
-            // Whatever its level is: a verdict that does not hold is not silent.
+            // Regardless of its level: a verdict other than a pass is printed.
             Event::GateVerdict { code, .. }
                 if ["fail", "inconclusive"].contains(&code.as_str()) =>
             {
@@ -154,17 +154,9 @@ impl Observer for RunConsole {
     }
 }
 
-/// A whole number with thin groups of three.
+/// A whole number with commas between groups of three digits.
 pub(crate) fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    HumanCount(n).to_string()
 }
 
 fn seconds(ms: u64) -> String {

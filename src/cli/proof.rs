@@ -66,7 +66,7 @@ fn as_text(folder: &str, proof: &FolderProof) -> String {
         let hint = "changed after its run wrote it: use an unchanged copy, or run the job again";
         lines.push(format!("  hint: {hint}"));
     }
-    // Names of files stand in it: a terminal is to show them, not to obey them.
+    // It holds names of files: a terminal is to show them, not to obey them.
     lines.iter().map(|line| on_one_line(line) + "\n").collect()
 }
 

@@ -81,7 +81,7 @@ pub(crate) fn worker(args: &WorkerArgs) -> Result<Exit> {
     let plan = OpenPlan::open(&args.plan, &cancel)?;
     let (checked, job_file) = plan.job()?;
     record.identify(checked.job.name.as_str(), "");
-    // An engine may pass other rows on under the same number.
+    // An engine may pass on other rows under the same number.
     let cache = args.cache.clone().filter(|path| path.as_os_str() != "off" && !args.stream);
     let plain = RunSettings::plain(job_file);
     let settings = RunSettings {

@@ -1,5 +1,4 @@
-//! When a level is absent from a group: section 6.1 of the specification of generation. The first
-//! step of flips and the test of support share it.
+//! When a level is absent from a group. The first step of flips and the test of support share it.
 
 /// Probabilities that agree to this are equal: shares of counts, computed in different ways.
 pub(crate) const TOLERANCE: f64 = 1e-12;
@@ -11,7 +10,7 @@ pub(crate) struct AbsenceRule {
     pub share: f64,
     /// And at most this many times its share in the other group; none: no guard.
     pub ratio: Option<f64>,
-    /// And the group would be expected to have at least so many rows with it.
+    /// And the group would be expected to have at least this many rows with it.
     pub min_expected: f64,
 }
 
@@ -20,8 +19,9 @@ impl AbsenceRule {
     pub(crate) const DEFAULT: AbsenceRule =
         AbsenceRule { share: 0.01, ratio: Some(0.05), min_expected: 3.0 };
 
-    /// Whether a level is absent from a group of which so many rows have it and so many any value;
-    /// `own` is its share in the other group. False of a group without values.
+    /// Whether a level is absent from a group, given how many of its rows have the level and how
+    /// many have any value; `own` is the share of the level in the other group. False for a group
+    /// without values.
     pub(crate) fn holds(self, own: f64, (rows, of): (u64, u64)) -> bool {
         let share = rows as f64 / of as f64;
         of > 0
@@ -35,7 +35,7 @@ impl AbsenceRule {
 mod tests {
     use super::AbsenceRule;
 
-    /// The examples B5 to B7 of the specification have their tests with flips; these are the edges.
+    /// The edges of the three conditions; whole examples are among the tests of flips.
     #[test]
     fn a_level_is_absent_by_three_conditions() {
         let holds = |own, target| AbsenceRule::DEFAULT.holds(own, target);

@@ -11,7 +11,7 @@ use crate::counterfactual::variable::StrategyVariable;
 use crate::data::{FeatureRows, MISSING};
 use crate::num::hash::FastMap;
 
-/// Rows whose digits are put together at a time.
+/// Number of rows whose digits are combined at a time.
 const BLOCK_ROWS: usize = 1024;
 
 /// Numbers for combinations of levels.

@@ -40,7 +40,7 @@ pub struct StratumCounts {
 /// Group (none: missing or not declared) and class (none: missing) of a stratum.
 pub(crate) type StratumKey = (Option<u16>, Option<u32>);
 
-/// Groups and classes, missing ones included, that have a place in a small table.
+/// The number of groups and classes, missing ones included, that have a place in a small table.
 const SMALL: usize = 64;
 
 /// Places of a small table of groups and classes.

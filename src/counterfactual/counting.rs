@@ -139,7 +139,7 @@ pub(crate) struct ReferenceCounter<'a> {
 pub(crate) type CountedReference = (ReferenceCounts, ReferenceMoments);
 
 impl<'a> ReferenceCounter<'a> {
-    /// Counts nothing yet; with a frame the moments of the rows are summed too.
+    /// Empty; with a frame the moments of the rows are also summed.
     pub(crate) fn new(variables: &'a [StrategyVariable], frame: Option<&'a MomentFrame>) -> Self {
         ReferenceCounter {
             variables,

@@ -9,7 +9,7 @@
 //! on the result of the one before; samples are not changed.
 //! Memory: twins are generated batch by batch and never stored; each pass generates them again.
 
-use crate::counterfactual::generate::MapFlipGenerator;
+use crate::counterfactual::map_flip::MapFlipGenerator;
 use crate::counterfactual::{Generator, SampleBatch};
 use crate::data::rows::reference::{ReferenceBatch, ReferenceRows};
 use crate::data::{Attribute, FeatureRows};

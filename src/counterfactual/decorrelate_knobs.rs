@@ -1,6 +1,6 @@
 //! The settings of decorrelation as a job writes them.
 
-use crate::counterfactual::forms::MovableFeatures;
+use crate::counterfactual::short_forms::MovableFeatures;
 use crate::param::ColumnName;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,18 +1,19 @@
-//! What a strategy is to the rest of the program: its block in a job, what is known of it whatever
-//! its knobs say, and its two steps.
+//! The interface of a strategy to the rest of the program: its block in a job, what is known of it
+//! regardless of its knobs, and its two steps.
 //!
-//! The block of a [`StrategyKnobs`] gives a [`StrategyPlan`]. That learns from reference rows
-//! ([`StrategyPlan::learn`]), which gives the [`FittedStrategy`] that artifacts store, and makes of
-//! it a [`Generator`] for the rows of a fold ([`StrategyPlan::generator`]). The list of strategies
-//! is [`strategy`](crate::counterfactual::strategy); nobody else names them one by one.
+//! The block of a [`StrategyKnobs`] gives a [`StrategyPlan`]. The plan learns from reference rows
+//! ([`StrategyPlan::learn`]), which gives the [`FittedStrategy`] that artifacts store, and makes a
+//! [`Generator`] from it for the rows of a fold ([`StrategyPlan::generator`]). The list of
+//! strategies is [`strategy`](crate::counterfactual::strategy); no other code names them one by
+//! one.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::counterfactual::Generator;
 use crate::counterfactual::external::ExternalGenerator;
-use crate::counterfactual::fit::{StrategyEngine, StrategyPlan, check_reference};
-use crate::counterfactual::generate::{FittedStrategy, MapFlipGenerator};
+use crate::counterfactual::map_flip::{FittedStrategy, MapFlipGenerator};
+use crate::counterfactual::plan::{StrategyEngine, StrategyPlan, check_reference};
 use crate::counterfactual::transport::matching::{
     ProblemTask, TransportRows, match_samples, reference_distance,
 };
@@ -39,7 +40,7 @@ pub(crate) enum StrategyEffect {
 pub(crate) struct StrategyRecord {
     /// What it does to a row.
     pub effect: StrategyEffect,
-    /// How a job asks for it in the shortest way, and what for: a part of a hint.
+    /// The shortest form in a job, and its purpose: a part of a hint.
     pub example: &'static str,
     /// What it does, as a sentence for the page.
     pub sentence: &'static str,
@@ -101,14 +102,14 @@ impl StrategyPlan<'_> {
         Ok(fitted)
     }
 
-    /// Whether somebody else made the counterfactuals.
+    /// Whether the counterfactuals are external.
     fn takes_what_is_given(&self) -> bool {
         matches!(self.engine, StrategyEngine::External(_))
     }
 
     /// The declared groups without training rows: no row is moved out of them or into them.
     pub fn groups_without_rows(&self, fitted: &[FittedStrategy]) -> Vec<usize> {
-        // Of what somebody else made nobody has to be there to learn from.
+        // External counterfactuals need no rows to learn from.
         let learnt = fitted.iter().filter(|_| !self.takes_what_is_given());
         let lacking = |of: &FittedStrategy| (0..).zip(of.groups_with_rows());
         let lacking = learnt.flat_map(lacking).filter(|(_, has_rows)| !has_rows);
@@ -158,6 +159,6 @@ pub struct FoldRows<'a> {
     pub position: usize,
     /// Seed of the job.
     pub seed: Seed,
-    /// The counterfactuals of the attribute that somebody else made, where the knobs name a file.
+    /// The external counterfactuals of the attribute, where the knobs name a file.
     pub external: Option<Arc<ExternalRows>>,
 }

@@ -1,21 +1,21 @@
-//! The counterfactuals that somebody else made, as a generator: the rows that were brought, with
-//! everything that they do not name copied from the person.
+//! External counterfactuals as a generator: the given rows, with everything that they do not name
+//! copied from the person.
 //!
 //! Cost: a look-up by binary search for each person and group; all rows of an attribute in memory.
 
 use std::sync::Arc;
 
 use crate::counterfactual::conditional::Conditioning;
-use crate::counterfactual::generate::FittedStrategy;
+use crate::counterfactual::map_flip::FittedStrategy;
 use crate::counterfactual::variable::StrategyVariable;
 use crate::counterfactual::{GeneratedBatch, Generator, SampleBatch, differs, set_group};
 use crate::data::Attribute;
 use crate::data::exchange::external::ExternalRows;
 
-/// Gives people the counterfactuals that were brought.
+/// Gives people their external counterfactuals.
 #[derive(Debug)]
 pub(super) struct ExternalGenerator {
-    /// What filter and quality learnt of the reference.
+    /// What the filter and the measures of quality learnt from the reference.
     pub(super) fitted: FittedStrategy,
     /// The counterfactuals.
     pub(super) given: Arc<ExternalRows>,

@@ -55,7 +55,7 @@ fn read_pairs<'de, D: Deserializer<'de>>(
 }
 
 impl JointCounts {
-    /// Counts so many rows with these levels.
+    /// Counts a number of rows with these levels.
     pub fn add(&mut self, levels: &[u32], n: u64) {
         self.add_within(levels, n, EXACT_COMBINATIONS);
     }

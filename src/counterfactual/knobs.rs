@@ -10,14 +10,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::counterfactual::absence::AbsenceRule;
 pub(super) use crate::counterfactual::decorrelate_knobs::DecorrelateBlock;
-pub(super) use crate::counterfactual::fit::{
-    Counterparts, PermittedDirections, PermittedRanges, StrategyEngine,
-};
-use crate::counterfactual::fit::{MoveRule, StrategyPlan};
 pub(super) use crate::counterfactual::flip::{CounterfactualsPerRow, FlipSettings, NewLevelRule};
 use crate::counterfactual::flip::{FlipRule, ImpossibleScope};
-use crate::counterfactual::forms::{ConditionOn, MovableFeatures, RatioGuard};
+pub(super) use crate::counterfactual::plan::{
+    Counterparts, PermittedDirections, PermittedRanges, StrategyEngine,
+};
+use crate::counterfactual::plan::{MoveRule, StrategyPlan};
 pub(super) use crate::counterfactual::plausibility_filter::{KeepWithinBlock, SelectRule};
+use crate::counterfactual::short_forms::{ConditionOn, MovableFeatures, RatioGuard};
 pub(super) use crate::num::ecdf::Cdf;
 use crate::param::Finite;
 pub(super) use crate::param::{Count, Fraction};
@@ -254,7 +254,7 @@ impl StrategyPreset {
 }
 
 impl FlipRulesBlock {
-    /// The rules that are in force: those of the preset where the job gives none.
+    /// The rules that apply: those of the preset where the job gives none.
     pub(super) fn settings(self, preset: FlipSettings) -> FlipSettings {
         FlipSettings {
             rule: self.rule.unwrap_or(preset.rule),

@@ -7,21 +7,21 @@
 //! it, or nothing. A *variable* is what a strategy may change: a feature other than the sensitive
 //! attribute, or a group of one-hot columns.
 //!
-//! [`strategy`] lists the strategies, [`engine`] says what each of them is to the rest of the
-//! program. Fitting and generating have separate types: a plan learns, which gives a
-//! [`generate::FittedStrategy`], and a [`Generator`] is built from it. So an unfitted strategy
+//! [`strategy`] lists the strategies, [`engine`] is their interface to the rest of the program.
+//! Fitting and generating have separate types: a plan learns, which gives a
+//! [`map_flip::FittedStrategy`], and a [`Generator`] is built from it. So an unfitted strategy
 //! cannot generate, and rows of production can be generated from a training reference. Every
 //! decision for a row depends on that row and the fitted state only, so rows can be processed in
 //! any order and in parallel; the exception is transport, whose plans depend on all rows together.
 //! Models, scores and metrics are unknown here.
 //!
 //! [`strategy::naive`] changes only the attribute. Greedy and plausible also move variables to
-//! equal-probability values in the target group: numbers to the same quantile by [`map`], levels by
-//! [`flip`], both from the counts of [`conditional`]; plausible those that the job allows, greedy
-//! those that are related to the pair of groups ([`relation`]). [`transport`] gives the rows of a
-//! group the values of real rows of another. [`plausibility_filter`] and [`domain_checks`] decide
-//! which counterfactuals are valid; [`quality`] measures them, and [`support`] tells which hold
-//! values that the target group hardly has.
+//! equal-probability values in the target group: numbers to the same quantile by [`quantile_map`],
+//! levels by [`flip`], both from the counts of [`conditional`]. Plausible moves those that the job
+//! allows, greedy those that are related to the pair of groups ([`relation`]). [`transport`] gives
+//! the rows of a group the values of real rows of another. [`plausibility_filter`] and
+//! [`domain_checks`] decide which counterfactuals are valid; [`quality`] measures them, and
+//! [`support`] finds those that hold values which the target group hardly has.
 //!
 //! A strategy sets the column of the attribute and moves features of the source. It does not move
 //! columns that are derived from these, or that the attribute is derived from: [`write_back`]
@@ -36,19 +36,19 @@ pub(crate) mod decorrelate_knobs;
 pub(crate) mod domain_checks;
 pub(crate) mod engine;
 pub(crate) mod external;
-pub(crate) mod fit;
 pub(crate) mod flip;
-pub(crate) mod forms;
-pub mod generate;
 pub(crate) mod graph_uncertain;
 pub(crate) mod joint;
 pub(crate) mod knobs;
-pub(crate) mod map;
+pub mod map_flip;
 pub(crate) mod moments;
+pub(crate) mod plan;
 pub(crate) mod plausibility_filter;
 pub(crate) mod plausibility_fit;
 pub(crate) mod quality;
+pub(crate) mod quantile_map;
 pub(crate) mod relation;
+pub(crate) mod short_forms;
 pub(crate) mod space;
 pub(crate) mod strategy;
 pub(crate) mod support;
@@ -75,7 +75,7 @@ pub struct TransportTally {
     pub cost: f64,
 }
 
-/// What became of the samples, by own and target group.
+/// The outcome for the samples, by own and target group.
 pub(crate) type TransportTallies = Vec<(usize, usize, TransportTally)>;
 
 /// A fitted strategy.
@@ -92,7 +92,7 @@ pub trait Generator: Send + Sync {
         to: usize,
     ) -> GeneratedBatch;
 
-    /// Where all samples are matched together, what became of them.
+    /// Where all samples are matched together, their outcome.
     fn tallies(&self) -> Option<&TransportTallies> {
         None
     }
@@ -189,7 +189,7 @@ impl GeneratedBatch {
     }
 }
 
-/// Whether a number differs from that of the row, rounding apart.
+/// Whether a number differs from that of the row by more than rounding.
 fn differs(before: f64, after: f64) -> bool {
     (after - before).abs() > 1e-9 * before.abs().max(1.0)
 }

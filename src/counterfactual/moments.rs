@@ -28,7 +28,7 @@ use crate::num::ecdf::ValueTally;
 use crate::num::fixed::FixedSum;
 use crate::num::linalg::SymmetricMatrix;
 
-/// Rows of the reference that say where numbers lie; a divisor of every row group.
+/// Rows of the reference that determine the frame of numbers; a divisor of every row group.
 pub(crate) const FRAME_ROWS: usize = 1024;
 
 /// Sums that the sections have together at most: 64 MB on each thread.
@@ -37,13 +37,13 @@ const MAX_SUMS: usize = 1 << 22;
 /// Largest whole number, from the centre, whose products are summed in floating point.
 const EXACT_PRODUCTS: f64 = (1_u64 << 20) as f64;
 
-/// Such products that are summed before the sum may be inexact.
+/// The number of such products whose sum is still exact.
 const EXACT_ROWS: usize = 4096;
 
 /// Terms of an exact sum that are added side by side.
 const SIDE_BY_SIDE: usize = 8;
 
-/// Where a number lies: about its mean, in about its standard deviation.
+/// The frame of a number: a centre near its mean, a unit near its standard deviation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct NumberFrame {
     centre: f64,
@@ -219,7 +219,7 @@ impl MomentFrame {
         MomentSums { n: 0, products: vec![FixedSum::ZERO; n * (n + 1) / 2] }
     }
 
-    /// Whether so many sections fit the memory.
+    /// Whether this number of sections fits the memory.
     pub(crate) fn fits(&self, n_sections: usize) -> bool {
         n_sections <= 1 || n_sections * self.n_parts * (self.n_parts + 1) / 2 <= MAX_SUMS
     }

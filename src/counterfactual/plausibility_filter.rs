@@ -165,7 +165,7 @@ impl<'a> RowTerm<'a> {
 /// The scores of rows, row by row.
 pub(crate) struct ComponentScores {
     width: usize,
-    /// Of each row.
+    /// For each row.
     n_lanes: usize,
     cells: Vec<ScoreLanes>,
 }
@@ -195,7 +195,7 @@ fn add_times(scores: &mut [ScoreLanes], weights: &[ScoreLanes], times: f64) {
 }
 
 impl ComponentScores {
-    /// The scores of rows on so many components.
+    /// The scores of rows on this many components.
     pub(crate) fn of(
         width: usize,
         terms: &[ComponentTerm],

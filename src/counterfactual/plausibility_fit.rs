@@ -65,7 +65,7 @@ impl Accumulator for SectionScores {
 
 impl PlausibilityFilter {
     /// Learns components and centroids from the reference. Moments were summed in their frame while
-    /// it was counted; where that serves badly, `again` sums them in another.
+    /// it was counted; if that frame is not good enough, `again` sums them in another.
     ///
     /// # Errors
     /// The reference cannot be read; it has too many columns, or none that vary.
@@ -205,8 +205,8 @@ impl FilterReference<'_> {
     }
 }
 
-/// The least number of components that explains the wanted share, at least 2, at most what is
-/// wanted and the rank.
+/// The smallest number of components that explains the wanted share, at least 2, at most the wanted
+/// number and the rank.
 pub(crate) fn components(values: &[f64], settings: &KeepWithinBlock) -> usize {
     let most = settings.max_components.size();
     let largest = values.first().copied().unwrap_or(0.0);

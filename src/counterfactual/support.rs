@@ -1,23 +1,24 @@
 //! Support: whether the reference rows hold people like a counterfactual, value by value.
 //!
-//! Source: section 6.1 of the specification of generation, with its defaults, whatever the knobs of
-//! a set say. In a counterfactual of direction a to b
+//! The thresholds are the same for all sets, whatever their settings. In a counterfactual of
+//! direction a to b
 //! * a level v of a nominal or ordinal variable is *unsupported* where P_b(v) <= 0.01,
 //!   P_b(v) <= 0.05 P_a(v) and n_b P_a(v) >= 3 ([`AbsenceRule`]); where the counterfactual moved
 //!   the variable, P_a(v) counts as 1;
-//! * a number is where it lies outside of the range of b's reference rows by more than a tenth of
-//!   its width (Choice: the ends of a range are the least sure numbers of a sample; of 700 normal
-//!   values one in a hundred of another sample lies outside by a hundredth, hardly one by a tenth);
-//! * a one-hot group is where none or several of its columns are set: one that the job declares, or
-//!   one found among columns that it lists apart ([`SupportCounts::found_groups`]), whose columns
-//!   are tested one by one besides.
+//! * a number is *unsupported* where it is outside of the range of b's reference rows by more than
+//!   a tenth of the width of this range (Choice: the ends of a range are the least certain numbers
+//!   of a sample: with 700 normal values, one in a hundred values of another sample is outside by a
+//!   hundredth of the width, hardly any by a tenth);
+//! * a one-hot group is *unsupported* where none or several of its columns are set: a group that
+//!   the job declares, or one found among columns that it lists separately
+//!   ([`SupportCounts::found_groups`]), whose columns are also tested one by one.
 //!
-//! P are shares of the reference rows of a group that have a value. Missing values are not tested,
-//! and neither is anything of a group without reference rows.
+//! P are shares of those reference rows of a group that have a value. Missing values are not
+//! tested, and no value is tested against a group without reference rows.
 //!
-//! Input: the counts of the reference rows ([`SupportCounts`]), of each fold where a fold has
-//! reference rows of its own. Every value that may be unsupported in a direction has a place among
-//! those of the direction ([`DirectionSupport`]), the same in all folds.
+//! Input: the counts of the reference rows ([`SupportCounts`]), for each fold where folds have
+//! reference rows of their own. Every value that may be unsupported in a direction has a place
+//! among those of the direction ([`DirectionSupport`]), the same in all folds.
 //! Choice: an ordinal variable of more than [`MAX_VALUES`] different numbers is tested as a number.
 //! Cost: a look-up for each variable that may be unsupported; memory: a number for each group and
 //! level.
@@ -29,7 +30,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::counterfactual::absence::AbsenceRule;
 use crate::counterfactual::value_counts::{CountedValue, ValueCounts};
-use crate::counterfactual::variable::{CategoryLevels, StrategyVariable, VariableScale};
+use crate::counterfactual::variable::{
+    CategoryLevels, StrategyVariable, VariableScale, VariableValues,
+};
 use crate::data::column::onehot::find_groups;
 use crate::data::values::float_text;
 use crate::data::{Feature, FeatureKind, FeatureRows, Layout, MISSING};
@@ -67,9 +70,6 @@ struct BitCounts {
     set: Vec<Option<u64>>,
     /// By variable a bit for each variable that is 1 in a row with it.
     together: Vec<u64>,
-    /// Those of a row while it is added.
-    #[serde(skip)]
-    ones: Vec<u64>,
 }
 
 impl BitCounts {
@@ -81,7 +81,7 @@ impl BitCounts {
         let set: Vec<Option<u64>> =
             variables.iter().map(|variable| may_be(variable).then_some(0)).collect();
         let together = vec![0; set.len() * set.len().div_ceil(64)];
-        BitCounts { rows: 0, together, set, ones: Vec::new() }
+        BitCounts { rows: 0, together, set }
     }
 
     /// Words of bits of a variable.
@@ -89,37 +89,34 @@ impl BitCounts {
         self.set.len().div_ceil(64)
     }
 
-    fn add(&mut self, variables: &[StrategyVariable], rows: &FeatureRows, i: usize) {
-        self.rows += 1;
+    /// Adds a variable of rows: whether it is 1, or none where it is neither that nor 0. Each row
+    /// has enough bits of `ones` for one per variable.
+    fn add(
+        &mut self,
+        v: usize,
+        values: impl Iterator<Item = Option<bool>> + Clone,
+        ones: &mut [u64],
+    ) {
         let width = self.width();
-        let mut ones = std::mem::take(&mut self.ones);
-        ones.resize(width, 0);
-        for (v, variable) in variables.iter().enumerate() {
-            let Some(n) = &mut self.set[v] else { continue };
-            let is_one = match &variable.scale {
-                VariableScale::Categorical(_) => variable.level(rows, i) == 1,
-                _ => match variable.number(rows, i) {
-                    1.0 => true,
-                    x if x == 0.0 || x.is_nan() => false,
-                    _ => {
-                        self.remove(v);
-                        continue;
-                    }
-                },
-            };
-            if is_one {
-                *n += 1;
-                bits::set(&mut ones, v);
-            }
+        let Some(n) = &mut self.set[v] else { return };
+        if values.clone().any(|is_one| is_one.is_none()) {
+            return self.remove(v);
         }
-        for v in bits::ones(&ones) {
-            bits::or(&mut self.together[v * width..(v + 1) * width], &ones);
+        for (row, _) in values.enumerate().filter(|(_, is_one)| *is_one == Some(true)) {
+            *n += 1;
+            bits::set(&mut ones[row * width..], v);
         }
-        ones.clear();
-        self.ones = ones;
     }
 
-    /// Takes out a variable that holds other values than 0 and 1.
+    /// Adds the bits of all variables of a row.
+    fn add_together(&mut self, ones: &[u64]) {
+        let width = self.width();
+        for v in bits::ones(ones) {
+            bits::or(&mut self.together[v * width..(v + 1) * width], ones);
+        }
+    }
+
+    /// Removes a variable that has other values than 0 and 1.
     fn remove(&mut self, v: usize) {
         let width = self.width();
         self.set[v] = None;
@@ -149,7 +146,7 @@ impl BitCounts {
 }
 
 impl SupportCounts {
-    /// No rows yet, of so many groups.
+    /// No rows yet, of this many groups.
     pub(crate) fn new(variables: &[StrategyVariable], groups: usize) -> Self {
         let of = |variable: &StrategyVariable| match &variable.scale {
             VariableScale::Categorical(levels) => ValueCounts::of_levels(groups, levels.n as usize),
@@ -160,27 +157,40 @@ impl SupportCounts {
         SupportCounts { groups, variables: variables.iter().map(of).collect(), bits }
     }
 
-    /// Counts row `i` of a group.
+    /// Counts rows by their positions, each with its group.
     pub(crate) fn add(
         &mut self,
         variables: &[StrategyVariable],
         rows: &FeatureRows,
-        i: usize,
-        group: usize,
+        counted: &[(usize, usize)],
     ) {
-        self.bits.add(variables, rows, i);
-        for (variable, counts) in variables.iter().zip(&mut self.variables) {
-            match variable.levels() {
-                Some(_) => counts.add_level(variable.level(rows, i), group),
-                None => counts.add_number(variable.number(rows, i), group),
+        let width = self.bits.width();
+        let mut ones = vec![0; counted.len() * width];
+        for (v, (variable, counts)) in variables.iter().zip(&mut self.variables).enumerate() {
+            match variable.values(rows) {
+                VariableValues::Levels(levels) => {
+                    counts.add_levels(counted.iter().map(|&(i, group)| (levels[i], group)));
+                    let values = counted.iter().map(|&(i, _)| Some(levels[i] == 1));
+                    self.bits.add(v, values, &mut ones);
+                }
+                VariableValues::Numbers(numbers) => {
+                    counts.add_numbers(counted.iter().map(|&(i, group)| (numbers[i], group)));
+                    let values = counted.iter().map(|&(i, _)| match numbers[i] {
+                        1.0 => Some(true),
+                        x => (x == 0.0 || x.is_nan()).then_some(false),
+                    });
+                    self.bits.add(v, values, &mut ones);
+                }
             }
         }
+        self.bits.rows += counted.len() as u64;
+        ones.chunks_exact(width.max(1)).for_each(|of_row| self.bits.add_together(of_row));
     }
 
-    /// The one-hot groups among single columns: in every row that is counted exactly one column of a
-    /// group is 1. They are found as `check` finds them, but without exceptions.
+    /// The one-hot groups among single columns: in every row that is counted exactly one column of
+    /// a group is 1. They are found as `check` finds them, but without exceptions.
     ///
-    /// They stand behind the variables where a direction is tested ([`DirectionSupport::new`]).
+    /// They come after the variables where a direction is tested ([`DirectionSupport::new`]).
     pub(crate) fn found_groups(
         &self,
         variables: &[StrategyVariable],
@@ -271,7 +281,7 @@ pub(crate) struct DirectionSupport {
     folds: Vec<Vec<VariableSupport>>,
 }
 
-/// The test of one variable: the places of values that are unsupported, as they stand and moved.
+/// The test of one variable: the places of values that are unsupported, unmoved and moved.
 #[derive(Debug, Clone, PartialEq)]
 enum VariableSupport {
     /// Nothing of it can be unsupported.
@@ -331,31 +341,32 @@ impl DirectionSupport {
     }
 
     /// Passes on the variables of a counterfactual whose values are unsupported, with the places of
-    /// these: of row `k` of `made`, by the reference rows of a fold; the person is row `i` of
-    /// `rows`.
+    /// these: row `k` of the values that were `made`, by the reference rows of a fold; the person
+    /// is row `i` of their `own`.
     pub(crate) fn each_unsupported(
         &self,
-        variables: &[StrategyVariable],
         fold: usize,
-        (made, k): (&FeatureRows, usize),
-        (rows, i): (&FeatureRows, usize),
+        (made, k): (&[VariableValues<'_>], usize),
+        (own, i): (&[VariableValues<'_>], usize),
         mut each: impl FnMut(usize, u32),
     ) {
-        for (v, (variable, support)) in variables.iter().zip(&self.folds[fold]).enumerate() {
-            let place = match support {
-                VariableSupport::All => None,
-                VariableSupport::Levels(levels, none) => match variable.level(made, k) {
+        for (v, support) in self.folds[fold].iter().enumerate() {
+            let place = match (support, &made[v], &own[v]) {
+                (
+                    VariableSupport::Levels(levels, none),
+                    VariableValues::Levels(made),
+                    VariableValues::Levels(own),
+                ) => match made[k] {
                     MISSING => *none,
                     level => {
-                        let moved = usize::from(variable.level(rows, i) != level);
+                        let moved = usize::from(own[i] != level);
                         levels.get(level as usize).and_then(|of| of[moved])
                     }
                 },
-                VariableSupport::Values(..) | VariableSupport::Range(..) => {
-                    let x = variable.number(made, k);
-                    let moved = || variable.number(rows, i) != x;
-                    support.of_number(x, moved)
+                (_, VariableValues::Numbers(made), VariableValues::Numbers(own)) => {
+                    support.of_number(made[k], || own[i] != made[k])
                 }
+                _ => None,
             };
             place.into_iter().for_each(|place| each(v, place));
         }
@@ -370,8 +381,8 @@ impl DirectionSupport {
         }
     }
 
-    /// The same of a number, which of an ordinal variable may lie between its values: then the
-    /// nearest one is tested, of two the lower.
+    /// As [`Self::of_level`], for a number. A number of an ordinal variable may lie between its
+    /// values; then the nearest one is tested, of two the lower.
     pub(crate) fn of_number(&self, variable: usize, x: f64, moved: bool) -> Option<u32> {
         let support = &self.folds[0][variable];
         if x.is_nan() {
@@ -414,10 +425,10 @@ fn nearest(values: &BTreeMap<u64, [Option<u32>; 2]>, x: f64) -> f64 {
     }
 }
 
-/// What of one variable is unsupported in a direction, by one fold.
+/// Which values of one variable are unsupported in a direction, by one fold.
 enum Tested {
     All,
-    /// For each value whether it is as it stands, and moved; with whether another one is.
+    /// For each value whether it is unsupported, unmoved and moved; and whether any other value is.
     Values(BTreeMap<SupportValue, [bool; 2]>, bool),
     Range([f64; 2]),
 }
@@ -429,7 +440,7 @@ impl Tested {
         (from, to): (usize, usize),
     ) -> Self {
         let rule = AbsenceRule::DEFAULT;
-        // Of a group that was found each column is tested by itself.
+        // In a group that was found each column is also tested separately.
         let Some(counted) = counts.variables.get(variable) else {
             return Tested::Values(BTreeMap::new(), true);
         };
@@ -602,7 +613,8 @@ mod tests {
         let mut counts = SupportCounts::new(&variables(), 2);
         for (group, woman) in [(0, false), (1, true)] {
             let all = rows(&(0..200).map(|i| person(woman, i)).collect::<Vec<_>>());
-            (0..200).for_each(|i| counts.add(&variables(), &all, i, group));
+            let counted: Vec<_> = (0..200).map(|i| (i, group)).collect();
+            counts.add(&variables(), &all, &counted);
         }
         counts
     }
@@ -613,11 +625,16 @@ mod tests {
         DirectionSupport::new(&variables(), &features(), (folds, &counts), (from, to))
     }
 
+    fn values<'a>(of: &[StrategyVariable], rows: &'a FeatureRows) -> Vec<VariableValues<'a>> {
+        of.iter().map(|variable| variable.values(rows)).collect()
+    }
+
     /// The unsupported values of a man as a woman, who has become `made`.
     fn found(own: (u32, f64, f64, [f64; 2]), made: (u32, f64, f64, [f64; 2])) -> Vec<String> {
         let (to_women, own, made) = (direction(0, 1), rows(&[own]), rows(&[made]));
         let mut found = Vec::new();
-        to_women.each_unsupported(&variables(), 0, (&made, 0), (&own, 0), |v, place| {
+        let [made, own] = [&made, &own].map(|rows| values(&variables(), rows));
+        to_women.each_unsupported(0, (&made, 0), (&own, 0), |v, place| {
             let of = &to_women.places[place as usize];
             assert_eq!(of.feature, variables()[v].name);
             let level = of.level.as_deref().unwrap_or("-");
@@ -655,7 +672,7 @@ mod tests {
         // A value that nobody has, moved there or not.
         assert!(found(with(2.5, 1.0), with(2.5, 1.0)).is_empty());
         assert_eq!(found(with(2.0, 1.0), with(2.5, 1.0)), ["grade - (0, 0)"]);
-        // Of graphs the value that is nearest.
+        // For graphs the nearest value.
         let to_women = direction(0, 1);
         assert!(to_women.of_number(1, 3.4, true).is_none());
         assert!(to_women.of_number(1, 3.6, false).is_some());
@@ -667,7 +684,7 @@ mod tests {
         for none in [[0.0, 0.0], [1.0, 1.0]] {
             assert_eq!(found(with(NORTH), with(none)), ["region - (0, 0)"]);
         }
-        // Nobody is in the south, so that no share tells anything of it as it stands.
+        // Nobody is in the south, so that no share says anything about that level.
         assert!(found(with([0.0, 1.0]), with([0.0, 1.0])).is_empty());
         assert_eq!(found(with(NORTH), with([0.0, 1.0])), ["region south (0, 0)"]);
     }
@@ -684,7 +701,7 @@ mod tests {
         let counted = |of: &[[f64; 2]]| {
             let all = rows(&of.iter().map(|region| (2, 1.0, 50.0, *region)).collect::<Vec<_>>());
             let mut counts = SupportCounts::new(&apart(), 1);
-            (0..of.len()).for_each(|i| counts.add(&apart(), &all, i, 0));
+            counts.add(&apart(), &all, &(0..of.len()).map(|i| (i, 0)).collect::<Vec<_>>());
             counts
         };
         let mut regions: Vec<[f64; 2]> =
@@ -705,7 +722,8 @@ mod tests {
         {
             let made = rows(&[(2, 1.0, 50.0, made)]);
             let mut found = Vec::new();
-            direction.each_unsupported(&variables, 0, (&made, 0), (&own, 0), |v, _| found.push(v));
+            let [made, own] = [&made, &own].map(|rows| values(&variables, rows));
+            direction.each_unsupported(0, (&made, 0), (&own, 0), |v, _| found.push(v));
             assert_eq!(found, if unsupported { vec![3] } else { vec![] });
         }
         // One exception, and they are none.
@@ -724,7 +742,7 @@ mod tests {
         };
         let count = |from: usize, n: usize| {
             let (rows, mut counts) = (column(from, n), SupportCounts::new(&variables, 1));
-            (0..n).for_each(|i| counts.add(&variables, &rows, i, 0));
+            counts.add(&variables, &rows, &(0..n).map(|i| (i, 0)).collect::<Vec<_>>());
             counts
         };
         let whole = count(0, MAX_VALUES + 1);
@@ -750,7 +768,7 @@ mod tests {
         fn add_sample(&mut self, row: u64) {
             let x = row as f64;
             let of = rows(&[(row as u32 % 4, x % 5.0, 0.1 * x, [x % 2.0, x % 3.0])]);
-            self.add(&[variables(), apart()].concat(), &of, 0, row as usize % 2);
+            self.add(&[variables(), apart()].concat(), &of, &[(0, row as usize % 2)]);
         }
     }
 }

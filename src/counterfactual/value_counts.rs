@@ -1,13 +1,12 @@
 //! Rows by the values of one variable and by group; merge in any order.
 //!
-//! Levels are counted one by one, and so are numbers while there are few of them; of more numbers
-//! each group keeps the range alone.
+//! Levels are counted one by one, and so are numbers while there are few different ones; beyond
+//! that each group keeps only the range.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::MISSING;
 use crate::exec::accumulator::map_as_list;
 use crate::num::additive::{Additive, absorb_map};
 use crate::num::ecdf::{number_of_bits, ordered_bits};
@@ -44,39 +43,43 @@ enum RowsByValue {
 }
 
 impl ValueCounts {
-    /// No rows yet, of so many groups, with so many levels.
+    /// Empty, for a number of groups and of levels.
     pub(super) fn of_levels(groups: usize, levels: usize) -> Self {
         ValueCounts { groups, most: 0, by: RowsByValue::Levels(vec![0; groups * levels]) }
     }
 
-    /// No rows yet; beyond so many different numbers only ranges are kept.
+    /// Empty; beyond a number of different values only ranges are kept.
     pub(super) fn of_numbers(groups: usize, most: usize) -> Self {
         ValueCounts { groups, most, by: RowsByValue::Numbers(BTreeMap::new()) }
     }
 
-    /// Counts a row with a level; [`MISSING`] is none.
-    pub(super) fn add_level(&mut self, level: u32, group: usize) {
-        let groups = self.groups;
-        if let RowsByValue::Levels(rows) = &mut self.by
-            && level != MISSING
-        {
-            let n = rows.len() / groups.max(1);
+    /// Counts rows with a level and a group; what is no level, such as
+    /// [`MISSING`](crate::data::MISSING), is passed over.
+    pub(super) fn add_levels(&mut self, values: impl Iterator<Item = (u32, usize)>) {
+        let RowsByValue::Levels(rows) = &mut self.by else { return };
+        let n = rows.len() / self.groups.max(1);
+        for (level, group) in values.filter(|(level, _)| (*level as usize) < n) {
             rows[group * n + level as usize] += 1;
         }
     }
 
-    /// Counts a row with a number; NaN is none.
-    pub(super) fn add_number(&mut self, x: f64, group: usize) {
-        if x.is_nan() {
-            return;
-        }
-        match &mut self.by {
-            RowsByValue::Levels(_) => {}
-            RowsByValue::Numbers(rows) => {
-                rows.entry(ordered_bits(x)).or_insert_with(|| vec![0; self.groups])[group] += 1;
-                self.keep_few();
+    /// Counts rows with a number and a group; NaN is none.
+    pub(super) fn add_numbers(&mut self, values: impl Iterator<Item = (f64, usize)>) {
+        let mut values = values.filter(|(x, _)| !x.is_nan());
+        if let RowsByValue::Numbers(rows) = &mut self.by {
+            let mut found: HashMap<u64, Vec<u64>> = HashMap::new();
+            for (x, group) in values.by_ref() {
+                let of = found.entry(ordered_bits(x)).or_insert_with(|| vec![0; self.groups]);
+                of[group] += 1;
+                if found.len() > self.most {
+                    break;
+                }
             }
-            RowsByValue::Ranges(ranges) => ranges[group].absorb(&Some(ValueRange(x, x))),
+            absorb_map(rows, found);
+            self.keep_few();
+        }
+        if let RowsByValue::Ranges(ranges) = &mut self.by {
+            values.for_each(|(x, group)| ranges[group].absorb(&Some(ValueRange(x, x))));
         }
     }
 

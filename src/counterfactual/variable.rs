@@ -5,6 +5,8 @@
 //! one-hot group with no 1 or with several counts as missing, so impossible combinations of its
 //! columns can be neither learnt nor generated.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use crate::data::{Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, MISSING};
@@ -16,14 +18,14 @@ pub struct StrategyVariable {
     /// The name of the feature, or of the one-hot group.
     pub name: String,
     /// Positions of its columns in [`FeatureRows`]: one, or those of the one-hot group in the order
-    /// of their levels. Of a column of two levels in a group the second one is 1; strategies write
-    /// groups of numbers alone.
+    /// of their levels. In a column of two levels in a group the second one is 1; strategies write
+    /// only groups of numbers.
     pub columns: Vec<usize>,
     /// Its kind.
     pub scale: VariableScale,
 }
 
-/// Each variable behind its position among those of the same kind: numbers, or categories.
+/// Each variable with its position among those of the same kind: numbers, or categories.
 pub(crate) fn in_kinds(
     variables: &[StrategyVariable],
 ) -> impl Iterator<Item = (usize, &StrategyVariable)> {
@@ -74,6 +76,15 @@ impl CategoryLevels {
     pub fn counterpart(&self, level: u32) -> Option<u32> {
         self.counterparts.iter().find(|(from, _)| *from == level).map(|&(_, to)| to)
     }
+}
+
+/// The values of a variable in all rows.
+#[derive(Debug, Clone)]
+pub(crate) enum VariableValues<'a> {
+    /// Levels; [`MISSING`] where a row has none.
+    Levels(Vec<u32>),
+    /// Numbers; NaN where missing.
+    Numbers(Cow<'a, [f64]>),
 }
 
 /// Facts about the variables that the features do not hold.
@@ -235,6 +246,15 @@ impl StrategyVariable {
             }
             _ => (0..rows.n).map(|i| self.level(rows, i).min(missing)).collect(),
         }
+    }
+
+    /// The values of all rows.
+    pub(crate) fn values<'a>(&self, rows: &'a FeatureRows) -> VariableValues<'a> {
+        if self.levels().is_some() {
+            return VariableValues::Levels(self.digits(rows, MISSING));
+        }
+        let numbers = || (0..rows.n).map(|i| self.number(rows, i)).collect();
+        VariableValues::Numbers(self.plain_numbers(rows).map_or_else(numbers, Cow::Borrowed))
     }
 
     /// Writes a level that is not missing.

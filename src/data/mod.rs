@@ -211,7 +211,7 @@ pub struct Layout {
     pub row_id: RowIdKind,
     /// The label, unless the job says `label: none`.
     pub label: Option<LabelDefinition>,
-    /// Who the rows belong to, where the job says that a person may have several.
+    /// The persons whom the rows belong to, where the job says that a person may have several rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub person: Option<PersonColumn>,
     /// The weights of the rows, where the job names a column of them.
@@ -286,7 +286,7 @@ impl Layout {
         self.with_ancestors_where(feature, |_| true)
     }
 
-    /// The same, beyond features alone whose derivation `leads` on.
+    /// As [`Self::with_ancestors`], but only through features whose derivation `leads` further.
     pub(crate) fn with_ancestors_where(
         &self,
         feature: usize,
@@ -419,7 +419,8 @@ impl FeatureColumn {
     }
 }
 
-/// What the source holds of one feature in some rows, where the prepared value does not tell.
+/// What the source holds of one feature in some rows, where the prepared value does not determine
+/// it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SourceCells {
     /// Position of the feature.
@@ -432,7 +433,7 @@ pub struct SourceCells {
 }
 
 impl SourceCells {
-    /// Those of the rows at these positions, in this order.
+    /// The cells at these positions, in this order.
     pub(crate) fn take(&self, positions: &[usize]) -> SourceCells {
         let SourceCells { feature, was, holds } = self;
         SourceCells { feature: *feature, was: was.take(positions), holds: holds.take(positions) }
@@ -452,7 +453,7 @@ pub struct FeatureRows {
     pub n: usize,
     /// The columns, in the order of [`Layout::features`].
     pub columns: Vec<FeatureColumn>,
-    /// What the source holds, of the features whose prepared values do not tell.
+    /// What the source holds, for the features whose prepared values do not determine it.
     pub source: Vec<SourceCells>,
 }
 

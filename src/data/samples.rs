@@ -1,4 +1,4 @@
-//! Small layouts and rows as tests write them.
+//! Small layouts and rows for tests; compiled only for tests.
 
 use super::{
     Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING, RowIdKind,

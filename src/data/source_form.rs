@@ -1,6 +1,6 @@
 //! How the source holds values: their types, what counts as missing, and their text.
 //!
-//! Of a text file that is what `pandas.read_csv` gives by default, with its words for missing and
+//! For a text file that is what `pandas.read_csv` gives by default, with its words for missing and
 //! its types (`01067` is 1067, `True` a boolean), decided over all files of the source together;
 //! the signs and `null_values` of the block `csv` count as arguments of that call. A Parquet column
 //! has its own type, and integers with missing values are floats, as in pandas. Texts of values are
@@ -38,7 +38,7 @@ pub enum SourceKind {
     Text,
 }
 
-/// The type of a Parquet column, as far as its kind does not tell.
+/// The type of a Parquet column, where its kind does not determine it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StoredType {
@@ -54,7 +54,7 @@ pub enum StoredType {
     },
 }
 
-/// How the source holds a feature, as far as its levels and its class do not tell.
+/// How the source holds a feature, where its levels and its class do not determine it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceForm {
     /// The type of its values; none: that of its class.

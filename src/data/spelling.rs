@@ -1,7 +1,7 @@
 //! The spelling of text values: blanks around them, and capital letters.
 //!
-//! A file may hold `w`, `W` and `w ` where one value is meant. A column is brought to one spelling
-//! as soon as it is read, and the words that the job writes for the column with it.
+//! A file may hold `w`, `W` and `w ` where one value is meant. A column is converted to one
+//! spelling as soon as it is read, and so are the words that the job writes for it.
 //!
 //! Choice: letters become small by Unicode's rules, blanks are what Unicode calls white space, and
 //! a text of only blanks has no value.
@@ -41,7 +41,7 @@ pub struct Spelling {
 }
 
 impl Spelling {
-    /// Blanks and capital letters count for nothing.
+    /// Blanks and capital letters are ignored.
     pub const LOOSE: Spelling = Spelling { trim: true, case: LetterCase::Fold };
 
     /// The spellings that change something, the gentlest first.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::num::additive::Additive;
 
-/// Smallest share of whole numbers of at least 100: one in so many values.
+/// Smallest share of whole numbers of at least 100: one in this many values.
 const ONE_IN: u64 = 100;
 
 /// Statistics on the values of a column.
@@ -60,8 +60,9 @@ impl Thousands {
         }
     }
 
-    /// The number of values with decimals and a text, where a point may separate thousands.
-    pub(crate) fn told(&self, column: &str) -> Option<(u64, String)> {
+    /// The number of values with decimals, and the text of the issue, if the point may separate
+    /// thousands.
+    pub(crate) fn suspicion(&self, column: &str) -> Option<(u64, String)> {
         let ((hundreds, large), (fractions, three, small)) = (self.hundreds, self.fractions);
         let small = small?;
         let often =
@@ -78,7 +79,7 @@ impl Thousands {
     }
 }
 
-/// The lesser of two numbers, where there are any.
+/// The smaller of two numbers; none if there is none.
 fn lesser(a: Option<f64>, b: Option<f64>) -> Option<f64> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.min(b)),
@@ -102,8 +103,8 @@ mod tests {
             one.look([*value].into_iter());
             cut.absorb(&one);
         }
-        assert_eq!((whole, whole.told("income")), (cut, cut.told("income")));
-        whole.told("income")
+        assert_eq!((whole, whole.suspicion("income")), (cut, cut.suspicion("income")));
+        whole.suspicion("income")
     }
 
     #[test]

@@ -92,7 +92,7 @@ impl ValueClass {
         matches!(self, ValueClass::Int | ValueClass::Float)
     }
 
-    /// Of two classes of numbers the wider one; no value widens nothing.
+    /// The wider one of two classes of numbers; no value widens nothing.
     pub(crate) fn max_number(self, other: ValueClass) -> ValueClass {
         if self == ValueClass::Float { self } else { other }
     }
@@ -210,7 +210,7 @@ pub enum SourceValues {
     Text(StringArray),
     /// Text with each distinct text held once: derived columns, and dictionary-encoded files.
     Named(NamedValues),
-    /// This many nulls and nothing else.
+    /// Only nulls, this many.
     Empty(usize),
 }
 
@@ -356,7 +356,7 @@ impl SourceValues {
         (self.at(kept), n)
     }
 
-    /// These texts as `of` spells them, and how many differ, where any does; a text that is then
+    /// These texts in the spelling `of`, and how many differ, if any does; a text that is then
     /// empty is missing if the empty text means that.
     pub(crate) fn spelt(
         &self,
@@ -399,26 +399,29 @@ impl SourceValues {
         }
     }
 
-    /// Which values of an array are missing; none where all are there, or it is no array.
-    fn nulls(&self) -> Option<&NullBuffer> {
+    /// The array of the values; none where they are not held as one.
+    pub(crate) fn array(&self) -> Option<&dyn Array> {
         match self {
-            SourceValues::Int(a) => a.nulls(),
-            SourceValues::Float(a) => a.nulls(),
-            SourceValues::Bool(a) => a.nulls(),
-            SourceValues::Text(a) => a.nulls(),
+            SourceValues::Int(a) => Some(a),
+            SourceValues::Float(a) => Some(a),
+            SourceValues::Bool(a) => Some(a),
+            SourceValues::Text(a) => Some(a),
             SourceValues::Named(_) | SourceValues::Empty(_) => None,
         }
+    }
+
+    /// Which values of an array are missing; none where no value is missing, or where they are not
+    /// held as an array.
+    fn nulls(&self) -> Option<&NullBuffer> {
+        self.array()?.nulls()
     }
 
     /// Number of values.
     pub fn n_rows(&self) -> usize {
         match self {
-            SourceValues::Int(a) => a.len(),
-            SourceValues::Float(a) => a.len(),
-            SourceValues::Bool(a) => a.len(),
-            SourceValues::Text(a) => a.len(),
             SourceValues::Named(a) => a.ids.len(),
             SourceValues::Empty(n) => *n,
+            _ => self.array().map_or(0, Array::len),
         }
     }
 
@@ -476,6 +479,11 @@ impl SourceValues {
         })
     }
 
+    /// The word of value `i`; empty where it is missing.
+    pub fn text(&self, i: usize) -> String {
+        self.word(i).unwrap_or_default().into_owned()
+    }
+
     /// The distinct values.
     pub fn distinct(&self) -> DistinctValues<'_> {
         match self {
@@ -507,6 +515,14 @@ impl SourceValues {
             _ => self.n_rows(),
         };
         (0..n).map(|i| self.number(i)).collect()
+    }
+
+    /// Value `i` as an integer; none where it is missing or the values are not integers.
+    pub(crate) fn integer(&self, i: usize) -> Option<i64> {
+        match self {
+            SourceValues::Int(a) => a.is_valid(i).then(|| a.value(i)),
+            _ => None,
+        }
     }
 
     /// Whether no value has decimals.

@@ -1,4 +1,4 @@
-//! One value in two runs: its change, the interval of that, and what it says.
+//! One value in two runs: its change, the interval of the change, and its reading.
 
 use std::collections::BTreeSet;
 
@@ -16,15 +16,14 @@ const IDENTICAL: &str = "identical";
 /// Values that differ by less, relative to the old one where it is above 1, differ by rounding.
 const ROUNDING: f64 = 1e-12;
 
-/// What two values have to do with each other.
+/// The relation of two values.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Comparability {
     /// They mean the same.
     Same,
     /// They mean different things.
     Redefined,
-    /// They mean the same, and depend on a set that was fitted on other rows, according to what is
-    /// known.
+    /// They mean the same, but depend on a set that was fitted on other rows, as far as is known.
     Refitted(RefitReason),
     /// The same, and both runs say how much their fit depends on these rows.
     OtherFits([FitVariance; 2]),
@@ -42,7 +41,7 @@ pub(super) struct FitVariance {
 }
 
 impl FitVariance {
-    /// That of a row of `metrics`; none where it does not say it.
+    /// The variance in a row of `metrics`; none where the row has none.
     pub(super) fn of(row: &MetricRow) -> Option<Self> {
         let repeats = row.fit_repeats.filter(|repeats| *repeats > 1)?;
         Some(FitVariance { variance: row.fit_var?, repeats })
@@ -227,8 +226,8 @@ fn interval(
                 words,
             );
         }
-        // What outcomes do not hold, such as people without a valid counterfactual, shows in the
-        // values.
+        // What outcomes do not hold, such as people without a valid counterfactual, is visible in
+        // the values.
         let graphs = rows
             .iter()
             .any(|row| row.n_worlds.unwrap_or(0) + row.n_worlds_undefined.unwrap_or(0) > 1);

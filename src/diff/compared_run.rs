@@ -15,7 +15,7 @@ pub(crate) type FittedOn = BTreeMap<[String; 3], String>;
 /// One of two runs: what its folder says.
 #[derive(Debug, Clone)]
 pub(crate) struct ComparedRun {
-    /// What it says about itself; of a run that is not finished as much as is known.
+    /// What it says about itself; for a run that is not finished, as much as is known.
     pub manifest: Manifest,
     /// SHA-256 of `manifest.json`; empty for a run that is not finished.
     pub fingerprint: String,
@@ -27,14 +27,14 @@ pub(crate) struct ComparedRun {
     pub lacks_labels: bool,
     /// The table `metrics`.
     pub metrics: Vec<MetricRow>,
-    /// Its switches that rounding alone may explain; of the new run gates read its counts.
+    /// Its switches that may be nothing but rounding; for the new run gates read its counts.
     pub rounded: Vec<RoundedSwitches>,
     /// The file of outcomes, where they are kept.
     pub outcomes: Option<PathBuf>,
 }
 
 impl ComparedRun {
-    /// What it counts by, in addition to what its job says.
+    /// The rules by which it counts, in addition to its job.
     pub(super) fn rules(&self) -> CountingRules {
         CountingRules { policies: self.manifest.policies, lacks_labels: self.lacks_labels }
     }

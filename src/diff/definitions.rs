@@ -16,7 +16,7 @@
 //! | `models.M.scale`, `better`, `matters_from` | decisions, scores and shares of changed amounts of M: all but shares of labels; for every model what depends on sets with `condition_on: {prediction: M}` |
 //! | `metrics.clarify` | the family clarify |
 //! | the rule that says who counts (`policies.who_counts` of the manifest) | what needs no label, where people lack one |
-//! | the rule for intervals at an end (`policies.boundaries`) | no value; intervals of shares of 0 or 1 |
+//! | the rule for intervals (`policies.intervals`) | no value; intervals of values of 0 or 1 that are not both Wilson's |
 //! | the rule for the starts of a search for graphs (`policies.starts`) | sets of graphs |
 //!
 //! All else (the rows, filters, splits, models themselves, gates, words, the seed) may change what
@@ -56,7 +56,7 @@ pub(super) enum DefinitionBreak {
     Fitted,
     /// Those that count people without a label, by the rule that says who counts.
     WhoCounts,
-    /// Intervals of shares of which nobody or everybody is a case, by the rule for them.
+    /// Intervals of values of 0 or 1, by the rule for intervals.
     Ends,
     /// Those of sets of graphs, by the rule for the starts of a search.
     Graphs,
@@ -132,7 +132,7 @@ pub(crate) struct DefinitionChanges {
     graphs: BTreeSet<String>,
 }
 
-/// What a run counts by, in addition to what its job says.
+/// The rules by which a run counts, in addition to its job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CountingRules {
     /// The versions of its rules.
@@ -219,8 +219,8 @@ impl DefinitionChanges {
         self.breaks().any(|of| of.affects(row, &self.fitted, &self.graphs))
     }
 
-    /// Whether the intervals of these values were made by two rules: of a share that nobody or
-    /// everybody makes.
+    /// Whether the two rules for intervals give these values different intervals: one of them is 0
+    /// or 1, and not both intervals are Wilson's.
     pub(crate) fn breaks_interval(&self, rows: [&MetricRow; 2]) -> bool {
         let by_counts =
             |row: &&MetricRow| row.interval.as_str() == IntervalProcedure::Wilson.as_str();
@@ -249,7 +249,7 @@ impl DefinitionChanges {
 
 /// Whether a metric depends on decisions, and not on scores or labels.
 fn reads_decisions(metric: &Metric) -> bool {
-    // The same labels, decided otherwise: 10 people with the positive one, 16 with the other.
+    // The same labels, other decisions: 10 people with the positive one, 16 with the other.
     let [one, other] = [Confusion::labelled(3, 5, 7, 11), Confusion::labelled(6, 1, 4, 15)];
     let rate = |of: fn(&Confusion) -> Rate| of(&one).value() != of(&other).value();
     match metric.reads {
@@ -438,7 +438,7 @@ fn starts_with(path: &[String], keys: &[&str]) -> bool {
 }
 
 /// A column or attribute and all that is derived from it, over any number of steps. A cross is
-/// derived from attributes, everything else of columns.
+/// derived from attributes, everything else from columns.
 fn derived_from(name: &str, jobs: [&JobValues; 2]) -> BTreeSet<String> {
     // An attribute that is an unchanged column changes nothing of what is derived from that column.
     let derives = |path: &Vec<String>| {

@@ -1,5 +1,5 @@
-//! What has changed between two runs, by how much, and is it more than chance? Reads what two
-//! output folders hold, nothing else.
+//! What has changed between two runs, by how much, and is it more than chance? Reads only two
+//! output folders.
 //!
 //! Words: the *old* run is the baseline, the *new* one is compared with it; a *change* is new minus
 //! old. A change is *clear* where its interval leaves out 0. Two runs are *comparable* where every
@@ -9,28 +9,28 @@
 //! The interval of a change, in this order:
 //!
 //! 1. *None* where the set behind a value was fitted on other rows in the two runs: its interval is
-//!    about people and does not include the fit, and of ten nights without any drift a quarter of
-//!    such changes came out clear. They are reported and not judged, with `force` too. Where both
-//!    runs fitted the set again on rows drawn again (`doubt`), the interval is one of those below
-//!    with the fits added: with v_A and v_B the variances over the repeats of each run, s^2 =
+//!    about people and does not include the fit; in ten nights without any drift a quarter of such
+//!    changes were clear. They are reported and not judged, with `force` too. Where both runs also
+//!    fitted the set on resampled rows (`doubt`), the interval is one of those below, widened by
+//!    the fits: with v_A and v_B the variances over the repeats of each run, s^2 =
 //!    (half-width / z)^2 + v_A + v_B, change +- t s, t with Satterthwaite's degrees of freedom
-//!    (people's part infinite, v_A and v_B with repeats - 1).
-//!    2. *Paired* ([`paired`]): both runs hold outcomes of the same people, and what a person adds
-//!    to both values goes together. Of the families performance, group, ccm and eccm as
-//!    [`compare`](crate::metric::value::compare) says; of scores as such (family scores) an AUC
-//!    has DeLong's covariance, see [`change`](crate::metric::value::scores). Of score metrics
-//!    (family shift) people are drawn, the same in both runs, see
-//!    [`changes`](crate::metric::value::paired_scores).
-//!    Where no outcome of anybody behind the value differs, the change is 0 and so is its interval.
-//!    3. *Newcombe* (1998, method 10): both values are shares of independent cases.
-//!    4. *MOVER*: any two values with intervals of one level. Zou and Donner 2008, "Construction of
+//!    (infinite for the part of people, repeats - 1 for v_A and v_B).
+//! 2. *Paired* ([`paired`]): both runs hold outcomes of the same people, and the interval uses that
+//!    what a person adds to the two values is correlated. Families performance, group, ccm and
+//!    eccm: see [`compare`](crate::metric::value::compare). Family scores: an AUC has DeLong's
+//!    covariance, see [`scores`](crate::metric::value::scores). Family shift: the sum of squares
+//!    over people with Student's interval, see
+//!    [`paired_scores`](crate::metric::value::paired_scores).
+//!    Where the outcomes of all people behind the value are the same, change and interval are 0.
+//! 3. *Newcombe* (1998, method 10): both values are shares of independent cases.
+//! 4. *MOVER*: any two values with intervals of one level. Zou and Donner 2008, "Construction of
 //!    confidence limits about effect measures: a general approach", equation 3, which is Newcombe's
-//!    method with other intervals than Wilson's. Of people who are in both runs it takes no account
-//!    and is then too wide: the family clarify, worst cases, one direction of switches minus the
-//!    way back, slices, classes, arms.
+//!    method with other intervals than Wilson's. It ignores that people are in both runs, and is
+//!    then too wide: the family clarify, worst cases, one direction of switches minus the way back,
+//!    slices, classes, arms.
 //!
 //! Choice: whether a clear change is for the worse is decided by the distance from the ideal, and
-//! only where both values lie on the same side of it, so that the scale does not matter; otherwise
+//! only where both values are on the same side of it, so that the scale does not matter; otherwise
 //! it is called higher or lower.
 //!
 //! Not done here: reading folders and jobs ([`stage::gate`](crate::stage)), judging

@@ -1,7 +1,8 @@
 //! The same people in two runs: values and changes from the outcomes that both keep.
 //!
-//! A person is who has the same row id; rows that are distinguished by their number are the same
-//! only where both runs read the same file. People who are in one run only count for that run.
+//! Rows with the same row id are the same person; rows that are distinguished by their number are
+//! the same only where both runs read the same file. People who are in only one run count for that
+//! run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,19 +31,19 @@ use crate::table::{AuditKey, MetricRow, SharedText};
 /// A value as the same people give it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PairedValue {
-    /// That of the new run first; none where only digests tell of it.
+    /// That of the new run first; none where there are only digests of it.
     pub(super) compared: Option<ComparedValue>,
     /// Whether everybody behind the value has the same outcomes in both runs.
     pub(super) identical: bool,
 }
 
-/// What tells values apart: what they belong to, their class and their metric.
+/// What distinguishes values: what they belong to, their class and their metric.
 pub(super) type ValueKey = (AuditKey, SharedText, SharedText);
 
 /// The key of a value by set, scope and metric.
 type ValueKeyFn<'a> = dyn Fn(&str, MetricScope, &str) -> ValueKey + 'a;
 
-/// All that is paired.
+/// All values that are paired.
 #[derive(Debug, Default)]
 pub(super) struct PairedValues {
     values: BTreeMap<ValueKey, PairedValue>,
@@ -69,9 +70,9 @@ pub(super) enum Pairing<'a> {
     RowNumbers,
     /// One run has no label.
     Label,
-    /// Nobody is in both runs.
+    /// No person is in both runs.
     Nobody,
-    /// So many people, or rows, are in both runs.
+    /// This many people, or rows, are in both runs.
     Paired { both: u64, rows: bool, only_old: u64, only_new: u64 },
 }
 
@@ -107,7 +108,7 @@ pub(super) fn pair_values(old: &ComparedRun, new: &ComparedRun) -> Result<Paired
     if let Some((_, why)) = obstacles.iter().find(|(is_met, _)| *is_met) {
         return Ok(PairedValues::unpaired(why));
     }
-    // Groups that differ have no values in common either.
+    // Different groups have no values in common either.
     let same = |a: &Vec<String>, b: &Vec<String>| {
         a.iter().collect::<BTreeSet<_>>() == b.iter().collect::<BTreeSet<_>>()
     };
@@ -244,7 +245,7 @@ impl PairedValues {
                 if let Some(rows) = rows.sets.get(set) {
                     keep(set, compare_switches(rows, &settings));
                 }
-                // Where no score differs nothing needs to be drawn.
+                // If no score differs, nothing needs to be computed.
                 if world.digests != other.digests {
                     keep(set, score_changes(world, other, &settings));
                 }
@@ -253,7 +254,7 @@ impl PairedValues {
         self.mark_identical(&key, groups.len(), [before, after]);
     }
 
-    /// Marks every value behind which nobody's outcomes differ.
+    /// Marks every value whose people all have the same outcomes in both runs.
     fn mark_identical(
         &mut self,
         key: &ValueKeyFn<'_>,
@@ -268,8 +269,8 @@ impl PairedValues {
         };
         let all: Vec<usize> = (0..n).collect();
         let pairs = || (0..n * n).map(|i| (i / n, i % n)).filter(|(a, b)| a != b);
-        // Where values of people as they are hold, whose people are behind them, and of which
-        // families these are that decisions give.
+        // The scopes of values of people as they are, the people behind them, and the families of
+        // such values that depend only on decisions.
         let mut places: Vec<(MetricScope, Vec<usize>, &[MetricFamily])> = vec![
             (MetricScope::Total, all.clone(), &[Performance, Group, Clarify]),
             (MetricScope::WorstCase, all.clone(), &[Group]),

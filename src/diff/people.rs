@@ -1,12 +1,13 @@
 //! The outcomes of one run, gathered person by person: the scores with the counts that belong to
-//! them, and what tells whether anybody's outcome differs. Decisions of both runs are put together
+//! them, and digests that show whether anybody's outcome differs. Decisions of both runs are joined
 //! by [`rows_of_both`](super::rows_of_both).
 //!
-//! Counterfactuals of a person stand together in the file, so that they are gathered as a run
-//! counts them. Where scores are wanted the file is read twice, because what a person adds to a
-//! metric needs the means of all scores first. Of more than [`MAX_SINGLE_PEOPLE`] people those whose
-//! keys have one of [`CROWDS`] hashes are a unit together: their sum varies as they do one by one,
-//! and the width is known to 2 %. Scores with labels are kept, or counted in cells, as in a run
+//! Counterfactuals of a person are next to each other in the file, so that they are gathered as a
+//! run counts them. Where scores are wanted the file is read twice, because what a person adds to a
+//! metric needs the means of all scores first. If there are more than [`MAX_SINGLE_PEOPLE`] people,
+//! they are put by the hash of their key into [`CROWDS`] crowds, and a crowd is a unit: its sum
+//! varies as its people do one by one, and the width is known to 2 %. Scores with labels are kept,
+//! or counted in cells, as in a run
 //! ([`labelled_scores`](crate::metric::evidence::labelled_scores)). Memory: 16 bytes a person and
 //! model, 40 bytes a labelled score that is kept, 300 bytes a unit and scope.
 

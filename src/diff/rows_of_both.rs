@@ -1,8 +1,8 @@
-//! What both runs say about the same rows: of the old one, which is read first, its decisions are
+//! The decisions of both runs about the same rows: those of the old run, which is read first, are
 //! kept row by row, and looked up while the new one is read.
 //!
 //! A row of the new run is one of the old run if the key of the row, its weight and its person are
-//! the same; otherwise each is a row of its own run alone. Group, label and decisions may differ.
+//! the same; otherwise each is a row only of its own run. Group, label and decisions may differ.
 //! Counterfactuals are the same by direction and number.
 //!
 //! Memory: 32 bytes a row and model and 16 a row and set of the old run, by the load of the table;
@@ -131,7 +131,7 @@ pub(super) fn keep_old(runs: &mut BothRuns, found: &PersonOutcomes, is_new: bool
     old.sets.entry(found.place[2].clone()).or_default().insert(found.key, decisions);
 }
 
-/// Adds a row of the new run, likewise.
+/// Adds a row of the new run with its counterfactuals of one set; `is_new` as for [`keep_old`].
 pub(super) fn add_new(runs: &mut BothRuns, found: &PersonOutcomes, is_new: bool, weighted: bool) {
     let RowsOfBoth { unit, groups, old, rows, sets } = part(runs, found, weighted);
     let row = (found.unit, found.person.weight);
@@ -154,7 +154,7 @@ pub(super) fn add_new(runs: &mut BothRuns, found: &PersonOutcomes, is_new: bool,
 }
 
 impl RowsOfBoth {
-    /// Adds the rows that are in the old run alone; the new one has been read.
+    /// Adds the rows that are only in the old run; the new one has been read.
     pub(super) fn finish(&mut self) {
         let old = std::mem::take(&mut self.old);
         for of in old.rows.values().filter(|of| !of.is_in_both) {

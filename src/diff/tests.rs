@@ -1,4 +1,4 @@
-//! What is compared with what, and how sure a change is; whole folders are compared in
+//! What is compared with what, and how precise a change is; whole folders are compared in
 //! `tests/it/diff`.
 
 use serde_json::Value as Json;

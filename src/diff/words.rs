@@ -1,5 +1,5 @@
-//! What a comparison says, by the macros of `words.txt`: why the change of a fitted set is not
-//! judged, and whether people were paired.
+//! The sentences of a comparison, by the macros of `words.txt`: why the change of a fitted set is
+//! not judged, and whether people were paired.
 
 use std::sync::LazyLock;
 

@@ -1,9 +1,10 @@
 //! Sums over rows, and the loop that gathers them.
 //!
 //! A pass adds row groups to a state, in any order and on any number of threads, and merges the
-//! states of the threads; [`PieceLoop`] is that loop, with stop and progress inside. A state is
-//! the same for any cut of the rows into parts, and can be written and read back, so that parts
-//! may be gathered apart ([`Accumulator`]). The list of all states is in `stage::pass`.
+//! states of the threads; [`PieceLoop`] is that loop, which also stops on a signal and reports
+//! progress. A state is the same for any cut of the rows into parts, and can be written and read
+//! back, so that parts may be gathered separately ([`Accumulator`]). The list of all states is in
+//! `stage::pass`.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -60,7 +61,8 @@ impl PieceLoop<'_> {
         self.workers.map(self.n, watched, sink)
     }
 
-    /// The same where nothing can fail that is done with a result, and its number does not matter.
+    /// As [`PieceLoop::in_order`], if handling a result cannot fail and does not depend on its
+    /// number.
     ///
     /// # Errors
     /// As [`PieceLoop::in_order`].
@@ -92,8 +94,8 @@ impl PieceLoop<'_> {
         Ok(state)
     }
 
-    /// The same for sums that are not states of their own, such as one state for each fold or
-    /// slice.
+    /// As [`PieceLoop::gather`], for sums that are not states of their own, such as one state for
+    /// each fold or slice.
     ///
     /// # Errors
     /// As [`PieceLoop::gather`].
@@ -119,7 +121,7 @@ pub(crate) fn merge_each<S: Accumulator>(whole: &mut Vec<S>, part: Vec<S>) {
     whole.iter_mut().zip(part).for_each(|(whole, part)| whole.merge(part));
 }
 
-/// Merges sums of which some are absent, because nobody is there, such as those of slices.
+/// Merges sums of which some are absent because they have no people, such as those of slices.
 pub(crate) fn merge_present<T>(
     whole: &mut [Option<T>],
     parts: impl IntoIterator<Item = Option<T>>,
@@ -134,7 +136,7 @@ pub(crate) fn merge_present<T>(
     }
 }
 
-/// The sum of all states; none of none.
+/// The sum of all states; none if there are none.
 pub(crate) fn merge_all<S: Accumulator>(states: impl IntoIterator<Item = S>) -> Option<S> {
     states.into_iter().reduce(|mut whole, part| {
         whole.merge(part);

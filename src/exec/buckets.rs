@@ -1,4 +1,5 @@
-//! Records by bucket, of any number in little memory: what does not fit waits in a temporary file.
+//! Records by bucket, any number of them in little memory: what does not fit waits in a temporary
+//! file.
 //!
 //! It sorts all rows by a hash in two steps: rows go into buckets by the upper bits of the hash,
 //! and then each bucket is small enough to be sorted in memory, where its records are distributed
@@ -11,7 +12,7 @@ use std::path::PathBuf;
 use crate::error::{Error, Result};
 use crate::exec::files;
 
-/// Upper bits of a hash that tell its bucket.
+/// Upper bits of a hash that give its bucket.
 const BUCKET_BITS: u32 = 8;
 
 /// Number of buckets.
@@ -47,8 +48,8 @@ impl<const W: usize> BucketedRecords<W> {
     }
 }
 
-/// The records in the order of their slots, of which there are as many as `ends`, all 0; those of a
-/// slot stay in their order and end where `ends` then says.
+/// The records in the order of their slots. There are as many slots as `ends`, which are all 0
+/// before and then hold where each slot ends; records of a slot keep their order.
 fn distributed<const W: usize>(
     records: &[[u64; W]],
     ends: &mut [usize],
@@ -67,7 +68,7 @@ fn distributed<const W: usize>(
 }
 
 /// Sorts records of one bucket. They are distributed by the bits of the hash below those of the
-/// bucket, one to a slot in the mean, so that few are left to compare.
+/// bucket, on average one per slot, so that few are left to compare.
 fn sorted<const W: usize>(records: &[[u64; W]]) -> Vec<[u64; W]> {
     let bits = records.len().max(2).ilog2();
     let mut ends = vec![0; 1 << bits];
@@ -88,19 +89,19 @@ fn sorted<const W: usize>(records: &[[u64; W]]) -> Vec<[u64; W]> {
 /// Records of `W` numbers by bucket; the first number of a record is its hash.
 pub(crate) struct RecordBuckets<const W: usize> {
     path: PathBuf,
-    /// The file of those that do not fit; none as long as all fit.
+    /// The file of the records that do not fit; none as long as all fit.
     file: Option<Box<dyn Write + Send + Sync>>,
     /// How many may wait in memory.
     most: usize,
     n_waiting: usize,
     waiting: Vec<Vec<[u64; W]>>,
-    /// By bucket where its records are in the file: offset in bytes, and number.
+    /// For each bucket where its records are in the file: offset in bytes, and number.
     chunks: Vec<Vec<(u64, usize)>>,
     end: u64,
 }
 
 impl<const W: usize> RecordBuckets<W> {
-    /// Nothing yet. The file is made at `path` once more than `most` records wait, and is gone with
+    /// Empty. The file is made at `path` once more than `most` records wait, and is removed with
     /// the buckets.
     pub(crate) fn new(path: PathBuf, most: usize) -> Self {
         RecordBuckets {
@@ -183,7 +184,7 @@ impl<const W: usize> RecordBuckets<W> {
 impl<const W: usize> Drop for RecordBuckets<W> {
     fn drop(&mut self) {
         if self.file.take().is_some() {
-            // Where it stays, the stage that failed is removed with it.
+            // If it remains, it is removed together with the failed stage.
             let _ = files::remove_file(&self.path);
         }
     }

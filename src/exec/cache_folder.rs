@@ -6,7 +6,7 @@
 //! | What the path holds | What a run does |
 //! | --- | --- |
 //! | nothing, or an empty folder | closes it to others (0700) and marks it by the file `cfaudit-cache` |
-//! | `outputs/.cache`, the default, without the mark | the same: it is ours by its place |
+//! | `outputs/.cache`, the default, without the mark | the same: its place says that it is a cache |
 //! | a marked folder that is closed to others | uses it |
 //! | a marked folder that is open to others, or that leads elsewhere by links | refuses it |
 //! | anything else | refuses it |

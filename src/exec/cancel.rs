@@ -21,7 +21,7 @@ impl CancelFlag {
             StopSignal::Interrupt => INTERRUPT,
             StopSignal::Terminate => TERMINATE,
         };
-        // Where the flag is raised already, the first signal is kept.
+        // If the flag is already raised, the first signal is kept.
         let _ = self.0.compare_exchange(0, value, Ordering::Relaxed, Ordering::Relaxed);
     }
 

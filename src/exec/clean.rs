@@ -1,9 +1,9 @@
-//! Removes results that nobody needs any more from the store, those that were used last in the end.
+//! Removes results that are no longer needed from the store, the least recently used first.
 //!
 //! Every run leaves a mark for each result that it makes or finds: the empty file
 //! `used/<job>/<key>`, whose time of modification is that of the last use. A result without a mark
-//! was last used when it was made. What a run that is going on may read stays: nothing is removed
-//! that was used since the oldest live session of another process began.
+//! was last used when it was made. What a current run may read stays: nothing is removed that was
+//! used since the oldest live session of another process began.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,9 +21,9 @@ use crate::error::Result;
 pub struct CleanRules {
     /// Not used for so long.
     pub older: Option<Duration>,
-    /// Not among so many results of its stage that the job used last.
+    /// Not among this many results of its stage that the job used last.
     pub keep_last: Option<usize>,
-    /// Used by this job alone.
+    /// Used only by this job.
     pub job: Option<String>,
 }
 
@@ -38,7 +38,7 @@ pub struct CleanOutcome {
     pub left: u64,
     /// Their bytes.
     pub left_bytes: u64,
-    /// Results that are left only because a run that is going on may read them.
+    /// Results that are left only because a current run may read them.
     pub in_use: u64,
 }
 
@@ -81,7 +81,7 @@ impl ResultStore {
         self.remove(&found, rules.choose(&found), cancel)
     }
 
-    /// Removes the results that were used the longest ago until at most so many bytes are left.
+    /// Removes the results that were used the longest ago until at most this many bytes are left.
     ///
     /// # Errors
     /// As [`ResultStore::clean`].
@@ -144,8 +144,7 @@ impl CleanRules {
     }
 }
 
-/// Of the chosen results those that no run reads which began at `session` or later, and what is
-/// removed with them.
+/// The chosen results that no run since `session` reads, and what is removed with them.
 fn free_results<'a>(
     found: &[StoredResult],
     chosen: Vec<&'a StoredResult>,
@@ -207,7 +206,7 @@ fn list_if_there(folder: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// The keys of the `n` results of each stage that each job used last. A result that no job has
-/// marked is of a separate job.
+/// marked counts as that of a separate job.
 fn used_last(found: &[StoredResult], n: usize) -> BTreeSet<String> {
     let mut of_stage: BTreeMap<(&str, &str), Vec<(SystemTime, &str)>> = BTreeMap::new();
     for result in found {
@@ -233,7 +232,7 @@ mod tests {
     use crate::exec::fingerprint::StageFingerprint;
     use crate::exec::result_store::{PresentEntry, StoreLookup};
 
-    /// A result of a stage with so many bytes, which a job used so many days ago.
+    /// A result of a stage with this many bytes, which a job used this many days ago.
     fn add(
         store: &ResultStore,
         stage: &str,
@@ -286,7 +285,7 @@ mod tests {
         assert_eq!((looked.removed, looked.left, looked.in_use), (2, 2, 0));
         assert!(looked.removed_bytes > 2000 && looked.left_bytes > 2000);
         assert_eq!(there(&store, &all), [true; 4]);
-        // Only what one job alone has used.
+        // Only what no other job has used.
         let rules = CleanRules { job: Some("loans".to_owned()), ..rules };
         assert_eq!(store.clean(&rules, &cancel).unwrap().removed, 1);
         assert_eq!(there(&store, &all), [false, true, true, true]);

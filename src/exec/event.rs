@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde::Serialize;
 
-/// Something that happened in a run.
+/// An event of a run.
 ///
 /// Serializes to a flat object of its fields, without its name: the JSON log has these fields next
 /// to `ts`, `level`, `event` ([`Event::name`]), `job` and `run`.

@@ -12,7 +12,7 @@
 //! | [`write_new`] | never | yes | no |
 //! | [`write_private`] | never; mode 0600 | yes | yes |
 
-#![expect(clippy::disallowed_methods, reason = "this is the door")]
+#![expect(clippy::disallowed_methods, reason = "the only access to files")]
 
 use std::fs::{self, DirBuilder, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -315,7 +315,7 @@ pub(super) fn rename_to_free(from: &Path, to: &Path) -> Result<bool> {
 /// Removes a folder that other processes may read: one step renames it to `aside`, then all is
 /// deleted.
 ///
-/// A missing folder is fine.
+/// A missing folder is no error.
 pub(super) fn remove_at_once(folder: &Path, aside: &Path) -> Result<()> {
     match fs::rename(folder, aside) {
         Ok(()) => remove_folder(aside),
@@ -374,7 +374,7 @@ pub(crate) fn remove_folder(path: &Path) -> Result<()> {
     }
 }
 
-/// Removes a folder and all below it, or a file. Of a link, the link.
+/// Removes a folder and all below it, or a file. For a link, the link itself.
 pub(super) fn remove_any(path: &Path) -> Result<()> {
     if is_real_folder(path) { remove_folder(path) } else { remove_file(path) }
 }

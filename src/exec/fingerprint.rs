@@ -106,9 +106,9 @@ pub(crate) enum StaleReason {
     InputChanged {
         /// Its name.
         name: String,
-        /// Its value before; none of a new one.
+        /// Its value before; none for a new one.
         old: Option<String>,
-        /// Its value now; none of one that is gone.
+        /// Its value now; none for a removed one.
         new: Option<String>,
     },
     /// It needs a stage that it did not need before.
@@ -188,7 +188,7 @@ fn shorten_pair(old: &str, new: &str) -> (String, String) {
 
 /// One line of at most [`SHOWN`] characters from character `from` on.
 ///
-/// Of a hash, the first 12 digits.
+/// The first 12 digits of a hash.
 fn shorten(value: &str, from: usize) -> String {
     if is_hash(value) {
         return value.chars().take(12).collect();

@@ -2,8 +2,8 @@
 //!
 //! - A [`PlannedStage`] is a value: an id, its needs, its other inputs, and a function that writes
 //!   files into a folder.
-//! - Its key is a hash of all these ([`fingerprint`]). If the [`result_store::ResultStore`] holds the key,
-//!   the stage is not run.
+//! - Its key is a hash of all these ([`fingerprint`]). If the [`result_store::ResultStore`] holds
+//!   the key, the stage is not run.
 //! - Stages run one after the other, in the order given; each may use all threads. Successive
 //!   stages of one kind ([`ExecSettings::parallel_kind`]) that do not need each other run in
 //!   parallel. [`plan`] returns what [`run`] would do and why.

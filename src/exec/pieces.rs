@@ -3,12 +3,14 @@
 //! Row groups are the pieces. At most `threads + 1` of them are in work or finished and waiting, so
 //! peak memory is (threads + 1) pieces, however many there are. Results reach `sink` on the calling
 //! thread in the order of their numbers, so what is written or summed there does not depend on the
-//! number of threads. Of several failures the one with the lowest number is returned. Sums that do
-//! not depend on the order need not wait: [`WorkerPool::fold`] keeps one accumulator a thread.
+//! number of threads. If several pieces fail, the failure of the lowest number is returned. Sums
+//! that do not depend on the order need not wait: [`WorkerPool::fold`] keeps one accumulator per
+//! thread.
 
 use std::collections::BTreeMap;
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::{Mutex, PoisonError, mpsc};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError, mpsc};
 
 use crate::error::Result as RunResult;
 
@@ -32,21 +34,49 @@ impl std::fmt::Debug for StageWatch<'_> {
     }
 }
 
-/// Bytes of a block that is freed at the start; larger ones are given back when they are freed.
+/// Bytes of the block that is freed at the start; larger blocks are returned to the system when
+/// they are freed.
 const GIVEN_BACK: usize = 8 << 20;
 
 /// Lets the allocator keep the memory of freed buffers for the next row group.
 ///
 /// The allocator of glibc gives buffers of some hundred kilobytes back to the system, and asks for
 /// them again, page by page, until a larger block was freed once: that raises the size from which
-/// it does so (`M_MMAP_THRESHOLD` in mallopt(3)). A block that nobody wrote to takes no memory. A
-/// run peaks some tenth higher with it and gains no time, so it is for workers of shards, which
-/// free no such block where they find their rows in a cache.
+/// it does so (`M_MMAP_THRESHOLD` in mallopt(3)). A block that was never written to takes no
+/// memory. In a run this only raises the peak by about a tenth, so it is used by workers of shards,
+/// which free no such block where they find their rows in a cache.
 pub(crate) fn keep_freed_memory() {
     let mut block: Vec<u8> = Vec::new();
     // Where it cannot be had, nothing is lost.
     let _ = block.try_reserve_exact(GIVEN_BACK);
     drop(std::hint::black_box(block));
+}
+
+/// Does `work(0..n)` on separate threads, at most as many as given, for work that waits more than
+/// it computes; the results in order, at least up to the first failure, after which nothing is
+/// begun.
+pub(crate) fn at_once<T: Send + Sync, E: Send + Sync>(
+    n: usize,
+    most: usize,
+    work: impl Fn(usize) -> RunResult<T, E> + Sync,
+) -> Vec<RunResult<T, E>> {
+    let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let done: Vec<OnceLock<RunResult<T, E>>> = (0..n).map(|_| OnceLock::new()).collect();
+    // Pieces begin in order, so those before a failed one are done or running.
+    let take = || {
+        while !failed.load(Ordering::SeqCst) {
+            let k = next.fetch_add(1, Ordering::SeqCst);
+            let Some(place) = done.get(k) else { break };
+            let result = work(k);
+            failed.fetch_or(result.is_err(), Ordering::SeqCst);
+            place.get_or_init(|| result);
+        }
+    };
+    match most.min(n) {
+        0 | 1 => take(),
+        most => std::thread::scope(|scope| (0..most).for_each(|_| drop(scope.spawn(take)))),
+    }
+    done.into_iter().map_while(OnceLock::into_inner).collect()
 }
 
 /// The threads of a run.

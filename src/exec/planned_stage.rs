@@ -167,14 +167,14 @@ impl StageContext<'_> {
 /// A stage and what [`run`] would do with it; serializes as `cfaudit plan --json` prints it.
 #[derive(Debug, Clone, Serialize)]
 pub struct StageStatus {
-    /// Its id, such as `train/logistic`.
+    /// Its id, such as `train/model=logistic`.
     pub id: String,
     /// Its kind, such as `train`.
     pub kind: &'static str,
     /// Its key in the store: 64 hex digits.
     pub key: String,
-    /// Whether its result is in the store. Should a stage that it depends on run again with another
-    /// result, it will yet run.
+    /// Whether its result is in the store. It will still run if a stage that it depends on runs
+    /// again with another result.
     pub cached: bool,
     /// Why it would run, in words; none where it would not.
     pub reason: Option<String>,

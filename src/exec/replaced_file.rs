@@ -1,5 +1,5 @@
-//! Files that are replaced in one step, by way of a temporary file next to them that also several
-//! machines may write at the same time, and what killed processes left of these.
+//! Files that are replaced in one step, by way of a temporary file next to them (several machines
+//! may do so at the same time), and the removal of temporary files that killed processes left.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -12,7 +12,7 @@ use rustix::process::{Pid, test_kill_process};
 use super::files::{self, File};
 use crate::error::{Error, Result};
 
-/// A temporary file of another machine that is older than this belongs to nobody: writing one takes
+/// A temporary file of another machine that is older than this is abandoned: writing one takes
 /// seconds.
 const ABANDONED: Duration = Duration::from_secs(60 * 60);
 
@@ -20,7 +20,7 @@ const ABANDONED: Duration = Duration::from_secs(60 * 60);
 /// bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileAccess {
-    /// Its owner alone.
+    /// Only its owner.
     Owner,
     /// As the umask says.
     Umask,
@@ -56,7 +56,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     fill(path, FileAccess::Umask, |file| write_all(file, path, bytes))
 }
 
-/// The same with a file that only its owner may open.
+/// As [`replace`], with a file that only its owner may open.
 ///
 /// # Errors
 /// The disk refuses.
@@ -100,7 +100,7 @@ pub(crate) fn replace_synced(path: &Path, bytes: &[u8]) -> Result<()> {
     replace_as(path, |new| files::write_synced(new, bytes))
 }
 
-/// The same with a copy of a file.
+/// As [`replace_synced`], with a copy of a file.
 ///
 /// # Errors
 /// The disk refuses.

@@ -181,7 +181,7 @@ impl ResultStore {
         oldest_session(&self.root, Some(&self.session))
     }
 
-    /// Removes a result; one that is not there is fine.
+    /// Removes a result; one that is not there is no error.
     pub(super) fn remove_result(&self, folder: &Path) -> Result<()> {
         files::remove_at_once(folder, &self.scratch())
     }

@@ -2,14 +2,14 @@
 //! is run.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::Ordering;
 use std::time::{Instant, SystemTime};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::exec::cancel::CancelFlag;
 use crate::exec::event::{Event, Observer, utc_text};
 use crate::exec::fingerprint::StaleReason;
+use crate::exec::pieces::at_once;
 use crate::exec::planned_stage::{
     ExecSettings, PlannedStage, StageContext, StageRecord, StageStatus, millis,
 };
@@ -69,7 +69,8 @@ pub fn run(
     while !rest.is_empty() {
         let (wave, later) = rest.split_at(parallel_steps(rest, options));
         rest = later;
-        let one = |step: &ChosenStage<'_, '_>| {
+        let one = |k: usize| {
+            let step = &wave[k];
             cancel.check()?;
             let (started, clock) = (SystemTime::now(), Instant::now());
             let (entry, reason) = match find(step, &there, &memory, &entries, &damaged)? {
@@ -99,7 +100,7 @@ pub fn run(
             };
             Ok((entry, record))
         };
-        let done = run_parallel(wave, options.max_parallel, &one);
+        let done = at_once::<_, Error>(wave.len(), options.max_parallel, one);
         for (step, done) in wave.iter().zip(done) {
             let (entry, record) = done?;
             records.push(record);
@@ -125,49 +126,6 @@ fn parallel_steps(steps: &[ChosenStage<'_, '_>], options: &ExecSettings<'_>) -> 
         may(step) && steps[..*n].iter().all(|earlier| !step.stage.needs.contains(&earlier.stage.id))
     };
     steps.iter().enumerate().take_while(free).count().max(1)
-}
-
-/// Runs `work` on each step in parallel; the results in order, up to and with the first error.
-///
-/// Of several errors it is the first in order.
-fn run_parallel<'s, 'a, T: Send>(
-    steps: &[ChosenStage<'s, 'a>],
-    at_once: usize,
-    one: &(dyn Fn(&ChosenStage<'s, 'a>) -> Result<T> + Sync),
-) -> Vec<Result<T>> {
-    if steps.len() == 1 {
-        return steps.iter().map(one).collect();
-    }
-    let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let done: Vec<Mutex<Option<Result<T>>>> = steps.iter().map(|_| Mutex::new(None)).collect();
-    std::thread::scope(|scope| {
-        for _ in 0..at_once.min(steps.len()) {
-            scope.spawn(|| {
-                // Steps start in order, so those before a failed one are done or running.
-                while !failed.load(Ordering::SeqCst) {
-                    let Some(k) =
-                        Some(next.fetch_add(1, Ordering::SeqCst)).filter(|k| *k < steps.len())
-                    else {
-                        break;
-                    };
-                    let result = one(&steps[k]);
-                    failed.fetch_or(result.is_err(), Ordering::SeqCst);
-                    *done[k].lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
-                }
-            });
-        }
-    });
-    let mut results = Vec::new();
-    for result in
-        done.into_iter().map_while(|done| done.into_inner().unwrap_or_else(PoisonError::into_inner))
-    {
-        let failed = result.is_err();
-        results.push(result);
-        if failed {
-            break;
-        }
-    }
-    results
 }
 
 /// Runs one stage and stores its result.

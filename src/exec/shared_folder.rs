@@ -1,5 +1,5 @@
-//! A folder that several machines read and write: on a disk that they share, or below an address
-//! of an object store. Every file is written in one step; who uses it does not see which it is.
+//! A folder that several machines read and write: on a disk that they share, or below an address of
+//! an object store. Every file is written in one step; its users do not see which of the two it is.
 
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -142,7 +142,7 @@ impl SharedFolder {
         })
     }
 
-    /// The same with the bytes of a file of this machine.
+    /// As [`SharedFolder::write`], with the bytes of a file of this machine.
     ///
     /// # Errors
     /// As [`SharedFolder::write`]; the file cannot be read.

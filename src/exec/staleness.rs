@@ -1,5 +1,6 @@
 //! Which stages of a run are chosen, and whether the result of each is still valid: found in the
-//! store, or stale with a reason.
+//! store, or stale with a reason. The reasons and their sentences are
+//! [`StaleReason`](super::fingerprint::StaleReason).
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 

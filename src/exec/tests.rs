@@ -25,7 +25,7 @@ const OPTIONS: ExecSettings<'static> = ExecSettings {
 };
 
 #[derive(Default)]
-struct StageEvents(Mutex<Vec<Event>>);
+pub(crate) struct StageEvents(Mutex<Vec<Event>>);
 
 impl Observer for StageEvents {
     fn on(&self, event: &Event) {

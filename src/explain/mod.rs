@@ -29,10 +29,11 @@ const MEASURE: &str = "measure of counterfactuals";
 /// The kind of the codes of faults: data, scores or a model are wrong.
 pub const FAULT: &str = "fault";
 
-/// The kind of the codes of the table `issues`: what was met in the data and did not stop the run.
+/// The kind of the codes of the table `issues`: what was found in the data and did not stop the
+/// run.
 pub const ISSUE: &str = "issue of the data";
 
-/// The kind of the codes of the column `reason_code` of `gates` that are no issues.
+/// The kind of the codes of the column `reason_code` of `gates` that are not issues.
 pub(crate) const REASON: &str = "reason of a verdict";
 
 /// A word with its explanation.
@@ -53,8 +54,8 @@ pub fn codes() -> Vec<(&'static str, &'static str)> {
     CODES.iter().copied().chain(others).collect()
 }
 
-/// What the author of the job can change about an issue, for `check` and the log: the page tells
-/// its readers only what the issue means.
+/// What the author of the job can change about an issue, for `check` and the log: the page has only
+/// the meaning of the issue.
 pub(crate) fn hint_of_issue(issue: &IssueRow) -> Option<&'static str> {
     let hint = |word: &str| {
         let mut hints = words_of("hint");
@@ -98,7 +99,7 @@ pub fn entries(codes: &[(&str, &str)]) -> Vec<ExplainedWord> {
         }
         add("error code", word, text);
     }
-    // What an issue and a verdict are called alike means the same, and is listed as an issue.
+    // A code that issues and verdicts share means the same in both, and is listed as an issue.
     words_of(REASON).for_each(|(code, meaning)| add(REASON, code, meaning.to_owned()));
     add("reading path", "path", path_text());
     let methods = ("method of intervals (`ci_method`)", INTERVAL_METHODS.to_vec());
@@ -124,7 +125,7 @@ pub fn find<'a>(entries: &'a [ExplainedWord], word: &str) -> Vec<&'a ExplainedWo
         return exact;
     }
     if let Some(same) = synonym(word) {
-        // A stage or a table may have the name of what it is for; a word of the trade means that.
+        // A stage or a table may have the name of its subject; a domain term means the subject.
         let mut all = named(same);
         all.sort_by_key(|e| matches!(e.kind, "stage" | "table"));
         all.truncate(1);
@@ -188,7 +189,7 @@ fn metric_text(metric: &Metric) -> String {
     described(head, &lines)
 }
 
-/// The whole tree of the reading path: each step with how it can come out.
+/// The whole tree of the reading path: each step with its possible outcomes.
 fn path_text() -> String {
     let mut text = "the reading path: the questions that lead from a number to what to do next; \
                     the page walks it over the tables of a run\n"
@@ -215,7 +216,7 @@ fn path_text() -> String {
     text.trim_end().to_owned()
 }
 
-/// Whom a metric shows at a disadvantage, in words.
+/// The group that a metric shows to be worse off, in words.
 fn impaired(rule: ImpairedGroupRule) -> String {
     let side = |side: DirectionSide| match side {
         DirectionSide::Original => "the group that people belong to",
@@ -267,7 +268,7 @@ fn measure_text(measure: &QualityMetric) -> String {
     described(head, &lines)
 }
 
-/// A head, and below it each line that says something.
+/// A heading, and below it each line that is not empty.
 fn described(head: String, lines: &[(&str, String)]) -> String {
     let told = lines.iter().filter(|(_, line)| !line.is_empty());
     told.fold(head, |text, (of, line)| text + &format!("\n{of}: {line}"))

@@ -1,5 +1,5 @@
 //! The numbers of a word in a finished run, for `cfaudit explain WORD --in DIR`: every value of a
-//! metric, or how a gate came out, as lines of aligned columns, only from the tables of the
+//! metric, or the verdict of a gate, as lines of aligned columns, only from the tables of the
 //! folder.
 
 use std::path::Path;
@@ -15,8 +15,7 @@ use crate::table::{
 };
 use crate::text::aligned;
 
-/// The numbers of a word whose explanations were found, with the line that says where they come
-/// from.
+/// The numbers of a word that has explanations, with the line that says where they come from.
 ///
 /// # Errors
 /// The folder holds no finished run, a table is not what its manifest lists, or the word has no
@@ -54,8 +53,8 @@ pub(crate) fn of(word: &str, found: &[&ExplainedWord], folder: &Path) -> Result<
     Ok(judged)
 }
 
-/// A measure of counterfactuals: by set, attribute and direction, and feature where it is one of
-/// features.
+/// A measure of counterfactuals: by set, attribute and direction, and by feature if it is measured
+/// for features.
 fn qualities(measure: &str, tables: &Path) -> Result<Vec<Vec<String>>> {
     let line = |pair: &SetPair, feature: &str, value: Option<f64>, undefined: &str| {
         let groups = match (pair.from_group.as_str(), pair.to_group.as_str()) {
@@ -104,8 +103,8 @@ fn groups(scope: &str, [from, to]: [&str; 2], [highest, lowest]: [&str; 2]) -> S
     }
 }
 
-/// The class that stands against all others; empty for all classes together, and for a label of two
-/// sides.
+/// The class that is compared with all others; empty for all classes together, and for a label of
+/// two sides.
 fn class(name: &str) -> String {
     match name {
         "" => String::new(),

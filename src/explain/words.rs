@@ -12,7 +12,7 @@ struct KnownWord {
 
 static WORDS: LazyLock<Vec<KnownWord>> = LazyLock::new(|| {
     let (mut found, mut kind) = (Vec::<KnownWord>::new(), "");
-    // How many words the explanation that is read belongs to.
+    // The number of words to which the explanation being read belongs.
     let mut n = 0;
     let lines = include_str!("words.txt").lines();
     for line in lines.filter(|line| !line.is_empty() && !line.starts_with('#')) {

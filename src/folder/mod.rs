@@ -1,4 +1,4 @@
-//! The output folder: what it holds, how it is put together and read back.
+//! The output folder: what it holds, and how it is read back.
 
 pub(crate) mod history;
 pub(crate) mod manifest;

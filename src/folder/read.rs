@@ -1,5 +1,4 @@
-//! An output folder as it is read back: its manifest, and files that must be what the manifest
-//! lists.
+//! Reads an output folder: its manifest, and files that must be what the manifest lists.
 //!
 //! A folder may come from anywhere, so nothing in it is taken on trust: every path that a manifest
 //! names goes through [`path_below`], and every file that is used is hashed first. Tables of

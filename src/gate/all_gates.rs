@@ -21,7 +21,7 @@ use crate::metric::rate::Undefined;
 use crate::metric::{GapTransform, Reads};
 use crate::table::{AuditKey, GateRow, MetricRow, TableRow, finite, whole};
 
-/// What stands against a pass; of several the first that does.
+/// What prevents a pass; if there are several reasons, the first.
 const AGAINST_A_PASS: [fn(GateCase<'_>) -> Option<GateReason>; 4] =
     [groups_without_value, untested_directions, could_break, overturned];
 
@@ -53,13 +53,13 @@ pub(crate) fn judge(
 struct JudgedBy<'a> {
     tables: GateTables<'a>,
     baseline: Option<&'a GateBaseline<'a>>,
-    /// The switches of rounding of the run and of the baseline.
+    /// The switches by rounding in the run and in the baseline.
     rounded: [&'a [RoundedSwitches]; 2],
 }
 
 impl JudgedBy<'_> {
-    /// What becomes of each comparison of a question on metrics, with what a reader must know
-    /// besides.
+    /// The ruling on each comparison of a question on metrics, with the remarks that a reader must
+    /// know.
     fn answer(&self, question: &GateQuestion) -> Vec<GateRuling> {
         let seen = match (question.quantity, self.baseline) {
             (GateQuantity::Value, _) => observations(question, self.tables.metrics),
@@ -76,7 +76,7 @@ impl JudgedBy<'_> {
         rulings
     }
 
-    /// What becomes of each comparison of a question: the rule, then whatever stands against it.
+    /// The ruling on each comparison of a question: the rule, then the objections.
     fn rulings(&self, question: &GateQuestion, mut seen: Vec<GateObservation>) -> Vec<GateRuling> {
         let tables = self.tables;
         let objections = objection::of_question(question, tables);
@@ -111,8 +111,8 @@ impl JudgedBy<'_> {
         rulings
     }
 
-    /// The rows of a question, of which the worst decides; of equals the first, in the order of the
-    /// table of metrics.
+    /// The rows of a question, of which the worst decides, the first among equal ones, in the order
+    /// of the table of metrics.
     fn rows(&self, question: &GateQuestion, rulings: &[GateRuling]) -> Vec<GateRow> {
         let decides = first_of_worst(question, rulings.iter());
         let row = |ruling| {
@@ -128,7 +128,7 @@ fn excess(question: &GateQuestion, ruling: &GateRuling) -> f64 {
     ruling.observation.row.value.map_or(f64::NEG_INFINITY, |value| question.limit.excess(value))
 }
 
-/// The worst of some rulings, of equals the first.
+/// The worst of some rulings, the first among equal ones.
 fn first_of_worst<'a>(
     question: &GateQuestion,
     rulings: impl Iterator<Item = &'a GateRuling>,
@@ -140,8 +140,8 @@ fn first_of_worst<'a>(
     })
 }
 
-/// The groups that have no value in a comparison of all: that the furthest two keep a limit says
-/// nothing of them. None where all have one.
+/// The groups without a value in a comparison of all groups: that the furthest two keep a limit
+/// says nothing about them. None where all have one.
 fn groups_without_value(case: GateCase<'_>) -> Option<GateReason> {
     let question = case.question;
     let of_all = |row: &&MetricRow| row.metric == question.metric && row.key.scope == "worst_case";

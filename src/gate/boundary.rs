@@ -1,12 +1,13 @@
 //! Ratios with a rate of 1, which Katz's interval takes as certain.
 //!
 //! The variance of the logarithm of a rate is (1 - p) / (p n), which is 0 at p = 1: 80 of 80 over
-//! 500 of 500 has the interval 1 to 1, as if nobody else could ever be refused. A gate on such a
-//! ratio decides only where the interval that counts the doubt about that rate decides alike: the
-//! hybrid of Wilson's intervals of both rates (MOVER-R, Donner and Zou 2012), here 0.95 to 1.01.
+//! 500 of 500 has the interval 1 to 1, as if no further person could ever be refused. A gate on
+//! such a ratio decides only if the interval that includes the uncertainty of that rate decides
+//! alike: the hybrid of Wilson's intervals of both rates (MOVER-R, Donner and Zou 2012), here 0.95
+//! to 1.01.
 //!
 //! The table of metrics keeps Katz's interval and flags the value; the rates come from the tables
-//! of counts and metrics. Where they are not there the gate is inconclusive.
+//! of counts and metrics. If they are missing, the gate is inconclusive.
 
 use super::decide_by::GateDecideBy;
 use super::evidence::{GateEvidence, ratio_of_doubtful};

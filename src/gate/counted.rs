@@ -1,12 +1,12 @@
-//! Gates on a number in a table of their own: how many subgroups of a block of recourse are unfair
+//! Gates on a number in a separate table: how many subgroups of a block of recourse are unfair
 //! under one definition (table `subgroups`), and how many patterns of who switches are confirmed
 //! (table `switch_patterns`).
 //!
 //! A subgroup counts where it has a rank, a score of at least `score_at_least`, and at least
 //! `min_affected` affected people in the smaller of its two groups. Each pair of groups is judged;
-//! the worst decides. Where no subgroup has actions and so many people the gate is inconclusive:
-//! nothing was looked at. So it is where a half has fewer than `enough` people: a pattern could
-//! hardly be confirmed. The numbers are exact, so there is no interval.
+//! the worst decides. If no subgroup has actions and that many affected people, the gate is
+//! inconclusive: nothing was examined. It is also inconclusive if a half has fewer than `enough`
+//! people: a pattern could hardly be confirmed. The numbers are exact, so there is no interval.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -31,7 +31,7 @@ pub(crate) struct CountedGate {
 }
 
 impl CountedGate {
-    /// A gate that at most so many keep, and of which nothing is counted yet.
+    /// A gate that at most this many keep, and of which nothing is counted yet.
     pub(crate) fn new(asked: GateQuestion, at_most: u64, counted: GateCount) -> Self {
         let metric = match counted {
             GateCount::Subgroups { .. } => UNFAIR_SUBGROUPS,
@@ -94,8 +94,8 @@ fn count_subgroups(
 ) -> Result<Vec<GateObservation>> {
     let is_own = |pair: &ComparedPair| pair.recourse == question.first_attribute();
     let groups = |pair: &ComparedPair| [&pair.group_0, &pair.group_1].map(ToString::to_string);
-    // Of each pair those looked at, and of them those unfair to either group. A pair whose search
-    // found nothing has no row among the subgroups.
+    // For each pair those examined, and among them those unfair to either group. A pair whose
+    // search found nothing has no row among the subgroups.
     let mut counts: BTreeMap<[String; 2], (i64, [i64; 2])> = BTreeMap::new();
     for row in read_rows::<RecourseRow>(folder)?.iter().filter(|row| is_own(&row.pair)) {
         counts.insert(groups(&row.pair), (0, [0; 2]));
@@ -127,7 +127,7 @@ fn count_subgroups(
     Ok(seen.collect())
 }
 
-/// The confirmed patterns of a block of `why`, whose `metric` and set the table tells.
+/// The confirmed patterns of a block of `why`, whose `metric` and set are in the table.
 fn count_patterns(
     question: &mut GateQuestion,
     folder: &Path,

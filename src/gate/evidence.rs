@@ -1,5 +1,6 @@
-//! What is behind a value that a gate judges: rates of people, of rows that are less sure than as
-//! many people (a person has several, weights, several counterfactuals of a row), or an interval.
+//! What is behind a value that a gate judges: rates of people; rates of rows that are less precise
+//! than as many people (several rows per person, weights, several counterfactuals of a row); or an
+//! interval.
 
 use crate::gate::people::PeopleTables;
 use crate::gate::question::GateCase;
@@ -13,15 +14,16 @@ use crate::metric::rate::Rate;
 use crate::metric::value::group_reading::rates_of_gap;
 use crate::table::MetricRow;
 
-/// A rate with the rows below it, and how sure they are.
+/// A rate with the rows in its denominator, and how precise they are.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct RateEvidence {
     pub(super) rate: f64,
     /// Rows below it.
     pub(super) rows: u64,
-    /// Independent people who would be as sure; none where each row is a person who counts as one.
+    /// Independent people who would be as precise; none where each row is a person who counts as
+    /// one.
     pub(super) effective: Option<f64>,
-    /// Those of the rows who count for what is enough: persons, or people with weights.
+    /// The number that is compared with what is enough: persons, or people with weights.
     pub(super) units: u64,
 }
 
@@ -30,14 +32,15 @@ impl RateEvidence {
         RateEvidence { rate, rows: n, effective: None, units: n }
     }
 
-    /// Of a row of the table of metrics whose cases are people.
+    /// The evidence of a row of the table of metrics whose cases are people.
     pub(super) fn of_cases(row: &MetricRow) -> Option<Self> {
         let [k, n] = [row.numerator, row.denominator].map(|n| u64::try_from(n?).ok());
         let (k, n) = (k?, n.filter(|n| *n > 0)?);
         Some(RateEvidence::of_people(k as f64 / n as f64, n))
     }
 
-    /// Of a row whose cases are as sure as so many people; none where that is not known.
+    /// The evidence of a row whose cases are as precise as this number of people; none where that
+    /// is not known.
     fn of_rows(row: &MetricRow, effective: f64) -> Option<Self> {
         let count = |n: i64| u64::try_from(n).ok();
         let units = row.denominator_persons.or(row.denominator)?;
@@ -51,13 +54,13 @@ impl RateEvidence {
         RateEvidence { rate: 1.0 - self.rate, ..self }
     }
 
-    /// Independent people who would be as sure; of rows that are less sure whole ones, and at least
-    /// one.
+    /// Independent people who would be as precise; for rows that are less precise a whole number,
+    /// at least one.
     pub(super) fn people(&self, round: impl Fn(f64) -> f64) -> u64 {
         self.effective.map_or(self.rows, |n| round(n).max(1.0) as u64)
     }
 
-    /// The same as a number.
+    /// The number of [`Self::people`].
     pub(super) fn sure(&self) -> f64 {
         self.effective.unwrap_or(self.rows as f64)
     }
@@ -87,12 +90,12 @@ pub(crate) enum GateEvidence {
 }
 
 impl GateEvidence {
-    /// A share of so many people.
+    /// A share of this many people.
     pub(crate) fn share(rate: f64, n: u64) -> Self {
         GateEvidence::Share(RateEvidence::of_people(rate, n))
     }
 
-    /// Two rates of so many people, as a ratio or a difference.
+    /// Two rates of this number of people, as a ratio or a difference.
     pub(crate) fn pair(is_ratio: bool, rates: [f64; 2], sizes: [u64; 2]) -> Self {
         let rates = [0, 1].map(|i| RateEvidence::of_people(rates[i], sizes[i]));
         GateEvidence::Pair { is_ratio, rates }
@@ -107,7 +110,7 @@ impl GateEvidence {
         }
     }
 
-    /// People behind the value who count for what is enough.
+    /// People behind the value, the number that is compared with what is enough.
     pub(crate) fn n(&self) -> u64 {
         match self {
             GateEvidence::Interval { n, .. } => *n,
@@ -115,7 +118,7 @@ impl GateEvidence {
         }
     }
 
-    /// Whether nobody is behind the value, or behind one of its rates.
+    /// Whether the value, or one of its rates, has no people behind it.
     pub(super) fn is_empty(&self) -> bool {
         match self {
             GateEvidence::Interval { n, .. } => *n == 0,
@@ -148,7 +151,7 @@ impl GateEvidence {
         // Where a person may have several rows the interval narrows with more persons.
         let below = row.denominator_persons.or(row.denominator).or(row.n_persons);
         let n = u64::try_from(below.unwrap_or(row.n_rows)).ok()?;
-        // The largest gap is cut at 0 and the smallest ratio at 1: there the other side tells the
+        // The largest gap is cut at 0 and the smallest ratio at 1: there the other side gives the
         // width.
         let ends = match (row.interval == IntervalProcedure::Largest.as_str(), lo, hi) {
             (true, 0.0, _) => (2.0 * value - hi, hi),
@@ -159,8 +162,8 @@ impl GateEvidence {
     }
 
     /// The rates behind a value that is none of a change: two of people behind Katz's or Newcombe's
-    /// interval, else those that the table says to be less sure than as many people; none where it
-    /// does not tell how sure, or they do not give the value.
+    /// interval, else those that the table gives as less precise than as many people; none where it
+    /// gives no precision, or the rates do not give the value.
     pub(super) fn of_rates(case: GateCase<'_>) -> Option<Self> {
         let row = &case.seen.row;
         let value = row.value.filter(|_| !case.seen.is_change)?;
@@ -217,7 +220,7 @@ fn pairs_of_people(case: GateCase<'_>) -> Option<(bool, Vec<[RateEvidence; 2]>)>
     Some((is_ratio, known.collect()))
 }
 
-/// The same of rows that are less sure than as many people.
+/// As [`pairs_of_people`], for rows that are less precise than as many people.
 fn pairs_of_rows(case: GateCase<'_>) -> Option<(bool, Vec<[RateEvidence; 2]>)> {
     let metric = find(&case.seen.row.metric)?;
     let base = match (metric.gap_of, metric.of_favourable()) {
@@ -253,12 +256,12 @@ pub(super) fn people_of_width(width: f64, z: f64) -> Option<f64> {
     (width > 0.0 && width < 1.0).then(|| z * z * (1.0 - width) / width)
 }
 
-/// Wilson's interval of a share of so many people.
+/// Wilson's interval of a share of this many people.
 pub(super) fn wilson_of((p, n): (f64, f64), z: f64) -> ValueInterval {
     wilson_of_share(p, n, z, IntervalProcedure::Wilson)
 }
 
-/// The interval of a ratio of two shares with so many people that takes neither as certain
+/// The interval of a ratio of two shares with this many people that takes neither as certain
 /// (MOVER-R, Donner and Zou 2012).
 pub(super) fn ratio_of_doubtful(p: (f64, f64), q: (f64, f64), z: f64) -> ValueInterval {
     mover_ratio((p.0, q.0), (wilson_of(p, z), wilson_of(q, z)))

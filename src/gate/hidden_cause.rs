@@ -2,8 +2,8 @@
 //! the table `hidden_cause` knows.
 //!
 //! The same rule as that of the gate, on other numbers, says what a hidden cause makes of a
-//! verdict; the stage `hidden` asks it at every strength. A gate reads the bound for any hidden
-//! cause alone, pushed either way. Only a pass is taken back: if a fail were, a gate could be
+//! verdict; the stage `hidden` asks it at every strength. A gate reads only the bound for any
+//! hidden cause, pushed either way. Only a pass is taken back: if a fail were, a gate could be
 //! switched off by a strength that nothing withstands.
 
 use super::observe::{matches, observed};
@@ -47,7 +47,8 @@ pub(crate) fn verdict(
     decide(question, seen).verdict()
 }
 
-/// Why a pass does not withstand what its gate asks for; none where it does, or nothing is asked.
+/// Why a pass does not withstand the hidden cause of its gate; none where it does, or no such cause
+/// is stated.
 pub(super) fn overturned(case: GateCase<'_>) -> Option<GateReason> {
     let withstands = case.question.withstands?;
     let key = JudgedRateKey::new(&case.seen.row, &case.question.name);

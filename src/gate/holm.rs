@@ -1,16 +1,16 @@
-//! Many comparisons, one promise: Holm's method over the comparisons of one gate.
+//! Holm's method over the comparisons of one gate: one error probability for all of them.
 //!
 //! Source: Holm 1979, "A simple sequentially rejective multiple test procedure". The comparisons
 //! that can be judged at all are sorted by how clearly they break the limit, by one-sided p against
 //! it. The k-th of m is judged by its interval at the level 1 - alpha / (m - k + 1), alpha being
 //! what the level of the job's intervals leaves. Once one of them does not break the limit, no
-//! later one does: it is inconclusive at worst. So of comparisons that all keep the limit any is
-//! called broken with probability alpha / 2 at most.
+//! later one does: it is inconclusive at worst. So if all comparisons keep the limit, the
+//! probability that any of them is called broken is at most alpha / 2.
 //!
 //! Choice: intervals of another level follow from the table of metrics. Wilson's is made again from
 //! its counts, or from the effective number of cases where a person may have several rows, and its
-//! p is that of the score test, its dual; so is Wilson's on people, from the
-//! number of people that its ends tell. Katz's is stretched on the logarithm, which is exact, and
+//! p is that of the score test, its dual; Wilson's on people is treated alike, with the number of
+//! people that follows from its ends. Katz's is stretched on the logarithm, which is exact, and
 //! Student's of a logarithm too. On any other each side is stretched as that of a normal
 //! distribution, which is near enough.
 
@@ -48,8 +48,8 @@ impl<'a> HolmTest<'a> {
         self.observation.row.interval == procedure.as_str()
     }
 
-    /// The share behind an interval of Wilson's, and how many people would be as sure: of distances
-    /// of scores that nobody's score moves, the share of people whose score does.
+    /// The share behind an interval of Wilson's, and how many people would be as precise: for
+    /// distances of scores if no score moves, the share of people whose score moves.
     fn share(&self) -> Option<(f64, f64)> {
         let row = &self.observation.row;
         let of_width = |width: f64| people_of_width(width, self.z);
@@ -149,7 +149,7 @@ pub(super) fn clarity(question: &GateQuestion, seen: &GateObservation) -> Option
     Some(HolmTest::new(seen)?.excess(question.limit))
 }
 
-/// Judges the comparisons of a gate: jointly where it asks for that, else each by itself.
+/// Judges the comparisons of a gate: jointly where it asks for that, else each separately.
 pub(super) fn decide_all(question: &GateQuestion, seen: Vec<GateObservation>) -> Vec<GateRuling> {
     if question.holm {
         return decide_jointly(question, seen);

@@ -15,21 +15,22 @@
 //! A gate on harm ([`GateSubject::HarmTo`]) has two parts for each other group, and the worst of
 //! them decides. No gate passes that the people who were not measured could break: those without a
 //! score, without a valid counterfactual or without a group, see [`unmeasured`]; nor on groups
-//! without a value, or on changes that no scorer was shown, see [`unshown`]. No gate depends on a
-//! rate of 1 being certain, as Katz's interval takes it, see [`boundary`], or on switches
-//! between scores that differ by rounding alone, see [`rounding`].
+//! without a value, or on changes that no scorer was shown, see [`unshown`]. No gate decides
+//! because Katz's interval takes a rate of 1 as certain, see [`boundary`], or because of switches
+//! between scores that differ only by rounding, see [`rounding`].
 //!
 //! A gate against a baseline judges the change of a value by the interval of the change, from the
 //! table of changes. Without a baseline it is skipped, which is neither a pass nor a failure; where
 //! the two runs define the value differently it is inconclusive.
 //!
-//! Whatever stands against a verdict is an [`objection`] with a code: it makes the gate
+//! Everything that prevents a verdict is an [`objection`] with a code: it makes the gate
 //! inconclusive, unless the job accepts it by name.
 //!
 //! A pass may have to withstand a hidden cause of a stated strength, see [`hidden_cause`].
 //!
-//! Each row also tells how many people would decide it, see [`power`]. That, Holm's method and the
-//! doubt about a rate of 1 ask the same [`evidence`]: rates with the people who would be as sure.
+//! Each row also says how many people would decide it, see [`power`]. Power, Holm's method and the
+//! rule for a rate of 1 use the same [`evidence`]: rates with the number of people who would be as
+//! precise.
 
 mod all_gates;
 mod boundary;

@@ -1,9 +1,9 @@
-//! What stands against deciding a gate: the one mechanism by which a coded objection makes it
+//! What prevents a gate from being decided: the one mechanism by which a coded objection makes it
 //! inconclusive.
 //!
 //! An objection of a *question* is about its model or its set and holds whatever the verdict: it is
 //! found here, in what the folder of a run holds, so that a finished folder is judged as the run
-//! was. An objection of a *ruling* takes a verdict back that the rule gave, see
+//! was. An objection of a *ruling* withdraws a verdict that the rule gave, see
 //! [`GateRuling::object`](crate::gate::question::GateRuling::object). Both carry a code of the
 //! column `reason_code`; a job accepts some of them by name (`accept` of a model or a set).
 
@@ -11,14 +11,15 @@ use crate::gate::question::{GateQuestion, GateSubject, GateTables};
 use crate::gate::reason::{EmptySearch, GateReason};
 use crate::table::UnknownLevelRow;
 
-/// The arm that adds nothing, against which the others are set.
+/// The arm that adds nothing, with which the others are compared.
 const BASE: &str = "base";
 
-/// The share of the audited people of a group from which on what the model does not know of them
-/// leaves gates on the group undecided.
+/// From this share of the audited people of a group on, values that the model does not know leave
+/// gates on the group undecided.
 const MANY_UNKNOWN: f64 = 0.05;
 
-/// That many people of a group of a question have values that its model does not know.
+/// The objection that many people of a group of a question have values that its model does not
+/// know.
 fn of_levels(question: &GateQuestion, tables: GateTables<'_>) -> Option<GateReason> {
     let is_asked = |group: &str| match &question.scope {
         GateSubject::Direction(a, b) => [a, b].into_iter().any(|of| of == group),
@@ -44,7 +45,7 @@ fn of_levels(question: &GateQuestion, tables: GateTables<'_>) -> Option<GateReas
     })
 }
 
-/// That the arm of a question added no rows, so that its model is the one before.
+/// The objection that the arm of a question added no rows, so that its model is the one before.
 fn of_arm(question: &GateQuestion, tables: GateTables<'_>) -> Option<GateReason> {
     let (_, arm) = question.arm.split_once('/').filter(|(_, arm)| *arm != BASE)?;
     let mut own = tables.arms.iter().filter(|row| row.arm.as_str() == question.arm).peekable();

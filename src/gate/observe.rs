@@ -32,8 +32,8 @@ pub(super) fn observations(question: &GateQuestion, metrics: &[MetricRow]) -> Ve
     with_both_harm_parts(question, rows.iter().map(|row| oriented(question, row)).collect())
 }
 
-/// Of a gate on harm also the part that no row tells, where one of the two of a group is missing:
-/// it cannot be judged, so neither can the gate.
+/// For a gate on harm also the part without a row, where one of the two parts of a group is
+/// missing: it cannot be judged, so neither can the gate.
 fn with_both_harm_parts(
     question: &GateQuestion,
     mut seen: Vec<GateObservation>,
@@ -114,8 +114,8 @@ pub(super) fn changes(
     with_both_harm_parts(question, seen.collect())
 }
 
-/// Adds to the rows of changes that some question is about what the earlier run could have been at
-/// least and at most if everybody had been measured there, by its tables.
+/// Adds to the rows of changes that some question is about the smallest and the largest value that
+/// the earlier run could have had if everybody had been measured there, by its tables.
 pub(crate) fn add_old_extremes(
     questions: &[GateQuestion],
     changes: &mut [ChangeRow],
@@ -143,8 +143,8 @@ fn fewer(old: Option<i64>, new: Option<i64>) -> Option<i64> {
     old.zip(new).map(|(old, new)| old.min(new))
 }
 
-/// Whether a row of `metrics` or `changes` is one that the question is about, by what it belongs
-/// to, its class, its metric and the family of that.
+/// Whether the question is about a row of `metrics` or `changes`, by its key, class, metric and
+/// family.
 pub(super) fn matches(
     question: &GateQuestion,
     audit: &AuditKey,
@@ -168,8 +168,8 @@ pub(super) fn matches(
             GateSubject::Pair(a, b) => {
                 let compared = matches!(scope, "pair" | "difference" | "one_vs_rest");
                 let by = transform_in(question, scope);
-                // Each order of a ratio has its row. Facets do not change places: other neighbours
-                // vote, other strata have no share.
+                // Each order of a ratio has its row. Facets cannot be swapped: other neighbours
+                // would vote, other strata would lack a share.
                 let may_turn = !by.has_order() && family != MetricFamily::Clarify.as_str();
                 let [first, second] = by.row_groups(a, b);
                 compared
@@ -191,7 +191,7 @@ fn with_ends(
     GateObservation { over, lack, ..MetricRow { lo, hi, level, ..row.clone() }.into() }
 }
 
-/// The same by a rule, that of the question or another one.
+/// As [`with_ends`], by a rule, that of the question or another one.
 fn decided_by(question: &GateQuestion, row: &MetricRow, by: GateDecideBy) -> GateObservation {
     use UncertaintySource::{Fits, Graphs, People, Trainings};
     let (of, source, lack) = match by {
@@ -200,7 +200,7 @@ fn decided_by(question: &GateQuestion, row: &MetricRow, by: GateDecideBy) -> Gat
             let lack = IntervalLack::Table(row.ci_method.to_string());
             ((row.lo.zip(row.hi), row.level), People, lack)
         }
-        // Of graphs that were fitted once there is no interval over refits.
+        // For graphs that were fitted once there is no interval over refits.
         GateDecideBy::Worlds if fits_once(question) => {
             ((None, None), Graphs, IntervalLack::FewGraphs)
         }
@@ -263,7 +263,7 @@ pub(super) fn observed(question: &GateQuestion, row: &MetricRow) -> GateObservat
     decided_by(question, row, question.decide_by)
 }
 
-/// The same with the groups of a difference in the order of the question.
+/// An observation with the groups of a difference in the order of the question.
 fn in_question_order(question: &GateQuestion, mut seen: GateObservation) -> GateObservation {
     let GateSubject::Pair(first, second) = &question.scope else { return seen };
     match transform_in(question, &seen.row.key.scope) {

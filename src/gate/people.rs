@@ -38,7 +38,7 @@ impl StatePeople {
         }
     }
 
-    /// Those with a prediction, by cell of a confusion.
+    /// The people with a prediction, by cell of a confusion.
     pub(super) fn measured(&self) -> MeasuredCells {
         let (mut rows, mut weights) = ([0; ECCM_CELLS], [0.0; ECCM_CELLS]);
         for i in (0..9).filter(|i| i % 3 > 0) {
@@ -124,7 +124,7 @@ impl<'a> PeopleTables<'a> {
         own.filter(move |row| row.key.counterfactual == *set && row.key.scope_and_groups() == place)
     }
 
-    /// The people of a group, or of none; none where the table does not tell.
+    /// The people of a group, or of none; none where the table does not say.
     pub(super) fn people(&self, scope: &str, group: &str) -> Option<StatePeople> {
         let mut all = StatePeople::default();
         let mut found = false;
@@ -174,8 +174,8 @@ impl<'a> PeopleTables<'a> {
         })
     }
 
-    /// Whether the table of counts holds everybody whom the population says to have no score or no
-    /// group. Arms have no population of their own.
+    /// Whether the table of counts holds everybody who has no score or no group according to the
+    /// population. Arms have no population of their own.
     pub(super) fn counts_tell_all(&self) -> bool {
         let tells = |people: StatePeople, row: &PopulationRow| {
             people.unscored().iter().sum::<u64>() >= row.unscored()
@@ -206,9 +206,9 @@ impl<'a> PeopleTables<'a> {
     }
 
     /// The people of a group, by the table of counts, who lack a counterfactual with a score in the
-    /// direction in which most do; none where counts do not tell.
+    /// direction in which most do; none where counts do not say.
     pub(super) fn untested(&self, from: &str, groups: &[&str]) -> Option<u64> {
-        // Of amounts above a number only the rows as they are are counted.
+        // For amounts above a number only the rows as they are are counted.
         self.counts.iter().find(|row| !row.key.counterfactual.is_empty())?;
         let own: u64 = self.people("group", from)?.rows.iter().sum();
         let mut most = 0;
@@ -235,8 +235,8 @@ impl<'a> PeopleTables<'a> {
         own.map(|row| row.key.from_group.as_str()).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    /// How sure one row below a rate is, by the table of metrics: 1 where each row is a person who
-    /// counts as one.
+    /// The precision of one row in the denominator of a rate, by the table of metrics: 1 where each
+    /// row is a person who counts as one.
     pub(super) fn effective(&self, metric: &str, place: [&str; 3]) -> Option<f64> {
         let row = self.case.row(metric, place);
         match row.and_then(|row| row.n_eff.zip(row.denominator)) {
@@ -244,6 +244,11 @@ impl<'a> PeopleTables<'a> {
             _ if self.is_weighed || row.is_some_and(|row| row.n_persons.is_some()) => None,
             _ => Some(1.0),
         }
+    }
+
+    /// Whether rows need not be as precise as each other: people have weights, or several rows.
+    pub(super) fn are_unequal(&self) -> bool {
+        self.is_weighed || self.case.seen.row.n_persons.is_some()
     }
 
     /// How often a row counts in a direction: a row may have several counterfactuals there.
@@ -255,7 +260,7 @@ impl<'a> PeopleTables<'a> {
         .map_or(1, |(cases, rows)| cases.div_ceil(rows.max(1)).max(1))
     }
 
-    /// The metric whose rate is on either side of a gap, for how sure it is.
+    /// The metric whose rate is on either side of a gap, to look up its precision.
     pub(super) fn base(metric: &'static Metric) -> &'static str {
         match (metric.gap_of, metric.of_favourable()) {
             (Some((base, _)), _) => base,

@@ -1,4 +1,4 @@
-//! A gate as a question to tables, what it looks at, and its answer.
+//! A gate as a question to tables, what it observes there, and its answer.
 
 use crate::folder::manifest::{GateTally, RoundedSwitches, WorstGate};
 use crate::gate::decide_by::GateDecideBy;
@@ -99,19 +99,18 @@ pub(crate) enum GateQuantity {
 pub(crate) struct GateTables<'a> {
     /// Every value, of all people.
     pub metrics: &'a [MetricRow],
-    /// The values of the supported people alone.
+    /// The values of only the supported people.
     pub supported: &'a [MetricRow],
     /// The people of each group.
     pub groups: &'a [GroupRow],
     /// Everybody: who lacks what.
     pub population: &'a [PopulationRow],
-    /// What people were counted as: the rates behind a gap, from which follows how many people
+    /// The counts of people: the rates behind a gap, from which follow the number of people who
     /// would decide about it, and what those who were not measured could change.
     pub counts: &'a [CountRow],
     /// What arms of experiments added to their training rows.
     pub arms: &'a [ArmRow],
-    /// What was met; of it what leaves gates on a model undecided, see
-    /// [`crate::gate::objection`].
+    /// The issues, some of which leave gates on a model undecided, see [`crate::gate::objection`].
     pub issues: &'a [IssueRow],
     /// Audited people with values that models do not know.
     pub unknown: &'a [UnknownLevelRow],
@@ -119,12 +118,12 @@ pub(crate) struct GateTables<'a> {
     pub hidden: &'a [HiddenCauseRow],
 }
 
-/// An earlier run to judge against.
+/// An earlier run to compare with.
 #[derive(Debug, Clone)]
 pub(crate) struct GateBaseline<'a> {
     /// The table of changes.
     pub changes: &'a [ChangeRow],
-    /// Its switches that rounding alone may explain.
+    /// Its switches that may be nothing but rounding.
     pub rounded: &'a [RoundedSwitches],
     /// The definitions that differ, in words; empty where none does.
     pub differing_definitions: String,
@@ -143,13 +142,13 @@ pub(crate) struct GateQuestion {
     pub model: String,
     /// The counterfactual set; empty where none is involved.
     pub counterfactual: String,
-    /// The class that stands against all others; empty for all classes together, and for a label of
-    /// two sides.
+    /// The class that is compared with all others; empty for all classes together, and for a label
+    /// of two sides.
     pub class: String,
     /// The attributes it is asked about; the worst decides.
     pub attributes: Vec<String>,
-    /// What the rows to score do not show: they differ from their originals only in `to_group`.
-    /// Where no score moves either, nothing was tested.
+    /// Changes that the rows to score do not show: these differ from their originals only in
+    /// `to_group`. If no score moves either, nothing was tested.
     pub unshown: Vec<UnshownChange>,
     /// Which prediction people want; none where the job does not say it, and of a model whose
     /// outcomes are amounts.
@@ -162,8 +161,8 @@ pub(crate) struct GateQuestion {
     pub scope: GateSubject,
     /// What is asked.
     pub quantity: GateQuantity,
-    /// The limit. Of a change, [`GateLimit::AtMost`] bounds its rise, and [`GateLimit::AtLeast`] of
-    /// a negated number its fall.
+    /// The limit. For a change, [`GateLimit::AtMost`] bounds its rise, and [`GateLimit::AtLeast`]
+    /// with a negated number its fall.
     pub limit: GateLimit,
     /// What decides.
     pub decide_by: GateDecideBy,
@@ -176,7 +175,7 @@ pub(crate) struct GateQuestion {
     pub withstands: Option<f64>,
     /// Cases needed below a rate.
     pub min_cases: u64,
-    /// Whether a failure is shown only.
+    /// Whether a failure is only shown.
     pub warn_only: bool,
     /// Line in the job file; 0 = not known.
     pub line: u64,
@@ -198,7 +197,7 @@ impl GateQuestion {
             && class == self.class
     }
 
-    /// Whether the job decides it in spite of an objection.
+    /// Whether the job lets it decide in spite of an objection.
     pub(super) fn accepts(&self, objection: &GateReason) -> bool {
         self.accepts.contains(&objection.code())
     }
@@ -238,8 +237,8 @@ pub(crate) struct GateResults {
 }
 
 impl GateResults {
-    /// What these rows of `gates` come to, of which one decides each gate; of equals the first is
-    /// the worst.
+    /// The verdict over these rows of `gates`, of which one decides each gate; the first of equal
+    /// ones is the worst.
     pub(super) fn of(table: Vec<GateRow>) -> Self {
         let deciding = || table.iter().filter(|row| row.decides == 1);
         let n = |word: &str| deciding().filter(|row| row.counts_as() == word).count() as u32;
@@ -292,7 +291,7 @@ pub(crate) struct GateObservation {
     /// The row of the table of metrics, or a change in the form of one: with the groups of a
     /// difference in the order of the question, and the ends that decide.
     pub(crate) row: MetricRow,
-    /// Of recourse, the subgroups that are unfair to either group.
+    /// For recourse, the subgroups that are unfair to either group.
     pub(crate) unfair: Option<[i64; 2]>,
     /// What the interval is over.
     pub(crate) over: Vec<UncertaintySource>,
@@ -301,15 +300,15 @@ pub(crate) struct GateObservation {
     pub(crate) is_change: bool,
     /// Value of the baseline, of a change.
     pub(crate) baseline: Option<f64>,
-    /// What it could be at least and at most if everybody had been measured in that run; none where
-    /// this is not known.
+    /// Its smallest and largest possible value if everybody had been measured in that run; none
+    /// where this is not known.
     pub(crate) old_ends: Option<(f64, f64)>,
     /// Why it cannot be judged regardless of its value; empty where it can.
     pub(crate) objections: Vec<GateReason>,
 }
 
 impl GateObservation {
-    /// What is known of a value from its metric, attribute, scope and groups alone.
+    /// What is known of a value only from its metric, attribute, scope and groups.
     pub(super) fn about(metric: &str, sensitive: &str, place: [&str; 3]) -> Self {
         let [scope, from_group, to_group] = place.map(Into::into);
         let sensitive = sensitive.into();
@@ -317,7 +316,7 @@ impl GateObservation {
         MetricRow { key, metric: metric.into(), ..MetricRow::default() }.into()
     }
 
-    /// The same of one that is in no table.
+    /// As [`Self::about`], for a value that is in no table.
     pub(super) fn unmeasured(metric: &str, sensitive: &str, place: [&str; 3]) -> Self {
         let mut seen = GateObservation::about(metric, sensitive, place);
         seen.row.undefined = "not measured".into();
@@ -377,13 +376,13 @@ impl<'a> GateCase<'a> {
         })
     }
 
-    /// That of a metric at a place: its scope and groups.
+    /// The row of a metric at a place: its scope and groups.
     pub(super) fn row(self, metric: &str, place: [&str; 3]) -> Option<&'a MetricRow> {
         self.rows().find(|row| row.metric == *metric && row.key.scope_and_groups() == place)
     }
 }
 
-/// What was looked at, with what was found.
+/// What was observed, with what was found.
 pub(crate) struct GateRuling {
     pub(crate) observation: GateObservation,
     pub(crate) findings: GateFindings,
@@ -405,7 +404,7 @@ impl GateRuling {
         matches!(self.verdict(), GateStatus::Pass | GateStatus::Fail)
     }
 
-    /// Takes the verdict back: the gate cannot be decided.
+    /// Withdraws the verdict: the gate cannot be decided.
     pub(crate) fn object(&mut self, objection: GateReason) {
         self.findings.object(objection);
     }

@@ -1,7 +1,7 @@
-//! What a reader must know next to a verdict, and what is no part of it: that a set's graphs may
-//! contradict knowledge, that an interval leaves trainings out, which group the other order of a
-//! ratio puts behind, and what the audited model does next to an arm, so that nobody reads the
-//! verdict on the arm as one on the model.
+//! Remarks that a reader must know in addition to a verdict: that a set's graphs may contradict
+//! knowledge, that an interval does not include trainings, which group is behind in the other order
+//! of a ratio, and for an arm the result of the audited model, so that the verdict on the arm is
+//! not read as one on the model.
 
 use crate::gate::decide_by::GateDecideBy;
 use crate::gate::question::{
@@ -49,8 +49,8 @@ fn leaves_out_trainings(case: GateCase<'_>) -> bool {
         && case.rows().any(is_own)
 }
 
-/// Of a ratio that keeps its limit, that the same ratio the other way round would break it, and
-/// which group that says is behind; none where it keeps it too.
+/// For a ratio that keeps its limit, that the same ratio the other way round would break it, and
+/// which group is then behind; none where it keeps it too.
 fn other_order(case: GateCase<'_>) -> Option<GateRemark> {
     let GateCase { question, seen, .. } = case;
     let GateSubject::Pair(first, second) = &question.scope else { return None };

@@ -1,11 +1,11 @@
-//! Switches that rounding alone may explain: two scores that agree to single precision, but stand
-//! on two sides of the threshold.
+//! Switches that may be nothing but rounding: two scores that agree to single precision, but are on
+//! different sides of the threshold.
 //!
 //! A file of factual scores holds 0.1 in double precision, that of the counterfactuals in single
-//! precision, and the threshold is 0.1: then everybody at the threshold switches, and the model has
-//! decided nothing. The table of counts tells how many switches are of this kind. A gate decides
-//! only where it decides alike without them: the value is computed again as if they did not switch,
-//! and its interval moves by the same distance.
+//! precision, and the threshold is 0.1: then everybody at the threshold switches without any
+//! decision of the model. The table of counts says how many switches are of this kind. A gate
+//! decides only if it decides alike without them: the value is computed again as if they did not
+//! switch, and its interval moves by the same distance.
 
 use std::collections::BTreeMap;
 
@@ -106,7 +106,7 @@ fn shift_of(
 ) -> Option<[f64; 2]> {
     let metric = find(&seen.row.metric)?;
     if let (Reads::AnySwitch(_), Some(of)) = (metric.reads, behind[0]) {
-        // Which people switch by rounding in all of their directions no table tells: at most all.
+        // No table says which people switch by rounding in all of their directions: at most all.
         let most = match seen.row.denominator.filter(|_| !of.weighted) {
             Some(below) if below > 0 => of.rounded.min(below.unsigned_abs()) as f64 / below as f64,
             _ => 1.0,
@@ -117,7 +117,7 @@ fn shift_of(
         Reads::SwitchScore(score) => score(&cells).ok(),
         _ => switch_rate_by(metric, question.favourable)?(&cells).value().ok(),
     };
-    // What has no switch of rounding stays, whatever it is.
+    // A comparison without a switch by rounding stays as it is.
     let sides = behind.map(|of| {
         let Some(of) = of else { return Some([0.0; 2]) };
         let [with, without] = with_and_without(of).map(value);
@@ -135,7 +135,7 @@ fn shift_of(
     Some([shift; 2])
 }
 
-/// What becomes of a comparison without the switches of rounding behind it.
+/// The ruling on a comparison without its switches by rounding.
 struct RoundingShift {
     /// How much its value changes, at least and at most; none where it becomes undefined.
     ends: Option<[f64; 2]>,
@@ -146,8 +146,8 @@ struct RoundingShift {
 }
 
 impl RoundingShift {
-    /// None where no switch of rounding is behind the value. `rounded` are those of the run and of
-    /// the baseline.
+    /// The switches of rounding behind a value; none where there are none. `rounded` are those of
+    /// the run and of the baseline.
     fn new(
         question: &GateQuestion,
         seen: &GateObservation,
@@ -162,7 +162,7 @@ impl RoundingShift {
             _ => return None,
         };
         find(&seen.row.metric).filter(|metric| counts_switches(question, metric))?;
-        // Of a change the value of the baseline is subtracted.
+        // For a change the value of the baseline is subtracted.
         let runs = match (seen.is_change, seen.baseline) {
             (false, _) => vec![(rounded[0], seen.row.value, 1.0)],
             (true, old) => {
@@ -196,7 +196,7 @@ impl RoundingShift {
         (shift.ends != Some([0.0; 2])).then_some(shift)
     }
 
-    /// The comparison at one end of what the switches may change.
+    /// The comparison at one end of the change that the switches may cause.
     fn moved(&self, seen: &GateObservation, end: usize) -> GateObservation {
         let shift = self.ends.map(|ends| ends[end]);
         let by = |value: Option<f64>| Some(value? + shift?);
@@ -211,7 +211,7 @@ impl RoundingShift {
     }
 }
 
-/// Takes verdicts back that switches of rounding alone decide. `seen` are the comparisons as they
+/// Withdraws verdicts that depend only on switches by rounding. `seen` are the comparisons as they
 /// were before they were judged, `rounded` the switches of rounding of the run and of the baseline.
 pub(super) fn reconsider(
     question: &GateQuestion,
@@ -279,7 +279,7 @@ pub(super) struct JointExtremes {
 }
 
 impl JointExtremes {
-    /// `moved` are what rounding may make of each, next to what it is.
+    /// `moved` are the possible values of each under rounding, next to its own.
     pub(super) fn new(
         question: &GateQuestion,
         seen: &[GateObservation],
@@ -317,7 +317,7 @@ impl JointExtremes {
     }
 }
 
-/// What a comparison would be without the switches of rounding.
+/// The value of a comparison without the switches by rounding.
 fn without_them(seen: &GateObservation, moved: &GateObservation, by_holm: bool) -> WithoutRounding {
     let is_of_any =
         find(&seen.row.metric).is_some_and(|of| matches!(of.reads, Reads::AnySwitch(_)));

@@ -1,12 +1,12 @@
 //! Verdicts that depend on people whom the reference rows hardly hold, such as women who are
-//! husbands: a gate whose verdict among the supported people alone is another one is inconclusive.
+//! husbands: a gate is inconclusive if its verdict for only the supported people is another one.
 
 use super::holm;
 use crate::gate::question::{GateObservation, GateQuestion, GateRuling};
 use crate::gate::reason::{GateReason, GateStatus};
 
-/// Takes verdicts back that the supported people alone do not bear out, unless the job accepts it.
-/// `supported` are their values; none where the metric has none.
+/// Withdraws verdicts that are not the same for only the supported people, unless the job accepts
+/// that. `supported` are their values; none where the metric has none.
 pub(super) fn reconsider(
     question: &GateQuestion,
     rulings: &mut [GateRuling],

@@ -1,5 +1,5 @@
-//! Gates on small tables of metrics worked by hand: the tables and the questions that the files
-//! below share.
+//! Gates on small tables of metrics made by hand: the tables and the questions that the submodules
+//! share.
 
 mod baseline;
 mod doubts;

@@ -1,4 +1,4 @@
-//! Changes that no scorer was shown: counterfactuals that differ from their rows only in
+//! Changes that no scorer could see: counterfactuals that differ from their rows only in
 //! `to_group`, and moved nothing.
 
 use crate::gate::question::GateCase;
@@ -41,7 +41,8 @@ pub(super) fn untested_directions(case: GateCase<'_>) -> Option<GateReason> {
 /// measured.
 fn nothing_moved(case: GateCase<'_>, place: [&str; 3]) -> bool {
     let at = |row: &&MetricRow| row.key.scope_and_groups() == place && row.value.is_some();
-    // These tell of every move; where none is measured, rates that are 0 where nobody switches do.
+    // These show every move; where none is measured, the rates that are 0 when nobody switches show
+    // it.
     let all: Vec<&MetricRow> = case.rows().filter(at).collect();
     let tells_all = |row: &&&MetricRow| find(&row.metric).is_some_and(|of| of.shows_every_move);
     let whole: Vec<&&MetricRow> = all.iter().filter(tells_all).collect();

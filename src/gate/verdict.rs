@@ -38,7 +38,7 @@ pub(super) fn inconclusive_reason(
     if has_flag(&seen.row.flags, NEGATIVE_PART) {
         return Some(GateReason::NegativePart);
     }
-    // Rows of a person are not cases of their own, and people of weight 0 tell nothing.
+    // Rows of a person are not separate cases, and people of weight 0 carry no information.
     let (people, cases) = match (seen.row.n_persons, seen.row.weight_denominator.is_some()) {
         (Some(_), true) => (CountedUnit::Persons, CountedUnit::WeightedBelow),
         (Some(_), false) => (CountedUnit::Persons, CountedUnit::PersonsBelow),
@@ -74,7 +74,7 @@ pub(super) fn small_flags(seen: &GateObservation) -> Vec<String> {
     flags.filter(|_| seen.row.denominator.is_none()).map(str::to_owned).collect()
 }
 
-/// What comes of one observation, and why.
+/// The verdict on one observation, and why.
 pub(super) fn decide(question: &GateQuestion, seen: GateObservation) -> GateRuling {
     if let Some(reason) = inconclusive_reason(question, &seen) {
         let further = seen.objections.get(1..).unwrap_or_default().to_vec();

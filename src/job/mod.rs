@@ -1,7 +1,11 @@
-//! The job file as types: one struct per block, no behaviour; each engine's knobs live with the
-//! engine.
+//! The job file as types: one struct per block, no behaviour; the blocks of an engine are in the
+//! engine's module.
 //!
-//! `load` reads YAML into a [`Job`] and remembers where every key and value stands; `check` turns
+//! Words: a *block* is a map of the job as its author writes it, its *knobs* are the keys that
+//! configure an engine. *Settings* are what an engine computes with, defaults filled in; where a
+//! job writes exactly that, they are read as they are. *Params* are what a stage passes to `data`.
+//!
+//! [`read`] reads YAML into a [`Job`] and remembers the place of every key and value; `check` turns
 //! it into a [`check::CheckedJob`] or returns every problem with its line. The doc comments here
 //! are the descriptions in `schemas/job.schema.json`, so they are written for the author of a job.
 //!

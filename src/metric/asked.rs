@@ -1,4 +1,4 @@
-//! What a job may ask of a metric: about which people, in which families, and by which keys.
+//! What a job may ask a metric for: which people, which families, by which keys.
 
 use crate::metric::{AmountSubject, GapTransform, Metric, MetricFamily, Reads, ScoreReading};
 
@@ -84,7 +84,7 @@ impl Metric {
         if matches!(self.reads, Reads::AnySwitch(_)) { 3 } else { 2 }
     }
 
-    /// Whether it goes by the prediction that people want, so that the job must say which.
+    /// Whether it depends on the prediction that people want, so that the job must say which.
     pub(crate) fn is_by_favourable(&self) -> bool {
         matches!(self.reads, Reads::SwitchByFavour { .. })
     }

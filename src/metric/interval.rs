@@ -1,11 +1,11 @@
 //! The formulas of intervals: Wilson, Newcombe, Katz, MOVER; and their words.
 //!
 //! - A rate: Wilson 1927, the score interval; its end is exactly 0 or 1 where the count is 0 or
-//!   all. Of rows that weigh differently, or go together, on their effective number, see
-//!   [`share`](crate::metric::estimate::share).
-//! - A distance of scores where nobody's score moves: nobody can be further than 1, so with u, the
-//!   upper end of Wilson's interval of the share of people who move, the mean absolute change is at
-//!   most u, its root mean square at most the root of u, its mean within u of 0.
+//!   all. For rows with different weights, or rows that are correlated, on their effective number,
+//!   see [`share`](crate::metric::estimate::share).
+//! - A distance of scores if no score moves: nobody can move by more than 1, so with u, the upper
+//!   end of Wilson's interval of the share of people who move, the mean absolute change is at most
+//!   u, its root mean square at most the root of u, its mean within u of 0.
 //! - The difference of two independent rates: Newcombe 1998, method 10, from the two Wilson
 //!   intervals.
 //! - The ratio of two independent rates: Katz et al. 1978, on the logarithm; none where a numerator
@@ -208,7 +208,7 @@ pub(crate) fn wilson(rate: Rate, z: f64) -> Option<ValueInterval> {
     Some(wilson_of_share(p, n, z, IntervalProcedure::Wilson))
 }
 
-/// Wilson's interval of a share of so many cases, a real number where they are an effective one.
+/// Wilson's interval of a share of this many cases, a real number where they are an effective one.
 pub(crate) fn wilson_of_share(p: f64, n: f64, z: f64, method: IntervalProcedure) -> ValueInterval {
     let sq = z * z;
     let middle = (p + sq / (2.0 * n)) / (1.0 + sq / n);
@@ -222,7 +222,7 @@ pub(crate) fn wilson_of_share(p: f64, n: f64, z: f64, method: IntervalProcedure)
 /// anything that a reader sees.
 const MANY_CASES: f64 = 1e5;
 
-/// The lower end of Clopper and Pearson's interval (1934) of a share of so many cases, a real
+/// The lower end of Clopper and Pearson's interval (1934) of a share of this many cases, a real
 /// number where they are effective ones. Far out it is where the tail of the binomial distribution
 /// is, for which Wilson's end is too near.
 pub(crate) fn clopper_pearson_lower(share: f64, cases: f64, level: f64) -> f64 {
@@ -261,8 +261,8 @@ pub(crate) fn newcombe_of(
     mover(&[(1.0, p, of_a), (-1.0, q, of_b)], |_, _| 0.0, method)
 }
 
-/// The hybrid interval of a sum of values, each so many times (MOVER); `correlation` is that of two
-/// of them.
+/// The hybrid interval of a sum of values, each this many times (MOVER); `correlation` is that of
+/// two of them.
 pub(crate) fn mover(
     parts: &[(f64, f64, ValueInterval)],
     correlation: impl Fn(usize, usize) -> f64,
@@ -313,7 +313,7 @@ pub(crate) fn mover_ratio(
     ValueInterval { lo, hi, method: IntervalProcedure::Mover }
 }
 
-/// Katz's interval of the ratio of two shares above 0 of so many effective cases; with a
+/// Katz's interval of the ratio of two shares above 0 of this many effective cases; with a
 /// correlation of the two.
 pub(crate) fn katz_of(
     (p, q): (f64, f64),

@@ -9,14 +9,14 @@
 //! extended matrix.
 //!
 //! [`evidence::counts`] and [`evidence::ccm_cells`] gather evidence in one mergeable pass,
-//! [`evidence::strata`] the same by stratum, [`evidence::paired_counts`] that of two models;
+//! [`evidence::strata`] does the same by stratum, [`evidence::paired_counts`] for two models;
 //! [`evidence::units`] is what every interval of counts is made from, see [`estimate`].
 //! [`catalog::shift`] also needs a second pass, [`evidence::shift_pass`], which knows the means of
 //! all scores; [`evidence::flip_test`] needs people with their features. [`value::measured`] turns
-//! evidence into values with [`interval`]s, and sets the noise of a
-//! [`noise::placebo`] next to them; [`value::compare`] compares two models;
-//! [`value::classes`] does the same for more than two classes. A value is never NaN and never a
-//! silent zero: it is a number or the reason why there is none.
+//! evidence into values with [`interval`]s, and sets the noise of a [`noise::placebo`] next to
+//! them; [`value::compare`] compares two models; [`value::classes`] does the same for more than two
+//! classes. A value is never NaN and never a silent zero: it is a number or the reason why there is
+//! none.
 //!
 //! A new metric over existing evidence is one record in its family's list and its five texts in
 //! [`catalog::meaning`]; [`reading_path`] leads from values to what to do next. Not done here:
@@ -187,8 +187,8 @@ pub enum GroupValue {
     OfRate(ScoreOfGroup, RateOfGroup, fn(f64) -> f64),
     /// A function of TP, FP, FN and TN.
     OfCells(ScoreOfGroup, CellFunction),
-    /// A mean over the people with a label. Of one person the function gives the number of that
-    /// person.
+    /// A mean over the people with a label. For a single person the function gives the number of
+    /// that person.
     MeanOfLabelled(ScoreOfGroup),
 }
 
@@ -278,12 +278,11 @@ pub enum Facet {
 pub enum ImpairedGroupRule {
     /// The sources do not say.
     Unstated,
-    /// Of a pair the group with the lower rate of favourable predictions, by this rate of
+    /// In a pair the group with the lower rate of favourable predictions, by this rate of
     /// *positive* predictions: all people's, or those of one label (Clarify's reading of DPPL, RD
     /// and SD).
     LowerRate(fn(&Confusion) -> Rate),
-    /// Of a pair this group where the value is above 0, the other where it is below (Clarify's
-    /// readings).
+    /// In a pair this group if the value is above 0, the other if it is below (Clarify's readings).
     AboveZero(Facet),
     /// Of a direction (Towards Counterfactual Group Fairness, Table 7). Of the difference between
     /// two directions: what the direction with the worse value says. The parity column of that
@@ -320,7 +319,7 @@ pub enum MetricUnit {
 }
 
 impl MetricUnit {
-    /// In words, for `cfaudit explain`.
+    /// The metric in words, for `cfaudit explain`.
     pub fn meaning(self) -> &'static str {
         match self {
             MetricUnit::Share => "a share, printed in per cent",
@@ -335,7 +334,7 @@ impl MetricUnit {
         }
     }
 
-    /// Of a highest value minus a lowest: the sign says nothing any more.
+    /// The unit of a highest value minus a lowest, whose sign says nothing.
     #[must_use]
     pub fn without_sign(self) -> Self {
         match self {
@@ -407,7 +406,7 @@ impl GapTransform {
         }
     }
 
-    /// The same of values with their intervals, of a difference or ratio.
+    /// As [`Self::of_values`], for values with their intervals, for a difference or ratio.
     pub(crate) fn of_estimates(self, a: &Estimate, b: &Estimate) -> Estimate {
         match self {
             GapTransform::Difference => a.minus(b),
@@ -422,7 +421,7 @@ impl GapTransform {
 /// The gaps that exist of a metric of one group; `catalog::group_gaps` makes their records.
 #[derive(Debug, Clone, Copy)]
 pub struct MetricGaps {
-    /// What the names of the gaps call the metric.
+    /// The name of the metric within the names of its gaps.
     pub called: &'static str,
     /// Whom its differences and ratios show at a disadvantage.
     pub impaired: ImpairedGroupRule,
@@ -475,7 +474,7 @@ pub struct Metric {
     pub shown: &'static [PagePlace],
     /// The gaps that exist of it.
     pub gaps: Option<MetricGaps>,
-    /// Of a gap of one metric the id of that metric, and how the gap is derived from it.
+    /// For a gap of one metric the id of that metric, and how the gap is derived from it.
     pub gap_of: Option<(&'static str, GapTransform)>,
     /// Whether it is 0 only where nothing moves: no decision, or no score.
     pub shows_every_move: bool,
@@ -484,14 +483,14 @@ pub struct Metric {
 }
 
 impl Metric {
-    /// Whether it compares two directions itself: it is measured in the scope of their difference
-    /// alone, and is no difference there.
+    /// Whether it compares two directions itself: it is measured only in the scope of their
+    /// difference, and is no difference there.
     pub(crate) fn is_of_two_directions(&self) -> bool {
         matches!(self.reads, Reads::SwitchRatio(_))
     }
 
-    /// What it is of one group, or what it compares of several; none of what reads no confusion
-    /// counts.
+    /// What it is for one group, or what it compares for several; none for a metric that reads no
+    /// confusion counts.
     pub(crate) fn group_value(&self) -> Option<GroupValue> {
         if let Reads::Group(value, _) = self.reads { Some(value) } else { None }
     }
@@ -522,6 +521,12 @@ impl Metric {
     /// directions.
     pub(crate) fn is_gap_in(&self, scope: &str) -> bool {
         scope == "difference" && !self.is_of_two_directions()
+    }
+
+    /// The range of its values in a scope, by the word of the tables.
+    pub(crate) fn range_in(&self, scope: &str) -> (f64, f64) {
+        let (lo, hi) = self.range;
+        if self.is_gap_in(scope) { (lo - hi, hi - lo) } else { (lo, hi) }
     }
 
     /// What the records of all families start from.
@@ -565,8 +570,8 @@ fn phi([a, b, c, d]: [u64; 4], empty: Undefined) -> MetricValue {
     Ok((determinant as f64 / below).clamp(-1.0, 1.0))
 }
 
-/// `f` of two values, or why there is none: an empty group says more than missing labels, and these
-/// more than an undefined operand.
+/// `f` of two values, or why there is none: an empty group takes precedence over missing labels,
+/// and these over an undefined operand.
 fn combine(a: MetricValue, b: MetricValue, f: impl FnOnce(f64, f64) -> MetricValue) -> MetricValue {
     match (a, b) {
         (Ok(a), Ok(b)) => f(a, b),

@@ -27,7 +27,7 @@ macro_rules! reasons {
                 match self { $(Undefined::$variant => $meaning,)* }
             }
 
-            /// The same in a few words that end a sentence begun with "because".
+            /// The meaning in a few words that end a sentence begun with "because".
             pub fn clause(self) -> &'static str {
                 match self { $(Undefined::$variant => $clause,)* }
             }
@@ -139,7 +139,7 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// Of so many cases, where there is nobody else behind it.
+    /// The rate of these counts; if its denominator is 0, the reason is an empty group.
     pub fn of(numerator: u64, denominator: u64) -> Self {
         Rate { numerator, denominator, empty: Undefined::EmptyGroup }
     }
@@ -153,7 +153,7 @@ impl Rate {
         }
     }
 
-    /// Whether all cases count, or none: cases drawn again would all be alike.
+    /// Whether all cases count, or none: resampled cases would all be alike.
     pub fn is_boundary(self) -> bool {
         self.denominator > 0 && (self.numerator == 0 || self.numerator == self.denominator)
     }

@@ -1,9 +1,9 @@
 //! The reading path: the questions that lead from a number to what to do next, as records. The page
 //! walks it over the tables of a run, `cfaudit explain path` and `docs/reading.md` print it.
 //!
-//! Order after Towards Counterfactual Group Fairness, Figure 5: consistency, which decisions are
-//! lost, whether they were right, whose and through what, then which arm to retrain with. Not done
-//! here: reading tables; a step says what it reads and how it decides, not what came out.
+//! The order follows Towards Counterfactual Group Fairness, Figure 5: consistency, which decisions
+//! are lost, whether they were right, whose and through what, then which arm to retrain with. Not
+//! done here: reading tables; a step says what it reads and how it decides, not what came out.
 
 /// How a step decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

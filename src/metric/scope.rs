@@ -1,5 +1,5 @@
-//! Where a value holds: one group, two compared, people of one moved to another, to or from all the
-//! rest, or everybody.
+//! The people that a value is about: one group, two compared, people of one moved to another, to or
+//! from all the rest, or everybody.
 //!
 //! Groups are numbered in reference order. With more than two groups the people of one group as
 //! members of every other ([`MetricScope::OneToRest`]) and the people of all others as members of
@@ -87,7 +87,7 @@ impl MetricScope {
         [side(first, second), side(second, first)]
     }
 
-    /// The same with both sides exchanged, of a comparison.
+    /// The scope of a comparison with both sides exchanged.
     pub(crate) fn turned(self) -> Self {
         match self {
             MetricScope::Pair(a, b) => MetricScope::Pair(b, a),
@@ -120,7 +120,7 @@ pub(crate) enum GroupSelection {
 }
 
 impl GroupSelection {
-    /// The groups among so many, ascending.
+    /// The groups of the scope among this many, ascending.
     pub(crate) fn groups(self, groups: usize) -> impl Iterator<Item = usize> + Clone {
         (0..groups).filter(move |&group| self.holds(group))
     }

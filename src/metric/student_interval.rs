@@ -1,14 +1,14 @@
 //! Student's interval of values whose variance is a sum of squares over units (persons, or rows),
 //! with the degrees of freedom that the units carry.
 //!
-//! With x what a unit adds to a value, the variance of P units is P / (P - 1) sum x^2. Of the
-//! difference of two groups it is the sum of both variances less twice the covariance of the
+//! With x what a unit adds to a value, the variance of P units is P / (P - 1) sum x^2. For the
+//! difference of two groups it is the sum of both variances minus twice the covariance of the
 //! persons in both, with Satterthwaite's degrees of freedom of the two.
 
 use crate::metric::interval::{IntervalProcedure, ValueInterval};
 use crate::num::student::{satterthwaite, student_quantile};
 
-/// Degrees of freedom of a variance of so many units, of which some carry the spread
+/// Degrees of freedom of a variance of this many units, of which some carry the spread
 /// (Satterthwaite's, from the kurtosis of the influences): min(P - 1, 2 P c / (P - c)), c =
 /// `contributing_units` being (sum x^2)^2 / sum x^4 of influences x, or (sum y)^2 / sum y^2 of what
 /// the units add to the cases. Normal influences give P - 1, few large ones about 2 c.
@@ -21,8 +21,8 @@ pub(crate) fn degrees_of_freedom(units: f64, contributing_units: f64) -> f64 {
 /// A variance below this share of its parts is rounding.
 const ROUNDING: f64 = 1e-12;
 
-/// Units that add with one sign and go together: how many they are, the sum of what they add and
-/// the sum of the squares. Of units that add different amounts the fourth powers are not known;
+/// Units that add with one sign and are correlated: how many they are, the sum of what they add and
+/// the sum of the squares. For units that add different amounts the fourth powers are not known;
 /// their sum is at least the third power of that of the squares over the square of the sum
 /// (Hoelder), which is exact where all add the same.
 #[derive(Debug, Clone, Copy)]
@@ -40,7 +40,7 @@ impl UnitTerm {
         UnitTerm { key, n: 1.0, sum: adds, squares: adds * adds }
     }
 
-    /// So many times as much.
+    /// The term multiplied by a factor.
     pub(crate) fn times(self, factor: f64) -> Self {
         UnitTerm { sum: self.sum * factor, squares: self.squares * factor * factor, ..self }
     }
@@ -59,19 +59,19 @@ impl UnitTerm {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Spread {
     pub(crate) variance: f64,
-    /// Infinite where the normal quantile serves.
+    /// Infinite where the normal quantile is used.
     pub(crate) df: f64,
 }
 
 impl Spread {
-    /// From what all units add; none of fewer than two.
+    /// The spread of what all units add; none for fewer than two.
     pub(crate) fn of_units(units: impl Iterator<Item = UnitTerm> + Clone) -> Option<Self> {
         let n: f64 = units.clone().map(|unit| unit.n).sum();
         let found = Spread::of_scaled(units);
         (n >= 2.0).then(|| Spread { variance: n / (n - 1.0) * found.variance, ..found })
     }
 
-    /// The same of units whose squares sum to the variance.
+    /// As [`Self::of_units`], for units whose squares sum to the variance.
     pub(crate) fn of_scaled(units: impl Iterator<Item = UnitTerm> + Clone) -> Self {
         let n: f64 = units.clone().map(|unit| unit.n).sum();
         let squares: f64 = units.clone().map(|unit| unit.squares).sum();
@@ -80,7 +80,7 @@ impl Spread {
         Spread { variance: squares, df: degrees_of_freedom(n, contributing_units) }
     }
 
-    /// The spread of the value less another one; `shared` is the covariance of both.
+    /// The spread of the value minus another one; `shared` is the covariance of both.
     pub(crate) fn minus(self, other: Self, shared: f64) -> Self {
         let apart = self.variance + other.variance;
         let estimated: Vec<(f64, f64)> = [self, other]
@@ -105,14 +105,14 @@ impl Spread {
 /// What the units of a group add to a value.
 #[derive(Debug, Clone)]
 pub(crate) struct GroupTerms {
-    /// The spread of the value; none of fewer than two units.
+    /// The spread of the value; none for fewer than two units.
     pub(crate) spread: Option<Spread>,
     /// Ascending by key; empty where each row is a unit.
     persons: Vec<(u64, f64)>,
 }
 
 impl GroupTerms {
-    /// Of rows; those of a person go together where `by_person`.
+    /// The units of rows; those of a person are one unit with `by_person`.
     pub(crate) fn new(rows: Vec<UnitTerm>, by_person: bool) -> Self {
         if !by_person {
             return GroupTerms { spread: Spread::of_units(rows.into_iter()), persons: Vec::new() };
@@ -122,7 +122,7 @@ impl GroupTerms {
         GroupTerms { spread: Spread::of_units(units), persons }
     }
 
-    /// The spread of the value less that of another group; none where a group has fewer than two
+    /// The spread of the value minus that of another group; none where a group has fewer than two
     /// units.
     pub(crate) fn gap(&self, other: &Self) -> Option<Spread> {
         let shared = covariance(&self.persons, &other.persons, |adds| *adds);
@@ -161,7 +161,7 @@ pub(crate) fn student(value: f64, variance: f64, df: f64, level: f64) -> ValueIn
     ValueInterval { lo: value - half, hi: value + half, method: IntervalProcedure::Student }
 }
 
-/// The same on the logarithm, of a value above 0.
+/// As [`student`], on the logarithm, for a value above 0.
 pub(crate) fn log_student(value: f64, variance: f64, df: f64, level: f64) -> ValueInterval {
     let half = student_quantile(f64::midpoint(1.0, level), df) * variance.sqrt();
     let factor = libm::exp(half / value);

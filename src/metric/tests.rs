@@ -1,4 +1,4 @@
-//! What no single file can show: people, settings and evidence of the tests of this room.
+//! Tests of the module as a whole, and the people, settings and evidence that they share.
 
 mod amounts;
 mod boundaries;

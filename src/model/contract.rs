@@ -23,7 +23,7 @@ use crate::param::{ColumnName, Word, key_word};
 /// Names that a message lists.
 const NAMED: usize = 20;
 
-/// Most classes that a model may have which does not say how many.
+/// The most classes of a model that does not state their number.
 const MOST_CLASSES: usize = 10_000;
 
 /// Where a term is from.
@@ -109,7 +109,7 @@ pub enum InputColumns {
     Any,
     /// These, by name.
     Named(Vec<String>),
-    /// A table of so many columns without names; none where the number is open.
+    /// A table with this number of columns without names; none where the number is open.
     Unnamed(Option<usize>),
 }
 
@@ -148,8 +148,8 @@ pub enum ScoreOutput {
     SecondOfTwo,
     /// A probability for each of these classes.
     Classes(Vec<Value>),
-    /// A probability for each of so many classes that the file does not name; none where the number
-    /// is open, and may be one.
+    /// A probability for each of this number of classes, which the file does not name; none where
+    /// the number is open, and may be one.
     Unnamed(Option<usize>),
 }
 
@@ -183,7 +183,7 @@ pub struct ContractTerms<'a> {
 }
 
 impl<'a> ContractTerms<'a> {
-    /// Those of a model with one input.
+    /// The contract of a model with one input.
     pub(crate) fn new(
         columns: &'a [ColumnName],
         class: Option<&'a Word>,
@@ -193,7 +193,7 @@ impl<'a> ContractTerms<'a> {
     }
 }
 
-/// What neither the file nor the job says, or what they say differently.
+/// A term that neither the file nor the job states, or that they state differently.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ContractGap {
     /// The code of the problem: that of columns or that of classes.
@@ -249,7 +249,7 @@ pub(crate) struct ScoreTerm {
     /// positive class.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,
-    /// Its position among the classes of the model, from 0; none likewise.
+    /// Its position among the classes of the model, from 0; none for one number a row.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub position: Option<usize>,
     /// The classes of the model in its order; empty where the file names none.
@@ -336,7 +336,7 @@ fn named<T: AsRef<str>>(names: &[T]) -> String {
 }
 
 impl ModelContract {
-    /// Makes the contract of what the file says and what the job says.
+    /// Makes the contract from the file and the job.
     ///
     /// `columns` are those of the job that models read, in its order; `label` is that of the rows.
     ///
@@ -550,7 +550,7 @@ fn settle_score(
             named(classes)
         ),
     };
-    // Of an open number of classes the job may name any.
+    // If the number of classes is open, the job may name any.
     let classes = match (output, asked.and_then(|asked| asked.as_str().parse::<usize>().ok())) {
         (ScoreOutput::Unnamed(None), Some(class)) if class < MOST_CLASSES => {
             (0..=class.max(1)).map(|class| class.to_string()).collect()

@@ -1,7 +1,7 @@
 //! The one encoding of rows for every model trained here: z-scored numbers and indicators of
 //! levels.
 //!
-//! After section 10 of CF-GU ("Counterfactual Fairness with Graph Uncertainty"): a number becomes
+//! As in the public code of "Counterfactual Fairness with Graph Uncertainty": a number becomes
 //! (x - mean) / sd with mean and population standard deviation of the training rows; a column with
 //! two levels in training becomes one indicator of the second, one with K > 2 levels K indicators,
 //! none dropped. Levels unseen in training and missing levels have all indicators 0; a missing

@@ -5,8 +5,7 @@
 //! rows classified right and TNR(t) that of negative rows (both by weight, where rows have
 //! weights):
 //! - `maximise_recall`: the smallest t with TNR(t) >= `tnr_floor`; none: just above the largest
-//!   score. The papers give no floor, and without one the smallest score always wins
-//!   (generation.md, section 12.5).
+//!   score. The papers give no floor, and without one the smallest score always wins.
 //! - `youden`: the t with the largest TPR(t) + TNR(t) - 1 (Youden 1950).
 //! - `f_beta`: the t with the largest (1 + b^2) TP / ((1 + b^2) TP + b^2 FN + FP) (van Rijsbergen
 //!   1979).
@@ -185,7 +184,7 @@ mod tests {
     #[test]
     fn worked_by_hand() {
         let recall = |tnr_floor| fit(maximise_recall(tnr_floor)).threshold;
-        // The example of section 12.5; TNR is 0, 1/3, 1/3, 2/3, 1, 1 from score to score.
+        // TNR is 0, 1/3, 1/3, 2/3, 1, 1 from score to score.
         assert_eq!(
             [0.0, 1.0 / 3.0, 0.5, 2.0 / 3.0, 0.9, 1.0].map(recall),
             [0.1, 0.2, 0.4, 0.4, 0.5, 0.5]
@@ -237,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cases_of_the_specification() {
+    fn small_cases_computed_by_another_program() {
         let micro =
             crate::tests::json(crate::tests::expected("generation/augmentation/micro.json"));
         for case in micro["threshold"].as_array().unwrap() {

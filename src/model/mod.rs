@@ -3,9 +3,10 @@
 //! A [`ModelTrainer`](kind::trained::ModelTrainer) is fitted on training rows and gives a
 //! [`TrainedModel`], a [`Scorer`] that can be serialised: two types, so that an untrained model
 //! cannot score. Scores computed elsewhere have no scorer, and those of a program are kept in order
-//! by `score_spool`. What a model that is trained elsewhere gets and gives is settled by
-//! [`contract`]. The decision rule for a score (threshold and comparison) is [`ThresholdComparison`], the same for the factual and the
-//! counterfactual row. Strategies and metrics are unknown here.
+//! by `score_spool`. The inputs and outputs of a model that is trained elsewhere are fixed by its
+//! [`contract`]. The decision rule for a score (threshold and comparison) is
+//! [`ThresholdComparison`], the same for the factual and the counterfactual row. Strategies and
+//! metrics are unknown here.
 
 pub(crate) mod contract;
 pub(crate) mod encode;
@@ -42,7 +43,7 @@ pub trait Scorer: Send + Sync {
     /// A model that was trained elsewhere fails, or gives no probabilities.
     fn score(&self, rows: &FeatureRows, scores: &mut Vec<f64>) -> Result<()>;
 
-    /// In how many bits it gives them.
+    /// The number of bits in which the model gives scores.
     fn precision(&self) -> FloatPrecision {
         FloatPrecision::Double
     }
@@ -55,7 +56,7 @@ pub trait TrainedModel: Scorer {
 
     /// The score of one encoded row, all its columns in order.
     ///
-    /// Indicators may lie between 0 and 1, or outside (section 10 of CF-GU).
+    /// Indicators may lie between 0 and 1, or outside: sets of graphs with `levels: expected`.
     fn score_encoded(&self, encoded: &[f64]) -> f64;
 
     /// The log odds as a linear function of encoded columns, where they are one: the intercept, and

@@ -22,7 +22,8 @@ pub(crate) enum ModelFile {
 }
 
 impl ModelFile {
-    /// That of a model, which scores rows with these features; none of one that is no file.
+    /// The file of a model, which scores rows with these features; none for a model that is not a
+    /// file.
     pub(crate) fn of(model: &ModelBlock, scale: ScoreScale, features: &[Feature]) -> Option<Self> {
         let features = features.to_vec();
         match (&model.onnx, &model.lightgbm) {

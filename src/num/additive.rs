@@ -1,5 +1,5 @@
-//! Sums that add up: evidence of some people is added to that of others, in any order and any
-//! number of parts, by adding the whole numbers and exact sums of which it consists.
+//! Additive evidence: the evidence of some people is added to that of others, in any order and any
+//! number of parts, by adding its whole numbers and exact sums.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -108,7 +108,10 @@ impl<K: Eq + Hash + Clone, T: Additive + Clone, S: BuildHasher> Additive for Has
 }
 
 /// Adds a map to another one, without a copy of what that does not hold.
-pub(crate) fn absorb_map<K: Ord, T: Additive>(mine: &mut BTreeMap<K, T>, theirs: BTreeMap<K, T>) {
+pub(crate) fn absorb_map<K: Ord, T: Additive>(
+    mine: &mut BTreeMap<K, T>,
+    theirs: impl IntoIterator<Item = (K, T)>,
+) {
     for (key, theirs) in theirs {
         match mine.entry(key) {
             Entry::Occupied(mut mine) => mine.get_mut().absorb(&theirs),

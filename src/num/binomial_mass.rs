@@ -17,7 +17,7 @@ pub(crate) struct BinomialMass {
 }
 
 impl BinomialMass {
-    /// Of `n` trials with success probability `p` in [0, 1].
+    /// The masses of `n` trials with success probability `p` in [0, 1].
     pub(crate) fn new(n: u64, p: f64) -> Self {
         debug_assert!((0.0..=1.0).contains(&p), "{p} is no probability");
         if p <= 0.0 || p >= 1.0 || n == 0 {

@@ -85,7 +85,8 @@ impl ValueTally {
         tally
     }
 
-    /// The same for whole numbers in a small range, without sorting; `None` for other values.
+    /// As [`Self::from_values`], for whole numbers in a small range, without sorting; `None` for
+    /// other values.
     fn from_whole_values(values: &[f64]) -> Option<Self> {
         let ends = |(least, largest): (f64, f64), &x: &f64| (least.min(x), largest.max(x));
         let (least, largest) = values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), ends);

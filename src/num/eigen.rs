@@ -8,7 +8,7 @@
 //! Choice: a value of the off-diagonal counts as zero below the rounding of its neighbours; at most
 //! 60 steps per eigenvalue, where two or three are usual.
 //! Cost: about 9 n^3 operations and 2 n^2 numbers: 600 columns take half a second, 1,500 eight
-//! seconds. Expected values in the tests are worked by hand or follow from the equation A v =
+//! seconds. Expected values in the tests are computed by hand or follow from the equation A v =
 //! lambda v.
 
 use crate::num::linalg::SymmetricMatrix;

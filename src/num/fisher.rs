@@ -8,7 +8,7 @@
 
 use std::cmp::Ordering;
 
-/// Tables so much likelier than the observed one count as equally likely.
+/// Tables that are likelier than the observed one by at most this factor count as equally likely.
 const EQUALLY_LIKELY: f64 = 1.0 + 1e-7;
 
 /// Terms below this share of the observed one are left out.

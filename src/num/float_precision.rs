@@ -17,12 +17,12 @@ pub enum FloatPrecision {
 }
 
 impl FloatPrecision {
-    /// That of numbers which are 32 bits wide, or not.
+    /// Single where numbers are 32 bits wide, else double.
     pub(crate) fn single_if(single: bool) -> Self {
         if single { FloatPrecision::Single } else { FloatPrecision::Double }
     }
 
-    /// The nearest number of this precision; of two the even one. NaN stays NaN.
+    /// The nearest number of this precision; if two are equally near, the even one. NaN stays NaN.
     #[inline]
     pub(crate) fn round(self, x: f64) -> f64 {
         match self {
@@ -39,18 +39,18 @@ impl FloatPrecision {
         }
     }
 
-    /// Of the two the one with fewer bits.
+    /// The one with fewer bits of the two.
     #[inline]
     pub(crate) fn coarser(self, other: Self) -> Self {
         FloatPrecision::single_if(self == FloatPrecision::Single || other == FloatPrecision::Single)
     }
 
-    /// Of the two the one with more bits, which holds the numbers of both.
+    /// The one with more bits of the two, which holds the numbers of both.
     pub(crate) fn finer(self, other: Self) -> Self {
         FloatPrecision::single_if(self == other && self == FloatPrecision::Single)
     }
 
-    /// Of all the one with the most bits; 64 of none.
+    /// The one with the most bits of all; 64 of none.
     pub(crate) fn finest(all: impl IntoIterator<Item = Self>) -> Self {
         all.into_iter().reduce(FloatPrecision::finer).unwrap_or_default()
     }

@@ -38,9 +38,9 @@ pub(crate) trait LevelColumn {
 /// How many rows a frequent set has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LeastCounts {
-    /// So many in each part.
+    /// This many in each part.
     Each([u32; 2]),
-    /// So many in both parts together.
+    /// This many in both parts together.
     Together(u32),
 }
 
@@ -52,7 +52,7 @@ impl LeastCounts {
         }
     }
 
-    /// Whether so many in the first part alone rule a set out.
+    /// Whether its number in the first part already excludes a set.
     fn ruled_out(self, first: u32) -> bool {
         matches!(self, LeastCounts::Each(least) if first < least[0])
     }
@@ -145,7 +145,7 @@ impl<'a, C: LevelColumn> ItemIndex<'a, C> {
     }
 }
 
-/// The rows of each item that is frequent by itself.
+/// The rows of each single item that is frequent.
 #[derive(Debug)]
 pub(crate) struct ItemRows {
     pub(crate) words: usize,
@@ -248,7 +248,7 @@ pub(crate) struct PrefixClass {
 }
 
 impl PrefixClass {
-    /// These items, none of which is rare, as extensions of the empty set.
+    /// Items, none of them rare, as extensions of the empty set.
     pub(crate) fn from_items(rows: &ItemRows, items: &[u32]) -> PrefixClass {
         let bits =
             items.iter().filter_map(|&item| rows.rows_with(item)).flatten().copied().collect();

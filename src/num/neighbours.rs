@@ -4,11 +4,11 @@
 //! expected time": boxes are halved at the median of their widest side, down to leaves of a few
 //! points.
 //!
-//! Of two points at the same distance the one with the lower number is nearer. Distances are
-//! compared as sums of squares, added in the order of the coordinates. A box is skipped only where
-//! its own distance, computed the same way, is larger, or as large while it holds no lower number:
-//! every step of that sum is monotone in floating point, so no rounding ever hides a nearer point,
-//! and the result does not depend on how the tree was built.
+//! If two points are at the same distance, the one with the lower number counts as nearer.
+//! Distances are compared as sums of squares, added in the order of the coordinates. A box is
+//! skipped only where its own distance, computed the same way, is larger, or as large while it
+//! holds no lower number: every step of that sum is monotone in floating point, so no rounding ever
+//! hides a nearer point, and the result does not depend on how the tree was built.
 //!
 //! Choice: points with equal coordinates share one place, which keeps the k lowest numbers: others
 //! are never among the k nearest. Where a method requires it, squared distances are compared in

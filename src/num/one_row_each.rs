@@ -1,5 +1,5 @@
-//! One row of each person, where a person may have several: the unit of results that ask about
-//! people, not rows.
+//! One row of each person, where a person may have several: the unit of results about people, not
+//! rows.
 
 use crate::num::hash::FastMap;
 use crate::num::seed::h;

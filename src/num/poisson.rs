@@ -4,7 +4,7 @@
 //!
 //! Source: Chamandy, Muralidharan, Najmi and Naidu 2012, "Estimating uncertainty for massive data
 //! streams": instead of drawing n of n rows, every row has an independent Poisson(1) weight in
-//! every replicate. A weight depends on seed, name, row and replicate alone.
+//! every replicate. A weight depends only on seed, name, row and replicate.
 //!
 //! Choice: a weight uses 16 bits, a quarter of a hash, so all probabilities are multiples of 2^-16:
 //! mean exactly 1, variance 1.00009, no weight above [`MAX_WEIGHT`], and a total variation distance
@@ -16,7 +16,7 @@ use crate::num::seed::{named_seed, sm};
 /// The largest weight.
 const MAX_WEIGHT: u32 = 8;
 
-/// Of 2^16 draws the number that give 0, 1, ..., 8: Poisson probabilities rounded to a mean of 1.
+/// The number of 2^16 draws that give 0, 1, ..., 8: Poisson probabilities rounded to a mean of 1.
 const FREQUENCIES: [u16; MAX_WEIGHT as usize + 1] =
     [24_109, 24_110, 12_055, 4018, 1004, 201, 33, 5, 1];
 

@@ -9,7 +9,7 @@ use crate::num::additive::Additive;
 pub(crate) struct ValueRange(pub f64, pub f64);
 
 impl ValueRange {
-    /// That of these numbers; none of none.
+    /// The range of numbers; none without numbers.
     pub(crate) fn of(numbers: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut range = None;
         numbers.into_iter().for_each(|x| range.absorb(&Some(ValueRange(x, x))));

@@ -1,9 +1,9 @@
-//! Scales of scores: what users' numbers are, and what share of its scale a number is.
+//! Scales of scores: what the user's numbers mean, and which share of the scale a number is.
 //!
-//! Scores keep the numbers of their maker, and decisions compare these with a threshold in
-//! the same numbers, so that ties stay ties. What needs scores of [0, 1] takes
-//! [`ScoreScale::share`] of them: (x - from) / (to - from), or 1 / (1 + e^-x) of log-odds. On a
-//! turned scale low numbers mean the positive prediction, and the share is that from the other end.
+//! Scores are kept as the user's numbers, and decisions compare these with a threshold in the same
+//! numbers, so that ties stay ties. What needs scores of [0, 1] takes [`ScoreScale::share`] of
+//! them: (x - from) / (to - from), or 1 / (1 + e^-x) of log-odds. On a turned scale low numbers
+//! mean the positive prediction, and the share is that from the other end.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -100,7 +100,7 @@ impl ScoreScale {
         }
     }
 
-    /// What a score of it is, to be put behind `is not`.
+    /// What a score of it is, as the words after `is not`.
     pub fn in_words(self) -> String {
         match self.numbers {
             ScaleNumbers::Range { from, to } => format!("in [{from}, {to}]"),

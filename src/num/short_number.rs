@@ -5,15 +5,15 @@
 //! stay below the next larger number that it could be taken for. So `up to 29.63` describes the
 //! same people as `up to 29.626222841252297`.
 
-/// A number with at most so many digits stays as it is.
+/// A number with at most this many digits stays as it is.
 const FEW: usize = 7;
 
-/// A number that is shortened keeps at least so many digits.
+/// A number that is shortened keeps at least this many digits.
 const LEAST: usize = 4;
 
 /// A number in fewer digits: rounded up, with at least four digits, and with as many more as keep
 /// it below `next`, the next larger number that it must not be taken for. None where the number
-/// stays as it is: it has few digits or none behind the point, or all of them are needed.
+/// stays as it is: it has few digits or none after the point, or all of them are needed.
 pub(crate) fn short_text(value: f64, next: Option<f64>) -> Option<String> {
     if !value.is_finite() || value.fract() == 0.0 {
         return None;
@@ -32,7 +32,7 @@ pub(crate) fn short_text(value: f64, next: Option<f64>) -> Option<String> {
     Some(text.strip_suffix(".0").unwrap_or(&text).to_owned())
 }
 
-/// The least number of so many digits that is not below `value`.
+/// The least number of this many digits that is not below `value`.
 fn rounded_up(value: f64, digits: usize) -> Option<f64> {
     let behind = digits.checked_sub(1)?;
     let near = format!("{value:.behind$e}");

@@ -1,4 +1,4 @@
-//! Quantiles of Student's t distribution, also for degrees of freedom that are no whole number.
+//! Quantiles of Student's t distribution, also for degrees of freedom that are not whole numbers.
 //!
 //! The quantile solves I(x; df / 2, 1 / 2) = 2 (1 - p) for x = df / (df + t^2), I the regularised
 //! incomplete beta function (its continued fraction: Lentz's method, Press et al. 2007, section
@@ -7,7 +7,7 @@
 
 use crate::num::summary::normal_quantile;
 
-/// Degrees of freedom from which on the expansion serves.
+/// Degrees of freedom from which on the expansion is used.
 const MANY: f64 = 2000.0;
 
 /// Steps of the continued fraction at most; it needs about the square root of the larger parameter.
@@ -42,7 +42,7 @@ pub(crate) fn student_quantile(p: f64, df: f64) -> f64 {
 }
 
 /// Satterthwaite's degrees of freedom of a variance: its square over the sum of v^2 / df of those
-/// of its parts v that are estimated. Of two means these are Welch's.
+/// of its parts v that are estimated. For two means these are Welch's.
 pub(crate) fn satterthwaite(variance: f64, estimated: &[(f64, f64)]) -> f64 {
     variance * variance / estimated.iter().map(|(v, df)| v * v / df).sum::<f64>()
 }

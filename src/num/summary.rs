@@ -44,7 +44,7 @@ pub(crate) fn weighted_quantile(
     (weight, squares): (f64, f64),
     q: f64,
 ) -> f64 {
-    // The effective sample size: so many equal weights give the same precision.
+    // The effective sample size: the number of equal weights with the same precision.
     let position = (weight * weight / squares - 1.0) * q;
     let (mut upto, mut below, mut sum) = (0.0, 0.0, 0.0);
     let (mut lowest, mut highest) = (f64::NAN, f64::NAN);

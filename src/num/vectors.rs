@@ -1,5 +1,6 @@
-//! Loops of which the compiler makes the widest vectors that the processor has, chosen at run time.
-//! No bit depends on them: the compiler never joins a product and a sum.
+//! Loops that the compiler turns into the widest vector instructions of the processor, chosen at
+//! run time. Results do not depend on them, to the bit: the compiler never fuses a product and a
+//! sum.
 
 use pulp::{Arch, Simd, WithSimd};
 

@@ -1,4 +1,4 @@
-//! The guide to an archive: plain text for somebody who has never seen an audit of cfaudit, by the
+//! The guide to an archive: plain text for a reader who has never seen an audit of cfaudit, by the
 //! template `guide.txt`.
 
 use serde_json::json;

@@ -1,5 +1,5 @@
-//! Proof that travels: whether an output folder still is what its run wrote, and one archive that
-//! carries it to somebody else. The verbs `verify` and `pack`.
+//! The verbs `verify` and `pack`: whether an output folder is still what its run wrote, and one
+//! archive to pass it on.
 //!
 //! Both read only the folder, never data, models or caches. A folder proves two things: its files
 //! are those that `manifest.json` lists, and its verdicts follow from its tables. Nothing in a

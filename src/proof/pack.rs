@@ -1,8 +1,8 @@
-//! `cfaudit pack`: one archive with everything of a finished folder but the files below `rows/` and
+//! `cfaudit pack`: one archive of a finished folder without the files below `rows/` and
 //! `to-score/`, logs and run times.
 //!
-//! Cases that the job asks for by `report.cases` are people, and they are in it: in their table and
-//! on the page. The guide gives their number.
+//! Cases that the job asks for by `report.cases` are data about single people, and are in the
+//! archive: in their table and on the page. The guide gives their number.
 //!
 //! ```text
 //! JOB-RUN/READ-ME.txt             what is here, how to check it, how to go on
@@ -36,16 +36,16 @@ use crate::table::{CfExampleRow, CfMapRow, GateRow};
 /// The guide to an archive.
 pub(crate) const GUIDE: &str = "READ-ME.txt";
 
-/// The hashes of all files but the guide and itself.
+/// The hashes of all files, except the guide and this one.
 const SUMS: &str = "SHA256SUMS";
 
-/// The page that judges an archive again, with its name there.
+/// The page that judges an archive again, with its name in the archive.
 const JUDGE: (&str, &str) = ("judge.html", include_str!("judge.html"));
 
-/// The in-toto statement; not there where no gate was judged.
+/// The in-toto statement; missing where no gate was judged.
 const STATEMENT: &str = "statement.intoto.json";
 
-/// Bytes from which on an entry takes the long form of its size.
+/// The size from which an entry writes its size in the long form.
 const LARGE: usize = 1 << 31;
 
 /// An archive that was written.
@@ -140,7 +140,7 @@ struct AuditArchive<'p> {
 }
 
 impl AuditArchive<'_> {
-    /// Adds a file of the folder. It must be what the manifest lists, also after it was read.
+    /// Adds a file of the folder. It must still be what the manifest lists once it is packed.
     fn add_file(&mut self, folder: &Path, name: &str, sha256: &str) -> Result<()> {
         let path = folder.join(name);
         let bytes = usize::try_from(files::metadata(&path)?.len()).unwrap_or(usize::MAX);

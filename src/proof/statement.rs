@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use crate::report::export::deciding;
 use crate::table::GateRow;
 
-/// The text of the statement, on one line; none where a verdict of the run is no result of a test
-/// (`done`: no gate was judged; `waiting`).
+/// The text of the statement, on one line; none where a verdict of the run is not the result of a
+/// test (`done`: no gate was judged; `waiting`).
 ///
 /// `files` are the names in the archive with their SHA-256, `verdict` that of the run.
 pub(super) fn text(files: &[(String, &str)], verdict: &str, gates: &[GateRow]) -> Option<String> {

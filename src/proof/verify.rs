@@ -10,9 +10,9 @@
 //! | pages | other pages follow from the tables | |
 //!
 //! All but fingerprint and files are compared with what this program computes, so only a folder of
-//! the same program version, rules and tables can be checked ([`FolderProof::unchecked`]): any
-//! other may hold whatever somebody wrote into it. Gates and pages are looked at only where files
-//! and tables are sound: they are computed from them.
+//! the same program version, rules and tables can be checked ([`FolderProof::unchecked`]): in any
+//! other folder their content is not proven. Gates and pages are checked only if files and tables
+//! are sound, because they are computed from them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -52,10 +52,10 @@ pub(crate) struct FolderProof {
     pub(crate) n_sound: usize,
     /// What is wrong with it.
     pub(crate) problems: Vec<ProofProblem>,
-    /// Why this program cannot tell whether tables, verdicts and pages belong together; none where
+    /// Why this program cannot check whether tables, verdicts and pages belong together; none where
     /// it can.
     pub(crate) unchecked: Option<String>,
-    /// What a reader must know, and what is no fault.
+    /// What a reader must know although it is not a fault.
     pub(crate) notes: Vec<String>,
     /// The gates with their verdicts, judged again; empty where they could not be.
     pub(crate) verdicts: Vec<(String, String)>,
@@ -80,7 +80,7 @@ impl FolderProof {
 /// Files about single people, which may be removed from a folder.
 const REMOVABLE: [&str; 2] = ["rows/", "to-score/"];
 
-/// Folders and files in which everything is ours.
+/// Folders and files that belong to the program completely.
 const OWN_FOLDERS: [&str; 4] = ["tables/", "rows/", "to-score/", "exports/"];
 
 /// Whether a file may be removed without a fault.
@@ -136,7 +136,7 @@ pub(crate) fn verify(folder: &Path, expected: Option<&str>) -> Result<FolderProo
     Ok(proof)
 }
 
-/// In which way the program that wrote the folder is another one than this; none where it is not.
+/// How the program that wrote the folder differs from this one; none where it does not.
 fn other_program(manifest: &Manifest) -> Option<String> {
     let (program, ours) = (env!("CARGO_PKG_VERSION"), words::policies());
     let PolicyVersions { who_counts, intervals, starts } = manifest.policies;
@@ -159,7 +159,8 @@ fn other_program(manifest: &Manifest) -> Option<String> {
     }
 }
 
-/// Whether every file is what the manifest lists, and nothing of ours is there beyond that.
+/// Whether every file is what the manifest lists, and whether the program's folders hold nothing
+/// else.
 fn check_files(folder: &Path, proof: &mut FolderProof) -> Result<()> {
     let listed = proof.manifest.files.clone();
     let mut removed = 0;
@@ -226,7 +227,7 @@ fn check_tables(folder: &Path, proof: &mut FolderProof) {
     }
 }
 
-/// The rows of each gate without what is words or depends on the job file.
+/// The rows of each gate, without sentences and without what depends on the job file.
 fn rows_by_gate(rows: &[GateRow]) -> BTreeMap<&str, Vec<GateRow>> {
     let mut found: BTreeMap<&str, Vec<GateRow>> = BTreeMap::new();
     for row in rows {
@@ -254,7 +255,7 @@ fn check_words(folder: &Path, proof: &mut FolderProof) {
     }
 }
 
-/// Whether the gates are what the tables give; how they came out by these.
+/// Whether the gates are what the tables give; returns the verdicts by these.
 fn check_gates(folder: &Path, proof: &mut FolderProof) -> Option<GateOutcome> {
     const TABLE: &str = "tables/gates.parquet";
     let again = match rejudge::gates_again(folder, &proof.manifest) {
@@ -307,7 +308,7 @@ fn check_summary(folder: &Path, proof: &mut FolderProof, judged: Option<GateOutc
     }
 }
 
-/// The keys of the manifest that follow from the job, and do not.
+/// The keys of the manifest that should follow from the job and do not.
 fn words_not_of_job(found: &Manifest, job: &Manifest) -> Vec<&'static str> {
     const KEYS: [&str; 8] =
         ["job", "words", "favourable_without_label", "names", "families", "level", "seed", "split"];

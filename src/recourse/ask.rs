@@ -4,7 +4,7 @@
 //! Thousands of pairs of subgroup and action share few sets of changes (on Adult 104,232 pairs have
 //! 1,327), and whether a change helps depends on the row and the changes only. So 48 million pairs
 //! of row and action come down to 2.5 million queries, and to a million where equal changed rows
-//! are queried once ([`DistinctRows`]): worthwhile for trees and models elsewhere, not for linear
+//! are queried once ([`DistinctRows`]): worthwhile for trees and external models, not for linear
 //! models.
 
 use rayon::prelude::*;

@@ -111,7 +111,7 @@ impl RecourseDefinition {
 
     /// The views that it is defined for.
     ///
-    /// AIF360 computes the conditional mean in the macro view too, on a list in no order.
+    /// AIF360 computes the conditional mean in the macro view too, on an unsorted list.
     pub fn views(self) -> &'static [RecourseView] {
         match self {
             RecourseDefinition::EqualChoice(_) => &[RecourseView::Macro],

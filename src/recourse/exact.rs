@@ -1,4 +1,4 @@
-//! Fractions compared and rounded exactly, so that equal scores are equal on every machine.
+//! Compares and rounds fractions exactly, so that equal scores are equal on every machine.
 
 use std::cmp::Ordering;
 

@@ -138,7 +138,7 @@ pub enum ColumnChangeRule {
 #[schemars(inline)]
 pub struct NoSettings {}
 
-/// Where a change may lead.
+/// The levels to which a change may lead.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(inline)]
@@ -527,7 +527,7 @@ pub struct NamedBins {
 }
 
 impl RecourseBins {
-    /// The same as the block of a derived column.
+    /// These bins as the block of a derived column.
     pub fn derivation(&self) -> Derivation {
         match self {
             RecourseBins::Edges(edges) => {

@@ -20,7 +20,7 @@
 //! | `rank` | values | scores, direction, ranks |
 //! | `chance` | rows that actions help | permutation p-values of the scores, with control of false discoveries |
 //! | `overlap` | ranks | which of two subgroups with the same actions is shown |
-//! | `sentence`, `overview` | all of these | the actions that tell of a subgroup; the tables over all definitions |
+//! | `sentence`, `overview` | all of these | the actions listed for a subgroup; the tables over all definitions |
 //!
 //! Words: an *item* is a column with a level, a *subgroup* `p` a set of items, `G(p, g)` the
 //! affected people of group `g` in it and `n(p, g)` their number. An *action* `a` names levels for
@@ -29,9 +29,9 @@
 //! *Macro*: one action for all people of the subgroup. *Micro*: each person takes the action that
 //! helps.
 //!
-//! Labels are never used, the sensitive attribute is in no subgroup and no action. Everything that
-//! decides is a whole number: the same bytes for any order of rows, columns and threads. Work runs
-//! on the thread pool of the caller. Not done here: reading rows, models, files.
+//! Labels are never used; the sensitive attribute is in no subgroup and no action. Results are
+//! decided by whole numbers only: the same bytes for any order of rows, columns and threads. Work
+//! runs on the thread pool of the caller. Not done here: reading rows, models, files.
 
 pub mod actions;
 pub mod ask;

@@ -2,8 +2,8 @@
 //!
 //! Not in the paper, used in every published listing. A subgroup `p` is contained in `q` if the
 //! items of `q` are a proper subset of its own and none of its actions changes a column that only
-//! `p` has: then every action for `p` is one for `q`. Of such a pair the one with the larger score
-//! is kept, at a tie the shorter.
+//! `p` has: then every action for `p` is one for `q`. The subgroup of such a pair with the larger
+//! score is kept, at a tie the shorter one.
 //!
 //! Choice: the ranked list is walked from the top until the wanted number is shown, and each
 //! subgroup is compared with those shown before it. The published code truncates the list first and

@@ -1,4 +1,4 @@
-//! The actions that tell of a subgroup, for both groups.
+//! The actions that are listed for a subgroup, for both groups.
 //!
 //! The paper calls them Comparative Subgroup Counterfactuals. Which actions are listed depends on
 //! the definition, as in the published listings; shares in the micro view are cumulative, which the
@@ -32,7 +32,7 @@ pub struct GroupSentence {
 }
 
 impl GroupSentence {
-    /// Those of both groups, for a subgroup with actions.
+    /// The sentences for both groups of a subgroup with actions.
     pub fn both(
         plan: &RecoursePlan<'_>,
         effects: &ActionEffects,

@@ -22,7 +22,7 @@ pub(super) struct FeatureChanges<'a> {
 }
 
 impl<'a> FeatureChanges<'a> {
-    /// Those of a column; its range is that of the levels that occur.
+    /// The steps of a column; its range is that of the levels that occur.
     pub(super) fn new(feature: &'a RecourseFeature) -> Self {
         let (mut lo, mut hi) = (f64::INFINITY, f64::NEG_INFINITY);
         if let LevelScale::Numbers(values) = &feature.scale {

@@ -4,19 +4,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
+use minijinja::value::Value;
 
 use crate::folder::manifest::{Manifest, RunComparison};
 use crate::report::export::{deciding, gate_sentence_in_units, printed};
 use crate::report::page::glossary::GlossaryEntry;
 use crate::report::page::terms::{self, PageGlossary};
-use crate::report::page::{PageSection, SectionPage};
-use crate::report::section::against::{self, ComparisonTally, apart, reading};
+use crate::report::page::{PageSection, of_sections};
+use crate::report::section::against::{self, apart, reading, tally};
 use crate::report::section::models::place;
 use crate::report::shown_changes::ShownChanges;
 use crate::report::visible::visible;
 use crate::table::{ChangeRow, GateRow, TableRow};
-use crate::text::aligned;
+use crate::text::{aligned, fact};
 
 /// Changes on a page.
 const ROWS_SHOWN: usize = 100;
@@ -58,21 +58,11 @@ impl FolderDiff {
         let metrics = ("metrics", "Metrics on this page");
         let metrics = PageSection::new(metrics, vec![glossary.block()]);
         let [gates, folders] = self.folders();
-        let manifest = &self.new.1;
-        let page = SectionPage {
-            title: format!("{} against its last version", manifest.job),
-            job: manifest.job.clone(),
-            run: manifest.run.clone(),
-            program: manifest.program.clone(),
-            stand_in: self.stand_in().map(str::to_owned),
-            is_annex: false,
-            has_maps: false,
-            sections: [Some(against), gates, Some(metrics), folders]
-                .into_iter()
-                .flatten()
-                .collect(),
-        };
-        page.html()
+        let sections = [Some(against), gates, Some(metrics), folders];
+        let sections: Vec<PageSection> = sections.into_iter().flatten().collect();
+        let title = format!("{} against its last version", self.new.1.job);
+        let own = context!(stand_in => self.stand_in(), is_annex => false, has_maps => false);
+        of_sections(&title, &self.new.1, own, &sections)
     }
 
     /// The tables that are not the same in both folders, but those of verdicts and of changes,
@@ -100,11 +90,11 @@ impl FolderDiff {
     fn folders(&self) -> [Option<PageSection>; 2] {
         let gates = self.before_and_after();
         let gates = (!gates.is_empty()).then(|| {
-            let facts = context!(part => "gates", gates => Value::from(Serde(&gates)));
+            let facts = context!(part => "gates", gates => fact(&gates));
             let names = ("gates", "Gates before and after");
             PageSection::of_facts(names, "folders.html", facts)
         });
-        let facts = context!(part => "runs", runs => Value::from(Serde(&[&self.old, &self.new])));
+        let facts = context!(part => "runs", runs => fact(&[&self.old, &self.new]));
         let names = ("folders", "Where it comes from");
         [gates, Some(PageSection::of_facts(names, "folders.html", facts))]
     }
@@ -114,7 +104,7 @@ impl FolderDiff {
         self.form("diff.txt", on_one_line, all)
     }
 
-    /// The same as Markdown.
+    /// As [`Self::text`], as Markdown.
     pub(crate) fn markdown(&self, all: bool) -> String {
         self.form("diff_in_markdown.txt", escaped, all).trim_end().to_owned() + "\n"
     }
@@ -133,13 +123,12 @@ impl FolderDiff {
             deciding(&self.gates).map(|row| [&*row.gate, &*row.verdict, &*row.reason]).collect();
         let facts = context! {
             old => side(&self.old), new => side(&self.new), pairing => &self.compared.pairing,
-            tally => Value::from(Serde(&ComparisonTally::of(&self.compared, &shown_changes))),
+            tally => tally(&self.compared, &shown_changes),
             stand_in => self.stand_in(), shows_all => all,
             tables => self.other_tables().into_iter().collect::<Value>(),
-            differs => Value::from(Serde(&self.compared.differs)), heads => HEAD.to_vec(),
-            aligned => in_columns(&lines), rows => Value::from(Serde(&lines)),
-            gates => Value::from(Serde(&self.before_and_after())),
-            verdicts => Value::from(Serde(&verdicts)),
+            differs => fact(&self.compared.differs), heads => HEAD.to_vec(),
+            aligned => in_columns(&lines), rows => fact(&lines),
+            gates => fact(&self.before_and_after()), verdicts => fact(&verdicts),
         };
         printed(form, facts, shown)
     }

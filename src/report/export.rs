@@ -1,5 +1,5 @@
-//! An output folder in the forms of other tools: JUnit and a Prometheus text file. No form carries a
-//! time.
+//! An output folder in the forms of other tools: JUnit and a Prometheus text file. No form carries
+//! a time.
 //!
 //! | Form | What it holds | Read by |
 //! | --- | --- | --- |
@@ -8,7 +8,7 @@
 
 use std::fmt::Write as _;
 
-use minijinja::value::{Serde, Value};
+use minijinja::value::Value;
 use minijinja::{AutoEscape, context};
 
 use crate::folder::manifest::{Manifest, RunSummary};
@@ -19,7 +19,7 @@ use crate::table::digits::{decimals_apart, end_pairs, fixed_digits, interval_dig
 use crate::table::recourse::UNFAIR_SUBGROUPS;
 use crate::table::why::CONFIRMED_PATTERNS;
 use crate::table::{AuditKey, GateRow, MetricRow, REFITTED, RowColumns};
-use crate::text;
+use crate::text::{self, fact};
 
 /// What is exported.
 #[derive(Debug, Clone, Copy)]
@@ -36,7 +36,7 @@ pub(crate) struct ExportedAudit<'a> {
     pub inconclusive_fails: bool,
 }
 
-/// What tells values apart, with the names of its columns, in the order of the table.
+/// What distinguishes values, with the names of its columns, in the order of the table.
 fn key(row: &MetricRow) -> Vec<(&'static str, String)> {
     let key = serde_json::json!(row.key);
     let text = |name: &str| key[name].as_str().unwrap_or_default().to_owned();
@@ -95,15 +95,15 @@ pub(crate) fn gate_sentence(row: &GateRow) -> String {
     sentence_of_gate(row, [(1.0, ""); 2])
 }
 
-/// The same in the units of the page: shares in per cent, their changes in points.
+/// As [`gate_sentence`], in the units of the page: shares in per cent, their changes in points.
 pub(crate) fn gate_sentence_in_units(row: &GateRow) -> String {
     let format = terms::kind(row.metric.as_str(), row.scope.as_str());
     let judged = if row.is_of_change() { format.of_change() } else { format };
     sentence_of_gate(row, [format, judged].map(NumberFormat::unit))
 }
 
-/// The units are those of a value of the metric and of what is judged: what numbers are times, and
-/// a word behind them.
+/// The units are those of a value of the metric and of what is judged: a factor for the numbers,
+/// and a word after them.
 fn sentence_of_gate(row: &GateRow, [of_metric, of_judged]: [(f64, &str); 2]) -> String {
     let ends = row.lo.zip(row.hi);
     let judged = row.value.zip(Some(row.limit));
@@ -124,7 +124,7 @@ fn sentence_of_gate(row: &GateRow, [of_metric, of_judged]: [(f64, &str); 2]) -> 
         format!("{across}{}", interval_digits(lo, hi, decimals))
     });
     let facts = context! {
-        row => Value::from(Serde(row)), between => terms::between_directions(&row.metric),
+        row => fact(row), between => terms::between_directions(&row.metric),
         of_change => row.is_of_change(), ends, limit => number_in(Some(row.limit), of_judged),
         baseline => number_in(row.baseline_value, of_metric),
         value => number_in(row.value, of_judged),

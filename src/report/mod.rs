@@ -13,9 +13,9 @@
 //! decision is the one the job names.
 //!
 //! [`read::audit`] reads the folder; [`brief`] and [`evidence`] make the first page of it, one file
-//! per section in [`section`] the annex; [`page`] alone writes HTML, through templates that escape
-//! everything but the drawings of [`draw`], which escape their words themselves. What is not done
-//! here: no number is computed that the tables do not hold, but for shares of counts and of
+//! per section in [`section`] the annex; Only [`page`] writes HTML, through templates that escape
+//! everything except the drawings of [`draw`], which escape their words themselves. What is not
+//! done here: no number is computed that the tables do not hold, but for shares of counts and of
 //! histogram bins, and the sizes of unfair subgroups.
 
 mod brief;
@@ -35,8 +35,9 @@ mod visible;
 
 use std::path::Path;
 
+use minijinja::context;
+
 use crate::error::Result;
-use crate::report::page::SectionPage;
 use crate::report::page::glossary::GlossaryEntry;
 use crate::report::page::terms::PageGlossary;
 use crate::report::read::audit::AuditFolder;
@@ -69,27 +70,13 @@ pub(crate) fn render(
 ) -> Result<RenderedPages> {
     let audit = AuditFolder::read(folder)?;
     let shown = title.map_or_else(|| audit.title(), str::to_owned);
-    let report = brief::page(&audit, &shown);
-    let annex = (!audit.manifest.words.without_annex).then(|| annex(&audit, title, glossary));
-    Ok(RenderedPages { report, annex })
-}
-
-fn annex(
-    audit: &AuditFolder,
-    title: Option<&str>,
-    glossary: &dyn Fn(&str) -> Option<GlossaryEntry>,
-) -> String {
-    let mut glossary = PageGlossary::new(glossary);
-    let sections = section::sections(audit, &mut glossary);
-    let page = SectionPage {
-        title: title.map_or_else(|| audit.title(), str::to_owned),
-        job: audit.manifest.job.clone(),
-        run: audit.manifest.run.clone(),
-        program: audit.manifest.program.clone(),
-        stand_in: audit.manifest.stand_in.clone(),
-        is_annex: true,
-        has_maps: !audit.map.is_empty(),
-        sections,
+    let m = &audit.manifest;
+    let annex = || {
+        let sections = section::sections(&audit, &mut PageGlossary::new(glossary));
+        let stand_in = &m.stand_in;
+        let own = context!(stand_in, is_annex => true, has_maps => !audit.map.is_empty());
+        page::of_sections(&shown, m, own, &sections)
     };
-    page.html()
+    let annex = (!m.words.without_annex).then(annex);
+    Ok(RenderedPages { report: brief::page(&audit, &shown), annex })
 }

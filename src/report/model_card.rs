@@ -25,7 +25,7 @@ use crate::report::export::{ExportedAudit, deciding, gate_sentence};
 use crate::table::MetricRow;
 use crate::table::digits::{decimals_apart, end_pairs, fixed_digits, interval_digits};
 
-/// Where the schema of the file is published.
+/// The address of the schema of the file.
 const SCHEMA: &str = "http://cyclonedx.org/schema/bom-1.6.schema.json";
 
 /// The bill of materials.
@@ -82,7 +82,7 @@ fn stripped(value: Value) -> Value {
     }
 }
 
-/// Some of what is not empty.
+/// The list; none where it is empty.
 fn filled<T>(list: Vec<T>) -> Option<Vec<T>> {
     (!list.is_empty()).then_some(list)
 }

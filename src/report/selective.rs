@@ -1,11 +1,11 @@
 //! Who is left out, or lacks something, more often than others: the arguments of the issue
-//! `selective`, and what they say by `selective.html`. The table says it with the names of groups,
-//! the page with the words that the job has for them.
+//! `selective`, and its sentences by `selective.html`. The table uses the names of groups, the page
+//! the words that the job has for them.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use minijinja::value::{Serde, Value};
+use minijinja::value::Value;
 use minijinja::{AutoEscape, Environment, context};
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ use crate::metric::rate::Rate;
 use crate::report::brief::voice::AuditVoice;
 use crate::report::page::render::add_shares;
 use crate::table::IssueRow;
-use crate::text;
+use crate::text::{self, fact};
 
 /// Whose share it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,8 +68,7 @@ impl SelectiveArgs {
             words.add_template("selective.html", source).expect(text::TESTED);
             words
         });
-        let facts =
-            context!(args => Value::from(Serde(self)), state, attribute, called => context!());
+        let facts = context!(args => fact(self), state, attribute, called => context!());
         let text = text::said(&WORDS, "selective.html", "selective", &[facts]);
         let args = serde_json::json!(self).to_string().into();
         let state = Some(state.into());
@@ -86,7 +85,7 @@ pub(crate) fn facts(issue: &IssueRow, voice: &AuditVoice<'_>) -> Option<Value> {
         groups.map(|group| (group.as_str(), voice.people(&issue.r#where, group))).collect();
     let (state, attribute) = (issue.state.as_deref(), issue.r#where.as_str());
     args.shares.first()?;
-    let [args, called] = [Value::from(Serde(&args)), Value::from(Serde(&called))];
+    let [args, called] = [fact(&args), fact(&called)];
     Some(context!(args, state, attribute, called))
 }
 

@@ -1,5 +1,5 @@
-//! Which changes between two runs are shown, and in which order: clear ones first, of these the
-//! clearest; what could not be compared last.
+//! Which changes between two runs are shown, and in which order: clear ones first, the clearest at
+//! the top; what could not be compared last.
 //!
 //! - Text and Markdown of `cfaudit diff`: clear ones; with `--all` all that have a value in both
 //!   runs.
@@ -27,7 +27,7 @@ pub(crate) fn clearness(difference: Option<f64>, ends: Option<(f64, f64)>) -> f6
 pub(crate) struct ShownChanges<'a>(Vec<&'a ChangeRow>);
 
 impl<'a> ShownChanges<'a> {
-    /// Of the rows of a table.
+    /// The changes in the rows of a table, the clearest first.
     pub(crate) fn of(changes: &'a [ChangeRow]) -> Self {
         let mut rows: Vec<&ChangeRow> = changes.iter().collect();
         let rank = |row: &&ChangeRow| if row.status == "compared" { row.clearness() } else { -2.0 };

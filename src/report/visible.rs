@@ -1,4 +1,4 @@
-//! Text in which nothing can hide, for pages and drawings.
+//! Makes control characters visible in texts for pages and drawings.
 
 use std::borrow::Cow;
 

@@ -1,5 +1,6 @@
-//! What a job asks for that is not a mistake, and may surprise a reader of its results: reported by
-//! `check` before anything runs, and by every run where it says what the numbers depend on.
+//! Warnings about a job: what it asks for is no mistake, but may surprise a reader of its results.
+//! `check` reports them before anything runs, and every run reports those that say what the numbers
+//! depend on.
 
 use crate::data::source::list_words;
 use crate::data::{FeatureKind, Layout};
@@ -14,7 +15,7 @@ use crate::table::{INFO, IssueRow, WARNING, whole};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-/// Everything that `check` tells of a job without looking at its data.
+/// Everything that `check` says about a job without looking at its data.
 pub(crate) fn of_job(checked: &CheckedJob) -> Vec<IssueNote> {
     let job = &checked.job;
     refits(checked)
@@ -26,8 +27,8 @@ pub(crate) fn of_job(checked: &CheckedJob) -> Vec<IssueNote> {
         .collect()
 }
 
-/// What every run tells in the table `issues` too. Only `check` warns that scores are not checked:
-/// a night of cron must be silent.
+/// What every run also reports in the table `issues`. Only `check` warns that scores are not
+/// checked: a night of cron must be silent.
 pub(crate) fn of_run(job: &Job) -> Vec<IssueNote> {
     unweighted(job).into_iter().chain(unexplained(job)).chain(unchecked(job, INFO)).collect()
 }
@@ -110,7 +111,7 @@ fn is_of_directions(metric: &Metric) -> bool {
 fn limited_end(gate: &GateBlock) -> Option<(LimitedEnd<'_>, &'static Metric)> {
     let metric = find(gate.metric.as_deref().filter(|_| gate.against.is_none())?)?;
     let is_signed = metric.ideal == Some(0.0) && metric.range.0 < 0.0 && metric.range.1 > 0.0;
-    // Of a value of two directions a pair is the difference of both.
+    // For a value of two directions a pair is the difference of both.
     let has_sides = is_signed || is_of_directions(metric) || metric.has_order();
     let Some(GateBetween::Pair(groups)) = &gate.between else { return None };
     let (attribute, [first, second]) = groups.iter().next()?;
@@ -197,11 +198,10 @@ fn one_sided(job: &Job) -> Vec<IssueNote> {
     found
 }
 
-/// Files of scores of counterfactuals in which nothing tells by which version of the model they
-/// were made.
+/// Files of scores of counterfactuals that do not say which version of the model made them.
 fn unchecked(job: &Job, severity: &str) -> impl Iterator<Item = IssueNote> {
     let models = job.models.iter().filter(|(_, model)| {
-        let scores = model.made_elsewhere();
+        let scores = model.given_scores();
         scores.is_some_and(|scores| scores.counterfactual.is_some() && scores.recheck.is_none())
     });
     models.filter(|_| !job.counterfactuals.is_empty()).map(move |(name, model)| {
@@ -222,7 +222,7 @@ fn unexplained(job: &Job) -> impl Iterator<Item = IssueNote> {
     job.why.iter().filter_map(|(name, block)| {
         let (cause, help) = match job.lacks_features(block)? {
             FeatureObstacle::NothingMoves => return None,
-            FeatureObstacle::MadeElsewhere => (
+            FeatureObstacle::GivenScores => (
                 format!("the scores of `{}` are computed elsewhere", block.model),
                 "use a model that cfaudit can ask, such as `command`, `python` or `onnx`",
             ),
@@ -250,7 +250,7 @@ fn unweighted(job: &Job) -> Option<IssueNote> {
     (!sets.is_empty()).then(|| issue("unweighted-fit", INFO, "data.weight".to_owned(), text))
 }
 
-/// What was met and did not stop the work.
+/// A problem that did not stop the work.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct IssueNote {
     /// Word of a closed list.
@@ -270,12 +270,12 @@ pub(crate) struct IssueNote {
 }
 
 impl IssueNote {
-    /// One that may change what results mean.
+    /// An issue that may change what results mean.
     pub(crate) fn warning(code: &str, place: impl Into<String>, n: u64, text: String) -> Self {
         IssueNote { n, ..issue(code, WARNING, place.into(), text) }
     }
 
-    /// The same with what to do about it.
+    /// This issue with what to do about it.
     pub(crate) fn with_hint(self, hint: String) -> Self {
         IssueNote { hint: Some(hint), ..self }
     }

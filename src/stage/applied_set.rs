@@ -18,7 +18,7 @@ pub(crate) struct AppliedSet<'a> {
     pub(crate) experiment: Option<&'a str>,
 }
 
-/// Hands work the eyes of its stage: whether it is to stop, and how far it is.
+/// Gives work access to its stage: whether to stop, and the report of progress.
 pub(crate) fn with_watch<T>(ctx: &StageContext<'_>, work: impl FnOnce(StageWatch<'_>) -> T) -> T {
     work(StageWatch { check: &|| ctx.check(), progress: &|rows| ctx.progress(rows) })
 }

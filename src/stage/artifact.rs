@@ -45,10 +45,11 @@ pub(crate) const FOLD_EVIDENCE: &str = "folds.json";
 /// File of the slices that were not measured because too few people are in them.
 pub(crate) const SMALL_SLICES: &str = "small-slices.json";
 
-/// File of those who lack labels more often than others.
+/// File of the groups that lack labels more often than others.
 pub(crate) const LABELS: &str = "selective-labels.json";
 
-/// By attribute the slices of too few people, and how many these are in the fullest count.
+/// For each attribute the slices of too few people, and how many people these have in the largest
+/// count.
 pub(crate) type SmallSlices = BTreeMap<String, BTreeMap<String, u64>>;
 
 /// The tables of quality.
@@ -61,8 +62,7 @@ pub(crate) const ROLES: &str = "roles.parquet";
 /// From this many audited rows on, outcomes are not kept unless the job asks for them.
 const KEEP_ROWS_BELOW: u64 = 10_000_000;
 
-/// Whether rows of single people are kept of a job that `asked` for them, or leaves that to their
-/// number.
+/// Whether rows of single people are kept: as the job `asked`, or by their number.
 pub(crate) fn keeps_rows(asked: Option<bool>, n: u64) -> bool {
     asked.unwrap_or(n < KEEP_ROWS_BELOW)
 }

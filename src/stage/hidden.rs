@@ -1,10 +1,10 @@
-//! The stage `hidden`: what a cause that nobody recorded could make of what a model says across the
-//! graphs of a set.
+//! The stage `hidden`: how an unrecorded cause could change the rates of a model across the graphs
+//! of a set.
 //!
-//! What it asks of the model is in `linear_rates`. Read are besides the graphs and once the training
-//! rows for the covariances of every bootstrap; nothing is searched, fitted or scored again.
-//! Whether a verdict turns is asked of the rule of the gate itself (`gate::hidden_cause`). Memory:
-//! the covariances of all bootstraps, see `causal::hidden_cause`.
+//! What it reads of the model is in `linear_rates`. It also reads the graphs, and the training rows
+//! once for the covariances of every bootstrap; nothing is searched, fitted or scored again.
+//! Whether a verdict changes is decided by the rule of the gate itself (`gate::hidden_cause`).
+//! Memory: the covariances of all bootstraps, see `causal::hidden_cause`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,7 +41,7 @@ use crate::table::file::{read_rows, write_rows};
 use crate::table::{ANY_TARGET, HiddenCauseRow, JudgedRateKey, MetricRow, finite};
 use crate::unit::AuditUnit;
 
-/// The share of the graphs from which on it counts that a cause changes nothing there.
+/// From this share of the graphs on, the case that a cause changes nothing there is counted.
 const TOO_MANY_UNMOVED: f64 = 0.05;
 
 /// The stages of all models and sets that ask about hidden causes.
@@ -64,11 +64,11 @@ impl Stage for HiddenStage {
         };
         b.value("hidden cause", asked);
         rows.work(1, move |ctx, row_context| {
-            let rates = &rates(ctx, row_context)?;
+            let rates = &rates(row_context)?;
             let scenario = rates.applied.scenario().1;
             let set = rates.scenario(ctx, rates.applied.set, scenario)?;
             let asking = HiddenAsking { asked, scenario, set: &set, rates, row_context };
-            write_rows(ctx.out(), &asking.rows(ctx)?)
+            write_rows(ctx.out(), &asking.rows()?)
         })
     }
 }
@@ -105,7 +105,7 @@ struct TargetWorlds {
 
 impl HiddenAsking<'_> {
     /// The table.
-    fn rows(&self, ctx: &StageContext<'_>) -> Result<Vec<HiddenCauseRow>> {
+    fn rows(&self) -> Result<Vec<HiddenCauseRow>> {
         let (encoded, weights) = match self.rates.encoded(&self.set.discovered.worlds) {
             Ok(known) => known,
             Err(why) => {
@@ -116,7 +116,7 @@ impl HiddenAsking<'_> {
         let pairs = self.graphs(&encoded, &weights)?;
         let mut table = Vec::new();
         for rate in self.rates.rates(&people) {
-            ctx.check()?;
+            self.row_context.ctx.check()?;
             let (from, to) = rate.direction;
             let graphs = pairs.get(&(from.min(to), from.max(to))).map_or(&[][..], Vec::as_slice);
             if let Some(why) = self.unknown(rate.row, graphs) {
@@ -130,7 +130,7 @@ impl HiddenAsking<'_> {
         Ok(table)
     }
 
-    /// Why nothing is known of a rate; none where it is.
+    /// Why nothing is known about a rate; none where something is.
     fn unknown(&self, row: &MetricRow, graphs: &[AlikeGraphs]) -> Option<String> {
         let all: u64 = graphs.iter().map(|of| of.copies).sum();
         let unmoved = |of: &&AlikeGraphs| {
@@ -280,7 +280,7 @@ impl HiddenAsking<'_> {
                 let [attribute, target, equal] = sums.map(|sum| sum / n);
                 CauseBenchmark { variable, attribute, target, equal }
             });
-            // Of equals the first.
+            // The first of equal ones.
             let strongest = means.reduce(|a, b| if b.equal > a.equal { b } else { a });
             TargetWorlds {
                 name: match target {
@@ -388,8 +388,9 @@ impl HiddenAsking<'_> {
         self.rates.moved(rate, &target.worlds, (HiddenStrength::Share(strength), push), true)
     }
 
-    /// The strengths from which on the verdict of a gate is another, and the opposite one, each
-    /// none below the strongest; no answer where the gate is open without a hidden cause.
+    /// The strength from which on the verdict of a gate differs, and the one from which on it is
+    /// the opposite; each is none if that happens at no strength. There is no answer if the gate is
+    /// inconclusive without a hidden cause.
     fn turns(
         &self,
         rate: &MarginRate<'_>,

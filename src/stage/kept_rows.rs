@@ -4,9 +4,9 @@
 //! | --- | --- | --- |
 //! | generate | `kept/set=SET` | `part-*.parquet`: key, `valid`, `changed`, features, over all attributes of the set |
 //!
-//! Rows have the form of those to score elsewhere, without a request and with the counterfactuals
-//! that are not valid. A set of causal graphs with `levels: expected` makes numbers and
-//! not rows, so it has none.
+//! The rows look like those of the stage `to-score`, without a request and with the counterfactuals
+//! that are not valid. A set of causal graphs with `levels: expected` makes numbers and not rows,
+//! so it has none.
 
 use serde::{Deserialize, Serialize};
 
@@ -64,10 +64,10 @@ impl Stage for KeptRowsStage {
         let made = made_of_set(b, &unit.set)?;
         let passes = b.passes();
         rows.work(1, move |ctx, row_context| {
-            let opened = made(ctx, row_context)?;
+            let opened = made(row_context)?;
             let schema = SentRows::Kept.schema(row_context.rows.layout());
             let written = write_lists(
-                (ctx, passes, row_context),
+                (passes, row_context),
                 1,
                 |_, path| RowSink::file(path, &schema),
                 |_| Ok(PartsWriter::new(ctx.out(), schema.clone(), row_context.workers)),

@@ -11,7 +11,7 @@ pub(crate) trait KnownStage {
     /// The kind whose files it writes.
     type Output;
     const KIND: UnitKind;
-    /// The fields that tell two of its stages apart.
+    /// The fields that distinguish two of its stages.
     const FIELDS: &'static [UnitField];
 }
 
@@ -25,7 +25,7 @@ macro_rules! output {
     };
 }
 
-/// Writes the type of each stage: its kind, and the fields that tell two of its stages apart.
+/// Writes the type of each stage: its kind, and the fields that distinguish two of its stages.
 macro_rules! known_stages {
     ($($(#[$about:meta])* $stage:ident: $kind:ident [$($field:ident)*] $(=> $other:ident)?;)+) => {$(
         $(#[$about])*
@@ -90,8 +90,8 @@ known_stages! {
     PlaceboStage: Placebo [Set Attribute];
     /// Evidence of a set that is fitted again on rows drawn again.
     DoubtStage: Doubt [Set Attribute];
-    /// Evidence of an audit and of its slices, with score metrics and their intervals; of an experiment
-    /// that of an arm.
+    /// Evidence of an audit and of its slices, with score metrics and their intervals; of an
+    /// experiment that of an arm.
     CountStage: Count [Model Set Attribute Experiment Arm Repeat];
     /// Evidence of two models on the same rows; of an experiment of an arm and the base.
     PairStage: Pair [Model Set Attribute Experiment Arm];

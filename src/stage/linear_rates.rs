@@ -1,10 +1,10 @@
-//! A linear model in the linear worlds of a set, as the stages `hidden` and `needed` ask it: the
-//! rates of directions, and how far each audited person is from the threshold.
+//! A linear model in the linear worlds of a set, for the stages `hidden` and `needed`: the rates of
+//! directions, and how far each audited person is from the threshold.
 //!
 //! Worlds and model are linear, so whatever moves the worlds adds a number to the log odds of
 //! everybody of a direction, and a rate is a search in the margins of people
-//! (`metric::value::hidden_cause`). Read are the coefficients of the model and once the audited
-//! rows; nothing is scored again. Memory: the margins of the audited people.
+//! (`metric::value::hidden_cause`). The coefficients of the model are read, and the audited rows
+//! once; nothing is scored again. Memory: the margins of the audited people.
 
 use crate::counterfactual::graph_uncertain::CausalWorlds;
 use crate::counterfactual::graph_uncertain::knobs::GraphUncertainBlock;
@@ -27,16 +27,16 @@ use crate::metric::value::hidden_cause::{
 use crate::model::{ThresholdComparison, TrainedModel};
 use crate::param::{ColumnName, Seed};
 use crate::stage::applied_set::AppliedSet;
+use crate::stage::decided_scores::DecidedScores;
 use crate::stage::discover::scenarios::DiscoveryInputs;
 use crate::stage::discover::tables::GraphSetScenario;
 use crate::stage::gate::questions::questions;
-use crate::stage::kinds::{DiscoverStage, MeasureStage, ScoreStage, TrainStage};
+use crate::stage::kinds::{DiscoverStage, MeasureStage, TrainStage};
 use crate::stage::memory;
 use crate::stage::memory::refuse_memory;
 use crate::stage::plan::StagePlan;
 use crate::stage::row_context::{DecisionRule, RowContext};
 use crate::stage::row_inputs::RowInputs;
-use crate::stage::rule_inputs::RuleInputs;
 use crate::stage::score::encoded_worlds::{EncodedModelRow, EncodedWorlds};
 use crate::stage::stage_builder::{OpensOfRows, Stage, StageBuilder, StageFolders, StageInput};
 use crate::table::{MetricRow, MetricTable};
@@ -82,12 +82,12 @@ pub(super) fn linear_rates<'a>(
     b.input("favourable", |job| job.data.favourable_side());
     let (seed, rows) = (b.seed(), RowInputs::of_job(b)?);
     let found = b.need::<DiscoverStage>(&graphs_unit(&applied))?;
-    let scores = b.need::<ScoreStage>(&unit.factual())?;
+    let scored = DecidedScores::need(b, unit, false)?;
     let trained = b.need::<TrainStage>(unit)?;
-    let rule = RuleInputs::need(b, name, model)?;
     let measured = b.need::<MeasureStage>(&AuditUnit::default())?;
-    let open = move |ctx: &StageContext<'_>, row_context: RowContext<'_>| {
-        let scores = scores.open(ctx, row_context)?;
+    let open = move |row_context: RowContext<'_>| {
+        let ctx = row_context.ctx;
+        let (rule, scores) = scored.open(row_context)?;
         let trained = trained.models(ctx, model, plan.n_folds())?;
         let Ok([model]) = <[Box<dyn TrainedModel>; 1]>::try_from(trained) else {
             return Err(misfit("graphs are asked of one model".to_owned()));
@@ -99,7 +99,7 @@ pub(super) fn linear_rates<'a>(
             attribute: row_context.rows.layout().attributes[applied.position].clone(),
             model,
             seed,
-            rule: rule.open(ctx, row_context, &scores)?,
+            rule,
             scores,
             found: found.clone(),
             questions: questions(plan.checked),
@@ -190,7 +190,7 @@ impl LinearRates<'_> {
         })
     }
 
-    /// The same with the people behind them.
+    /// The rates of these rows with the people behind them.
     pub(super) fn rates<'m>(&'m self, people: &'m [GroupMargins]) -> Vec<MarginRate<'m>> {
         let groups = &self.attribute.groups;
         let group = |name: &str| groups.iter().position(|group| group == name);

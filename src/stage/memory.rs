@@ -1,5 +1,5 @@
 //! How much memory a run may take: what `--memory` says, else half of what the machine or its
-//! control group has; and what training and tables would take, refused before it is taken.
+//! control group has; and a check, before it is taken, of what training and tables would take.
 
 use std::path::Path;
 
@@ -43,7 +43,7 @@ fn available(root: &Path) -> Option<u64> {
     limits.chain(machine).min()
 }
 
-/// Where the system says nothing there is no limit.
+/// The text of a file of the system; if there is none, memory has no limit.
 fn text(path: &Path) -> Option<String> {
     files::read_text(path).ok()
 }

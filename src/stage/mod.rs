@@ -1,4 +1,4 @@
-//! The spine: turns a checked job into stages; each reads files, calls one engine, writes files.
+//! Turns a checked job into stages; each reads files, calls one engine, writes files.
 //!
 //! The stages of a job, in order (`--until`, `--force` take their kinds; `--force` takes any part
 //! of an id as well, such as `set=flip`):
@@ -34,14 +34,15 @@
 //! list of a job grows backwards from `report`. An arm of an experiment is planned by the same
 //! stages as the plain audit, in the fields `experiment`, `arm` and `fold` of its unit. A run that
 //! waits for scores has the same `report`, which then needs other stages: see [`waiting`]; so has
-//! one that ends with counterfactuals and publishes them: see [`rows_only`]. What makes a stage
-//! stale goes through its builder, as names and values, so that a rerun can say its reason. Nothing
-//! here computes a number: formulas live in the engines.
+//! one that ends with counterfactuals and publishes them: see [`rows_only`]. Everything that can
+//! make a stage stale is given to its builder as names and values, so that a rerun can say its
+//! reason. Nothing here computes a number: formulas live in the engines.
 
 pub(crate) mod advice;
 pub(crate) mod applied_set;
 pub(crate) mod artifact;
 pub(crate) mod count;
+pub(crate) mod decided_scores;
 pub(crate) mod discover;
 pub(crate) mod experiment;
 pub(crate) mod gate;
@@ -71,7 +72,6 @@ pub(crate) mod row_features;
 pub(crate) mod row_inputs;
 pub(crate) mod row_parts;
 pub(crate) mod rows_only;
-pub(crate) mod rule_inputs;
 pub(crate) mod score;
 pub(crate) mod selective;
 pub mod settings;
@@ -245,7 +245,7 @@ fn run_stages(
     let extras = report::extras(&stages, settings, record);
     let published = claimed.publish(&last.folder, &extras, cancel)?;
     // That scores are awaited is not a verdict of a gate.
-    if settings.gates_report_only && summary.exit == Exit::GateCrossed.code() {
+    if settings.gates_report_only && summary.exit == Exit::GateFailed.code() {
         summary.exit = Exit::Done.code();
     }
     summary.out = Some(out.to_string_lossy().into_owned());

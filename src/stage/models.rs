@@ -1,5 +1,5 @@
-//! The models of a job as stages train and ask them: how many there are in the plain audit, in an
-//! arm of an experiment and in inner folds, and the rows that they learn from.
+//! The models of a job for the stages that train and query them: how many there are in the plain
+//! audit, in an arm of an experiment and in inner folds, and the rows that they learn from.
 
 use crate::augment::ExperimentArm;
 use crate::data::Layout;
@@ -38,7 +38,7 @@ fn artifact(fold: usize) -> String {
 }
 
 impl<'a> StagePlan<'a> {
-    /// The trainer of a model, where there is memory enough for it; none for a model that is not
+    /// The trainer of a model, if there is enough memory for it; none for a model that is not
     /// trained here.
     pub(crate) fn trainer(
         &self,
@@ -100,7 +100,8 @@ impl<'a> StagePlan<'a> {
 }
 
 impl StageInput<TrainStage> {
-    /// So many models that were trained here, for what asks them in their own encoding.
+    /// The models that were trained here, `n` of them, for callers that score rows in the models'
+    /// own encoding.
     pub(crate) fn models(
         &self,
         ctx: &StageContext<'_>,
@@ -151,13 +152,13 @@ pub(crate) struct UnitModels<'a> {
 }
 
 impl<'a> UnitModels<'a> {
-    /// Those of a unit. A unit that names a source of predictions has the models that predict the
-    /// rows which train for its fold: the base model, or those of inner folds.
+    /// The models of a unit. A unit that names a source of predictions has the models that predict
+    /// the rows which train for its fold: the base model, or those of inner folds.
     pub(crate) fn of(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<Self> {
         let plan = b.plan;
         let (name, block) = plan.model_of(unit)?;
         let (again, repeat) = (TrainingRepeat::of(unit, plan)?, unit.repeat);
-        let is_asked = block.brought().is_some() && block.made_elsewhere().is_none();
+        let is_asked = block.external().is_some() && block.given_scores().is_none();
         let contract = || b.need::<ContractStage>(&AuditUnit::of_model(name));
         let contract = is_asked.then(contract).transpose()?;
         let of = |unit, rows, n, first_fold, arm| {
@@ -227,7 +228,7 @@ impl<'a> UnitModels<'a> {
             None => {
                 if let Some((kind, knobs)) = self.block.trained_here() {
                     b.value(kind.key(), &kind);
-                    // The seed only where chance has a part in the training.
+                    // The seed only where training uses random numbers.
                     if knobs.draws() {
                         b.seed();
                     }
@@ -243,7 +244,7 @@ impl<'a> UnitModels<'a> {
         self.again.map_or(self.plan.job.run.seed, |again| again.seed)
     }
 
-    /// Trains one of them on rows, of which there are so many, into the folder of the stage.
+    /// Trains one of them on this number of rows, into the folder of the stage.
     pub(crate) fn train_on(
         &self,
         ctx: &StageContext<'_>,
@@ -279,7 +280,7 @@ impl UnitModels<'_> {
     }
 }
 
-/// Models that are asked for scores, to be opened.
+/// Models that are asked for scores, not yet opened.
 pub(crate) struct AskedModels<'a> {
     pub(crate) models: UnitModels<'a>,
     call: Option<CommandCall<'a>>,
@@ -309,12 +310,9 @@ impl<'a> AskedModels<'a> {
         self.call.is_some()
     }
 
-    /// One for each fold, or the one for all: trained here, or an ONNX file.
-    pub(crate) fn scorers(
-        &self,
-        ctx: &StageContext<'_>,
-        layout: &Layout,
-    ) -> Result<Vec<Box<dyn Scorer>>> {
+    /// The scorer of each fold, or one for all folds: trained here, or an ONNX file.
+    pub(crate) fn scorers(&self, row_context: RowContext<'_>) -> Result<Vec<Box<dyn Scorer>>> {
+        let (ctx, layout) = (row_context.ctx, row_context.rows.layout());
         let UnitModels { plan, name, block, n, .. } = &self.models;
         if self.models.contract.is_some() {
             let contract = self.models.contract(ctx)?;
@@ -332,16 +330,12 @@ impl<'a> AskedModels<'a> {
     }
 
     /// Opens them to be asked for scores.
-    pub(crate) fn open<'o>(
-        &'o self,
-        ctx: &'o StageContext<'_>,
-        layout: &Layout,
-    ) -> Result<OpenModels<'o>> {
+    pub(crate) fn open<'o>(&'o self, row_context: RowContext<'o>) -> Result<OpenModels<'o>> {
         let Some(call) = self.call else {
-            return self.scorers(ctx, layout).map(OpenModels::Here);
+            return self.scorers(row_context).map(OpenModels::Here);
         };
-        let trained = self.train.as_ref().map(|train| train.folder(ctx));
-        let contract = Box::new(self.models.contract(ctx)?);
+        let trained = self.train.as_ref().map(|train| train.folder(row_context.ctx));
+        let contract = Box::new(self.models.contract(row_context.ctx)?);
         Ok(OpenModels::Program(call, ProgramFiles { trained, contract }))
     }
 
@@ -360,15 +354,15 @@ impl<'a> AskedModels<'a> {
     /// on. What a model trained elsewhere has learned is not known here.
     pub(crate) fn known_groups(
         &self,
-        ctx: &StageContext<'_>,
-        layout: &Layout,
+        row_context: RowContext<'_>,
         attribute: usize,
     ) -> Result<Vec<Vec<bool>>> {
         if !self.models.block.is_trained_here() {
-            return Ok(vec![vec![true; layout.attributes[attribute].groups.len()]]);
+            let groups = &row_context.rows.layout().attributes[attribute].groups;
+            return Ok(vec![vec![true; groups.len()]]);
         }
         let n = self.models.n;
-        self.models.rows.with(ctx, 0, |rows| trained_groups(rows, attribute, n))
+        self.models.rows.with(row_context.ctx, 0, |rows| trained_groups(rows, attribute, n))
     }
 }
 
@@ -388,22 +382,21 @@ impl OpenModels<'_> {
     /// The rows cannot be read, the model fails, or the run is to stop.
     pub(crate) fn score_into(
         &self,
-        ctx: &StageContext<'_>,
         row_context: RowContext<'_>,
         scored: &dyn AskedRows,
         take: &mut dyn FnMut(Vec<f64>) -> Result<()>,
     ) -> Result<FloatPrecision> {
-        self.score_blocks((ctx, row_context), scored, &|_, scores| Ok(scores), take)
+        self.score_blocks(row_context, scored, &|_, scores| Ok(scores), take)
     }
 
-    /// The same, with what `make` makes of the scores of each block, on all threads where the
-    /// models run here.
+    /// As [`OpenModels::score_into`], with what `make` makes of the scores of each block, on all
+    /// threads where the models run here.
     ///
     /// # Errors
     /// As [`OpenModels::score_into`].
     pub(crate) fn score_blocks<T: Send>(
         &self,
-        (ctx, row_context): (&StageContext<'_>, RowContext<'_>),
+        row_context: RowContext<'_>,
         scored: &dyn AskedRows,
         make: &(dyn Fn(usize, Vec<f64>) -> Result<T> + Sync),
         take: &mut dyn FnMut(T) -> Result<()>,
@@ -412,7 +405,7 @@ impl OpenModels<'_> {
             OpenModels::Program(call, files) => {
                 let mut blocks = 0..;
                 let mut take = |scores| take(make(blocks.next().unwrap_or_default(), scores)?);
-                let scored = call.score_into(ctx, row_context, scored, files, &mut take);
+                let scored = call.score_into(row_context, scored, files, &mut take);
                 return scored.map_err(|error| call.with_place(error, "score"));
             }
             OpenModels::Here(scorers) => scorers,
@@ -432,13 +425,13 @@ impl OpenModels<'_> {
     }
 }
 
-/// The files that decide what the command or the ONNX file of a model says.
+/// The files on which the scores of a model depend, for every kind of model but `scores`.
 pub(crate) fn model_files(b: &mut StageBuilder<'_, '_>, model: &str) {
     let kinds = MODEL_KINDS.iter().filter(|kind| **kind != "scores");
     kinds.for_each(|kind| b.files(&model_what(kind, model)));
 }
 
-/// A model, and of its fold with the fewest trees how many it has and was to have.
+/// A model, and for its fold with the fewest trees how many it has and how many it was to have.
 pub(crate) type FewerTrees<'a> = (&'a str, u64, u64);
 
 /// The models trained here whose growth of trees ended early.

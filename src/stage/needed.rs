@@ -1,10 +1,10 @@
-//! The stage `needed`: what a model says across the graphs of a scenario without each of its
-//! statements, and what becomes of the gates.
+//! The stage `needed`: the rates of a model across the graphs of a scenario without one of its
+//! statements, for each statement, and the verdicts of the gates on them.
 //!
-//! The graphs of each left-out statement were searched on the bootstraps of the set, so a verdict
-//! that differs differs by the statement. They are no sets of the job: nothing else measures or
-//! shows them. Read are these graphs, and what `linear_rates` reads; nothing is scored. Whether
-//! a verdict is another one is asked of the rule of the gate itself (`gate::hidden_cause`).
+//! The graphs of each left-out statement were searched on the bootstraps of the set, so if a
+//! verdict differs, the statement is the reason. They are no sets of the job: nothing else measures
+//! or shows them. It reads these graphs, and what `linear_rates` reads; nothing is scored. Whether
+//! a verdict differs is decided by the rule of the gate itself (`gate::hidden_cause`).
 
 use crate::error::Result;
 use crate::exec::misfit;
@@ -49,7 +49,7 @@ impl Stage for NeededStage {
         let statements: Vec<String> = statements.collect();
         b.value("statements", &statements);
         rows.work(1, move |ctx, row_context| {
-            let rates = &rates(ctx, row_context)?;
+            let rates = &rates(row_context)?;
             let stated = |row: &MetricRow| {
                 let follows = has_flag(&row.flags, ATTRIBUTE_FOLLOWS);
                 let verdict = |question: &GateQuestion| judging::verdict(question, row, None);
@@ -72,8 +72,8 @@ impl Stage for NeededStage {
     }
 }
 
-/// The rows of all rates in the graphs without the statement that a set is called by. The `people`
-/// are those of the first time.
+/// The rows of all rates in the graphs without the statement after which a set is named. The
+/// `people` are kept from the first call.
 fn without(
     (rates, row_context): (&LinearRates<'_>, RowContext<'_>),
     set: &GraphSetScenario,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::counterfactual::fit::ExternalSource;
+use crate::counterfactual::plan::ExternalSource;
 use crate::error::{Error, Result};
 use crate::exec::cache_folder::DEFAULT_CACHE;
 use crate::exec::folder::ScratchFolder;
@@ -21,7 +21,7 @@ pub(crate) fn open_store(
     let root = settings.cache.as_deref().or(scratch.map(ScratchFolder::path));
     root.map_or(Ok(()), refuse_to_write)?;
     let store = ResultStore::open(root.unwrap_or(Path::new(DEFAULT_CACHE)))?;
-    let of_models = job.models.values().filter_map(|model| model.brought()?.1.program);
+    let of_models = job.models.values().filter_map(|model| model.external()?.1.program);
     let of_sets = job.counterfactuals.values().filter_map(|set| match set.knobs()?.external()? {
         ExternalSource::Program(program) => Some(!program.pass_env.is_empty()),
         ExternalSource::File(_) => None,

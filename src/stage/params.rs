@@ -1,6 +1,6 @@
 //! The parameters of preparation, as a job states them.
 
-use crate::counterfactual::forms::ConditionOn;
+use crate::counterfactual::short_forms::ConditionOn;
 use crate::data::canonical::means_missing;
 use crate::data::prepare::params::{
     DuplicateRule, MissingRule, PrepareParams, SensitiveParams, SidesParams, SplitColumn,
@@ -64,7 +64,7 @@ pub(crate) fn prepare_params(job: &Job, features: bool) -> PrepareParams {
         derive: data.derived(),
         row_id: data.row_id.clone(),
         joins_by_key: {
-            let mut files = job.models.values().filter_map(ModelBlock::made_elsewhere);
+            let mut files = job.models.values().filter_map(ModelBlock::given_scores);
             let mut sets = job.counterfactuals.values().filter_map(CounterfactualSet::knobs);
             files.any(|of| of.factual.parquet.is_some() || of.counterfactual.is_some())
                 || sets.any(|knobs| knobs.external().is_some())

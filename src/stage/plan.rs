@@ -25,7 +25,7 @@ use crate::unit::{AuditUnit, StageKind, is_forced};
 
 /// The models that are programs, each with the process that serves the whole run where one does.
 fn programs_of(job: &Job) -> BTreeMap<&str, (ScoringProgram, KeptProgram)> {
-    let program = |model: &ModelBlock| model.brought()?.1.program;
+    let program = |model: &ModelBlock| model.external()?.1.program;
     let models = job.models.iter();
     let program = |(name, model)| Some((name, (program(model)?, KeptProgram::default())));
     models.filter_map(|(name, model)| program((name.as_str(), model))).collect()
@@ -94,8 +94,8 @@ impl<'a> StagePlan<'a> {
     }
 
     /// Whether rows and counterfactuals with their features are in the cache. The verb `data` has
-    /// left them there: a run goes on from them rather than write the rows again without. No result
-    /// depends on which of the two is read.
+    /// left them there: a run continues from them rather than writing the rows again without
+    /// features. No result depends on which of the two is read.
     fn has_features(&self, entries: &StoreView) -> Result<bool> {
         let planned = crate::exec::plan(
             &self.stages()?.stages,
@@ -318,7 +318,7 @@ fn bytes_of_a_row(job: &Job) -> usize {
     columns * 8 * 4 * counterfactuals_of_a_row(job)
 }
 
-/// What rows may take; a fifth of the memory is left for the rest.
+/// The memory that rows may take; a fifth of the whole is left for the rest.
 fn row_budget(settings: &RunSettings) -> Option<usize> {
     settings.memory.map(|memory| {
         usize::try_from(memory / 5 * 4).unwrap_or(usize::MAX).saturating_sub(48 << 20)

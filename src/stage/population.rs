@@ -1,6 +1,6 @@
-//! The stage `population`: in which state each row of the source is, by the groups of each
-//! attribute, whatever the model: what preparing left out, and of the kept rows those that are
-//! audited and those on another side of the split.
+//! The stage `population`: the state of each row of the source, by the groups of each attribute,
+//! regardless of the model: rows that preparing left out, audited rows, and kept rows on another
+//! side of the split.
 
 use std::collections::BTreeMap;
 
@@ -27,8 +27,8 @@ use crate::unit::AuditUnit;
 /// The two sides of the kept rows, in the order of [`KeptPopulation`].
 const SIDES: [&str; 2] = [AUDITED, "other_side"];
 
-/// The kept rows by attribute, place and side. Place 0 is that of the rows without a group, then
-/// come the declared groups, then the levels of the attribute's column.
+/// The kept rows by attribute, place and side. Place 0 is for the rows without a group, then come
+/// the declared groups, then the levels of the attribute's column.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct KeptPopulation {
     attributes: Vec<BTreeMap<u32, [RowTally; 2]>>,
@@ -37,7 +37,7 @@ pub(crate) struct KeptPopulation {
 }
 
 impl KeptPopulation {
-    /// Nobody yet; `by_person` where a person may have several rows.
+    /// No rows yet; `by_person` where a person may have several rows.
     pub(crate) fn new(attributes: usize, by_person: bool) -> Self {
         let persons = if by_person { vec![PersonCells::new(); attributes] } else { Vec::new() };
         KeptPopulation { attributes: vec![BTreeMap::new(); attributes], persons }
@@ -54,7 +54,7 @@ impl KeptPopulation {
         self.add_person((attribute, place, side), person);
     }
 
-    /// Counts a row of a place for its person alone.
+    /// Counts a row of a place only for its person.
     fn add_person(&mut self, (attribute, place, side): (usize, u32, usize), person: u64) {
         if let Some(persons) = self.persons.get_mut(attribute) {
             persons.at(person, place as usize)[side] += 1;

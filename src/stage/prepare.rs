@@ -86,10 +86,10 @@ impl Stage for ReferenceStage {
 impl Stage for SurveyStage {
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Planned<'a> {
         let passes = b.rows_alone();
-        // Without a cache nobody finds them again: the pass only looks at the rows.
+        // Without a cache they are not found again: the pass only looks at the rows.
         let keeps = passes.writes_rows() || b.plan.settings.cache.is_some();
         let keeps = b.value("rows are kept", keeps);
-        // Their hashes are known after the pass `survey` alone, and would give another key.
+        // Their hashes are known only after the pass `survey`, and would give another key.
         let versions = b.plan.input.versions_of_rows();
         b.texts(versions.map(|(file, version)| (format!("version of {}", file.path), version)));
         let inputs = PrepareInputs::need(unit, b, passes)?;
@@ -145,7 +145,7 @@ fn prepare_rows(
     measure::write_prepared(out, &prepared, all.n_rows())
 }
 
-/// What preparing rows needs: of the job, and of other stages.
+/// What preparing rows needs from the job and from other stages.
 struct PrepareInputs<'a> {
     plan: &'a StagePlan<'a>,
     params: PrepareParams,
@@ -158,8 +158,8 @@ struct PrepareInputs<'a> {
 }
 
 impl<'a> PrepareInputs<'a> {
-    /// Puts all that the prepared rows depend on into the key of a stage, but for the files of the
-    /// rows.
+    /// Adds to the key of a stage everything that the prepared rows depend on, except the files of
+    /// the rows.
     fn need(
         unit: &AuditUnit,
         b: &mut StageBuilder<'_, 'a>,
@@ -318,7 +318,7 @@ fn reference_params(job: &Job) -> PrepareParams {
     let label = job.data.label.column();
     let column = reference.and_then(|r| r.label.as_ref()).or(label.map(|l| &l.column));
     let own = reference.and_then(|r| r.positive.clone());
-    // A list of positive values of its own leaves the others open.
+    // If it has its own list of positive values, the others stay open.
     let same = label.filter(|_| own.is_none());
     let (negative, classes) = (
         same.and_then(|l| l.closed_negative()),
@@ -350,7 +350,7 @@ fn reference_params(job: &Job) -> PrepareParams {
     }
 }
 
-/// Without a word about it, 1 is positive only where the other value is 0.
+/// If the job does not say it, 1 is positive only where the other value is 0.
 fn check_reference_label(layout: &Layout, reference: &ReferenceBlock, job: &Job) -> Result<()> {
     let said = reference.positive.is_some() || job.data.label.column().is_some();
     match &layout.label {

@@ -1,7 +1,7 @@
-//! Programs of the user's: what they see of the environment, which variables make a stage stale,
-//! and how programs that write rows are run.
+//! The user's programs: which variables of the environment they get, which of these make a stage
+//! stale, and how programs that write rows are run.
 //!
-//! What a program must keep to is written in `jobs/models/README.md` and `docs/rows.md`.
+//! The rules for programs are in `jobs/models/README.md` and `docs/rows.md`.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -19,8 +19,8 @@ use crate::job::check::CheckedJob;
 use crate::param::{CommandArgument, Seed};
 use crate::stage::applied_set::key_text;
 
-/// What a program sees of the environment in addition to `LANG` and `TZ`, which are fixed: where
-/// programs are, where its user's libraries are, where temporary files go.
+/// The variables of the environment that a program gets in addition to `LANG` and `TZ`, which are
+/// fixed: paths of programs, of the user's libraries and of temporary files.
 const PASSED_VARIABLES: [&str; 3] = ["PATH", "HOME", "TMPDIR"];
 const FIXED_VARIABLES: [(&str, &str); 2] = [("LANG", "C.UTF-8"), ("TZ", "UTC")];
 
@@ -72,10 +72,10 @@ impl<'a> NamedVariables<'a> {
         Ok(env)
     }
 
-    /// What makes stale what a program with these arguments writes, and `with` that the job says about
-    /// it. Time limit, threads and secrets are not part of it. The values of the variables under
-    /// `pass_env` are hashed with a key that never leaves the cache: nobody can try values by their
-    /// hashes.
+    /// Everything that makes the output of a program with these arguments stale, including `with`,
+    /// what else the job says about it. Time limit, threads and secrets are not part of it. The
+    /// values of the variables under `pass_env` are hashed with a key that never leaves the cache:
+    /// values cannot be guessed from their hashes.
     ///
     /// # Errors
     /// A part of it cannot be written.

@@ -1,10 +1,11 @@
-//! What is next to a row when it is counted: its layout, threshold, decision rule.
+//! What is needed in addition to a row to count it: its layout, threshold, decision rule.
 
 use crate::data::Layout;
 use crate::data::rows::split::{RolesReader, RowRoles};
 use crate::data::rows::training::TrainingRows;
 use crate::data::rows::{PreparedBatch, Projection, RowsReader};
 use crate::error::{Fault, Result};
+use crate::exec::StageContext;
 use crate::exec::accumulator::PieceLoop;
 use crate::exec::pieces::{StageWatch, WorkerPool};
 use crate::job::ThresholdRule;
@@ -12,8 +13,8 @@ use crate::model::ThresholdComparison;
 use crate::num::float_precision::FloatPrecision;
 use crate::num::score_scale::ScoreScale;
 
-/// What a stage over prepared rows has at hand.
-#[derive(Debug, Clone, Copy)]
+/// What a stage over prepared rows can use.
+#[derive(Clone, Copy)]
 pub(crate) struct RowContext<'a> {
     /// The prepared rows.
     pub rows: &'a RowsReader,
@@ -21,6 +22,8 @@ pub(crate) struct RowContext<'a> {
     pub roles: &'a RolesReader,
     /// The threads.
     pub workers: &'a WorkerPool,
+    /// The stage.
+    pub ctx: &'a StageContext<'a>,
     /// Stop and progress.
     pub watch: StageWatch<'a>,
 }
@@ -31,7 +34,7 @@ impl<'a> RowContext<'a> {
         self.pieces(self.rows.n_groups())
     }
 
-    /// The loop over so many pieces that are not row groups of these rows.
+    /// The loop over a number of pieces that are not row groups of these rows.
     pub(crate) fn pieces(&self, n: usize) -> PieceLoop<'a> {
         PieceLoop { workers: self.workers, watch: self.watch, n }
     }
@@ -92,7 +95,7 @@ impl DecisionRule {
         DecisionRule { decision, threshold, scale, gives_scores: true, scores, thresholds }
     }
 
-    /// The same for scores of so many bits.
+    /// This rule for scores of a precision.
     #[must_use]
     pub(crate) fn in_precision(&self, scores: FloatPrecision) -> Self {
         DecisionRule { scores, ..self.clone() }
@@ -129,7 +132,7 @@ impl DecisionRule {
         self.compare(score, self.threshold_at(batch, fold, i))
     }
 
-    /// What of rows decisions are made and counted by.
+    /// The values of rows by which decisions are made and counted.
     pub(crate) fn reads(&self) -> Projection {
         let carried = matches!(self.threshold, RowThreshold::Carried(_));
         Projection { carried, ..Projection::NO_FEATURES }

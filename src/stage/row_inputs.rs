@@ -1,4 +1,4 @@
-//! The prepared rows with their roles, as stages need and open them.
+//! The prepared rows with their roles, in the form that stages request and open.
 
 use crate::data::rows::RowsReader;
 use crate::data::rows::split::RolesReader;
@@ -13,7 +13,7 @@ use crate::stage::row_context::RowContext;
 use crate::stage::stage_builder::{Planned, StageBuilder, StageInput, work};
 use crate::unit::AuditUnit;
 
-/// The prepared rows with their roles, to be opened.
+/// The prepared rows with their roles, not yet opened.
 #[derive(Clone)]
 pub(crate) struct RowInputs<'a> {
     plan: &'a StagePlan<'a>,
@@ -50,7 +50,7 @@ impl<'a> RowInputs<'a> {
         RowInputs::need(b, &AuditUnit { experiment, ..AuditUnit::default() })
     }
 
-    /// The same rows with their roles in a fold of the experiment.
+    /// These rows with their roles in a fold of the experiment.
     pub(crate) fn in_fold(&self, side: FoldRoles, fold: usize) -> Self {
         RowInputs { file: side.file(fold), ..self.clone() }
     }
@@ -60,7 +60,7 @@ impl<'a> RowInputs<'a> {
         &self.rows
     }
 
-    /// The work of a stage that goes through them so many times.
+    /// The work of a stage that reads them this number of times.
     pub(crate) fn work(
         self,
         passes: u64,
@@ -69,7 +69,7 @@ impl<'a> RowInputs<'a> {
         work(move |ctx| self.with(ctx, passes, |row_context| run(ctx, row_context)))
     }
 
-    /// Opens them and hands them to `work`, which goes through them so many times.
+    /// Opens them and passes them to `work`, which reads them this number of times.
     pub(crate) fn with<T>(
         &self,
         ctx: &StageContext<'_>,
@@ -80,7 +80,8 @@ impl<'a> RowInputs<'a> {
         let roles = RolesReader::open(&self.roles.folder(ctx).join(&self.file), &rows)?;
         ctx.set_total(passes * rows.layout().n_rows);
         with_watch(ctx, |watch| {
-            work(RowContext { rows: &rows, roles: &roles, workers: self.plan.workers, watch })
+            let (rows, roles, workers) = (&rows, &roles, self.plan.workers);
+            work(RowContext { rows, roles, workers, ctx, watch })
         })
     }
 }

@@ -1,4 +1,4 @@
-//! Rows of a folder part by part: written in the order of the row groups, and put into another
+//! Rows in files of several parts: written in the order of the row groups, and copied into another
 //! folder.
 
 use std::path::Path;
@@ -6,7 +6,6 @@ use std::path::Path;
 use crate::data::exchange::row_stream::{RawBatch, RowSink};
 use crate::data::exchange::to_score::{PartsWriter, RowsBatch, part_name};
 use crate::error::Result;
-use crate::exec::StageContext;
 use crate::exec::files::{link, make_folder};
 use crate::stage::row_context::RowContext;
 use crate::stage::sharding::shard_rows::each_batch;
@@ -15,17 +14,17 @@ use crate::stage::sharding::share::StagePasses;
 /// The file of the rows of a shard.
 const SHARD: &str = "rows.parquet";
 
-/// Writes so many lists of rows part by part, in the order of the row groups: what `part` makes of a
-/// list and a row group, or what shards have left. The numbers of parts; none where the stage ends
-/// here: in a shard, whose rows go into a file of its own, which `create` makes.
+/// Writes this many lists of rows part by part, in the order of the row groups: what `part` makes
+/// of a list and a row group, or what shards have left. The numbers of parts; none where the stage
+/// ends here: in a shard, whose rows go into a file of its own, which `create` makes.
 pub(crate) fn write_lists<'w>(
-    (ctx, passes, row_context): (&StageContext<'_>, StagePasses<'_>, RowContext<'_>),
+    (passes, row_context): (StagePasses<'_>, RowContext<'_>),
     lists: usize,
     create: impl Fn(usize, &Path) -> Result<RowSink<'static>>,
     writer: impl Fn(usize) -> Result<PartsWriter<'w>>,
     part: impl Fn(usize, usize) -> Result<RowsBatch> + Sync,
 ) -> Result<Option<Vec<usize>>> {
-    let of_shards = passes.row_lists(ctx, lists, |list, folder| {
+    let of_shards = passes.row_lists(row_context.ctx, lists, |list, folder| {
         let mut file = create(list, &folder.join(SHARD))?;
         let part = |g: usize| part(list, g);
         each_part(row_context, part, |batch| file.push(RawBatch::of(batch)))?;

@@ -1,5 +1,6 @@
 //! A run that ends with counterfactuals, by `--until generate --out DIR`: its `report` holds
-//! `rows/counterfactuals/`, the tables of the rows, job, summary and manifest; no page, no number.
+//! `rows/counterfactuals/`, the tables of the rows, job, summary and manifest, but no page and no
+//! measured value.
 
 use crate::stage::generate::effects_of_sets;
 use crate::stage::kept_rows::kept_rows;

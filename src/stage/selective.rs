@@ -1,10 +1,10 @@
 //! Who is left out, or lacks something, more often than others: one test for every state of the
 //! table `population`, the one that labels have ([`crate::metric::evidence::labels`]).
 //!
-//! Of a state the share of each declared group is compared with those of the others: of the rows
-//! that come to the state, so many are in it. Of people without a group the share of favourable
-//! decisions is compared with that of the people who have one. `keep` is not tested where it names
-//! the attribute: then it is meant to divide the groups.
+//! The share of each declared group that is in a state is compared with the shares of the other
+//! groups; the rows that could be in the state are the denominator. For people without a group, the
+//! share of favourable decisions is compared with that of the people who have one. `keep` is not
+//! tested where it names the attribute: then it is meant to divide the groups.
 
 use crate::job::Job;
 use crate::metric::evidence::labels::{shares_differ, widest_apart};
@@ -23,7 +23,7 @@ const NO_GROUP: &str = "no_group";
 /// The state of people who lack a score or decision.
 const WITHOUT_SCORE: &str = "without_score";
 
-/// What the two groups say that are furthest apart; none where no two differ.
+/// The two groups that are furthest apart; none where no two differ.
 fn furthest(
     groups: &[(&str, Rate)],
     (model, of_rows): (Option<&str>, bool),
@@ -39,14 +39,14 @@ fn whole(n: i64) -> u64 {
     u64::try_from(n).unwrap_or(0)
 }
 
-/// Whether `keep` names what an attribute is made of.
+/// Whether `keep` names a column that an attribute is made from.
 fn is_filtered_by(job: &Job, attribute: &ColumnName) -> bool {
     let own = job.data.roots(job.data.column_of(attribute));
     let named = job.data.keep.iter().flat_map(|step| step.columns());
     named.into_iter().any(|column| !job.data.roots(column).is_disjoint(&own))
 }
 
-/// What the rows of the table say; of labels the evidence of decisions says it.
+/// The findings from the rows of the table; those about labels come from the evidence of decisions.
 pub(crate) fn issues(job: &Job, population: &[PopulationRow]) -> Vec<IssueRow> {
     let mut found = Vec::new();
     for attribute in job.data.sensitive.keys() {

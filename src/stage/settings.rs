@@ -16,8 +16,8 @@ pub const KINDS: [&str; StageKind::ALL.len()] = {
     words
 };
 
-/// The fingerprint of the program ([`crate::exec::source_fingerprint`]): results of another one are
-/// never read, so nobody has to remember to raise a version. It is in the keys of stages and in
+/// The fingerprint of the program ([`crate::exec::source_fingerprint`]): results of another program
+/// are never read, so no version has to be raised by hand. It is in the keys of stages and in
 /// `run.json`, and in no other file of an output folder.
 pub const CODE: &str = env!("CFAUDIT_PROGRAM");
 

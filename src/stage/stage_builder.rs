@@ -1,9 +1,9 @@
-//! Which stages a run has: each names what it needs and gets the right to read just that.
+//! Which stages a run has: each names what it needs, and can read only that.
 //!
 //! The plan grows backwards from its last stage. While a stage is planned it asks its
-//! [`StageBuilder`] for other stages, parts of the job and files; what the builder hands out it
-//! puts into the key. A stage is read through the [`StageInput`] that the builder made, and by
-//! nothing else.
+//! [`StageBuilder`] for other stages, parts of the job, the seed and files, and the builder adds to
+//! the key whatever it gives. A stage can only be read through the [`StageInput`] that the builder
+//! made.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -30,12 +30,11 @@ use crate::unit::{AuditUnit, StageKind, StageUnit, UnitKind, is_forced};
 /// The work of a planned stage, unless it cannot be.
 pub(crate) type Planned<'a> = Result<Box<StageWork<'a>>>;
 
-/// What a stage has asked others for, opened where its work runs.
+/// What a stage has requested from others, opened when its work runs.
 pub(crate) type Opens<'a, T> = Box<dyn Fn(&StageContext<'_>) -> Result<T> + Sync + 'a>;
 
-/// The same where it belongs to rows.
-pub(crate) type OpensOfRows<'a, T> =
-    Box<dyn Fn(&StageContext<'_>, RowContext<'_>) -> Result<T> + Sync + 'a>;
+/// As [`Opens`], for what belongs to rows.
+pub(crate) type OpensOfRows<'a, T> = Box<dyn Fn(RowContext<'_>) -> Result<T> + Sync + 'a>;
 
 /// How a stage is planned. A new one is its row in [`kinds`](crate::stage::kinds), its word in
 /// [`UnitKind`], and its readers.
@@ -62,7 +61,7 @@ impl<A> StageInput<A> {
         ctx.need(&self.id)
     }
 
-    /// The same where it does not matter which kind of stage it is.
+    /// This input where it does not matter which kind of stage it is.
     pub(crate) fn untyped(self) -> StageInput<()> {
         StageInput { id: self.id, opens: PhantomData }
     }
@@ -85,13 +84,22 @@ impl<A> StageInput<A> {
     ) -> Result<T> {
         self.parse(&self.text(ctx, file)?)
     }
+
+    /// As [`Self::read`], for a file that the stage writes only where its contents were asked for.
+    pub(crate) fn read_if_written<T: DeserializeOwned>(
+        &self,
+        ctx: &StageContext<'_>,
+        file: &str,
+    ) -> Result<Option<T>> {
+        self.folder(ctx).join(file).exists().then(|| self.read(ctx, file)).transpose()
+    }
 }
 
 /// The folders of stages of one kind, each with what it is about.
 pub(crate) struct StageFolders(Vec<(String, StageInput<()>)>);
 
 impl StageFolders {
-    /// Those of these stages.
+    /// The folders of these stages.
     pub(crate) fn of<A>(stages: Vec<(String, StageInput<A>)>) -> Self {
         StageFolders(stages.into_iter().map(|(name, stage)| (name, stage.untyped())).collect())
     }
@@ -116,8 +124,8 @@ pub(crate) struct RunStages<'a> {
 }
 
 impl RunStages<'_> {
-    /// What `--force` names, if this run has it. What a run has only once its scores are there is
-    /// no mistake in one that waits.
+    /// What `--force` names, if this run has it. In a run that waits, naming what exists only once
+    /// scores are there is no mistake.
     pub(crate) fn force<'f>(&self, force: Option<&'f str>) -> Option<&'f str> {
         let force = force?;
         let is_run = self.stages.iter().any(|stage| is_forced(force, &stage.id));
@@ -148,7 +156,7 @@ struct Planner<'a> {
     numbers: BTreeMap<StageUnit, Option<usize>>,
 }
 
-/// What the planning of one stage gathers.
+/// What is gathered while one stage is planned.
 pub(crate) struct StageBuilder<'b, 'a> {
     pub(crate) plan: &'a StagePlan<'a>,
     planner: &'b mut Planner<'a>,
@@ -171,7 +179,7 @@ impl<'a> StagePlan<'a> {
         self.stages_to(&[Planner::stage::<ReportStage>])
     }
 
-    /// The same, and those that only a look at the rows needs.
+    /// The stages of the run, and those that only a look at the rows needs.
     pub(crate) fn stages_of_look(&'a self) -> Result<RunStages<'a>> {
         self.stages_to(&[Planner::stage::<ReportStage>, Planner::stage::<LabelStage>])
     }
@@ -208,7 +216,7 @@ impl<'a> Planner<'a> {
             inputs: inputs.into_iter().collect(),
             run: Box::new(move |ctx: &StageContext<'_>| {
                 let done = run(ctx);
-                // A file that changed says more than what was wrong with its bytes.
+                // That a file changed is a better message than what was wrong with its bytes.
                 if matches!(done, Ok(()) | Err(Error::Data(_))) {
                     input.unchanged()?;
                 }
@@ -222,9 +230,9 @@ impl<'a> Planner<'a> {
         Ok(number)
     }
 
-    /// The stages that the last ones depend on, needs first. Of those whose needs are there always
-    /// the one of the lowest kind and level: stages of a kind that do not need each other stand
-    /// together.
+    /// The stages that the last ones depend on, needs first. Among those whose needs are done,
+    /// always the one of the lowest kind and level: stages of a kind that do not need each other
+    /// stand together.
     fn finish(self, last: Vec<usize>) -> RunStages<'a> {
         let placed = self.placed;
         let (mut wanted, mut open) = (BTreeSet::new(), last);
@@ -276,7 +284,7 @@ impl<'b, 'a> StageBuilder<'b, 'a> {
         StageBuilder { plan, planner, needs, also, inputs, waits: false, unwritable: None }
     }
 
-    /// A stage without which this one cannot be.
+    /// A stage that this one needs.
     pub(crate) fn need<K: Stage>(&mut self, of: &AuditUnit) -> Result<StageInput<K::Output>> {
         let number = self.planner.stage::<K>(of)?;
         self.needs.insert(number);
@@ -285,7 +293,7 @@ impl<'b, 'a> StageBuilder<'b, 'a> {
         Ok(StageInput { id: needed.stage.id.clone(), opens: PhantomData })
     }
 
-    /// The same for each of some units, next to what each is about.
+    /// As [`Self::need`], for each of some units, next to what each is about.
     pub(crate) fn need_each<K: Stage, T>(
         &mut self,
         units: impl IntoIterator<Item = (T, AuditUnit)>,
@@ -293,7 +301,7 @@ impl<'b, 'a> StageBuilder<'b, 'a> {
         units.into_iter().map(|(of, unit)| Ok((of, self.need::<K>(&unit)?))).collect()
     }
 
-    /// The same but for those that wait for scores.
+    /// As [`Self::need_each`], without those that wait for scores.
     pub(crate) fn want_each<K: Stage, T>(
         &mut self,
         units: impl IntoIterator<Item = (T, AuditUnit)>,
@@ -339,8 +347,8 @@ impl<'b, 'a> StageBuilder<'b, 'a> {
         Ok(Some(found))
     }
 
-    /// The same for a stage that is worth running without it: what it writes is then a part, and
-    /// the stages that need all of it wait.
+    /// As [`Self::want`], for a stage that is worth running without it: what it writes is then a
+    /// part, and the stages that need all of it wait.
     pub(crate) fn want_part<T>(
         &mut self,
         ask: impl FnOnce(&mut StageBuilder<'_, 'a>) -> Result<T>,
@@ -361,7 +369,7 @@ impl<'b, 'a> StageBuilder<'b, 'a> {
         self.value(name, pick(self.plan.job))
     }
 
-    /// A value that the stage depends on, likewise.
+    /// A value that the stage depends on, put into the key by this name.
     pub(crate) fn value<T: Serialize>(&mut self, name: &str, value: T) -> T {
         match key_text(&value) {
             Ok(text) => self.put((name.to_owned(), text)),
@@ -370,8 +378,8 @@ impl<'b, 'a> StageBuilder<'b, 'a> {
         value
     }
 
-    /// The fields of what the stage reads of the job, likewise, each by its name: within `path`, or
-    /// as it is where it has a dot or a blank.
+    /// The fields of what the stage reads of the job, each put into the key by its name: within
+    /// `path`, or as it is where it has a dot or a blank.
     pub(crate) fn fields(&mut self, path: &str, told: &impl Serialize) {
         match serde_json::to_value(told) {
             Ok(Value::Object(fields)) => {
@@ -407,12 +415,13 @@ impl<'b, 'a> StageBuilder<'b, 'a> {
         self.share(StageRows::InPass)
     }
 
-    /// The same of a stage that writes the same rows whatever the pass.
+    /// As [`Self::passes`], for a stage that writes the same rows whatever the pass.
     pub(crate) fn row_passes(&mut self) -> StagePasses<'a> {
         self.share(StageRows::Surveyed)
     }
 
-    /// The same of a stage for which it does not matter what the other shards hold.
+    /// As [`Self::row_passes`], for a stage for which it does not matter what the other shards
+    /// hold.
     pub(crate) fn rows_alone(&mut self) -> StagePasses<'a> {
         self.share(StageRows::Alone)
     }

@@ -7,9 +7,9 @@
 //! | report | `report` | the output folder: page, `to-score/`, tables of the rows and of what is measured |
 //!
 //! Whether to wait is known when the stages are planned, so no result ever depends on a file that
-//! is not there. All sets are generated, those that are awaited are written out. What the scores
-//! that are there allow is measured and judged; the page, the summary and the status say that the
-//! rest is awaited, and every gate that needs it is inconclusive.
+//! is not there. All sets are generated, and those whose scores are awaited are written out. What
+//! the available scores allow is measured and judged; the page, the summary and the status say that
+//! the rest is awaited, and every gate that needs it is inconclusive.
 //!
 //! Where the job names a place for them (`run.to_score`), the rows to score are put there, on a
 //! disk or in an object store, before the output folder is published, and not into that folder.
@@ -125,7 +125,7 @@ impl Stage for ToScoreStage {
         let passes = b.passes();
         rows.work(asked.len() as u64, move |ctx, row_context| {
             let opened = asked.iter().map(|(.., sources)| {
-                sources.as_ref().map(|sources| sources(ctx, row_context)).transpose()
+                sources.as_ref().map(|sources| sources(row_context)).transpose()
             });
             let opened: Vec<Option<Vec<RequestSource>>> = opened.collect::<Result<_>>()?;
             let part =
@@ -141,7 +141,7 @@ impl Stage for ToScoreStage {
                 Ok(PartsWriter::to_score(&to, (&schema, n_keys), &id, row_context.workers))
             };
             let create = |list: usize, path: &Path| RowSink::file(path, &schema(list).0);
-            let of = (ctx, passes, row_context);
+            let of = (passes, row_context);
             let Some(parts) = write_lists(of, asked.len(), create, writer, part)? else {
                 return Ok(());
             };

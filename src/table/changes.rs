@@ -20,7 +20,7 @@ pub(crate) enum RefitReason {
     OneRun,
     /// It learns from a reference whose rows, or their classes, differ.
     Reference,
-    /// It learns from the training rows, be it causal graphs or in the folds of an experiment.
+    /// It learns from the training rows: causal graphs, or what the folds of an experiment need.
     Trained,
     /// It learns from the rows of each run, and no run could say how much this value depends on
     /// them.

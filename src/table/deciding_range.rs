@@ -24,7 +24,7 @@ impl DecidingRange {
         other: "other graphs and refits",
     };
 
-    /// That of a set which was fitted again on rows drawn again.
+    /// The range of a set that was fitted again on rows drawn again.
     pub(crate) const FITS: Self = DecidingRange {
         decides: "fit",
         over: "fits on rows drawn again",
@@ -32,7 +32,7 @@ impl DecidingRange {
         other: "other rows to learn from",
     };
 
-    /// That of a model which was trained again.
+    /// The range of a model that was trained again.
     pub(crate) const TRAININGS: Self = DecidingRange {
         decides: "training",
         over: "trainings of the model",
@@ -40,7 +40,7 @@ impl DecidingRange {
         other: "other trainings of the model",
     };
 
-    /// That over all of them.
+    /// The range over every doubt.
     const ALL: Self = DecidingRange {
         decides: "all",
         over: "all doubts",
@@ -48,14 +48,14 @@ impl DecidingRange {
         other: "all doubts that were measured",
     };
 
-    /// That of a gate by what decides it, the second part of its rule; none where people or the
-    /// value decide.
+    /// The range by which a gate is decided, from the second part of its rule; none where people or
+    /// the value decide.
     pub(crate) fn of(decides: &str) -> Option<Self> {
         let all = [Self::GRAPHS, Self::FITS, Self::TRAININGS, Self::ALL];
         all.into_iter().find(|range| range.decides == decides)
     }
 
-    /// What stands before the ends of such a range in the line of a gate, with its space; empty
+    /// What is printed before the ends of such a range in the line of a gate, with a space; empty
     /// where people or the value decide.
     pub(crate) fn before_ends(decides: &str) -> String {
         match (decides, DecidingRange::of(decides)) {

@@ -1,4 +1,4 @@
-//! Decoding bytes of somebody else: a panic of the library is caught and told as an error.
+//! Decodes bytes from outside: a panic of the library is caught and reported as an error.
 
 use std::panic::{self, AssertUnwindSafe};
 
@@ -6,13 +6,13 @@ thread_local! {
     static DECODING: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
-/// Whether this thread decodes a file of somebody else's: a panic there is caught and told as an
-/// error, and is nothing to print.
+/// Whether this thread decodes a file from outside: a panic there is caught, reported as an error,
+/// and not printed.
 pub(crate) fn is_decoding() -> bool {
     DECODING.get()
 }
 
-/// What the library decodes of somebody else's bytes; none where it panics.
+/// What the library decodes from external bytes; none where it panics.
 pub(crate) fn decoded<T>(decode: impl FnOnce() -> T) -> Option<T> {
     DECODING.set(true);
     let read = panic::catch_unwind(AssertUnwindSafe(decode));

@@ -1,14 +1,14 @@
-//! Numbers of the tables in a line of plain text, such as the line of a gate: with as many decimals
-//! as tell apart what differs, and no sign before what rounds to zero.
+//! Numbers of the tables in a line of plain text, such as the line of a gate: with enough decimals
+//! to distinguish what differs, and no sign before what rounds to zero.
 
-/// Decimals of a number of which nothing must be distinguished.
+/// Decimals of a number that need not be distinguished from another.
 const LEAST: usize = 4;
 
-/// Decimals beyond which a difference is what rounding left.
+/// Decimals beyond which a difference is only rounding.
 const MOST: usize = 8;
 
-/// The least decimals, from 4 to 8, with which the numbers of each pair read apart. Those of a pair
-/// that eight decimals do not tell apart read alike.
+/// The fewest decimals, from 4 to 8, that distinguish the numbers of each pair. Numbers of a pair
+/// that eight decimals do not distinguish are printed alike.
 pub(crate) fn decimals_apart(pairs: &[(f64, f64)]) -> usize {
     let of_pair = |&(a, b): &(f64, f64)| {
         (LEAST..=MOST)
@@ -18,14 +18,14 @@ pub(crate) fn decimals_apart(pairs: &[(f64, f64)]) -> usize {
     pairs.iter().map(of_pair).max().unwrap_or(LEAST)
 }
 
-/// The pairs that the ends of an interval must tell apart: both ends, and the nearer one from 0
-/// where the interval leaves out 0.
+/// The pairs that the ends of an interval must distinguish: both ends, and, where the interval
+/// leaves out 0, the nearer one and 0.
 pub(crate) fn end_pairs(ends: Option<(f64, f64)>) -> impl Iterator<Item = (f64, f64)> {
     let nearest = ends.map(|(lo, hi)| if lo > 0.0 { lo } else { hi.min(0.0) });
     ends.into_iter().chain(nearest.filter(|end| *end != 0.0).map(|end| (end, 0.0)))
 }
 
-/// A number with so many decimals: `0.1310`, `-0.0421`, and `0.0000` where it rounds to zero.
+/// A number with this many decimals: `0.1310`, `-0.0421`, and `0.0000` where it rounds to zero.
 pub(crate) fn fixed_digits(value: f64, decimals: usize) -> String {
     let digits = format!("{value:.decimals$}");
     let is_zero = digits.bytes().all(|b| matches!(b, b'-' | b'0' | b'.'));
@@ -51,7 +51,7 @@ mod tests {
             (-0.000_012_3, 0.000_012_3, "-0.00001 to 0.00001"),
             (0.999_999_6, 1.0, "0.9999996 to 1.0000000"),
             (-0.000_04, 0.21, "0.0000 to 0.2100"),
-            // What is one number, rounding apart, reads as one.
+            // Numbers that differ only by rounding are printed alike.
             (0.25, 0.25, "0.2500 to 0.2500"),
             (-2e-17, 3e-17, "0.0000 to 0.0000"),
             // What leaves out 0 does not seem to touch it.

@@ -1,11 +1,11 @@
-//! Marks on the fields of a file that say how its columns are written.
+//! Metadata of the fields of a file that says how its columns are written.
 
 use std::collections::HashMap;
 
 use arrow::array::{ArrayRef, AsArray};
 use arrow::datatypes::{Field, Float64Type};
 
-/// Marks a field that is not written by the default rules; its value says how.
+/// Marks a field that is not written by the default rules; its value is the rule.
 const WRITTEN: &str = "cfaudit.written";
 
 /// No dictionary: whole numbers as differences in as few bits as they need, others as they are.
@@ -14,7 +14,7 @@ pub(super) const DIRECT: &str = "direct";
 /// A dictionary in row groups whose first values repeat, else as [`DIRECT`].
 pub(super) const SAMPLED: &str = "sampled";
 
-/// Values of a row group that tell whether a dictionary is worth trying.
+/// Values of a row group that show whether a dictionary is worth trying.
 const SAMPLE: usize = 1024;
 
 /// Marks a field of a file between the stages.
@@ -24,7 +24,7 @@ fn written(field: Field, how: &str) -> Field {
     field.with_metadata(HashMap::from([(WRITTEN.to_owned(), how.to_owned())]))
 }
 
-/// A column of a file between the stages: packed in the way that costs the least time, not the
+/// A column of a file between the stages: encoded in the way that costs the least time, not the
 /// least space.
 pub(crate) fn cached(field: Field) -> Field {
     let mut metadata = field.metadata().clone();
@@ -49,8 +49,8 @@ pub(crate) fn packed(field: Field) -> Field {
     written(field, DIRECT)
 }
 
-/// A column of numbers that may repeat or not: in each row group the first of them decide whether a
-/// dictionary is tried.
+/// A column of numbers that may or may not repeat: in each row group the first ones decide whether
+/// a dictionary is tried.
 pub(crate) fn sampled(field: Field) -> Field {
     written(field, SAMPLED)
 }

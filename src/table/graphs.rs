@@ -59,8 +59,8 @@ table! {
 }
 
 table! {
-    /// `needed_knowledge`: one row per model, graph-uncertain set with `necessary`, gate on a rate of
-    /// switches, direction and statement that is left out. What becomes of a rate is known where
+    /// `needed_knowledge`: one row per model, graph-uncertain set with `necessary`, gate on a rate
+    /// of switches, direction and statement that is left out. What becomes of a rate is known where
     /// the model is linear in the encoded columns, as the worlds are.
     pub struct NeededKnowledgeRow in "needed_knowledge", version 1, key 8,
     one row per "model, set, attribute, direction, metric, gate and statement",
@@ -82,8 +82,8 @@ table! {
         lo: Option<f64>,
         /// upper end of it; null as lo
         hi: Option<f64>,
-        /// 1 where the attribute follows from another variable in 5 % of these graphs or more, 0 for
-        /// others
+        /// 1 where the attribute follows from another variable in 5 % of these graphs or more, 0
+        /// for others
         attribute_follows: i64,
         /// why nothing is known without the statement; empty = it is: model_not_linear, or as in
         /// `metrics`

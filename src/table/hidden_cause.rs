@@ -10,7 +10,7 @@ pub(crate) const ANY_TARGET: &str = "any";
 columns! {
     /// A rate of switches of one direction, and the gate that it is judged by. The first columns of
     /// the tables that ask what would become of its verdict.
-    #[derive(Eq, PartialOrd, Ord)]
+    #[derive(Eq, PartialOrd, Ord, Hash)]
     pub struct JudgedRateKey {
         model: SharedText,
         /// name of the counterfactual set
@@ -26,7 +26,8 @@ columns! {
 }
 
 impl JudgedRateKey {
-    /// That of a row of the table of metrics and a gate, whose name is empty where there is none.
+    /// The key for a row of the table of metrics and a gate, whose name is empty where there is
+    /// none.
     pub(crate) fn new(row: &MetricRow, gate: &str) -> Self {
         JudgedRateKey {
             model: row.key.model.clone(),
@@ -68,8 +69,8 @@ table! {
         lo: Option<f64>,
         /// upper end of it; null as lo
         hi: Option<f64>,
-        /// the verdict on these numbers by the rule of the gate: pass, fail, inconclusive; empty = no
-        /// gate
+        /// the verdict on these numbers by the rule of the gate: pass, fail, inconclusive; empty =
+        /// no gate
         verdict: SharedText,
         /// mean over graphs of what a cause of g = 1 adds to the log odds, where strength s is g =
         /// s / sqrt(1 - s); null = undefined

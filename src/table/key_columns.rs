@@ -18,8 +18,8 @@ columns! {
     }
 }
 
-/// The key of the value that a row is about, which is one about all rows, from the columns of the
-/// same names: other columns stand between them there.
+/// The key of the value of a row, which is about all rows, from the columns of these names: in that
+/// table other columns are between them.
 macro_rules! key_about_all_rows {
     ($row:expr) => {
         $crate::table::key_columns::AuditKey {

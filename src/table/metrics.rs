@@ -164,7 +164,7 @@ table! {
 pub(crate) struct MetricTable {
     /// All people.
     pub all: Vec<MetricRow>,
-    /// The supported people alone.
+    /// Only the supported people.
     pub supported: Vec<MetricRow>,
 }
 

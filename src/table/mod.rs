@@ -24,10 +24,10 @@ mod hidden_cause;
 mod issues;
 mod key_columns;
 pub mod list;
+pub(crate) mod merged;
 mod metrics;
-pub(crate) mod needed;
 mod outcomes;
-pub(crate) mod picked;
+pub(crate) mod people_needed;
 pub(crate) mod population;
 mod quality;
 pub(crate) mod recourse;
@@ -92,7 +92,7 @@ pub struct ColumnDef {
     pub name: &'static str,
     /// Its type.
     pub kind: ColumnType,
-    /// What it says, with its unit, and what null means where null is allowed.
+    /// Its meaning, with its unit, and what null means where null is allowed.
     pub meaning: &'static str,
     /// Whether it may be null.
     pub nullable: bool,

@@ -6,7 +6,7 @@ use crate::table::row_macro::{SharedText, table};
 pub(crate) const STATES: [&str; 6] =
     ["unmatched", "filtered", "duplicate", "dropped", "other_side", AUDITED];
 
-/// Where rows are that are audited.
+/// The state of audited rows.
 pub(crate) const AUDITED: &str = "audited";
 
 table! {

@@ -8,6 +8,7 @@
 use std::borrow::Borrow;
 use std::convert::identity;
 use std::fmt::{self, Debug, Display, Formatter};
+use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 use std::slice::Iter;
 use std::sync::Arc;
@@ -33,7 +34,7 @@ pub trait PlainCell: Clone + Debug + 'static {
     /// The column of these cells, in their order.
     fn array<'a>(cells: impl Iterator<Item = Option<&'a Self>>) -> ArrayRef;
 
-    /// The column behind an array; none where its type is another.
+    /// The column in an array; none where the array has another type.
     fn column(array: &ArrayRef) -> Option<Self::Column>;
 
     /// The cell of a row, which may be null; none where the column cannot hold the value there.
@@ -95,7 +96,15 @@ impl From<String> for SharedText {
 
 impl<T: AsRef<str> + ?Sized> PartialEq<T> for SharedText {
     fn eq(&self, other: &T) -> bool {
-        *self.0 == *other.as_ref()
+        // Equal texts of one table are one in memory.
+        let other = other.as_ref();
+        std::ptr::eq(self.as_str(), other) || *self.0 == *other
+    }
+}
+
+impl Hash for SharedText {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
     }
 }
 
@@ -160,8 +169,8 @@ impl PlainCell for SharedText {
     }
 }
 
-/// A cell that is a number in its array: a whole number without a sign in whose order cells are, the
-/// number of a cell, the cell of a number, and the array with its type.
+/// A cell that is a number in its array: an unsigned integer type whose order is that of the cells,
+/// the number of a cell, the cell of a number, and the array with its type.
 macro_rules! number_cell {
     ($cell:ty, $kind:ident, $array:ty, $order:expr, $number:expr, $cell_of:expr, $typed:expr) => {
         impl PlainCell for $cell {
@@ -263,12 +272,12 @@ pub(crate) fn push_cell<C: CellValue>(cell: &C, key: &mut Vec<u8>) {
     cell.plain().into_iter().for_each(|plain| plain.push_key(key));
 }
 
-/// A whole number of a table; larger ones are pinned to the end of what it can hold.
+/// A whole number of a table; larger ones become the largest that it can hold.
 pub fn whole(n: u64) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }
 
-/// A number of a table that may be null: one that is not finite has no place there.
+/// A number of a table that may be null: one that is not finite becomes null.
 pub fn finite(value: f64) -> Option<f64> {
     value.is_finite().then_some(value)
 }
@@ -277,7 +286,7 @@ pub fn finite(value: f64) -> Option<f64> {
 pub trait RowColumns: Clone {
     /// The columns, in the order of a file.
     const COLUMNS: &'static [ColumnDef];
-    /// How many of them stand in shared parts, which come first.
+    /// How many of them are in shared parts, which come first.
     const N_SHARED: usize;
     /// The columns of a file in memory, in the order of the definition.
     type Columns;
@@ -458,7 +467,9 @@ macro_rules! columns {
                     )*
                     $(
                         $column: <$cell as $crate::table::row_macro::CellValue>::read($column, row)
-                        .ok_or($crate::table::row_macro::column_name(stringify!($column)))?,
+                        .ok_or(const {
+                            $crate::table::row_macro::column_name(stringify!($column))
+                        })?,
                     )+
                 })
             }

@@ -1,4 +1,4 @@
-//! What a column means that several tables have under one name.
+//! The meanings of columns that several tables have under one name.
 
 /// What all tables say about a column of this name, unless one of them says something else. A name
 /// that is not here does not compile without a text of its own.

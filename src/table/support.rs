@@ -1,18 +1,18 @@
-//! The tables of support: which values the counterfactuals of a set hold that the reference rows of
-//! the target group hardly do, and what becomes of the people who would hold them.
+//! The tables of support: values of counterfactuals that the reference rows of the target group
+//! hardly hold, and how the people who would hold them are counted.
 
 use crate::table::row_macro::{SharedText, table};
 
 /// The word of the column `support` of the table `metrics` for all people.
 pub(crate) const ALL: &str = "all";
 
-/// The same for people with a supported counterfactual.
+/// The word for people with a supported counterfactual.
 pub(crate) const SUPPORTED: &str = "supported";
 
-/// Flag of a value that [`SUPPORTED`] people alone may not bear out.
+/// Flag of a value that the [`SUPPORTED`] people by themselves might not confirm.
 pub(crate) const UNSUPPORTED: &str = "unsupported";
 
-/// Whether so many of these people are reported: ten, or a hundredth of them.
+/// Whether this many of these people are reported: ten, or a hundredth of them.
 pub(crate) fn is_told(people: i64, of: i64) -> bool {
     people >= 10 || people > 0 && 100 * people >= of
 }

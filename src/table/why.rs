@@ -1,11 +1,11 @@
-//! The tables of who switches, patterns that were carried over on both halves of the people, and
-//! through what: what each feature adds.
+//! The tables of `why`: patterns of who switches, on both halves of the people, and what each
+//! feature adds.
 
 use serde::{Deserialize, Serialize};
 
 use crate::table::row_macro::{SharedText, table};
 
-/// How a level reads behind the name of its column.
+/// How a level is written after the name of its column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum LevelReading {
@@ -29,9 +29,10 @@ pub(crate) struct PatternTrait {
 }
 
 impl SwitchPatternRow {
-    /// Whether the column `traits` holds traits.
-    pub(crate) fn holds_traits(&self) -> bool {
-        self.traits.is_empty() || serde_json::from_str::<Vec<PatternTrait>>(&self.traits).is_ok()
+    /// The traits; none where the column holds something else.
+    pub(crate) fn listed_traits(&self) -> Option<Vec<PatternTrait>> {
+        let list = if self.traits.is_empty() { "[]" } else { &self.traits };
+        serde_json::from_str(list).ok()
     }
 }
 

@@ -1,4 +1,4 @@
-//! Rows of tables as tests write them: text.
+//! Rows of tables as text, for tests.
 
 use std::iter::once;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! Who is explained: one counterfactual of each person, and the people who are drawn.
 //!
-//! Of the W people who switch by their counterfactual and the V who do not, the first
-//! w = min(W, people / 2) and the first min(V, w) by a hash are explained, so both kinds get the
-//! same room and a sample of fewer people is a part of a larger one.
+//! Of the W people who switch by their counterfactual and the V who do not, the first w = min(W,
+//! people / 2) and the first min(V, w) by a hash are explained, so both kinds get the same number
+//! and a smaller sample is part of a larger one.
 
 use std::ops::Range;
 
@@ -48,7 +48,7 @@ impl DrawnPeople {
         [self.switched.len() as u64, self.stayed.len() as u64]
     }
 
-    /// How many of those who switch are explained where so many people are asked for.
+    /// How many of those who switch are explained where this many people are asked for.
     pub(crate) fn width(&self, people: usize) -> usize {
         self.switched.len().min(people / 2)
     }
@@ -59,7 +59,7 @@ impl DrawnPeople {
         [of(&self.switched), of(&self.stayed)].concat()
     }
 
-    /// Those of [`Self::first`] as people of their own, by their places in that list.
+    /// The people of [`Self::first`] as separate people, by their places in that list.
     pub(crate) fn chosen(&self, width: usize) -> Self {
         let [switched, stayed] = [&self.switched, &self.stayed].map(|of| width.min(of.len()));
         let places = |range: Range<usize>| range.collect();

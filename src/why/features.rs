@@ -3,16 +3,15 @@
 //! Players are the attribute with all columns that are set along with it, number 0, then each
 //! column that the set may move. The values of a person are those of [`shapley`](super::shapley),
 //! twice: of the score, and of whether the decision is another one than the factual. People are
-//! drawn apart from those who switch and from those who stay, so the mean over all weighs the two
-//! kinds by how many people they stand for: (W switched + V stayed) / (W + V).
+//! drawn separately from those who switch and from those who stay, so the mean over all weights the
+//! two kinds by the number of people that they represent: (W switched + V stayed) / (W + V).
 //!
 //! Intervals are percentiles of Poisson means ([`poisson`](crate::num::poisson), stream
 //! `bootstrap/why`) by the key of a person, W and V fixed; there is none where all values of each
-//! kind agree to 1e-12, or where nobody is drawn in more than 5 % of the replicates. They are about
-//! people; the error that drawn orders leave in a mean is apart: the root of the sum of the
-//! variances over the number of people. A player *undoes* a switch if the decision is the factual
-//! one when the player alone keeps the factual values: shares of those who switch, with Wilson's
-//! interval.
+//! kind agree to 1e-12, or where more than 5 % of the replicates draw no person. They are about
+//! people; the error of a mean from drawn orders is separate: the root of the sum of the variances
+//! over the number of people. A player *undoes* a switch if the decision is the factual one when
+//! the player alone keeps the factual values: shares of those who switch, with Wilson's interval.
 //!
 //! Memory: for each replicate two numbers for each player and kind of people.
 
@@ -32,7 +31,7 @@ use crate::why::shapley::PlayerShare;
 /// The name of the random weights.
 const STREAM: &str = "bootstrap/why";
 
-/// Values that differ by no more agree.
+/// Values that differ by at most this agree.
 const AGREE: f64 = 1e-12;
 
 /// Whom a mean is about.
@@ -57,7 +56,7 @@ impl ExplainedKind {
     }
 }
 
-/// What a player does for one person.
+/// The contribution of a player for one person.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct PlayerEffect {
     /// Whether its values differ.
@@ -92,7 +91,7 @@ pub(crate) struct MeanSettings {
     pub samples: usize,
     /// Level of the intervals.
     pub level: f64,
-    /// The people whom those who switch and those who stay stand for.
+    /// The people whom the explained ones represent: those who switch and those who stay.
     pub of: [u64; 2],
 }
 
@@ -126,7 +125,8 @@ pub(crate) struct PlayerMeans {
     pub score: MeanEffect,
     /// What it adds to the change of the decision.
     pub decision: MeanEffect,
-    /// Of people who switch those whose switch it undoes, with Wilson's interval of the share.
+    /// The people whose switch it undoes, among those who switch, with Wilson's interval of the
+    /// share.
     pub undone: Option<(u64, Option<ValueInterval>)>,
 }
 
@@ -134,8 +134,8 @@ pub(crate) struct PlayerMeans {
 type EffectPart = fn(&PlayerEffect) -> PlayerShare;
 const PARTS: [EffectPart; 2] = [|effect| effect.score, |effect| effect.decision];
 
-/// The means of all players over those who switch, those who stay, and all. `people` come in an
-/// order of their own, which the last digits depend on.
+/// The means of all players over those who switch, those who stay, and all. The last digits depend
+/// on the order of `people`.
 pub(crate) fn player_means(
     people: &[ExplainedPerson],
     players: usize,
@@ -216,7 +216,7 @@ pub(crate) fn player_means(
     found
 }
 
-/// Weighted sums of both kinds of people in so many replicates.
+/// Weighted sums of both kinds of people in this many replicates.
 struct MeanTile {
     /// For each kind the sums of the weights.
     weights: [[f64; LANES]; 2],

@@ -75,7 +75,7 @@ impl PatternColumn {
         PatternColumn::of_words(name, &levels, &codes).in_bins(bins)
     }
 
-    /// The same where levels are bins: those that the job does not name read as ranges.
+    /// This column where levels are bins: those that the job does not name read as ranges.
     pub(crate) fn in_bins(self, bins: &[DerivedBin]) -> Self {
         let reading = |level: &String| {
             let is_range = |bin: &DerivedBin| bin.name == *level && bin.is_named_by_range();

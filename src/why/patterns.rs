@@ -6,16 +6,16 @@
 //!
 //! People are cut into two halves by a hash. On the *first* half patterns are looked for:
 //! candidates are those whose excess of the rate over that of all others has a Newcombe interval
-//! (95 %) above 0. Of candidates with the same people the one with the fewest items stays, of these
-//! the one whose text comes first. A pattern *adds* something where its rate is higher than that of
-//! the rest of each parent (the pattern without one item; everybody, for a single item) by Fisher's
-//! test. The first 50 by the lower end of the interval are carried over.
+//! (95 %) above 0. Of candidates with the same people only the one with the fewest items is kept,
+//! and among these the one whose text comes first. A pattern *adds* something where its rate is
+//! higher than that of the rest of each parent (the pattern without one item; everybody, for a
+//! single item) by Fisher's test. The first 50 by the lower end of the interval are carried over.
 //!
-//! On the *second* half, which were not used in the choice, each is tested against all others by
-//! Fisher's test, with Holm's correction over all that were carried over. So of a model in which
-//! nobody switches more than anybody else something is confirmed with probability 0.05 at most.
-//! Rates and intervals of the second half are those to quote: on the first half patterns were
-//! picked for being high.
+//! On the *second* half, which was not used in the choice, each pattern is tested against all
+//! others by Fisher's test, with Holm's correction over all that were carried over. So if no one
+//! switches more often than others, the probability that anything is confirmed is at most 0.05.
+//! Quote the rates and intervals of the second half: on the first half patterns were picked for
+//! being high.
 
 use std::cmp::Ordering;
 
@@ -76,7 +76,7 @@ pub(crate) struct PatternSettings {
 pub(crate) struct PatternCounts {
     /// People.
     pub n: u64,
-    /// Of them those who switch.
+    /// Those of them who switch.
     pub k: u64,
 }
 
@@ -142,7 +142,7 @@ pub(crate) struct CarriedPattern {
     pub confirmed: bool,
     /// Whether it adds something on the second half too.
     pub adds: bool,
-    /// Its place among those told, from 1.
+    /// Its place among the reported ones, from 1.
     pub told: Option<usize>,
 }
 
@@ -153,9 +153,9 @@ pub(crate) struct PatternFindings {
     pub everybody: [(PatternCounts, Option<ValueInterval>); 2],
     /// People that a pattern needs.
     pub least: u64,
-    /// Patterns with so many people.
+    /// Patterns with at least `least` people.
     pub frequent: usize,
-    /// Of them those whose excess lies above 0 on the first half.
+    /// Those of them whose excess is above 0 on the first half.
     pub candidates: usize,
     /// Those that were carried over, by rank.
     pub carried: Vec<CarriedPattern>,
@@ -319,7 +319,7 @@ fn with_search<T>(
     Ok(then(&search, &counts, least))
 }
 
-/// Of every frequent pattern its text, its counts on both halves and the lower end of the interval
+/// For every frequent pattern its text, its counts on both halves and the lower end of the interval
 /// of its excess on the first half.
 #[cfg(test)]
 pub(super) fn frequent_patterns(
@@ -359,7 +359,7 @@ fn carry_over(
     let shorter = |a: &PatternCandidate, b: &PatternCandidate| {
         items(a).cmp(&items(b)).then_with(|| a.text.as_bytes().cmp(b.text.as_bytes()))
     };
-    // Of those with the same people the first.
+    // The first of those with the same people.
     let mut of_people: FastMap<Vec<u64>, usize> = FastMap::default();
     for (i, candidate) in candidates.iter().enumerate() {
         let people = search.people(search.sets.items_of(candidate.set));

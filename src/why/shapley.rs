@@ -2,12 +2,12 @@
 //! the factual row and a counterfactual.
 //!
 //! A *coalition* is a set of players that have their counterfactual values while all others keep
-//! the factual ones. With value v(T) of coalition T and d players that differ, player j gets
-//! phi_j = sum over T without j of |T|! (d - |T| - 1)! / d! (v(T + j) - v(T)), so that the sum over
-//! the players is v(all) - v(nobody). Up to [`EXACT_PLAYERS`] players every coalition is asked.
-//! Beyond that phi_j is the mean over pairs of an order of the players and its reverse: each order
-//! adds up to the same difference, and a pair varies less than two independent orders. The variance
-//! of a mean is the sample variance of the pairs over their number. Order r sorts the players by
+//! the factual ones. With value v(T) of coalition T and d players that differ, player j gets phi_j
+//! = sum over T without j of |T|! (d - |T| - 1)! / d! (v(T + j) - v(T)), so that the sum over the
+//! players is v(all) - v(none). Up to [`EXACT_PLAYERS`] players every coalition is asked. Beyond
+//! that phi_j is the mean over pairs of an order of the players and its reverse: each order adds up
+//! to the same difference, and a pair varies less than two independent orders. The variance of a
+//! mean is the sample variance of the pairs over their number. Order r sorts the players by
 //! (h(seed, row key, 65536 r + number), number), so it depends on nothing but the person.
 //!
 //! Sources: Shapley 1953, "A value for n-person games"; Castro, Gomez and Tejada 2009 (orders drawn
@@ -20,7 +20,7 @@ use crate::num::seed::h;
 /// Players that differ, at most, for all coalitions to be asked: 1,024 of them.
 pub(crate) const EXACT_PLAYERS: usize = 10;
 
-/// Numbers that an order leaves for its players.
+/// Number of hash values between orders, one for each player.
 const NUMBERS_OF_ORDER: u64 = 65_536;
 
 /// How orders of many players are drawn.
@@ -46,7 +46,7 @@ pub(crate) struct PlayerShare {
 pub(crate) struct PlayerCoalitions {
     /// Numbers of the players that differ, ascending; a bit of a coalition is a place here.
     players: Vec<usize>,
-    /// The coalitions, so many words each.
+    /// The coalitions, each as a number of words.
     sets: Vec<u64>,
     words: usize,
     full: usize,
@@ -58,8 +58,8 @@ pub(crate) struct PlayerCoalitions {
 }
 
 impl PlayerCoalitions {
-    /// Those of a person whose row has this key and for whom these players differ, at least one and
-    /// fewer than 65,536.
+    /// The coalitions of a person whose row has this key and for whom these players differ, at
+    /// least one and fewer than 65,536.
     pub(crate) fn new(players: Vec<usize>, row_key: u64, orders: PlayerOrders) -> Self {
         let d = players.len();
         let words = d.div_ceil(64).max(1);
@@ -109,7 +109,7 @@ impl PlayerCoalitions {
         PlayerCoalitions { players, sets: known.sets, words, full, without, walks }
     }
 
-    /// Coalitions at most that a person with so many players has.
+    /// Coalitions at most that a person with this many players has.
     pub(crate) fn at_most(d: usize, permutations: usize) -> usize {
         if d <= EXACT_PLAYERS { 1 << d } else { permutations.saturating_mul(d) }
     }
@@ -124,7 +124,7 @@ impl PlayerCoalitions {
         self.sets.len() / self.words
     }
 
-    /// The coalition of nobody: the factual row.
+    /// The empty coalition: the factual row.
     pub(crate) fn empty(&self) -> usize {
         0
     }

@@ -1,5 +1,5 @@
-//! The shipped job on Adult: with the real files against published counts and scikit-learn, without
-//! them marked as a stand-in.
+//! The shipped job on Adult: with the real files its numbers are compared with published counts and
+//! scikit-learn, without them the rows are marked as a stand-in.
 
 use crate::frame::TableRecord;
 use std::fs;
@@ -93,8 +93,9 @@ fn real_files_give_the_published_counts_and_the_coefficients_of_scikit_learn() {
     check_why(&work);
 }
 
-/// The job asks why of the finding that leads its page, and the page answers: who switches and, of
-/// the set that moves features, through what, each in a sentence with its counts, and a picture.
+/// The job asks why of the finding that leads its page, and the page answers: who switches and, for
+/// the set that moves features, through which features, each in a sentence with its counts, and a
+/// picture.
 fn check_why(work: &Work) {
     let page = work.read("out/report.html");
     let read = |name: &str| work.table(name);
@@ -143,8 +144,8 @@ fn check_why(work: &Work) {
     }
 }
 
-/// Where the network gives the real files they are used; else all that is written says that the
-/// data are a stand-in.
+/// If the network gives the real files, they are used; else every file that is written says that
+/// the data are a stand-in.
 #[test]
 #[ignore = "slow, `make test-slow` runs it: the shipped audits of a stand-in as large as Adult"]
 fn without_the_files_the_stand_in_is_marked_everywhere() {

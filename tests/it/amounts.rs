@@ -4,8 +4,8 @@ use std::fs;
 
 use arrow::array::ArrayRef;
 
+use crate::case_folders::text_of;
 use crate::frame::{TableFrame, TableRecord};
-use crate::seam_cases::text_of;
 use crate::work::{
     Rows, Says, Work, assert_same, column, documented, python3_imports, results, root,
 };
@@ -164,7 +164,7 @@ fn premiums_are_measured_judged_and_told() {
     assert_same(&one, &results(&work.path("again")), "threads");
 }
 
-/// Quotes of the other group may come later, and every number of them must be finite.
+/// Quotes for the other group may come later, and each must be a finite number.
 #[test]
 fn amounts_of_counterfactuals_come_later_and_are_checked() {
     let work = work(premiums(as_other));
@@ -179,8 +179,8 @@ fn amounts_of_counterfactuals_come_later_and_are_checked() {
     endless.run(3, "job.yaml", "").says(&["error[bad-scores]", "a finite number", "row_id `5`"]);
 }
 
-/// A change of nothing matters to nobody, whatever `matters_from` says, and a limit in the unit of
-/// the amount counts in that unit.
+/// A change of 0 never matters, whatever `matters_from` says, and a limit in the unit of the amount
+/// counts in that unit.
 #[test]
 fn what_matters_may_be_an_amount() {
     let work = work(premiums(as_other));
@@ -213,8 +213,8 @@ fn gates_ask_about_amounts() {
     work.cfaudit(0, "check job.yaml --no-data");
 }
 
-/// Clarify's metrics of premiums above a number, by hand from the rows: of people with a premium
-/// and claims above 250 or not. Low premiums are what people want, so that those above are refused.
+/// Clarify's metrics of premiums above a number, computed here from the rows: premium and claims
+/// are above 250 or not. People want low premiums, so those above are refused.
 #[test]
 fn clarify_counts_amounts_above_a_number() {
     const ABOVE: f64 = 250.0;

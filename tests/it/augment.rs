@@ -1,5 +1,5 @@
-//! Experiments: the base is the audit itself, the others are what they say, and a run that failed
-//! goes on where it stopped.
+//! Experiments: the base arm is the audit itself, every other arm is trained as its name says, and
+//! a run that failed continues where it stopped.
 
 use crate::frame::{TableFrame, TableRecord, read_frame};
 use std::collections::{BTreeMap, BTreeSet};
@@ -159,7 +159,7 @@ fn arms_add_what_they_say() {
     ]);
 }
 
-/// A command trains and scores every arm; where it fails, the next run goes on with that arm and
+/// A command trains and scores every arm; if it fails, the next run continues with that arm and
 /// fold.
 #[test]
 fn a_failed_run_goes_on_at_the_arm_and_fold_where_it_stopped() {
@@ -199,7 +199,7 @@ fn a_failed_run_goes_on_at_the_arm_and_fold_where_it_stopped() {
     work.run(0, "job.yaml", "").says(&["nothing to do"]);
 }
 
-/// Killed without a word while an arm trains, the next run goes on with that arm and fold.
+/// After a run is killed while an arm trains, the next run continues with that arm and fold.
 #[test]
 fn a_killed_run_goes_on_at_the_arm_and_fold_where_it_was() {
     let train = "cat > /dev/null; n=$(cat n 2>/dev/null || echo 0); n=$((n + 1)); echo $n > n; if \

@@ -29,7 +29,7 @@ pub(crate) fn read_folder(folder: &Path) -> RecordBatch {
     concat_batches(&parts[0].schema(), &parts).unwrap()
 }
 
-/// The lines that answer rows to score: the keys of each, and what this column says.
+/// The lines that answer rows to score: the keys of each, and the value of this column.
 pub(crate) fn answered(asked: &RecordBatch, name: &str, cells: ArrayRef) -> RecordBatch {
     let key = |name: &'static str| Some((name, asked.column_by_name(name)?.clone(), true));
     // Those of rows as they are lack the keys of a counterfactual.
@@ -52,13 +52,13 @@ pub(crate) fn write_with(path: &Path, lines: &RecordBatch, properties: WriterPro
     writer.close().unwrap();
 }
 
-/// What the footer of a file notes besides its schema.
+/// The metadata in the footer of a file, without its schema.
 pub(crate) fn notes(path: &Path) -> Option<Vec<KeyValue>> {
     let file = ParquetRecordBatchReaderBuilder::try_new(File::open(path).unwrap()).unwrap();
     file.metadata().file_metadata().key_value_metadata().cloned()
 }
 
-/// Writes rows into a file that notes this in its footer.
+/// Writes rows into a file with this metadata in its footer.
 pub(crate) fn write_noted(path: &Path, lines: &RecordBatch, notes: Option<Vec<KeyValue>>) {
     let properties = WriterProperties::builder().set_key_value_metadata(notes).build();
     write_with(path, lines, properties);

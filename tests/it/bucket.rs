@@ -1,5 +1,5 @@
-//! A small S3 server on a port of its own: lists, looks at, reads and takes objects, and throttles,
-//! cuts, hangs or refuses where a test asks for it.
+//! A small S3 server on a separate port: it lists, describes, sends and stores objects, and
+//! throttles, truncates, hangs or refuses where a test asks for it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,7 +12,7 @@ use std::time::Duration;
 use crate::server::{self, Connection, HttpRequest};
 use crate::work::{Files, Ran, Work, files, sha256};
 
-/// The credentials that the server knows; the secret part never travels.
+/// The credentials that the server knows; the secret part is never sent.
 const KEY: &str = "AKIATESTONLY";
 pub(crate) const SECRET: &str = "hunter2-is-the-secret-key";
 
@@ -75,7 +75,7 @@ pub(crate) enum Deed {
     Hangs,
     /// Sends half of the body.
     CutsHalfWay,
-    /// Closes the connection without a word.
+    /// Closes the connection without an answer.
     Vanishes,
     /// Ignores `If-Match`.
     IgnoresMatch,
@@ -90,7 +90,7 @@ struct Held {
     replaced: Option<(String, Vec<u8>)>,
     /// Bytes of objects that were sent.
     sent: usize,
-    /// By upload and number the parts of objects that are not put together yet.
+    /// The parts of objects that are not complete yet, by upload and number.
     parts: BTreeMap<(String, usize), Vec<u8>>,
 }
 

@@ -1,5 +1,5 @@
-//! People whom a job shows: they switch, their numbers are those of the outcomes, nobody chooses
-//! them, and without the key there are none.
+//! People whom a job shows: they switch, their numbers are those of the outcomes, they are chosen
+//! by the program, and without the key there are none.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -91,8 +91,8 @@ fn cases_are_people_who_switch_with_their_scores_and_values() {
     work.read("out/report.html").lacks(&["Case 1", "report.cases"]);
 }
 
-/// A map has so many rows of each direction, whatever the threads; a counterfactual that is its row
-/// has the place of the row, and every other one another place.
+/// A map has as many rows of each direction as the job says, on any number of threads; a
+/// counterfactual that is its row has the place of the row, and every other one another place.
 #[test]
 fn maps_show_rows_next_to_their_counterfactuals() {
     let work = Work::new();

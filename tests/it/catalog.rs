@@ -1,7 +1,7 @@
-//! The shipped jobs on public data sets next to Adult: real files against published counts, and
-//! what happens without the files.
+//! The shipped jobs on public data sets other than Adult: real files are compared with published
+//! counts, and without the files a run says what to do.
 //!
-//! Expected counts are those of the notes next to the public test data, counted apart from this
+//! Expected counts are those of the notes next to the public test data, counted without this
 //! program.
 
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
 //! Clarify's metrics, worst cases and the rest, from the job to tables, gates and page; their
-//! values have oracles of their own.
+//! values are checked by separate oracles.
 
 use serde_json::Value as Json;
 

@@ -1,5 +1,5 @@
-//! A label of several classes, from the columns of the user's files to tables, gates and page:
-//! against numbers counted here by hand.
+//! A label of several classes, from the columns of the user's files to tables, gates and page,
+//! compared with numbers that are counted here.
 
 use std::fs;
 
@@ -22,7 +22,7 @@ struct Person {
     moved: Vec<(usize, Points)>,
 }
 
-/// Points near others; now and then none.
+/// Points near these; now and then none.
 fn points(draws: &mut Draws, near: [i64; 3]) -> Points {
     let drawn = near.map(|base| (base + draws.below(7) as i64 - 3).clamp(0, 10));
     (draws.below(25) > 0).then_some(drawn)
@@ -404,8 +404,8 @@ fn classes_of_persons() {
 }
 
 /// Clarify's metrics of each class against all others, counted here: `low` is the favourable side,
-/// so of the other two not to be predicted them is favourable. With the example of the guide one
-/// class is measured alone.
+/// so for each of the other two it is favourable not to be predicted that class. With the example
+/// of the guide only one class is measured.
 #[test]
 fn clarify_of_each_class_and_of_one() {
     let people = people(400, 2);
@@ -519,7 +519,7 @@ fn curves_of_classes() {
     work.same_bytes(0, "job.yaml", &["--threads 5"]);
 }
 
-/// Weights: shares are of what people weigh, counts of people.
+/// Weights: shares are weighted, counts are of people.
 #[test]
 fn weighted() {
     let people = people(300, 2);
@@ -541,6 +541,41 @@ fn weighted() {
     let counts = work.table("counts");
     let of_direction = counts.of("scope=direction, from_group=A");
     assert_eq!(of_direction.map(|r| r.real("weight").unwrap()).sum::<f64>(), whole as f64);
+}
+
+/// A limit on the groups that are furthest apart in one class names those of that class.
+#[test]
+fn the_groups_furthest_apart_in_a_class_are_named() {
+    let people: Vec<Person> = (0..900)
+        .map(|i| {
+            let group = i % 3;
+            // Two thirds of A are low, of B mid, of C high; the others the class before.
+            let class = if i / 3 % 3 < 2 { group } else { (group + 2) % 3 };
+            let points = [0, 1, 2].map(|k| if k == class { 8 } else { 1 });
+            Person { group, label: Some(class), weight: 1, points: Some(points), moved: Vec::new() }
+        })
+        .collect();
+    let work = work(&people, 3, false, "");
+    let job = work.read("job.yaml").replace("counterfactuals: {flip: naive}\n", "");
+    let moved = "      counterfactual:\n        {parquet: flip.parquet, columns: {low: p_low, mid: \
+                 p_mid, high: p_high}}\n";
+    assert!(job.contains(moved));
+    let job = job.replace(moved, "");
+    for (class, highest, lowest) in [("low", "A", "C"), ("mid", "B", "A"), ("high", "C", "B")] {
+        let gate = format!(
+            "gates: {{gap: {{metric: demp_difference, class: {class}, model: risk, between: \
+             worst_case, at_most: 0.01}}}}\n"
+        );
+        work.write("one.yaml", &format!("{job}{gate}"));
+        work.run(1, "one.yaml", "--replace");
+        let own = format!("class={class}, metric=demp_difference, scope=worst_case");
+        work.table("metrics").at(&own).holds(&format!("value={:?}", 200.0 / 300.0));
+        let ends = format!("highest_group={highest}, lowest_group={lowest}");
+        work.table("metrics").at(&own).holds(&ends);
+        work.read("out/report.html").says(&[&format!(
+            "Highest: <bdi>people in group {highest}</bdi>; lowest: <bdi>people in group {lowest}"
+        )]);
+    }
 }
 
 /// Threads, row groups and a second run change no byte; gates ask a class.
@@ -627,7 +662,8 @@ fn awaited_and_scored_again() {
     work.run(3, "job.yaml", "").says(&["1 of 200 rows", "largest difference is 0.2"]);
 }
 
-/// A value that is not a class ends the run with its row; a class that nobody has is reported.
+/// A value that is not a class ends the run, and its row is named; a class that nobody has is
+/// reported.
 #[test]
 fn values_that_are_no_classes() {
     let work = work(&people(100, 2), 2, false, "");

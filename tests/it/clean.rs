@@ -1,4 +1,4 @@
-//! The cache over many nights: `clean` and `--cache-limit` remove what nobody needs, and nothing
+//! The cache over many nights: `clean` and `--cache-limit` remove what is not needed, and nothing
 //! else.
 
 use std::fs::{self, Permissions};
@@ -95,7 +95,8 @@ fn a_folder_that_is_no_cache_is_left_alone() {
     }
 }
 
-/// No command makes a cache of a folder with other files: it stays as it is, and open to others.
+/// No command turns a folder with other files into a cache: it stays as it is, and readable for
+/// others.
 #[test]
 fn a_folder_of_the_users_never_becomes_the_cache() {
     let work = Work::with_jobs();
@@ -143,7 +144,8 @@ fn a_folder_of_the_users_never_becomes_the_cache() {
     assert_eq!(work.read("tmp/mine"), "keep");
 }
 
-/// The default is ours by its place; what is behind a link is not, and only sessions are removed.
+/// The default folder counts as a cache because of its place, but the target of a link does not;
+/// only sessions are removed.
 #[test]
 fn the_default_cache_of_an_earlier_version_is_marked() {
     let work = Work::with_jobs();

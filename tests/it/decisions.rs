@@ -1,6 +1,6 @@
-//! Decisions that were made, without a score: the numbers are those of scores that decide alike,
-//! what needs a score is undefined with a reason, and counterfactual decisions come in the same
-//! words.
+//! Decisions that were made, without a score: the numbers are those of scores that lead to the same
+//! decisions, what needs a score is undefined with a reason, and counterfactual decisions come in
+//! the same words.
 
 use std::fs;
 
@@ -211,7 +211,7 @@ fn check_says_what_a_decision_is() {
     says(amount, "an amount a row, in column `number`: lower is better");
 }
 
-/// Words where scores are due: the hint names the block for decisions.
+/// Words where scores are expected: the hint names the block for decisions.
 #[test]
 fn words_are_no_scores() {
     let work = work(words(false), "Entscheidung", words(true));
@@ -238,7 +238,7 @@ fn decide_again(work: &Work, of: fn(i64) -> Option<bool>) {
     );
 }
 
-/// Rows that are decided again tell another version of the model.
+/// Rows that are decided again show that the model has another version.
 #[test]
 fn decisions_are_rechecked() {
     let work = work(words(false), "Entscheidung", words(true));

@@ -1,5 +1,5 @@
-//! The same job on the same data gives the same bytes: for any number of threads, any size of a
-//! batch, and after any interruption.
+//! The same job on the same data gives the same bytes: on any number of threads, with any batch
+//! size, and after any interruption.
 
 use std::fs;
 use std::path::Path;
@@ -82,7 +82,7 @@ fn same_for_threads_and_batches(job: &str) {
     work.same_bytes(0, "job.yaml", &ways.each_ref().map(String::as_str));
 }
 
-/// Jobs of `tests/jobs`, each another way through the stages.
+/// Jobs of `tests/jobs`, each with a different path through the stages.
 macro_rules! same_for_threads_and_batches {
     ($($(#[$more:meta])* $name:ident: $job:literal,)*) => {$(
         #[test]

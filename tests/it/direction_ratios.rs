@@ -1,9 +1,9 @@
 //! Ratios of two directions from the job to tables, gates and page, with the example of
-//! `docs/metrics.md`; their values have oracles of their own.
+//! `docs/metrics.md`; their values are checked by separate oracles.
 
 use crate::work::{Says, Work, documented};
 
-/// Of the base job the rows are generated, and the attribute moves income and label.
+/// The rows of the base job are generated; the attribute changes income and label.
 const STEPS: &str = "~  rows:
 +    synthetic:
 +      rows: 4000

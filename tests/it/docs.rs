@@ -1,5 +1,5 @@
-//! The documents: what is made from the program's own lists is fresh, what they leave to the
-//! program is printed by it, and every link leads somewhere.
+//! The documents: what is made from the program's own lists is up to date, what they leave to the
+//! program is printed by it, and every link has a target.
 //!
 //! `CFAUDIT_BLESS=1` rewrites the parts that are made from lists.
 

@@ -1,4 +1,4 @@
-//! Doubts next to the interval over people: sets that are fitted again on rows drawn again.
+//! Doubts other than the interval over people: sets that are fitted again on rows drawn again.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -317,8 +317,8 @@ fn asked_in(document: &str, key: &str) -> String {
     line.unwrap_or_else(|| panic!("{document} has no example of {key}")).to_owned()
 }
 
-/// The examples of the guides are a job, whose gate is decided by every doubt and whose page tells
-/// them apart.
+/// The examples of the guides are a job, whose gate is decided by every doubt and whose page
+/// distinguishes them.
 #[test]
 fn the_examples_of_the_guides_are_a_job() {
     let work = Work::new();

@@ -1,4 +1,4 @@
-//! Folders in the forms of other tools.
+//! Folders in the formats of other tools.
 
 use std::collections::BTreeSet;
 use std::fs;

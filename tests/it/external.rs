@@ -1,5 +1,5 @@
-//! Counterfactuals that the user brings: the same numbers as from our own set, values that are
-//! copied where the file has no column, and each mistake with its file and row.
+//! External counterfactuals: the same numbers as from a set of the program, values that are copied
+//! where the file has no column, and each mistake with its file and row.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -16,7 +16,7 @@ use crate::work::{Says, Work, array, column, documented};
 
 const WORLD: &str = "out/rows/counterfactuals/world/part-00000.parquet";
 
-/// What a set of ours writes gives the same tables when it is brought by a user.
+/// The file that a set of the program writes gives the same tables as an external set.
 #[test]
 fn our_own_set_brought_back_gives_the_same_metrics() {
     for keep_within in ["", "\n      keep_within: {centroid_sd: 1.5}"] {
@@ -47,8 +47,8 @@ fn our_own_set_brought_back_gives_the_same_metrics() {
     }
 }
 
-/// A file of counterfactuals of all people in the other group: what it holds of people is what the
-/// columns say.
+/// A file of counterfactuals of all people in the other group: what it holds about people is what
+/// the columns say.
 struct Brought {
     columns: BTreeMap<&'static str, ArrayRef>,
 }
@@ -306,7 +306,7 @@ fn a_program_makes_the_counterfactuals() {
     }
 }
 
-/// A program that fails, or answers with something else, is told with its line of the job.
+/// A program that fails, or answers with something else, is reported with its line of the job.
 #[test]
 fn a_program_that_goes_wrong_is_told() {
     let work = Work::new();

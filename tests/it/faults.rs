@@ -1,5 +1,5 @@
-//! What may befall a run but to be killed: two start at once, folders cannot be written, readers go
-//! away, the clock jumps. The bytes are the same in the end.
+//! What may happen to a run, except that it is killed: two start at once, folders cannot be
+//! written, readers go away, the clock jumps. The bytes are the same in the end.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -31,7 +31,7 @@ fn assert_tidy_but(work: &Work, but: &[&str]) {
 pub(crate) const RUN: &str = "run job.yaml --out out --cache cache";
 pub(crate) const GATE: &str = "gate out --baseline old";
 
-/// Two start at the same moment: one waits for nobody and is reported, or both find the same.
+/// Two start at the same moment: one does not wait and is reported, or both find the same.
 #[test]
 fn two_runs_at_once_leave_one_result() {
     let work = work("share");
@@ -54,8 +54,8 @@ fn two_runs_at_once_leave_one_result() {
     assert_tidy(&work);
 }
 
-/// The program as somebody without rights on these folders: root may write everywhere, so it steps
-/// down.
+/// The program as somebody without rights on these folders: root may write everywhere, so it gives
+/// up its rights.
 fn as_nobody(work: &Work, args: &str) -> Option<Command> {
     let command = work.command(args);
     let is_root = fs::metadata("/proc/self")
@@ -175,8 +175,8 @@ fn readers_that_go_away() {
     }
 }
 
-/// A clock that jumps by centuries with every look at it, before 1970 too: a library that is
-/// before the C library's.
+/// A clock that jumps by centuries with every look at it, before 1970 too: a preloaded library
+/// replaces `clock_gettime`.
 const CLOCK: &str = "#define _GNU_SOURCE
 #include <time.h>
 #include <unistd.h>
@@ -191,7 +191,7 @@ int clock_gettime(clockid_t which, struct timespec *time) {
 }
 ";
 
-/// Times are in `run.json` and in logs, and nowhere does anything hang on them.
+/// Times are in `run.json` and in logs, and nothing depends on them.
 #[test]
 fn a_clock_that_jumps() {
     let work = work("share");
@@ -230,7 +230,7 @@ fn a_clock_that_jumps() {
     work.cfaudit(0, "run job.yaml --out jumped --cache other").says(&["nothing to do"]);
 }
 
-/// The verb `gate` may be stopped too: the folder is as it was.
+/// The verb `gate` may be stopped too: the folder stays as it was.
 #[test]
 fn signals_while_a_folder_is_judged() {
     let work = work("share");

@@ -1,6 +1,6 @@
-//! Files as they come from elsewhere: text files with wrong quotes and encodings, parts that
-//! disagree, disks that are full, job files that want to blow up. Each ends with its status and a
-//! message that names file, line and mend, and leaves nothing behind.
+//! Input files with faults: text files with wrong quotes and encodings, parts that disagree, disks
+//! that are full, job files that expand without end. Each ends with its status and a message that
+//! names file, line and remedy, and leaves nothing behind.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -392,8 +392,8 @@ models: {m: {scores: {factual: {column: s}}, threshold: 0.5}}
     ran("2", "1", "[1, 0]", 3).says(&["unknown-label-value"]);
 }
 
-/// Links inside a folder of rows: who is reached by two ways counts once, by the folder that holds
-/// the file, and the run says so.
+/// Links inside a folder of rows: a file that is reached by two paths counts once, under the folder
+/// that holds it, and the run says so.
 #[test]
 fn rows_that_are_reached_by_two_ways_count_once() {
     let work = with_source("{parquet: lake}\n  keep: [{day: {in: [\"2026-11-20\"]}}]");
@@ -435,8 +435,8 @@ fn rows_that_are_reached_by_two_ways_count_once() {
     ran.says(&["`lake/a-latest/part.parquet` leads to `lake/day=2026-11-20/part.parquet`"]);
 }
 
-/// Row ids as DECIMAL(38, 0), as many databases write them, are those of the same integers; others
-/// are told what to be.
+/// Row ids as DECIMAL(38, 0), as many databases write them, are those of the same integers; for
+/// others the message says what they must be.
 #[test]
 fn decimal_row_ids() {
     let with_ids = |ids: ArrayRef| {
@@ -483,7 +483,7 @@ fn a_column_with_a_million_levels() {
     refused(&work, 3, &["too-many-levels", "column `town`", "`rows.parquet`", "`ignore`"]);
 }
 
-/// Numbers with a decimal comma are not towns: today's hint must not lead to one encoded column for
+/// Numbers with a decimal comma are not levels: the hint must not lead to one encoded column for
 /// each.
 #[test]
 fn decimals_are_not_taken_for_levels() {

@@ -138,11 +138,11 @@ impl TableFrame {
     }
 }
 
-/// What a row is to hold.
+/// What a row must hold.
 struct WantedCell {
     at: usize,
     value: String,
-    /// Whether it is to hold the value, or another.
+    /// Whether it must hold the value, or must hold another.
     same: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Graph-uncertain sets with rows: several groups, models that score elsewhere, and what the page
-//! and the tables say about them.
+//! Graph-uncertain sets with rows: several groups, external models, and what the page and the
+//! tables say about them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -59,7 +59,7 @@ const SET: &str = "{graph-uncertain: {levels: drawn, mechanism: {binned: {bins: 
 
 const HERE: &str = "here: {logistic: {l2: 1.0, omit: [origin]}}";
 
-/// The same model elsewhere: its scores are awaited.
+/// The same model outside the run: its scores are awaited.
 const BOTH: &str = "{here: {logistic: {l2: 1.0, omit: [origin]}}, there: {scores: {factual: \
     {parquet: factual.parquet, column: score}, counterfactual: {parquet: made.parquet, \
     column: score}}}}";
@@ -130,8 +130,8 @@ fn values(work: &Work, model: &str) -> BTreeMap<String, String> {
     all
 }
 
-/// A job waits for the scores of drawn rows, goes on when they are there, and gives for the model
-/// elsewhere the counts of the same model trained here; on one thread and on three.
+/// A job waits for the scores of drawn rows, continues when they are there, and gives for the
+/// external model the counts of the same model trained here; on one thread and on three.
 #[test]
 fn a_waiting_model_over_drawn_rows_gives_what_the_same_model_here_gives() {
     let work = with_people(SET, &format!("{{{HERE}}}"));
@@ -147,7 +147,7 @@ fn a_waiting_model_over_drawn_rows_gives_what_the_same_model_here_gives() {
     assert_both_give(&work, &here);
 }
 
-/// A run of the model trained here and of the one elsewhere gives these values of both; on one
+/// A run of the model trained here and of the external one gives these values for both; on one
 /// thread and on three.
 #[track_caller]
 fn assert_both_give(work: &Work, here: &BTreeMap<String, String>) {
@@ -255,8 +255,8 @@ fn switches_in_worlds_are_explained() {
     assert_eq!(names, BTreeSet::from(["kids", "origin", "pay", "work"]));
 }
 
-/// Levels and mechanisms that exclude each other, and bins of what is no number, each with its
-/// line.
+/// Levels and mechanisms that exclude each other, and bins of a column that has no numbers, each
+/// with its line.
 #[test]
 fn what_rows_cannot_be_is_refused() {
     let refused = |from: &str, to: &str, words: &[&str]| {

@@ -1,4 +1,5 @@
-//! Graph-uncertain sets from the job to the page: values by hand, and what every table must hold.
+//! Graph-uncertain sets from the job to the page: values computed here, and what every table must
+//! hold.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -248,7 +249,7 @@ const GENERATED: &str = r#"-  rows
 +run: {seed: 7}"#;
 
 /// What a gate says without a statement is what the same gate says of a scenario of the job that
-/// lacks it; without the key nothing else is another, and the verb `gate` keeps the table.
+/// lacks it; without the key nothing else differs, and the verb `gate` keeps the table.
 #[test]
 fn statements_are_left_out_as_scenarios_lack_them() {
     let work = Work::new();
@@ -538,7 +539,7 @@ fn expected_levels_are_explained_by_features() {
     said.lacks(&["patterns-only"]);
 }
 
-/// Refitted on bootstraps, one graph gives an interval that no other graph has a part in.
+/// Refitted on bootstraps, one graph gives an interval to which no other graph contributes.
 #[test]
 fn refits_of_one_graph_are_no_other_graphs() {
     let work = people();
@@ -753,7 +754,7 @@ fn graphs_are_written_for_other_programs() {
     page.says(&["How certain are the causal graphs", "marker-end", "found/late"]);
 }
 
-/// A second run reruns what a knob changes and nothing else, and says why.
+/// A second run repeats what a key changes and nothing else, and says why.
 #[test]
 fn a_changed_knob_reruns_what_it_changes() {
     let work = several();
@@ -777,7 +778,7 @@ fn a_changed_knob_reruns_what_it_changes() {
     more["worlds/model=logistic/set=found%2fnone/attribute=sex"].says(&["runs"]);
 }
 
-/// What the data alone can tell is said with the line of the set.
+/// Faults that only the data show are reported with the line of the set.
 #[test]
 fn faults_of_the_data_are_said() {
     let work = people();
@@ -802,8 +803,7 @@ fn faults_of_the_data_are_said() {
 }
 
 /// Another split: sets of graphs learnt from other rows, so their changes are reported and not
-/// judged.
-/// The same split: a scenario that knows something else means something else, and the others are
+/// judged. The same split: a scenario with other knowledge has another meaning, and the others are
 /// compared by the intervals of both runs.
 #[test]
 fn two_runs_are_compared() {

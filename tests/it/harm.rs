@@ -1,5 +1,5 @@
-//! Gates that see harm: both parts of it are judged, and a gate that looks the other way is
-//! reported of before and after the run.
+//! Gates that see harm: both parts of it are judged, and a gate that cannot fail because of it is
+//! reported before and after the run.
 
 use crate::work::{Rows, Says, Work};
 
@@ -23,8 +23,8 @@ gates:
     level: warn
 ";
 
-/// A model that is hard on women keeps the limit of a gate that looks away; `harm_to` fails it,
-/// with both parts and their counts.
+/// A model that refuses women more often keeps the limit of a gate on the opposite side; `harm_to`
+/// fails it, with both parts and their counts.
 #[test]
 fn a_gate_on_harm_fails_where_one_that_looks_away_passes() {
     let work = Work::with_jobs();

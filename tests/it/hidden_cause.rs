@@ -1,14 +1,14 @@
 //! Whether the band of a hidden cause holds what a hidden cause did, in generated audits: something
-//! that no column holds is a cause of the group and of features, and what the group itself does is
-//! known.
+//! that no column holds is a cause of the group and of features, and the effect of the group itself
+//! is known.
 //!
 //! Age and the hidden cause decide by a threshold who is in group b. Three features follow from the
 //! group, from age and from one another, with random coefficients. The graphs are those of
-//! bootstraps in the order of time, without the edges that BIC does not pay for, or what the
+//! bootstraps in the order of time, without the edges that do not improve BIC, or those that the
 //! program finds. A band is that of the target *any* at the planted strength, over graphs and
-//! refits, from the push down to the push up; it should hold the share of group a that would
-//! switch as members of b. Independent simulations in numpy, of other seeds, found the figures from
-//! which the tests may be off by four audits of a hundred.
+//! refits, from the push down to the push up; it should hold the share of group a that would switch
+//! as members of b. Independent simulations in numpy, of other seeds, found the figures from which
+//! the tests may be off by four audits of a hundred.
 
 use std::fmt::Write;
 use std::ops::{Range, RangeInclusive};
@@ -183,8 +183,8 @@ fn left(of: &Covariances, given: &[usize]) -> Covariances {
     left
 }
 
-/// The edges of a graph in the order of time: of those from all before, the worst goes as long as
-/// BIC falls.
+/// The edges of a graph in the order of time: each starts with edges from all earlier ones, and the
+/// worst is removed as long as BIC falls.
 fn edges(of: &Covariances) -> String {
     let mut edges = Vec::new();
     for v in FEATURES {
@@ -283,8 +283,8 @@ fn held(planted: Planted, seed: u64) -> [bool; 2] {
     })
 }
 
-/// Asserts that the band of the hidden cause holds the truth in about so many audits of a hundred,
-/// and that of the graphs as they are in a number within `graphs`.
+/// Asserts that the band of the hidden cause holds the truth in about this number of a hundred
+/// audits, and that of the graphs as they are in a number within `graphs`.
 #[track_caller]
 fn assert_holds(planted: Planted, graphs: RangeInclusive<usize>, expected: usize) {
     let all: Vec<[bool; 2]> = (0..SEEDS).map(|seed| held(planted, seed)).collect();

@@ -275,8 +275,8 @@ rows.repaid[7] = noo
 /// All rows are audited, by the model whose scores are in files.
 const SCORED_ONLY: &str = "-  split\n-  trained";
 
-/// Every input of the list that lies with the expected values is refused, with file, column, row
-/// and value; the others are among the cases of the other tests.
+/// Every input of the list next to the expected values is refused, with file, column, row and
+/// value; the others are among the cases of the other tests.
 #[test]
 fn inputs_that_must_be_refused() {
     let file = expected("metrics/edge/edge_expected.json");
@@ -333,7 +333,7 @@ fn inputs_that_must_be_refused() {
     }
 }
 
-/// The way out where a file answers an older request.
+/// The remedy where a file answers an older request.
 const AFRESH: &str = "remove the file (or name another one in the job) and run again";
 
 /// A column of the score file is of another type, or names what the job does not know.

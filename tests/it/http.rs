@@ -1,6 +1,6 @@
-//! Models that are HTTP endpoints: a local server that answers, fails, throttles, hangs, lies about
-//! counts and dies half-way. Nothing that was answered is asked again, and another version is asked
-//! again.
+//! Models that are HTTP endpoints: a local server that answers, fails, throttles, hangs, gives
+//! wrong counts and dies half-way. What was answered is not asked again, unless the version of the
+//! model changes.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -41,7 +41,7 @@ struct Seen {
     tokens: Vec<String>,
 }
 
-/// A server; `deed` says what becomes of the n-th request.
+/// A server; `deed` says how it treats the n-th request.
 fn serve(deed: impl Fn(usize) -> Deed + Send + Sync + 'static) -> (String, Arc<Mutex<Seen>>) {
     let seen = Arc::new(Mutex::new(Seen::default()));
     let told = Arc::clone(&seen);
@@ -220,7 +220,7 @@ fn answers_that_are_wrong_end_the_run() {
         (Deed::Forgets, "", "came back without a score, and `missing_at_most` allows a share of 0"),
         (Deed::NoVersion, "", "error[bad-answer]: "),
         (Deed::NoVersion, "", "does not say which `version` answers, and the job names `v1`"),
-        (Deed::Twice, "", "`scores` occurs twice"),
+        (Deed::Twice, "", "duplicate field `scores`"),
         (Deed::Hangs, ", retries: 0, timeout: 1s", "does not answer: timeout"),
         (Deed::DiesHalfWay, ", retries: 0", "breaks off its answer"),
     ] {
@@ -246,7 +246,7 @@ fn rows_without_a_score_are_allowed_up_to_a_share() {
     assert!(scored < N as usize && scored >= N as usize - 12, "{scored}");
 }
 
-/// A run that is killed goes on with what has no answer yet.
+/// A run that was killed continues with what has no answer yet.
 #[test]
 fn a_killed_run_goes_on() {
     let open = Arc::new(std::sync::atomic::AtomicBool::new(false));

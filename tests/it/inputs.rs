@@ -1,5 +1,5 @@
-//! Hashes of input files that the cache remembers: who touched nothing waits for nothing, and who
-//! touched anything is seen.
+//! Hashes of input files that the cache remembers: unchanged files are not read again, and every
+//! change is noticed.
 
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
@@ -171,7 +171,7 @@ fn a_repeated_check_does_no_work() {
 const PROGRAM: &str =
     "  program: {command: {score: [sh, -c, exit], watch: [watched]}, threshold: 0.5}\nmetrics:";
 
-/// All kinds of files go the same way.
+/// All kinds of files are treated the same.
 #[test]
 fn watched_files_are_remembered_too() {
     let work = work(0);

@@ -9,7 +9,7 @@ use crate::work::{Work, column};
 const KEY: &str =
     "arm model counterfactual sensitive scope from_group to_group slice support metric";
 
-/// Of every value that is defined everything that the table says about it.
+/// For every value that is defined, everything that the table says about it.
 fn values(work: &Work, told: &str) -> BTreeMap<String, String> {
     work.whole_table("metrics").of("value!=").map(|row| (row.told(KEY), row.told(told))).collect()
 }

@@ -1,5 +1,5 @@
-//! `judge.html`, which judges an archive again by its own code: it agrees with the program, and
-//! finds every alteration in a browser.
+//! `judge.html`, which judges an archive again with its own code in a browser: it agrees with the
+//! program and finds every alteration.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -1,5 +1,5 @@
-//! Runs and other verbs that are killed at any moment: a file or folder is whole or as it was, and
-//! the next attempt ends with the bytes of one that was left alone.
+//! Runs and other verbs that are killed at any moment: a file or folder is complete or as it was,
+//! and the next attempt gives the bytes of one that was not killed.
 
 use std::fs::{self};
 use std::os::unix::fs::MetadataExt;
@@ -40,15 +40,16 @@ struct Task<'a> {
 }
 
 impl Task<'_> {
-    /// Does it, and tells what it makes and how long it takes.
+    /// Does it; returns what it makes and how long it takes.
     fn left_alone(self, work: &Work) -> (Files, Duration) {
         let started = Instant::now();
         work.cfaudit(self.status, self.args);
         (made(work, self.makes).unwrap(), started.elapsed())
     }
 
-    /// Kills it so many times, each after what `before` does, and then lets it end. What was there
-    /// before, or all that it makes, is there at any time. How many kills met a running process.
+    /// Kills it this many times, each time after `before`, and then lets it end. At any time either
+    /// what was there before is there, or all that it makes. Returns how many kills met a running
+    /// process.
     fn survives(
         self,
         what: &str,
@@ -79,7 +80,7 @@ impl Task<'_> {
     }
 }
 
-/// A run into `out`; every third time the cache is gone too.
+/// A run into `out`; every third time the cache is removed too.
 fn run_survives(
     what: &str,
     [reference, work]: [&Work; 2],
@@ -124,7 +125,8 @@ fn as_stream(work: &Work, from: &str, to: &str, columns: Option<&[&str]>) {
 
 const FLIP: &str = "counterfactuals: {flip: naive}\n";
 
-/// Who switches and through what, and what depends on the fit and on the training.
+/// Blocks for who switches and through which features, and for what depends on the fit and on the
+/// training.
 const WHY: &str = "counterfactuals:
   flip: naive
   typical: {plausible: {move: [income], condition_on: label}}

@@ -1,15 +1,15 @@
-//! The architecture as a test: a module imports only what its row allows, and big dependencies stay
-//! behind their doors.
+//! The architecture as a test: a module imports only what its row allows, and a large dependency
+//! only what its row of `CRATES` allows.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Module, and the modules of this crate that it may name (besides `error`); of `exec` the lower
-/// ones get the doors to files and hashes alone. `diff` and `report` get of strategies and kinds of
-/// models the lists, `job` only types of parameters: `data` offers those of rows, `counterfactual`,
-/// `model`, `recourse` and `augment` their knobs, `gate` what decides; `metric` has the families
-/// and the favourable side, and a new job also names the metrics that it measures.
+/// Module, and the modules of this crate that it may name (besides `error`). The lower ones may
+/// name only the parts of `exec` that read files and compute hashes; `diff` and `report` only the
+/// lists of strategies and of kinds of models; `job` only types of parameters: those of rows in
+/// `data`, the settings in `counterfactual`, `model`, `recourse` and `augment`, what decides in
+/// `gate`, and families, metrics and the favourable side in `metric`.
 const LAYERS: &str = "
 error:
 param:
@@ -43,7 +43,7 @@ proof: text table folder exec report stage rejudge
 cli: text table folder data job exec report explain stage rejudge proof";
 
 /// Crate, and the modules that may name it.
-const DOORS: &str = "
+const CRATES: &str = "
 polars: data table stage
 arrow: data table
 parquet: data table
@@ -138,7 +138,7 @@ fn names(line: &str, prefix: &str, name: &str) -> bool {
 
 #[test]
 fn modules_import_only_what_their_row_allows() {
-    let (layers, doors) = (rows(LAYERS), rows(DOORS));
+    let (layers, crates) = (rows(LAYERS), rows(CRATES));
     let mut faults = Vec::new();
     for (name, text) in texts() {
         let module = name.split('/').next().expect("a part").trim_end_matches(".rs");
@@ -171,9 +171,9 @@ fn modules_import_only_what_their_row_allows() {
                     fault("anything but `cfaudit::cli`");
                 }
             }
-            for (door, keepers) in &doors {
-                if !keepers.contains(&module) && names(&line, "", door) {
-                    fault(door);
+            for (name, users) in &crates {
+                if !users.contains(&module) && names(&line, "", name) {
+                    fault(name);
                 }
             }
             if module != "cli"
@@ -197,7 +197,7 @@ model/lightgbm/mod.rs model/logistic.rs causal/encoding.rs causal/moments.rs cau
 counterfactual/graph_uncertain/rows.rs stage/experiment/added_rows.rs
 stage/score/command.rs";
 
-/// That no state depends on where its rows were cut is a law of states of its own.
+/// A separate test proves that no state depends on where its rows were cut.
 #[test]
 fn only_training_goes_by_blocks_of_rows() {
     let texts = texts();
@@ -232,7 +232,7 @@ fn the_rule_itself_catches_a_forbidden_import() {
     assert!(!names("let polarsish = 1;", "", "polars"));
 }
 
-/// The names that a line of code declares as types, those of associated types apart.
+/// The names that a line of code declares as types, without associated types.
 fn declared(line: &str) -> Option<&str> {
     let bare = line.trim_start();
     let inside = line.starts_with(' ');

@@ -1,4 +1,4 @@
-//! The one integration test binary: runs `cfaudit` on small jobs and looks at what it wrote.
+//! The only integration test binary: runs `cfaudit` on small jobs and checks what it wrote.
 
 #![expect(
     clippy::disallowed_methods,
@@ -16,6 +16,7 @@ mod augment;
 mod batches;
 #[cfg(feature = "cloud")]
 mod bucket;
+mod case_folders;
 mod cases;
 mod catalog;
 mod clarify;
@@ -28,7 +29,6 @@ mod determinism;
 mod diff;
 mod direction_ratios;
 mod docs;
-mod doors;
 mod doubts;
 mod expect;
 mod exports;
@@ -42,7 +42,6 @@ mod graphs;
 mod harm;
 mod hidden_cause;
 mod hostile;
-mod house;
 mod http;
 mod inputs;
 mod invariance;
@@ -67,11 +66,13 @@ mod privacy;
 mod proof;
 mod prose;
 mod python;
-mod python_door;
+mod python_package;
 mod recipes;
 mod recourse;
 mod refits;
+mod repository;
 mod roles;
+mod rows_guide;
 mod rows_out;
 mod run;
 mod safety;
@@ -79,7 +80,6 @@ mod sanity;
 mod scales;
 mod schedule;
 mod scores;
-mod seam_cases;
 mod server;
 mod shard_rows;
 mod shards;

@@ -1,5 +1,5 @@
-//! Manual pages and completions: what they say is what the program does, and shells and `man` can
-//! read them.
+//! Manual pages and completions: they describe what the program does, and shells and `man` can read
+//! them.
 
 use std::collections::BTreeSet;
 use std::fs;

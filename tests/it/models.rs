@@ -292,8 +292,8 @@ fn a_program_gets_thresholds_in_every_arm() {
     }
 }
 
-/// A program answers for the training rows first, then for the audited ones: as many, with other
-/// scores.
+/// A program answers for the training rows first, then for the audited ones: the same number, with
+/// other scores.
 #[test]
 fn a_program_is_asked_for_the_scores_of_training_rows() {
     let script = "if [ $(wc -c) -lt 8000 ]; then cat again.arrow; else n=$(ls asked.* 2>/dev/null \

@@ -1,5 +1,5 @@
-//! Names that mean something to a terminal, a page, a spreadsheet, XML or YAML: from `new` over
-//! `run`, `gate` and `diff` to every export.
+//! Names that mean something to a terminal, a page, a spreadsheet, XML or YAML, in `new`, `run`,
+//! `gate`, `diff` and every export.
 
 use std::process::{Command, Stdio};
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use arrow::array::ArrayRef;
 
-use crate::seam_cases::copy_all;
+use crate::case_folders::copy_all;
 use crate::work::{Ran, Rows, Says, Work, column, draw, root};
 
 const N: i64 = 600;
@@ -214,7 +214,7 @@ fn a_new_job_reads_the_files_of_other_countries() {
     work.run(0, "job.yaml", "");
 }
 
-/// What the rows tell before anything is measured.
+/// What the rows show before anything is measured.
 #[test]
 fn a_check_warns_of_people_who_drop_out() {
     let work = Work::new();
@@ -251,7 +251,7 @@ fn the_group_at_risk_is_one_of_the_groups() {
     text.says(&["band: text", "groups: [\"1\", \"2\", \"2.0\"]", "harm_to: {band: \"2.0\"}"]);
 }
 
-/// Which side people want is never taken from a word in silence.
+/// If the side that people want is taken from a word, the job says so.
 #[test]
 fn a_guess_is_said() {
     let work = Work::new();
@@ -291,8 +291,8 @@ fn a_guess_is_said() {
     new("").says(&["`positive: [perhaps]`", "`favourable: positive`"]);
 }
 
-/// What tells the label, the score, the decision or the person is not an input of a model; what
-/// merely looks like it is.
+/// A column that reveals the label, the score, the decision or the person is not an input of a
+/// model; one that merely looks like it is.
 #[test]
 fn what_no_model_should_read_is_left_out() {
     let work = Work::new();
@@ -416,7 +416,7 @@ fn a_wish_for_1_is_one_for_true() {
     work.cfaudit(3, &format!("{new} 2")).says(&["its values are `false`, `true`"]);
 }
 
-/// What is negated twice is good news, and capitals begin words.
+/// Two negations in a name cancel, and capitals begin words.
 #[test]
 fn names_of_labels_tell_what_people_want() {
     let work = Work::new();
@@ -448,7 +448,7 @@ fn names_of_labels_tell_what_people_want() {
 }
 
 /// Women get fewer loans, and those who get one repay more often: the decision names the group at
-/// risk, and where the file holds none nobody but the reader does.
+/// risk, and if the file holds none, the reader must name it.
 #[test]
 fn decisions_tell_who_is_at_risk() {
     let work = Work::new();
@@ -523,7 +523,7 @@ fn decisions_tell_who_is_at_risk() {
     told.stdout.says(&["harm_to: {sex: m}   # DECIDE: a guess, labels are missing"]);
 }
 
-/// Scores of a scale of their own are audited as they are.
+/// Scores on a scale other than [0, 1] are audited as they are.
 #[test]
 fn scores_tell_their_scale() {
     let work = Work::new();
@@ -549,7 +549,7 @@ fn scores_tell_their_scale() {
     work.run(0, "job.yaml", "");
 }
 
-/// Words that tell the label alone, be it by being there.
+/// Words that reveal the label, even if only by being present.
 #[test]
 fn words_that_tell_the_label_are_left_out() {
     let work = Work::new();

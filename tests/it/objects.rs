@@ -1,5 +1,5 @@
 //! Rows, references, side tables and files of scores in an object store: the same bytes as from
-//! files, whatever the store does; and documented ends where it does not serve.
+//! files, whatever the store does; and documented errors where it does not answer.
 
 use crate::work::{Says, Work};
 
@@ -33,7 +33,7 @@ fn a_build_without_stores_says_how_to_get_one() {
     work.run(5, "job.yaml", "").says(&["does not read object stores", "--features cloud"]);
 }
 
-/// It says so of a plan too, which is written there.
+/// The same for a plan, which would be written there.
 #[cfg(not(feature = "cloud"))]
 #[test]
 fn a_build_without_stores_writes_to_none() {
@@ -85,7 +85,7 @@ mod with_stores {
 
     use super::JOB;
     use crate::bucket::{Bucket, Deed, Request, SECRET};
-    use crate::doors::{applicants, examples};
+    use crate::rows_guide::{applicants, examples};
     use crate::shards::{is_without_lightgbm, with_job, write_scores};
     use crate::work::{Files, Ran, Says, Work, assert_same, column, files, results};
 

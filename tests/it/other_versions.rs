@@ -1,5 +1,5 @@
-//! Folders whose tables are of another version: every verb that reads one refuses it, and names
-//! both versions.
+//! Folders whose tables have another version: every verb that reads such a folder refuses it, and
+//! names both versions.
 
 use std::fs;
 

@@ -1,16 +1,16 @@
-//! The page that people sign: its size in bytes and words, that every value leads to its row in the
-//! annex, and how many sheets it prints on where a browser is there.
+//! The page that people sign: its size in bytes and words, the links from every value to its row in
+//! the annex, and, where a browser is installed, the number of printed sheets.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use crate::case_folders::text_of;
 use crate::frame::{TableRecord, read_frame};
-use crate::seam_cases::text_of;
 use crate::work::{Says, Work, python3_imports, root, shared, yaml_files};
 
-/// What a page may weigh, and how many words it may have.
+/// The most bytes and words of a page.
 const BYTES_AT_MOST: usize = 400_000;
 const WORDS_AT_MOST: usize = 5_000;
 
@@ -101,7 +101,7 @@ fn the_page_of_the_demo_is_short_and_leads_into_its_annex() {
 struct PrintedJob {
     file: &'static str,
     flags: String,
-    /// A4 sheets that it may take, as the design asks.
+    /// The most A4 sheets on which it may print.
     sheets: usize,
     /// What Python must be able to import for it.
     imports: &'static str,
@@ -348,7 +348,7 @@ fn linked_rows(page: &str) -> Vec<LinkedRow> {
     found
 }
 
-/// Compares every number that leads into the annex with the row of the tables that it is of.
+/// Compares every number that leads into the annex with its row of the tables.
 fn numbers_of(page: &str, work: &Work, job: &str) -> usize {
     let tables = work.path("out/tables");
     let (metrics, gates) = (read_frame(&tables, "metrics"), read_frame(&tables, "gates"));

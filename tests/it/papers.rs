@@ -11,7 +11,7 @@ use crate::work::{expected, root};
 /// A line of a CSV file by its columns.
 type Row = BTreeMap<String, String>;
 
-/// Experiments on data that nobody can get, or without a program that anybody can run.
+/// Experiments on data that cannot be obtained, or without a program that can be run.
 const NOT_PUBLIC: [&str; 6] = [
     "cardiofollow-smoking",
     "cardiofollow-sex",

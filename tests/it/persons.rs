@@ -31,7 +31,7 @@ pub(crate) fn run_with_persons(work: &Work, plain: &str) {
 /// Patients, of whom each has one to nine admissions.
 const PATIENTS: i64 = 150;
 
-/// The patient of each admission; those of one stand far apart.
+/// The patient of each admission; those of one patient are far apart in the file.
 fn patients() -> Vec<i64> {
     (0..9).flat_map(|k| (0..PATIENTS).filter(move |p| k <= p * 7 % 9)).collect()
 }
@@ -156,7 +156,7 @@ fn runs_are_compared_person_by_person() {
     assert!(!work.table("changes").has("status=compared"));
 }
 
-/// Admissions that weigh: shares are of weight and drawn by persons, and two runs are compared
+/// Admissions with weights: shares are weighted, persons are drawn, and two runs are compared
 /// person by person.
 #[test]
 fn admissions_with_weights() {

@@ -1,9 +1,9 @@
-//! Where the path of the page ends on generated audits with one planted bias each: the model reads
-//! the attribute, or a feature that follows it; labels of a group are recorded too low; one small
-//! group is treated worse; or nothing is wrong.
+//! The end of the page's path on generated audits with one planted bias each: the model reads the
+//! attribute, or a feature that follows it; labels of a group are recorded too low; one small group
+//! is treated worse; or nothing is wrong.
 //!
 //! Models are trained on past decisions, which have the bias, and audited against outcomes, which
-//! only recorded labels distort. Twenty seeds of each; a path may go astray in two of them, because
+//! only recorded labels distort. Twenty seeds of each; a path may be wrong in two of them, because
 //! a step that looks for a difference where there is none finds one in 5 % of audits.
 
 use std::fmt::Write;
@@ -18,9 +18,9 @@ const PEOPLE: u64 = 4000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Planted {
     Nothing,
-    /// Past decisions counted the sex itself.
+    /// Past decisions depended on the sex itself.
     Entry,
-    /// They counted the job, which follows the sex; the model does not see the sex.
+    /// They depended on the job, which depends on the sex; the model does not see the sex.
     Feature,
     /// Four of ten good outcomes of women are recorded as bad, also in the audited rows.
     Labels,

@@ -1,4 +1,4 @@
-//! Everybody is somewhere: the table `population` adds up, and no gate passes that the people who
+//! Everybody is counted: the table `population` adds up, and no gate passes that the people who
 //! were not measured could break.
 //!
 //! Both are tried on generated jobs: groups, labels, scores and weights are missing at random, rows
@@ -77,7 +77,7 @@ data:
 /// A side table without people of 22.
 const BY_AGE: &str = "age,band\n20,low\n21,low\n25,high\n";
 
-/// The state of each row of the source by the rules of the job, told again.
+/// The state of each row of the source by the rules of the job, computed independently.
 fn states(job: u64, all: &[Person]) -> Vec<&'static str> {
     let (filters, repeats, splits) = (draw(job, 2, 2), draw(job, 3, 2), draw(job, 4, 2));
     let joins = draw(job, 6, 2);
@@ -430,8 +430,8 @@ fn check_gates(job: u64, classes: bool) -> [usize; 2] {
     told
 }
 
-/// The same of a model whose outcome is an amount: amounts, counterfactual amounts and groups are
-/// missing at random. Whoever lacks one may be a case or none.
+/// The same for a model whose outcome is an amount: amounts, counterfactual amounts and groups are
+/// missing at random. A person who lacks one may be a case or not.
 fn check_amounts(job: u64) -> [usize; 2] {
     let work = Work::new();
     let n = 60 + draw(job, 1, 200);

@@ -1,5 +1,5 @@
-//! How many people would decide a gate: in the table, on the page, and by the verb `power`, before
-//! a run and after it.
+//! How many people a gate needs to be decided: in the table, on the page, and by the verb `power`,
+//! before a run and after it.
 
 use serde_json::Value as Json;
 
@@ -78,7 +78,7 @@ fn gates_tell_how_many_people_would_decide_them() {
     ]);
 }
 
-/// What is assumed before a run gives what a run would say about the same numbers.
+/// Assumed numbers give, before a run, what a run would say about the same numbers.
 #[test]
 fn power_is_told_before_a_run() {
     let work = Work::with_jobs();

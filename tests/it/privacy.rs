@@ -1,5 +1,5 @@
-//! What a run leaves behind of single people: planted ids and values are looked for in every file
-//! of the output folder and the cache of a job that asks for no rows by name.
+//! What a run leaves behind about single people: planted ids and values are looked for in every
+//! file of the output folder and the cache of a job that asks for no rows by name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,7 +13,7 @@ use crate::batches::read;
 use crate::rows_out::{PEOPLE, SETS, applicants, job};
 use crate::work::{Work, column, files, root};
 
-/// So many people share the planted level: fewer than the 5 that may be named.
+/// How many people share the planted level: fewer than the 5 from which a level may be named.
 const PLANTED: usize = 4;
 
 const LEVEL: &str = "Planted-Branch";

@@ -1,5 +1,5 @@
-//! Proof that travels: `verify` finds every alteration, `pack` gives the same bytes, the model card
-//! is one by the official schema.
+//! Folders that are handed on: `verify` finds every alteration, `pack` gives the same bytes, the
+//! model card is valid by the official schema.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -125,8 +125,8 @@ fn every_alteration_of_a_listed_file_is_found() {
     work.cfaudit(5, "verify cache").says(&["it has no readable manifest.json"]);
 }
 
-/// Writes a file of a folder and its hash into the manifest, as somebody would who wants to hide a
-/// change.
+/// Writes a file of a folder and its hash into the manifest, as somebody who wants to hide a change
+/// would.
 fn forge(work: &Work, name: &str, bytes: &[u8]) {
     fs::write(work.path("out").join(name), bytes).unwrap();
     let mut manifest = work.json("out/manifest.json");

@@ -1,5 +1,5 @@
 //! Models that are Python functions or pickles: the same scores as the library gives, one process
-//! for a whole run, and what is said when Python fails.
+//! for a whole run, and the message when Python fails.
 //!
 //! `CFAUDIT_PYTHON` names an interpreter with what is in `tests/requirements/python.txt`
 //! (`make python` fetches one); without it `python3` is tried.
@@ -266,7 +266,7 @@ fn a_series_is_read_by_its_index() {
     work.run(3, "job.yaml", "").says(&["another index than the frame of these rows", "to_numpy()"]);
 }
 
-/// What a function may do wrong, each with its own last words.
+/// What a function may do wrong, each with its own message.
 #[test]
 fn functions_that_fail_say_why() {
     let Some(python) = interpreter("pyarrow") else { return };

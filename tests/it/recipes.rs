@@ -1,5 +1,5 @@
-//! The recipes for shards under `jobs/recipes/`, as they stand: each runs a job under what
-//! schedules its workers, where that is here, and gives the bytes of a run.
+//! The recipes for shards under `jobs/recipes/`, unchanged: each runs a job under the scheduler of
+//! its workers, where that is installed, and gives the bytes of a run.
 
 use std::fs;
 use std::path::Path;
@@ -57,7 +57,7 @@ fn recipe_file(name: &str) -> std::path::PathBuf {
     root().join("jobs/recipes").join(name)
 }
 
-/// Started again, everything is there already.
+/// Started a second time, it finds everything done.
 #[test]
 fn with_xargs() {
     let Some(recipe) = RecipeWork::new() else { return };

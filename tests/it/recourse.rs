@@ -1,5 +1,5 @@
-//! Recourse from the job to the tables and the page: against looking at each row, with any model,
-//! threads and batches.
+//! Recourse from the job to the tables and the page: compared with an exhaustive look at each row,
+//! for any model, number of threads and size of batches.
 
 use crate::frame::{TableRecord, read_frame};
 use std::collections::BTreeMap;
@@ -435,8 +435,8 @@ fn several_groups_are_compared_by_pairs_and_one_without_affected_people_is_told(
     ]);
 }
 
-/// Nobody is refused, then nobody is granted: both are said with a reason, and the rest of the job
-/// is done.
+/// Nobody is refused, then nobody is granted: both are reported with a reason, and the rest of the
+/// job is done.
 #[test]
 fn a_model_that_decides_alike_about_all_leaves_nothing_to_compare() {
     let work = trained();
@@ -509,8 +509,9 @@ fn the_shipped_job_on_adult_advises_nobody_to_become_a_wife() {
 const RESULTS: &str =
     "recourse_columns subgroups actions ecd comparatives ranking_analysis aggregated_rankings";
 
-/// Of each person one row is judged: rows of one person each are judged as rows, rows written again
-/// change nothing, and of households as many are judged as there are, on any number of threads.
+/// One row of each person is judged: if every person has one row, all rows are judged, repeated
+/// rows change nothing, and for households as many rows are judged as there are households, on any
+/// number of threads.
 #[test]
 fn one_row_of_each_person_is_judged() {
     let work = trained();

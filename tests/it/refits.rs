@@ -1,7 +1,7 @@
 //! Sets that are fitted again on the rows of each run: what a later run says about their changes.
 //!
 //! People are drawn by hashes from one distribution, and scored by one formula instead of a
-//! platform, so that nothing changes from night to night but who is there.
+//! platform, so that from night to night only the people change.
 
 use crate::frame::{TableFrame, TableRecord};
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::work::{Rows, Says, Work, column, job_of};
 const NIGHTS: u64 = 10;
 const PEOPLE: u64 = 30_000;
 
-/// A number that is about normal: the sum of twelve even ones.
+/// A number that is about normal: the sum of twelve uniform ones.
 fn normal(seed: u64, person: u64, stream: u64) -> f64 {
     (0..12).map(|k| u01(h(seed, person, 100 * stream + k))).sum::<f64>() - 6.0
 }
@@ -169,7 +169,7 @@ fn nights_without_drift() {
 }
 
 /// A model of pay and years as a file of LightGBM: the logistic score of [`score`] in steps of one
-/// tree each, with a slope of years so many times as steep.
+/// tree each, with the slope of years multiplied.
 #[cfg(feature = "lightgbm")]
 fn model(years: f64) -> String {
     let mut trees = String::new();
@@ -194,7 +194,8 @@ fn model(years: f64) -> String {
     )
 }
 
-/// How many values of two runs have changed clearly, were their intervals over people all (MOVER).
+/// How many values of two runs would have changed clearly if there were only their intervals over
+/// people (MOVER).
 #[cfg(feature = "lightgbm")]
 fn clear_by_people(work: &Work, old: &str, new: &str) -> usize {
     let values = |out: &str| {

@@ -18,7 +18,7 @@ pub(crate) fn draw(i: usize, salt: usize) -> usize {
     (i * 7919 + salt * 104_729 + (i * i * (salt + 3)) % 1009) % 1000
 }
 
-/// Applicants with ids of their own: women earn less and work part time more often.
+/// Applicants with ids: women earn less and work part time more often.
 pub(crate) fn applicants(work: &Work) {
     let woman = |i: usize| draw(i, 1) < 450;
     let income = |i: usize| {

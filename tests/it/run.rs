@@ -1,5 +1,5 @@
-//! `cfaudit run` and its neighbours from outside: streams, exit statuses, what is published and
-//! what is left alone.
+//! `cfaudit run` and related verbs from outside: streams, exit statuses, what is published and what
+//! is not touched.
 
 use crate::frame::read_frame;
 use std::fs::{self, File};
@@ -80,7 +80,7 @@ fn assert_manifest_is_right(work: &Work) {
     assert_eq!(manifest["policies"], policies);
 }
 
-/// A slip after `--until` is reported before anything is logged or made.
+/// A mistake after `--until` is reported before anything is logged or made.
 #[test]
 fn a_stage_that_no_run_has_is_refused_at_once() {
     let work = Work::with_jobs();
@@ -132,7 +132,7 @@ fn a_second_run_does_nothing() {
     assert_same(&before, &work.results(), "a forced run");
 }
 
-/// `-C DIR` takes every path from there, as in make and git.
+/// `-C DIR` resolves every path from there, as in make and git.
 #[test]
 fn a_run_may_start_elsewhere() {
     let work = Work::with_jobs();
@@ -558,8 +558,8 @@ fn help_and_version_go_to_stdout() {
     }
 }
 
-/// Two models on the same people: differences of what each has alone, in table and report; none
-/// where nobody asks.
+/// Two models on the same people: differences of what each has by itself, in table and report; none
+/// unless asked for.
 #[test]
 fn models_are_compared() {
     let work = Work::with_jobs();

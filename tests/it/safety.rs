@@ -103,7 +103,7 @@ fn paths_of_a_manifest_do_not_lead_out_of_its_folder() {
     }
 }
 
-/// Every reader of a folder verifies what it reads and what it hands on.
+/// Every reader of a folder verifies what it reads and what it passes on.
 #[test]
 fn readers_of_a_folder_verify_it() {
     let work = finished();

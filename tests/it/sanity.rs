@@ -1,5 +1,5 @@
 //! Scores and decisions that go against the labels, and one decision for everybody: issues, gates
-//! that they leave undecided, what the job accepts, and what `check` says before.
+//! that stay undecided because of them, what the job accepts, and what `check` says before the run.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! The recipes under `jobs/recipes/`: cron with its bare surroundings, and Airflow itself where
+//! The recipes under `jobs/recipes/`: cron with its minimal environment, and Airflow itself where
 //! `CFAUDIT_AIRFLOW` names it (`make airflow`).
 
 use std::fs;

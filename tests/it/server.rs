@@ -1,4 +1,4 @@
-//! A local HTTP server on a port of its own: it reads requests, and a test says what it answers.
+//! A local HTTP server on a separate port: it reads requests, and a test says what it answers.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read};
@@ -15,7 +15,7 @@ pub(crate) struct HttpRequest {
     pub(crate) body: Vec<u8>,
 }
 
-/// What becomes of a connection that was answered.
+/// How a connection continues after an answer.
 #[derive(PartialEq)]
 pub(crate) enum Connection {
     Stays,

@@ -1,5 +1,5 @@
-//! Rows that an output folder holds, of a job in shards: outcomes, counterfactuals that are kept,
-//! and rows to score are those of a run, and those of a shard that are lost or altered are found.
+//! Rows in the output folder of a job in shards: outcomes, kept counterfactuals and rows to score
+//! are those of a run, and lost or altered ones of a shard are found.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -227,7 +227,7 @@ booster.booster_.save_model('booster.txt')
 rows.assign(of_pipeline=of_pipeline, of_booster=of_booster).to_parquet('rows.parquet')
 ";
 
-/// A change of preprocessing that nobody announced: incomes in thousands.
+/// An unannounced change of preprocessing: incomes in thousands.
 #[cfg(feature = "lightgbm")]
 const PLANTED: &str = "
 import pickle
@@ -288,7 +288,7 @@ fn a_data_scientist_audits_a_pipeline_of_python_and_a_booster() {
 }
 
 /// The researcher: rows that are published as a template, a generator as a file and as a program,
-/// next to our own set, and rows out with real values.
+/// next to a set of the program, and rows that are written with real values.
 #[test]
 fn a_researcher_brings_a_generator() {
     let work = Work::new();
@@ -333,8 +333,8 @@ fn a_researcher_brings_a_generator() {
     assert!(theirs.column_by_name("income").unwrap().null_count() == 0);
 }
 
-/// The nights: only gates that do not pass are told, the cache stays within its limit, and each
-/// night has its folder with the changes against the approved one.
+/// The nightly job: only gates that do not pass are reported, the cache stays within its limit, and
+/// each night has its folder with the changes against the approved one.
 #[test]
 fn a_job_runs_every_night() {
     let work = Work::with_jobs();

@@ -1,5 +1,5 @@
 //! Rows that only an engine may read: it passes each part to a worker as an Arrow stream, and the
-//! tables are those of a run over the same rows in files.
+//! tables are the same as for these rows in files.
 
 use std::fs;
 use std::io::Write;
@@ -294,7 +294,7 @@ fn assert_on_clusters(job: &str, python: &str) {
     work.run(0, "job.yaml", "");
     put_killed_program(&work);
     for (which, killed) in [("ray", &["ray"][..]), ("spark", &["spark", "stream"])] {
-        let mut command = crate::python_door::door(&work, python);
+        let mut command = crate::python_package::interpreter_with_package(&work, python);
         let known = command.get_envs().find(|(name, _)| *name == "PATH").and_then(|(_, of)| of);
         let path = format!("{}:{}", work.path("bin").display(), known.unwrap().to_string_lossy());
         command.env("PATH", path);

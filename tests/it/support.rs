@@ -1,4 +1,4 @@
-//! Counterfactuals whom the reference rows hardly hold, such as women who are husbands: what
+//! Counterfactuals that the reference rows hardly support, such as women who are husbands: what
 //! `check`, tables, gates and page say about them.
 
 use crate::work::{Rows, Says, Work, column};
@@ -127,7 +127,7 @@ fn where_everybody_is_supported_nothing_is_told() {
 }
 
 /// Columns of which exactly one is 1 in every reference row are a group, also where the job lists
-/// them apart.
+/// them separately.
 #[test]
 fn one_hot_columns_that_stand_apart_are_one_feature() {
     for list in [

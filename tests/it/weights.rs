@@ -1,5 +1,5 @@
-//! People with weights, from the column of the user's file to tables and page: against
-//! scikit-learn, and against people without weights.
+//! People with weights, from the column of the user's file to tables and page, compared with
+//! scikit-learn and with people without weights.
 
 use crate::frame::{TableFrame, TableRecord};
 use std::collections::BTreeMap;
@@ -228,8 +228,8 @@ fn equal_weights_change_no_value() {
     without.read("out/annex.html").lacks(&["weighted by"]);
 }
 
-/// The unit in which people weigh is nobody's business: a factor that is a power of two changes
-/// nothing but the columns of weights.
+/// The unit of weights does not matter: a factor that is a power of two changes nothing but the
+/// columns of weights.
 #[test]
 fn a_factor_changes_no_value_and_no_interval() {
     let people = made_up(900);

@@ -1,4 +1,4 @@
-//! Who counts where labels are missing, and gates on rates at an end: from the user's file to
+//! Who counts where labels are missing, and gates on rates of 0 or 1: from the user's file to
 //! tables, gates and page.
 
 use crate::frame::TableRecord;
@@ -65,8 +65,8 @@ fn credit() -> (Work, Vec<Applicant>) {
     (work, people)
 }
 
-/// A credit file with labels of granted people only: the ratio is that of the file, and nobody can
-/// miss why label metrics say little.
+/// A credit file with labels of granted people only: the ratio is that of the file, and the page
+/// says plainly why label metrics say little.
 #[test]
 fn labels_of_granted_people_only() {
     let (work, people) = credit();
@@ -216,7 +216,7 @@ fn a_model_that_never_switches_passes() {
     }
 }
 
-/// A set that conditions on the label measures people with one alone: its values carry the flag, an
+/// A set that conditions on the label measures only people with one: its values carry the flag, an
 /// issue names the others, no gate passes.
 #[test]
 fn people_without_a_label_have_no_counterfactual_in_a_set_by_label() {
@@ -462,8 +462,8 @@ fn rounding_of_scores_is_no_switch() {
     }
 }
 
-/// A fifth of the women and nobody else has no income: what a job says of those who are left is
-/// said to be about them.
+/// A fifth of the women and nobody else has no income: what a job says about the others is marked
+/// as being about them.
 #[test]
 fn rows_lost_in_one_group_are_told() {
     let work = Work::new();

@@ -1,4 +1,5 @@
-//! Who switches and through what: the tables, gates on them, the page, and what `check` says.
+//! Who switches and through which features: the tables, gates on them, the page, and what `check`
+//! says.
 
 use crate::frame::TableFrame;
 use crate::python::interpreter;
@@ -66,8 +67,8 @@ fn patterns_are_found_on_one_half_and_confirmed_on_the_other() {
     assert_eq!(work.json("out/summary.json"), summary);
 }
 
-/// Of the block on a set that moves features: values of those who switch add up to what happens to
-/// them, and the set on the entry alone has none.
+/// In the block on a set that moves features, the values of those who switch add up to what happens
+/// to them; the set that changes only the attribute has none.
 fn features_add_up(work: &Work, features: &TableFrame) {
     assert!(!features.has("why!=refused-typical-women"));
     let of = |people: &'static str| features.of(&format!("people={people}"));
@@ -197,7 +198,7 @@ fn a_model_from_outside_is_asked_about_each_row_once() {
     work.read("out/report.html").says(&["Nobody could be explained by features: that would ask"]);
 }
 
-/// Where nobody is looked at, or nobody switches, the table says so in rows without people.
+/// Where nobody is explained, or nobody switches, the table says so in rows without people.
 #[test]
 fn nobody_to_explain_is_said() {
     for (threshold, flag, of_anybody) in
@@ -237,7 +238,7 @@ fn nobody_to_explain_is_said() {
     }
 }
 
-/// Scores computed elsewhere: the block has patterns, no features, and `check` says so.
+/// Given scores: the block has patterns, no features, and `check` says so.
 #[test]
 fn scores_have_no_features() {
     let work = Work::with_jobs();

@@ -1,4 +1,4 @@
-//! A folder of its own for each test, the program run in it, and ways to look at what it wrote.
+//! A separate folder for each test, the program run in it, and ways to read what it wrote.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -128,8 +128,8 @@ impl Work {
         write(&self.path(below), &batch(columns));
     }
 
-    /// Writes a text file of these columns; a missing value is the empty field, and one with a comma
-    /// stands in quotes.
+    /// Writes a text file of these columns; a missing value is the empty field, and one with a
+    /// comma is in quotes.
     pub(crate) fn csv(&self, below: &str, columns: Vec<(&str, ArrayRef)>) {
         let mut text = columns.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(",") + "\n";
         let field = |array: &ArrayRef, row: usize| match array_value_to_string(array, row).unwrap()

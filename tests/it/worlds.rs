@@ -1,5 +1,5 @@
-//! Sets that move features, from the job to the tables: what they promise of every row, and what
-//! they say about data that do not suit.
+//! Sets that move features, from the job to the tables: what they promise for every row, and what
+//! they report about unsuitable data.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -265,7 +265,7 @@ fn weights_that_no_set_learns_from_are_told() {
     assert_eq!(told("{flip: naive}"), (String::new(), [false, false]));
 }
 
-/// Of one group no row trains: values about it are undefined with the reason, sums too, and
+/// If one group has no training rows, values about it are undefined with the reason, sums too, and
 /// everything else of the job is done.
 #[test]
 fn a_group_without_training_rows_is_undefined_and_ends_no_run() {
@@ -400,7 +400,7 @@ fn moved_features_look_like_the_target() {
     assert!(frame.of("feature=age, metric=share_changed").all(|r| r.real("value") == Some(0.0)));
 }
 
-/// A changed knob runs the set that has it again, and what depends on it; nothing else.
+/// A changed key of a set runs that set again, and what depends on it; nothing else.
 #[test]
 fn a_changed_knob_runs_its_set_again() {
     let job = |depth: u32| {
@@ -637,8 +637,8 @@ fn a_changed_job_is_not_answered_from_the_cache_of_another() {
     assert!(told_apart, "no change had an effect");
 }
 
-/// Where too few rows of a bin show where to move a number, it stays, and what it is set to belies
-/// it: such rows count nowhere.
+/// Where too few rows of a bin show where to move a number, it stays, and then contradicts the
+/// group to which the row is set: such rows count nowhere.
 #[test]
 fn a_number_outside_the_bin_of_its_group_is_no_counterfactual() {
     let sets = "{world: {plausible: {move: [age, income], condition_on: label}}, typical: {greedy: \

@@ -1,4 +1,4 @@
-"""`action.yml` and `.pre-commit-hooks.yaml`: the schema of GitHub, and their steps as a runner runs them. Run by tests/it/python_door.rs with the folder of the tree as argument and the program on PATH."""
+"""`action.yml` and `.pre-commit-hooks.yaml`: the schema of GitHub, and their steps as a runner runs them. Run by tests/it/python_package.rs with the folder of the tree as argument and the program on PATH."""
 
 import ast
 import json

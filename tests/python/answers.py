@@ -1,4 +1,4 @@
-"""The types of rows for Python and the precision of its answers, run by tests/it/python_door.rs with the package on its path."""
+"""The types of rows for Python and the precision of its answers, run by tests/it/python_package.rs with the package on its path."""
 
 import importlib.util
 import io

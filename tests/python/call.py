@@ -1,4 +1,4 @@
-"""`cfaudit.audit` and `assert_fair`, run by tests/it/python_door.rs in a folder of its own with the program on PATH."""
+"""`cfaudit.audit` and `assert_fair`, run by tests/it/python_package.rs in a folder of its own with the program on PATH."""
 
 import importlib.util
 import os

@@ -1,4 +1,4 @@
-"""`cfaudit.mlflow` with the real MLflow and a store in files, run by tests/it/python_door.rs in a folder of its own with the program on PATH."""
+"""`cfaudit.mlflow` with the real MLflow and a store in files, run by tests/it/python_package.rs in a folder of its own with the program on PATH."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""`cfaudit.audit` with the real scikit-learn, LightGBM and XGBoost: the scores are those that each library gives. Run by tests/it/python_door.rs."""
+"""`cfaudit.audit` with the real scikit-learn, LightGBM and XGBoost: the scores are those that each library gives. Run by tests/it/python_package.rs."""
 
 import cfaudit
 import lightgbm

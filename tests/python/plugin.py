@@ -1,4 +1,4 @@
-"""The plugin for pytest in a repository with other tests, run by tests/it/python_door.rs in a folder of its own with the program on PATH."""
+"""The plugin for pytest in a repository with other tests, run by tests/it/python_package.rs in a folder of its own with the program on PATH."""
 
 import os
 import re

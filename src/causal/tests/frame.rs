@@ -1,4 +1,4 @@
-//! Reads the fixed inputs and expected values and converts them to what the engine takes.
+//! Reads the fixed inputs and expected values and converts them to the engine's input.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,5 +1,5 @@
-//! Bootstraps of persons: with one row each they are those of rows, rows that are written again say
-//! nothing new, and the spread of refits is that of persons.
+//! Bootstraps of persons: with one row each they are those of rows, repeated rows change nothing,
+//! and the spread of refits is that of persons.
 
 use crate::causal::bootstrap_draws::BootstrapDraws;
 use crate::causal::encoding::{GraphEncoding, GraphVariable, MissingRows, TrainingBlocks};

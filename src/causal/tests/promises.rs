@@ -1,5 +1,5 @@
-//! What the engine promises for any input: knowledge is kept, classes are whole, caches change
-//! nothing, and neither do threads or batches.
+//! What the engine promises for any input: knowledge is kept, classes are complete, and caches,
+//! threads and batches change nothing.
 
 use super::frame::graph_search;
 use crate::causal::bag::{BagOfDags, GivenGraphs, MemberWeighting};

@@ -192,7 +192,7 @@ impl<'t> GmlReader<'t> {
         }
     }
 
-    /// The next key of a list; none at its end, which is that of the text outside of all lists.
+    /// The next key of a list; none at its end, or at the end of the text outside of all lists.
     fn key(&mut self, outside: bool) -> Result<Option<&'t str>, GmlError> {
         match self.token()? {
             Some(GmlToken::Word(key)) => Ok(Some(key)),

@@ -1,11 +1,11 @@
 //! The binned mechanism: one node as its parents' cells say, in one bootstrap replicate.
 //!
-//! Source: CF-GU specification section 18. A cell holds the training rows with the same levels of
-//! the nominal parents and the same bins of the numeric ones. Numeric parents also have slopes,
-//! common to all cells: least squares on values centred by cell. A level follows the shares of the
-//! cell, moved along the slopes; a number keeps its rank among the residuals when the cell changes,
-//! and its residual when it does not. Cells of levels and bins answer where both the cell before
-//! and the cell after hold enough rows, else cells of levels alone, else the linear equation.
+//! Not in the paper. A cell holds the training rows with the same levels of the nominal parents and
+//! the same bins of the numeric ones. Numeric parents also have slopes, common to all cells: least
+//! squares on values centred by cell. A level follows the shares of the cell, moved along the
+//! slopes; a number keeps its rank among the residuals when the cell changes, and its residual when
+//! it does not. Cells of levels and bins answer where both the cell before and the cell after hold
+//! enough rows, else cells of levels only, else the linear equation.
 //! Cost: one pass over the training rows for each node, parent set and kind of cell. Memory: the
 //! residuals of numeric nodes, 16 bytes a distinct value.
 
@@ -38,7 +38,7 @@ pub(crate) enum NodeKind {
         /// Inner edges of the bins, ascending; none where it has no bins.
         cuts: Vec<f64>,
     },
-    /// So many levels; a value is the position of a level.
+    /// This many levels; a value is the position of a level.
     Levels(usize),
 }
 
@@ -77,10 +77,10 @@ pub(crate) struct ReplicateColumns<'a> {
     pub times: &'a [u32],
 }
 
-/// Cells of one node and parent set, all by levels and bins or all by levels alone.
+/// Cells of one node and parent set, all by levels and bins or all by levels only.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct CellFit {
-    /// The parents whose values tell cells apart.
+    /// The parents whose values distinguish cells.
     keyed: Vec<usize>,
     /// The numeric parents.
     numeric: Vec<usize>,
@@ -98,11 +98,11 @@ struct ParentCell {
     z: Vec<f64>,
     /// Sums, then means, of the node's encoded columns.
     y: Vec<f64>,
-    /// Of a numeric node its residuals, in the unit of the column.
+    /// The residuals of a numeric node, in the unit of the column.
     residuals: RankTable,
 }
 
-/// What a node follows: cells by levels and bins, and cells by levels alone where they differ.
+/// What determines a node: cells by levels and bins, and cells by levels only where they differ.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct BinnedMechanism {
     fits: Vec<CellFit>,
@@ -114,7 +114,7 @@ pub(crate) struct BinnedMechanism {
 pub(crate) enum MechanismStep {
     /// Those of levels and bins.
     Cells,
-    /// Those of levels alone.
+    /// Those of levels only.
     Levels,
     /// None: the linear equation.
     Linear,
@@ -155,8 +155,8 @@ impl BinnedMechanism {
         self.fits.iter().flat_map(|fit| fit.cells.values()).map(of_cell).sum()
     }
 
-    /// The first kind of cells of which that of the values before and that of those after both
-    /// hold enough rows; none where the linear equation answers.
+    /// The first kind of cells in which both the cell of the values before and the cell of the
+    /// values after hold enough rows; none where the linear equation answers.
     pub(crate) fn cells<'a>(
         &'a self,
         kinds: &'a [NodeKind],

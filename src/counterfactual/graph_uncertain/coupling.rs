@@ -1,18 +1,18 @@
-//! What one node becomes: a level drawn from the shares before and after, and a number that is put
-//! on the values that its column can have.
+//! The counterfactual value of one node: a level drawn from the shares before and after, or a
+//! number moved to a value that its column can have.
 //!
-//! Source: CF-GU specification section 16. The shares of a level before (p) and after (q) are given
-//! by the equations; a person of level k keeps it with probability min(1, q_k / p_k), and what is
-//! left is shared among the levels that gain, in proportion to what they gain. This is the maximal
-//! coupling of p and q given k: over people whose level follows p the result follows q, and as few
-//! people change as any coupling allows. For two levels it is the monotone one.
+//! Choice: the equations give the shares of a level before (p) and after (q); a person of level k
+//! keeps it with probability min(1, q_k / p_k), and what is left is shared among the levels that
+//! gain, in proportion to what they gain. This is the maximal coupling of p and q given k: over
+//! people whose level follows p the result follows q, and as few people change as any coupling
+//! allows. For two levels it is the monotone one.
 
 use crate::num::seed::{h, named_seed, u01};
 
 /// A share that falls by less than this does not fall.
 const SHARE_ROUNDING: f64 = 1e-12;
 
-/// Of two numbers that differ by less than this neither is larger.
+/// Two numbers that differ by less than this count as equal.
 const TIE: f64 = 1e-9;
 
 /// The uniform numbers of the people, one for each node, the same in all graphs and directions.
@@ -22,7 +22,7 @@ pub(crate) struct NodeUniforms {
 }
 
 impl NodeUniforms {
-    /// Those of a job.
+    /// From the seed of a job.
     pub(crate) fn new(seed: u64) -> Self {
         NodeUniforms { seed: named_seed(seed, "levels") }
     }
@@ -120,7 +120,7 @@ impl ValueLattice {
     }
 }
 
-/// Whether a number moved, rounding apart.
+/// Whether a number moved by more than rounding.
 pub(crate) fn has_moved(from: f64, to: f64) -> bool {
     (to - from).abs() > TIE * from.abs().max(1.0)
 }

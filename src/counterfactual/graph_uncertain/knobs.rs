@@ -363,8 +363,8 @@ impl GraphUncertainBlock {
         found.map(|(_, scenario)| scenario.without_each()).unwrap_or_default()
     }
 
-    /// The same set with as many scenarios as one has statements, each without one of them, called
-    /// by its position.
+    /// This set with as many scenarios as one has statements, each without one of them, called by
+    /// its position.
     pub fn without_each(&self, scenario: &str) -> Self {
         let without = self.statements(scenario).into_values().enumerate();
         let knowledge = without.filter_map(|(i, left)| Some((Name::new(i.to_string())?, left)));

@@ -1,15 +1,15 @@
 //! Graph-uncertain: one counterfactual per causal model in the bag of DAGs.
 //!
-//! Source: "Counterfactual Fairness with Graph Uncertainty" (CF-GU), section 3.2; its
-//! specification, section 11. A model (a DAG with the equations of its replicate) keeps the noise
-//! of a row, sets the sensitive attribute to the other group by intervention, and predicts the
-//! descendants of the attribute. As all equations are linear, the encoded columns z of a row of
-//! group a move to group b by z_cf = z + shift_b - shift_a, with one shift per model and group for
-//! all rows, against the first group: the difference of the groups in the columns of the attribute,
-//! sums of coefficients along the paths from it below. Counterfactual indicators are real numbers
-//! and counts may be negative or fractional: nothing is rounded, and values are clipped only on
-//! request. Sets whose levels are drawn have rows instead, one for each person, group
-//! and world: `rows`, with `coupling`, `cells` and `ranks`.
+//! Source: "Counterfactual Fairness with Graph Uncertainty" (CF-GU), section 3.2. A model (a DAG
+//! with the equations of its replicate) keeps the noise of a row, sets the sensitive attribute to
+//! the other group by intervention, and predicts the descendants of the attribute. As all equations
+//! are linear, the encoded columns z of a row of group a move to group b by z_cf = z + shift_b -
+//! shift_a, with one shift per model and group for all rows, relative to the first group: in the
+//! columns of the attribute the difference of the groups, in those of its descendants sums of
+//! coefficients along the paths. Counterfactual indicators are real numbers and counts may be
+//! negative or fractional: nothing is rounded, and values are clipped only on request. Sets whose
+//! levels are drawn have rows instead, one for each person, group and world: `rows`, with
+//! `coupling`, `cells` and `ranks`.
 //!
 //! The models of one replicate that move the same columns by the same equations share one *world*:
 //! it is scored once and counts for all of them. The same graphs with equations fitted on all
@@ -92,8 +92,8 @@ pub(crate) type WorldShift = Vec<(usize, f64)>;
 /// For each group that training rows have, after the first of them, the shift from the first to it.
 pub(crate) type GroupShifts = Vec<WorldShift>;
 
-/// The worlds of replicate `b`; `dags` are its members, `sensitive` the attribute's position, `fits`
-/// the equations on the same replicate.
+/// The worlds of replicate `b`; `dags` are its members, `sensitive` the attribute's position,
+/// `fits` the equations on the same replicate.
 pub(crate) fn worlds_of_replicate(
     fits: &mut EquationCache<'_>,
     encoding: &GraphEncoding,

@@ -1,9 +1,8 @@
-//! The value of one cell of people at the rank that a value has in another.
+//! Maps a value of one cell of people to the value with the same rank in another cell.
 //!
-//! Source: CF-GU specification section 18, generation specification section 4 (midranks, with
-//! seeded ties). A distribution is its distinct values with weights. The position of a value is
-//! linear through one knot per distinct value, which lies in its block of equal values where
-//! `tie` says: 1/2 is the middle, and a uniform number sends the right share of the block across.
+//! Choice: a distribution is its distinct values with weights. The position of a value is linear
+//! through one knot per distinct value, which lies in its block of equal values where `tie` says:
+//! 1/2 is the middle (the midrank), and a uniform number sends the right share of the block across.
 //! Outside of the values the end's image moves by the excess, so that noise is kept.
 
 /// The distinct values of a cell, ascending, with the sums of their weights.
@@ -15,7 +14,7 @@ pub(crate) struct RankTable {
 }
 
 impl RankTable {
-    /// Of values with whole weights above 0, in any order.
+    /// The ranks of values with whole weights above 0, in any order.
     pub(crate) fn new(mut sample: Vec<(f64, u32)>) -> Self {
         sample.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
         let mut table = RankTable::default();

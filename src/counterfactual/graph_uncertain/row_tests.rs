@@ -23,7 +23,7 @@ use crate::num::seed::RandomStream;
 use crate::param::Count;
 use crate::tests::json;
 
-/// The cases of the specification's extensions that hold rows.
+/// The cases of `tests/expected/cf-gu/extensions` that hold rows.
 const CASES: [&str; 11] = [
     "c01_three_groups",
     "c02_five_groups_bootstrap",

@@ -1,13 +1,13 @@
 //! Rows of counterfactuals: one possible row per person, target group and world, in which every
 //! nominal node holds a level and whole numbers are whole, so that any model can be asked.
 //!
-//! Source: CF-GU specification sections 16 to 19. A is set to the target level; every other node
-//! keeps its value unless one of its parents has another one than in the factual row, and is else
-//! computed from its factual and its counterfactual parents as written: children see the level that
-//! was chosen and the number that was rounded and clipped. Levels follow the maximal coupling
-//! (`coupling`); numbers move by the equations or by the cells of the parents (`cells`).
-//! A row of values holds for each variable the number, or the position of its level among those of
-//! the training rows, -1 for a level that none of them has.
+//! The attribute A is set to the target level; every other node keeps its value if all its parents
+//! have the values of the factual row, and is otherwise computed from its factual and its
+//! counterfactual parents as written: children see the level that was chosen and the number that
+//! was rounded and clipped. Levels follow the maximal coupling (`coupling`); numbers move by the
+//! equations or by the cells of the parents (`cells`). A row of values holds for each variable the
+//! number, or the position of its level among those of the training rows, -1 for a level that none
+//! of them has.
 //! Cost: for each person, target and world one equation per node that follows from A.
 
 use std::collections::BTreeMap;
@@ -139,7 +139,7 @@ pub(crate) enum NodeEvidence<'a> {
     Number(f64),
 }
 
-/// Hears of every node that is computed.
+/// Called for every node that is computed.
 pub(crate) trait NodeWatch {
     /// Node `v` gets its value by this step, from this evidence.
     fn computed(&mut self, v: usize, step: MechanismStep, evidence: NodeEvidence<'_>);
@@ -153,7 +153,7 @@ impl NodeWatch for StepCounts {
     }
 }
 
-/// Everything that rows are made with, worlds apart.
+/// Everything that rows are made with, except worlds.
 #[derive(Debug)]
 pub(crate) struct RowMaker<'a> {
     encoding: &'a GraphEncoding,
@@ -210,7 +210,7 @@ pub(crate) fn node_values(encoding: &GraphEncoding, rows: &FeatureRows, i: usize
 }
 
 impl<'a> RowMaker<'a> {
-    /// With `rules` for each variable of the graph, in its order.
+    /// The maker of rows with `rules` for each variable of the graph, in its order.
     pub(crate) fn new(
         encoding: &'a GraphEncoding,
         sensitive: usize,
@@ -299,8 +299,8 @@ impl<'a> RowMaker<'a> {
         self.encoding.variables[self.sensitive].position_of(code).map(|at| at as f64)
     }
 
-    /// The values of a person of `own` values with A at `target`, into `made`; `watch` hears
-    /// of each node that is computed.
+    /// The values of a person of `own` values with A at `target`, into `made`; `watch` is called
+    /// for each node that is computed.
     pub(crate) fn make(
         &self,
         world: &RowWorld,
@@ -412,7 +412,7 @@ impl<'a> RowMaker<'a> {
 }
 
 impl RowWorld {
-    /// The bytes that cells take, each shared mechanism counted where `known` has it not.
+    /// The bytes that cells take; a shared mechanism is counted unless it is in `known`.
     pub(crate) fn memory(&self, known: &mut Vec<*const BinnedMechanism>) -> usize {
         let of = |binned: &Arc<BinnedMechanism>| {
             let at = Arc::as_ptr(binned);

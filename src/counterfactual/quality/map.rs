@@ -2,11 +2,11 @@
 //!
 //! Source: "Towards Counterfactual Group Fairness" draws rows and their counterfactuals by UMAP.
 //! Choice: principal components of the z-space ([`crate::counterfactual::space`]) over all
-//! reference rows instead. They need no chance, tell how much of the variance they show, and never
-//! draw two rows farther apart than they are. The mean of the reference is at 0; of each component
-//! the entry of the largest magnitude is positive, of those that differ by rounding the first.
-//! Where two components have the same variance their directions are any of a plane, but the same
-//! for the same reference.
+//! reference rows instead. They use no random numbers, state how much of the variance they show,
+//! and never draw two rows farther apart than they are. The mean of the reference is at 0; in each
+//! component the entry of the largest magnitude is positive (the first of those that differ only by
+//! rounding). Where two components have the same variance their directions are any of a plane, but
+//! the same for the same reference.
 //! Cost: one more pass over the reference, and once the cube of the number of columns.
 
 use crate::counterfactual::conditional::ReferenceCounts;
@@ -43,8 +43,8 @@ impl QualityReference {
         &self.variables
     }
 
-    /// The map of the reference with these counts, of whose rows `sum` gives the moments; where
-    /// there is none, why.
+    /// The map of the reference with these counts, the moments of whose rows `sum` gives; else the
+    /// reason why there is none.
     ///
     /// # Errors
     /// Those of `sum`.

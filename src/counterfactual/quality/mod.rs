@@ -8,8 +8,8 @@
 //! counterfactuals are compared with the reference rows of (b, y); the distances of the classes are
 //! averaged, weighted by the counterfactuals in which the variable is not missing.
 //! [`sums::QualitySums`] is an accumulator: batches are added, and merging in any order gives the
-//! same state; [`CounterfactualQuality`] is its finished form. Choice: a class that (b, y) lacks
-//! enters no distance; where the strategy conditions on nothing there is one class.
+//! same state; [`CounterfactualQuality`] is its finished form. Choice: a class without reference
+//! rows in group b is in no distance; where the strategy conditions on nothing there is one class.
 //! Cost: the width of the z-space per counterfactual.
 
 pub(crate) mod map;

@@ -3,19 +3,20 @@
 //!
 //! Input: rows keyed by `row_id`, `sensitive`, `to_group` and `cf_index`
 //! ([`crate::data::exchange::external`]); output: these rows, everything else copied from the
-//! person. What the reference teaches serves the filter and the measures of quality alone.
+//! person. What is learnt from the reference is used only by the filter and the measures of
+//! quality.
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::counterfactual::engine::{StrategyEffect, StrategyKnobs, StrategyRecord};
-use crate::counterfactual::fit::{
+use crate::counterfactual::flip::{CounterfactualsPerRow, FlipSettings};
+use crate::counterfactual::knobs::{KeepWithinBlock, plain_plan};
+use crate::counterfactual::plan::{
     ExternalSource, PermittedDirections, PermittedRanges, StrategyEngine, StrategyPlan,
 };
-use crate::counterfactual::flip::{CounterfactualsPerRow, FlipSettings};
-use crate::counterfactual::forms::{ConditionOn, MovableFeatures};
-use crate::counterfactual::knobs::{KeepWithinBlock, plain_plan};
+use crate::counterfactual::short_forms::{ConditionOn, MovableFeatures};
 use crate::data::source::row_program::RowProgramBlock;
 use crate::param::KnobRefusal;
 

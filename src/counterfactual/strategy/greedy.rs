@@ -1,14 +1,14 @@
 //! Greedy: every variable that is related to the pair of groups moves to its equal-probability
-//! value in the target group. When one is related says [`crate::counterfactual::relation`].
+//! value in the target group. [`crate::counterfactual::relation`] defines when one is related.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::counterfactual::engine::{StrategyEffect, StrategyKnobs, StrategyRecord};
-use crate::counterfactual::fit::{MoveRule, StrategyPlan};
-use crate::counterfactual::forms::ConditionOn;
 use crate::counterfactual::knobs::{self, StrategyPreset, map_flip_block};
+use crate::counterfactual::plan::{MoveRule, StrategyPlan};
 use crate::counterfactual::relation::{RelationSettings, RelationTest};
+use crate::counterfactual::short_forms::ConditionOn;
 use crate::param::{ColumnName, Fraction, KnobRefusal, Level};
 
 /// What is known of greedy.

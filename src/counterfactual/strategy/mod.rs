@@ -1,9 +1,10 @@
 //! The strategies: the one list of them, and the block of a counterfactual set made from it.
 //!
-//! Each strategy has a file here, with its knobs and all that is its own; that of graph-uncertain
-//! stands with its engine. A row of the list is the key in a job with its description, the block of
-//! knobs, and the record of what is known of the strategy. From it come the keys of a set for the
-//! YAML reader and the schema, the enum of strategies, and all look-ups by key.
+//! Each strategy has a file here, with its knobs and everything specific to it; that of
+//! graph-uncertain is next to its engine. A row of the list is the key in a job with its
+//! description, the block of knobs, and the record of what is known of the strategy. From it come
+//! the keys of a set for the YAML reader and the schema, the enum of strategies, and all look-ups
+//! by key.
 
 pub(crate) mod external;
 pub(crate) mod greedy;
@@ -16,9 +17,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::counterfactual::engine::StrategyKnobs;
 pub(crate) use crate::counterfactual::engine::StrategyRecord;
-use crate::counterfactual::fit::StrategyPlan;
-use crate::counterfactual::forms::ConditionOn;
 use crate::counterfactual::graph_uncertain::knobs::{self as graphs, GraphUncertainBlock};
+use crate::counterfactual::plan::StrategyPlan;
+use crate::counterfactual::short_forms::ConditionOn;
 use crate::counterfactual::strategy::external::ExternalBlock;
 use crate::counterfactual::strategy::greedy::GreedyBlock;
 use crate::counterfactual::strategy::naive::NaiveBlock;

@@ -1,10 +1,10 @@
 //! Plausible: the variables that the job allows move to their equal-probability values in the
-//! target group, the others stay. How it learns is described in [`crate::counterfactual::fit`].
+//! target group, the others stay. How it learns is described in [`crate::counterfactual::plan`].
 
 use crate::counterfactual::engine::{StrategyEffect, StrategyKnobs, StrategyRecord};
-use crate::counterfactual::fit::{MoveRule, StrategyPlan};
-use crate::counterfactual::forms::{ConditionOn, MovableFeatures};
 use crate::counterfactual::knobs::{self, map_flip_block};
+use crate::counterfactual::plan::{MoveRule, StrategyPlan};
+use crate::counterfactual::short_forms::{ConditionOn, MovableFeatures};
 use crate::param::{ColumnName, KnobRefusal};
 
 /// What is known of plausible.

@@ -5,11 +5,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::counterfactual::engine::{StrategyEffect, StrategyKnobs, StrategyRecord};
-use crate::counterfactual::fit::{
+use crate::counterfactual::knobs::plain_plan;
+use crate::counterfactual::plan::{
     PermittedDirections, PermittedRanges, StrategyEngine, StrategyPlan,
 };
-use crate::counterfactual::forms::{ConditionOn, MovableFeatures};
-use crate::counterfactual::knobs::plain_plan;
+use crate::counterfactual::short_forms::{ConditionOn, MovableFeatures};
 use crate::counterfactual::transport::distance::TransportCost;
 use crate::counterfactual::transport::{TransportImage, TransportSettings};
 use crate::param::Count;

@@ -9,8 +9,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
 use crate::counterfactual::engine::StrategyKnobs;
-use crate::counterfactual::fit::StrategyPlan;
-use crate::counterfactual::generate::MapFlipGenerator;
+use crate::counterfactual::map_flip::MapFlipGenerator;
+use crate::counterfactual::plan::StrategyPlan;
 use crate::counterfactual::strategy::greedy::GreedyBlock;
 use crate::counterfactual::strategy::plausible::PlausibleBlock;
 use crate::counterfactual::variable::VariableOptions;

@@ -1,12 +1,12 @@
-//! What two other programs generated from the same rows: hand-worked examples, COMPAS, heart
-//! disease, and a table of every kind.
+//! What two other programs generated from the same rows: examples computed by hand, COMPAS, heart
+//! disease, and a table with columns of every kind.
 
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, json};
 
 use super::*;
-use crate::counterfactual::generate::FittedStrategy;
+use crate::counterfactual::map_flip::FittedStrategy;
 use crate::counterfactual::quality::sums::QualitySums;
 use crate::counterfactual::quality::{CounterfactualQuality, QualityReference};
 use crate::counterfactual::strategy::naive::NaiveGenerator;

@@ -1,5 +1,5 @@
-//! What strategies promise: the same counterfactuals for any batches and threads, presets,
-//! decorrelation, verdicts.
+//! What strategies promise: the same counterfactuals for any batches and threads; presets,
+//! decorrelation and verdicts.
 
 use super::*;
 use crate::counterfactual::conditional::Conditioning;
@@ -134,7 +134,7 @@ fn decorrelation_makes_independent() {
     let twins = TwinGenerator {
         position: 0,
         attribute: layout.attributes[0].clone(),
-        mover: crate::counterfactual::generate::MapFlipGenerator::new(
+        mover: crate::counterfactual::map_flip::MapFlipGenerator::new(
             plan.fit(&layout, &VariableOptions::default(), &memory, 0).unwrap(),
         ),
     };

@@ -1,4 +1,4 @@
-//! Examples worked by hand. Names in brackets are the ids of the same examples in the reference
+//! Examples computed by hand. Names in brackets are the ids of the same examples in the reference
 //! files.
 
 use super::*;

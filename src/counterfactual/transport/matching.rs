@@ -1,4 +1,5 @@
-//! Transport as a strategy: the plans that are made of its fitted state once samples are known.
+//! Transport as a strategy: the plans that are made from its fitted state once the samples are
+//! known.
 //!
 //! Plans depend on all samples together, so [`match_samples`] takes them, with the rows of the
 //! reference as targets, and gives a generator that holds the image of every sample by its key.
@@ -7,7 +8,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::counterfactual::conditional::Conditioning;
-use crate::counterfactual::generate::FittedStrategy;
+use crate::counterfactual::map_flip::FittedStrategy;
 use crate::counterfactual::transport::distance::TransportDistance;
 use crate::counterfactual::transport::{
     SolvedProblem, TransportMatching, TransportProblems, TransportSettings,

@@ -10,16 +10,16 @@
 //! The cost is a squared distance in standard deviations of the reference ([`distance`]); the row
 //! that a source becomes is its image ([`image`]).
 //!
-//! Unlike with other strategies a counterfactual depends on all samples of its stratum, not on its
-//! row alone: all samples must be known first. The work is divided into independent
+//! Unlike in other strategies a counterfactual depends on all samples of its stratum, not only on
+//! its row: all samples must be known first. The work is divided into independent
 //! [`TransportProblem`]s: [`problems`](TransportMatching::problems), then
-//! [`solve`](TransportMatching::solve) for each of them on any thread and
-//! in any order, then [`images`](TransportMatching::images).
+//! [`solve`](TransportMatching::solve) for each of them on any thread and in any order, then
+//! [`images`](TransportMatching::images).
 //!
 //! Rows with the same values in those features become one point with their number as its weight,
 //! which makes problems smaller and gives equal rows equal counterfactuals.
 //! Choice: the lowest row key represents a point. As separate points, equal rows would go to
-//! different targets only by the hashes of their keys.
+//! different targets only because of the hashes of their keys.
 //! Choice: costs get 1e-6 * u01(h(0, i, j)) for the row keys i, j, which makes the optimum unique
 //! except for coincidences; reported costs and ties exclude it.
 //! Choice: a stratum with more than `max_rows` points on a side is solved approximately. Sources:
@@ -98,8 +98,8 @@ pub(crate) struct TransportProblems {
     pub without_target: Vec<usize>,
 }
 
-/// Samples, the sources, and rows of the reference, the targets. Keys are distinct for distinct rows;
-/// where nothing is conditioned on, all rows have one class.
+/// Samples, the sources, and rows of the reference, the targets. Keys are distinct for distinct
+/// rows; where nothing is conditioned on, all rows have one class.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TransportMatching<'a> {
     /// What is done with them.

@@ -1,4 +1,4 @@
-//! The strategy `transport` against plans worked out by hand: strata, distances, images, blocks.
+//! The strategy `transport` against plans computed by hand: strata, distances, images, blocks.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -112,7 +112,7 @@ fn with(image: TransportImage) -> TransportSettings {
     TransportSettings { image, ..exact() }
 }
 
-/// The micro-example of section 11 of the specification: {0, 1} to {0, 1, 4}, unscaled; cost 19/6.
+/// Computed by hand: {0, 1} to {0, 1, 4}, unscaled; cost 19/6.
 #[test]
 fn two_sources_and_three_targets() {
     let samples = TestPopulation::new(vec![numbers(&[0.0, 1.0])], 2, 0, 0);

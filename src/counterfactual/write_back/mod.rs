@@ -8,10 +8,10 @@
 //! * a mapped attribute sets its raw column to the most frequent raw value among the reference rows
 //!   of the target group with the row's label; a row without a label takes the most frequent value
 //!   of the group over all labels, and so does one whose label has no reference row in the group;
-//!   where no reference row at all belongs to the group nothing can be written, and there is no
+//!   if no reference row belongs to the group, nothing can be written, and there is no
 //!   counterfactual ([`WriteBack::can_set_group`]);
-//! * a binned number stays as the strategy left it: it is a feature like any other. Where it is not
-//!   in the bin of the group, because a small stratum or a check left it unchanged, the row
+//! * a binned number stays as the strategy left it: it is a feature like any other. If it is not in
+//!   the bin of the group, because a small stratum or a check left it unchanged, the row
 //!   contradicts itself ([`WriteBack::contradicts_group`]);
 //! * what an expression computes follows from its columns, which stay as the strategy left them;
 //! * every other derived feature is computed again in the rows where one of its parent columns
@@ -30,7 +30,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::counterfactual::value_counts::{CountedValue, ValueCounts};
 use crate::data::prepare::derive::{DerivationRule, DerivedFeature, JOINER};
-use crate::data::sql::{SqlColumn, SqlProgram};
+use crate::data::rows::number_array;
+use crate::data::sql::{self, SqlProgram};
 use crate::data::values::SourceValues;
 use crate::data::{Feature, FeatureColumn, FeatureRows, Layout, MISSING, MISSING_LEVEL};
 use crate::error::{Fault, Result};
@@ -76,13 +77,17 @@ impl RawCounts {
         !self.columns.is_empty()
     }
 
-    /// Counts reference row `i`; `label` is `None` where it is missing or the job has no label.
-    pub(crate) fn add(&mut self, rows: &FeatureRows, i: usize, label: Option<bool>) {
+    /// Counts reference rows by their positions, each with its label: `None` where it is missing or
+    /// the job has no label.
+    pub(crate) fn add(&mut self, rows: &FeatureRows, counted: &[(usize, Option<bool>)]) {
+        let counted = counted.iter().map(|&(i, label)| (i, class_of_label(label)));
         for (feature, counts) in &mut self.columns {
             match &rows.columns[*feature] {
-                FeatureColumn::Code(codes) => counts.add_level(codes[i], class_of_label(label)),
+                FeatureColumn::Code(codes) => {
+                    counts.add_levels(counted.clone().map(|(i, class)| (codes[i], class)));
+                }
                 FeatureColumn::Number(numbers) => {
-                    counts.add_number(numbers[i], class_of_label(label));
+                    counts.add_numbers(counted.clone().map(|(i, class)| (numbers[i], class)));
                 }
             }
         }
@@ -397,7 +402,7 @@ impl WriteBack {
         written
     }
 
-    /// Computes what is derived again in rows that were made of these, each of its parent.
+    /// Computes derived features again in rows that were made from these, each from its parent.
     pub(crate) fn follow(
         &self,
         made: &mut FeatureRows,
@@ -532,7 +537,7 @@ struct Recomputation {
 }
 
 impl Recomputation {
-    /// Those of all derived features, in their order.
+    /// How to compute each derived feature, in their order.
     fn of_layout(layout: &Layout) -> Vec<Self> {
         layout.derived.iter().map(|derived| Recomputation::new(layout, derived)).collect()
     }
@@ -558,13 +563,12 @@ impl Recomputation {
             return;
         }
         let codes = match (self.computed(rows, at), &mut rows.columns[self.feature]) {
-            (Some(SqlColumn::Number(values)), FeatureColumn::Number(numbers)) => {
-                for (&row, value) in at.iter().zip(&values) {
-                    numbers[row] = value.unwrap_or(f64::NAN);
-                }
+            (Some(values), FeatureColumn::Number(numbers)) => {
+                let values = values.numbers();
+                at.iter().zip(values).for_each(|(&row, value)| numbers[row] = value);
                 return;
             }
-            (Some(values), _) => self.codes_of(&values.into_source(), at.len()),
+            (Some(values), _) => self.codes_of(&values, at.len()),
             (None, _) => {
                 let mut known = HashMap::new();
                 at.iter().map(|&row| self.code(rows, row, &mut known)).collect()
@@ -574,29 +578,29 @@ impl Recomputation {
             FeatureColumn::Code(held) => {
                 at.iter().zip(codes).for_each(|(&row, code)| held[row] = code);
             }
-            // An expression that is missing everywhere.
+            // The names of other rules are not numbers.
             FeatureColumn::Number(numbers) => at.iter().for_each(|&row| numbers[row] = f64::NAN),
         }
     }
 
     /// The values of an expression for these rows; `None` for other rules.
-    fn computed(&self, rows: &FeatureRows, at: &[usize]) -> Option<SqlColumn> {
+    fn computed(&self, rows: &FeatureRows, at: &[usize]) -> Option<SourceValues> {
         let program = self.program.as_ref()?;
         let DerivationRule::Sql { classes, .. } = &self.rule else { return None };
         let columns = self.parents.iter().zip(&self.levels).zip(classes);
-        let columns: Vec<SqlColumn> = columns
+        let columns: Vec<_> = columns
             .map(|((parent, levels), class)| match parent.map(|p| &rows.columns[p]) {
-                None => SqlColumn::Null(at.len()),
-                Some(FeatureColumn::Number(numbers)) => SqlColumn::Number(
-                    at.iter().map(|&row| Some(numbers[row]).filter(|x| !x.is_nan())).collect(),
-                ),
+                None => sql::missing(at.len()),
+                Some(FeatureColumn::Number(numbers)) => {
+                    number_array(at.iter().map(|&row| numbers[row]).collect())
+                }
                 Some(FeatureColumn::Code(codes)) => {
-                    SqlColumn::of_levels(levels, *class, at.iter().map(|&row| codes[row]))
+                    sql::column_of_levels(levels, *class, at.iter().map(|&row| codes[row]))
                 }
             })
             .collect();
         // A text that is too long is one that no row has.
-        Some(program.compute(&columns, at.len()).values)
+        Some(sql::source_values(&program.compute(&columns, at.len()).values))
     }
 
     fn codes_of(&self, values: &SourceValues, n: usize) -> Vec<u32> {
@@ -610,7 +614,7 @@ impl Recomputation {
     /// The code of one row; `known` caches the codes of combinations of coded parents.
     fn code(&self, rows: &FeatureRows, row: usize, known: &mut HashMap<Vec<u32>, u32>) -> u32 {
         if let Some(values) = self.computed(rows, &[row]) {
-            return self.codes_of(&values.into_source(), 1)[0];
+            return self.codes_of(&values, 1)[0];
         }
         let code = |name: Option<&str>| {
             name.and_then(|name| self.codes.get(name).copied()).unwrap_or(MISSING)

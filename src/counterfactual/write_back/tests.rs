@@ -91,9 +91,9 @@ fn fitted(layout: &Layout, attribute: usize, reference: &[usize]) -> WriteBack {
         (RawCounts::new(layout, attribute), RawCounts::new(layout, attribute));
     for (k, &i) in reference.iter().enumerate() {
         if k % 2 == 0 {
-            first.add(&rows(), i, LABELS[i])
+            first.add(&rows(), &[(i, LABELS[i])])
         } else {
-            second.add(&rows(), i, LABELS[i])
+            second.add(&rows(), &[(i, LABELS[i])])
         }
     }
     second.merge(first);
@@ -113,7 +113,7 @@ impl SampleState for RawCounts {
 
     fn add_sample(&mut self, row: u64) {
         let i = row as usize % LABELS.len();
-        self.add(&rows(), i, LABELS[i]);
+        self.add(&rows(), &[(i, LABELS[i])]);
     }
 }
 
@@ -298,7 +298,7 @@ fn a_mapped_column_with_too_many_numbers_is_refused() {
                     false => FeatureColumn::Code(vec![0]),
                 })
                 .collect();
-            counts.add(&FeatureRows::of(columns), 0, Some(true));
+            counts.add(&FeatureRows::of(columns), &[(0, Some(true))]);
         }
         counts
     };

@@ -1,14 +1,14 @@
 //! Numbers that stand for a missing value: 99, 9999, -1.
 //!
-//! A set of up to three codes lies at an end of the numbers, apart from all others: the gap to the
+//! A set of up to three codes is at an end of the numbers, away from all others: the gap to the
 //! nearest of them is at least a quarter of their range and three times the largest gap between
 //! them. Rarer values between the codes belong to the set. Or it is all that is below 0. One of the
 //! codes is repeated: in 20 rows, or in five and 0.5 % of the rows.
 //!
 //! Choice: next to a code there are at least two other numbers, next to one below 0 three: of 0 and
-//! 1, or of -1, 0 and 1, none is a code. A repeated 0 that lies apart counts as a code, because
-//! zeros fill gaps in measurements. Where both ends lie apart from each other and leave nothing
-//! between, the codes are the end of fewer rows.
+//! 1, or of -1, 0 and 1, none is a code. A repeated 0 that is away from the others counts as a
+//! code, because zeros fill gaps in measurements. If both ends are away from each other with
+//! nothing between, the codes are the end of fewer rows.
 
 /// Codes of a set.
 const CODES: usize = 3;
@@ -41,7 +41,7 @@ pub(crate) fn missing_codes(numbers: impl Iterator<Item = f64>) -> Vec<MissingCo
     }
     let is_repeated = |rows: u64| rows >= 20 || (rows >= 5 && rows * 200 >= n);
     let mut found = Vec::new();
-    // Below: what is negative, or lies apart.
+    // Below: what is negative, or away from the others.
     let n_negative = values.partition_point(|(x, _)| *x < 0.0);
     let negative = values.split_at(n_negative);
     let is_code = |(_, rows): &&(f64, u64)| is_repeated(*rows);
@@ -81,7 +81,7 @@ fn n_rows(values: &[(f64, u64)]) -> u64 {
     values.iter().map(|(_, rows)| rows).sum()
 }
 
-/// How many of the largest values are codes that lie apart from all others.
+/// How many of the largest values are codes that are away from all others.
 fn codes_above(values: &[(f64, u64)], is_repeated: &dyn Fn(u64) -> bool) -> Option<usize> {
     let most = CODES_AND_NEIGHBOURS.min(values.len().saturating_sub(2));
     (1..=most).find(|&k| {
@@ -98,13 +98,13 @@ fn codes_above(values: &[(f64, u64)], is_repeated: &dyn Fn(u64) -> bool) -> Opti
 mod tests {
     use super::missing_codes;
 
-    /// Each number so many times.
+    /// Each number this many times.
     fn codes(of: &[(f64, usize)]) -> Vec<Vec<f64>> {
         let numbers = of.iter().flat_map(|&(x, n)| std::iter::repeat_n(x, n));
         missing_codes(numbers).into_iter().map(|set| set.codes).collect()
     }
 
-    /// Whole numbers from one to another, each so many times.
+    /// Whole numbers from one to another, each this many times.
     fn run(from: i32, to: i32, n: usize) -> Vec<(f64, usize)> {
         (from..=to).map(|x| (f64::from(x), n)).collect()
     }
@@ -136,7 +136,7 @@ mod tests {
         }
         let both = with(run(0, 40, 20), &[(-1.0, 30), (999.0, 30)]);
         assert_eq!(codes(&both), [vec![-1.0], vec![999.0]]);
-        // Of two ends that lie apart from each other the rarer one.
+        // The rarer one of two ends that are away from each other.
         let low = with(run(1, 3, 20), &[(7.0, 300), (8.0, 300), (9.0, 300)]);
         assert_eq!(codes(&low), [vec![1.0, 2.0, 3.0]]);
     }

@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Float64Array, Int64Array, StringArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type};
+use chrono::NaiveDate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -50,7 +51,7 @@ pub(crate) struct DeclaredColumn {
 /// The columns whose type the job says, by name.
 pub(crate) type DeclaredColumns = BTreeMap<String, DeclaredColumn>;
 
-/// A value that is none of its column's type: its position, its text and what it is not.
+/// A value that does not fit its column's type: its position, its text and the type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MistypedValue {
     pub(crate) position: usize,
@@ -192,16 +193,12 @@ fn truth(text: &str) -> Option<bool> {
     }
 }
 
-/// Whether the civil calendar has a day; years count from 1.
-pub(crate) fn is_day((year, month, day): (i32, i32, i32)) -> bool {
-    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let days = match month {
-        2 => 28 + i32::from(leap),
-        4 | 6 | 9 | 11 => 30,
-        1..=12 => 31,
-        _ => 0,
-    };
-    year > 0 && (1..=days).contains(&day)
+/// A day of the civil calendar; years count from 1.
+pub(crate) fn day(year: &str, month: &str, day: &str) -> Option<NaiveDate> {
+    let [year, month, day] = [year, month, day].map(|part| {
+        part.bytes().all(|byte| byte.is_ascii_digit()).then(|| part.parse::<u32>().ok()).flatten()
+    });
+    NaiveDate::from_ymd_opt(i32::try_from(year.filter(|year| *year > 0)?).ok()?, month?, day?)
 }
 
 /// A date, with its time if it has one, as ISO 8601 writes it; `None` for other texts, and for days
@@ -217,22 +214,16 @@ pub(crate) fn iso_date(text: &str) -> Option<String> {
         [_, _, _, _, b'/', _, _, b'/', _, _] => Cow::Owned(date.replace('/', "")),
         _ => Cow::Borrowed(date),
     };
-    if bare.len() != 8 || !bare.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
-    let (year, month, day) = (&bare[..4], &bare[4..6], &bare[6..]);
-    let number = |text: &str| text.parse::<i32>().unwrap_or(0);
+    let (year, rest) = bare.split_at_checked(4)?;
+    let (month, of_month) = rest.split_at_checked(2).filter(|_| rest.len() == 4)?;
     let is_time = |time: &str| {
         let mut parts = time.split(':');
         let hour = parts.next().and_then(|hour| hour.parse::<u32>().ok());
         hour.is_some_and(|hour| hour < 24) && parts.next().is_some_and(|minute| minute.len() >= 2)
     };
-    let is_day = is_day((number(year), number(month), number(day)));
-    if !is_day || !time.is_none_or(is_time) {
-        return None;
-    }
+    day(year, month, of_month).filter(|_| time.is_none_or(is_time))?;
     let time = time.map_or_else(String::new, |time| format!("T{time}"));
-    Some(format!("{year}-{month}-{day}{time}"))
+    Some(format!("{year}-{month}-{of_month}{time}"))
 }
 
 #[cfg(test)]

@@ -1,15 +1,14 @@
-//! Columns that tell the label, the score or the decision that people got.
+//! Columns that reveal the label, the score or the decision that people got.
 //!
 //! Choice: rows are compared on a sample drawn by the hash of their number, at least
-//! [`ROWS_AT_LEAST`] of them. A column is *the
-//! label again* where both are one to one; *tells the label* where its AUC is 0.99 or above, or
-//! 0.01 or below;
-//! *a score* where its name says so, or where it has more than [`SCORE_VALUES_ABOVE`] numbers and
-//! their rank correlation with those of such a column is 0.99 or more; *a decision* where it has
-//! two or three values that some score divides, where labels are missing for some of its values
-//! only, where its name says so, or where it is one to one with such a column. Of a column with at
-//! most [`SCORE_VALUES_ABOVE`] values each value counts by the share of its rows with a positive
-//! label, missing as a separate value; of another, whether there is a value counts so.
+//! [`ROWS_AT_LEAST`] of them. A column is *the label again* where both are one to one; *reveals the
+//! label* where its AUC is 0.99 or above, or 0.01 or below; *a score* where its name says so, or
+//! where it has more than [`SCORE_VALUES_ABOVE`] numbers and their rank correlation with those of
+//! such a column is 0.99 or more; *a decision* where it has two or three values that some score
+//! divides, where labels are missing for some of its values only, where its name says so, or where
+//! it is one to one with such a column. In a column with at most [`SCORE_VALUES_ABOVE`] values each
+//! value counts by the share of its rows with a positive label, and missing is one more value; in
+//! any other column this is done for the two cases missing and not missing.
 
 use std::collections::HashMap;
 
@@ -19,7 +18,7 @@ use crate::data::column::roles::{ROWS_AT_LEAST, parts};
 /// Different values that a score has at least, one more.
 const SCORE_VALUES_ABOVE: usize = 20;
 
-/// Rank correlation from which two columns say the same.
+/// Rank correlation from which on two columns count as the same.
 const SAME_RANK_CORRELATION: f64 = 0.99;
 
 /// Words in the name of a column of scores. `score` at the end of a word counts, too.
@@ -32,7 +31,7 @@ const DECISIONS: [&str; 7] =
 
 /// What was found in the columns of a file.
 pub(crate) struct LeakyColumns {
-    /// Why the columns should be left out that should be, by name.
+    /// For each column that should be left out, the reason, by name.
     pub(crate) reasons: HashMap<String, String>,
     /// The columns of decisions, each with its values whose rows have no label; these are none
     /// where labels are not missing by the decision.
@@ -193,7 +192,7 @@ fn auc(mut numbers: Vec<(f64, bool)>) -> Option<f64> {
     Some((sum - p * (p + 1.0) / 2.0) / (p * n))
 }
 
-/// Whether high scores go with the positive label; none where the rows hardly tell.
+/// Whether high scores go with the positive label; none where there are too few rows to say.
 pub(crate) fn rises_with(
     score: &ColumnProfile,
     label: &ColumnProfile,

@@ -1,8 +1,8 @@
 //! What a column of the rows is: its profile, its codes for missing, and the role that its values
 //! suggest.
 //!
-//! `new`, `check`, `data`, `plan` and `run` ask here, so what one of them knows all know. Values
-//! come as texts and numbers; nothing here reads a file or knows a job.
+//! `new`, `check`, `data`, `plan` and `run` all use it, so they know the same. Values come as texts
+//! and numbers; nothing here reads a file or knows a job.
 
 pub(crate) mod codes;
 pub mod declared;

@@ -1,12 +1,12 @@
-//! One-hot groups: columns of 0 and 1 of which in almost every row exactly one is set.
+//! One-hot groups: columns of 0 and 1 where almost every row has exactly one of them set.
 //!
 //! Columns whose names begin alike are tried first (`region_east`, `region_west`), then neighbours
 //! in the file, then pairs. A column belongs to one group.
 
-/// In at least this share of rows exactly one column of a group is set.
+/// The least share of rows in which exactly one column of a group is set.
 const EXACTLY_ONE: f64 = 0.99;
 
-/// Smallest number of rows that tell.
+/// Smallest number of rows from which a group is recognised.
 const ROWS_AT_LEAST: u64 = 20;
 
 /// Largest number of neighbours that are tried together.
@@ -53,8 +53,8 @@ pub(crate) fn onehot_groups(columns: &[(&str, Option<Vec<bool>>)]) -> Vec<OneHot
     find_groups(&names, free, n as u64, is_group)
 }
 
-/// The one-hot groups among columns with these names, of which the `free` ones hold bits, in so
-/// many rows; `is_group` tells of two or more columns whether they are a group.
+/// The one-hot groups among columns with these names, of which the `free` ones hold bits, in this
+/// number of rows; `is_group` says whether two or more columns are a group.
 pub(crate) fn find_groups(
     names: &[&str],
     mut free: Vec<usize>,

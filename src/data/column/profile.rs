@@ -4,7 +4,7 @@
 //! Choice: values are counted by their canonical texts. At most [`MAX_LISTED`] of them are listed;
 //! beyond that, only the fact that there are more is kept. Whether all differ is known exactly, by
 //! their hashes; how many differ, and how often one occurs, is known of the values with the lowest
-//! hashes, at most [`MAX_COUNTED`] of them. Words that mean missing are counted apart.
+//! hashes, at most [`MAX_COUNTED`] of them. Words that mean missing are counted separately.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{BuildHasher, BuildHasherDefault};

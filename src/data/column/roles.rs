@@ -4,9 +4,9 @@
 //! Choice: values are nearly unique where at least 98 of 100 differ. Whole numbers are ids where
 //! all differ and they rise, are many or are called so; as floats they also need to be dense,
 //! because amounts are often whole. A person has at least 20 different values of 1.2 rows each, and
-//! is called so; or it is not called a count, and the sensitive columns and one other column, the
-//! label apart, are constant within it. A weight is positive, and called so; or its fractions are
-//! fine, and it adds up to a whole number of at least 1,000. A code has 3 to 30 values, and is
+//! is called so; or it is not called a count, and the sensitive columns and one other column that
+//! is not the label are constant within it. A weight is positive, and called so; or its fractions
+//! are fine, and it adds up to a whole number of at least 1,000. A code has 3 to 30 values, and is
 //! called so, or has every whole number from 0 or 1 on; a count does too, so columns called after
 //! one, and columns whose larger values are always rarer, are no codes.
 
@@ -32,7 +32,7 @@ const ROWS_PER_PERSON: std::ops::RangeInclusive<f64> = 1.2..=50.0;
 /// Share of the persons with several rows within whose rows another column is constant.
 const CONSTANT_WITHIN: f64 = 0.98;
 
-/// Smallest sum of weights that say how many people they stand for.
+/// Smallest sum of weights that give numbers of people.
 const POPULATION_AT_LEAST: f64 = 1000.0;
 
 /// Numbers of different codes.
@@ -63,7 +63,7 @@ const COUNT_WORDS: [&str; 18] = [
 /// What a column is other than a feature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SuspectedRole {
-    /// It tells rows apart.
+    /// It distinguishes rows.
     RowId,
     /// It says whose row it is.
     Person,
@@ -135,7 +135,7 @@ fn is_nearly_unique(look: &ColumnProfile) -> bool {
     look.present() >= ROWS_AT_LEAST as u64 && look.rows_per_value * NEARLY_UNIQUE <= 1.0
 }
 
-/// Whether the values tell rows apart.
+/// Whether the values distinguish rows.
 pub(crate) fn is_row_id(look: &ColumnProfile) -> bool {
     let is_called = is_called_id(look);
     let rises = look.is_ascending || is_called;

@@ -1,7 +1,7 @@
-//! Counterfactuals that somebody else made: the rows of a keyed file, as features of the layout.
+//! External counterfactuals: the rows of a keyed file, as features of the layout.
 //!
 //! The file has the key of a counterfactual ([`crate::data::exchange::keyed`]), features under
-//! their names in the source view ([`crate::data::source_view`]), and, if it likes, `valid` (false:
+//! their names in the source view ([`crate::data::source_view`]), and optionally `valid` (false:
 //! the row counts in no metric). A feature without a column keeps the value of the person. Columns
 //! that follow from the group or from other features are computed here for every strategy, so those
 //! of the file are not read; the column of the attribute itself must agree with `to_group`.
@@ -46,7 +46,7 @@ pub(crate) struct ExternalKey {
     pub file_row: u64,
 }
 
-/// What is known of the file next to the layout.
+/// Facts about the file in addition to the layout.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ExternalRules<'a> {
     /// Positions of the features that are set with the attribute.
@@ -199,7 +199,7 @@ impl ExternalRows {
         start..start + n
     }
 
-    /// Those of a row in a group.
+    /// The keys of a row in a group.
     pub(crate) fn of(&self, row_key: u64, to: usize) -> &[ExternalKey] {
         let of_row = &self.keys[self.of_row(row_key)];
         let start = of_row.partition_point(|key| usize::from(key.to_group) < to);
@@ -242,8 +242,8 @@ const NO_VALUE: u32 = MISSING - 1;
 /// The levels of a feature that the source writes as a missing value.
 #[derive(Debug, Clone, PartialEq)]
 struct MissingLevels {
-    /// What becomes of one: the level that represents missing values, or another one that the
-    /// source writes so, or [`MISSING`].
+    /// What a missing value becomes: the level that represents missing values, or another level
+    /// that the source writes as missing, or [`MISSING`].
     level: u32,
     /// By level whether it is one.
     is_missing: Vec<bool>,

@@ -13,8 +13,7 @@
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use arrow::array::{Array, AsArray, Float64Array, RecordBatch};
@@ -22,15 +21,15 @@ use arrow::datatypes::{DataType, Field, Float32Type, Float64Type, Int64Type, Sch
 use arrow::ipc::reader::StreamReader;
 use arrow::ipc::writer::StreamWriter;
 use schemars::JsonSchema;
-use serde::de::{Error as _, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::{Map, Number, Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::data::exchange::row_stream::POSITION;
 use crate::data::exchange::score_stream::SCORE;
 use crate::data::source_form::{SourceKind, number_text};
 use crate::exec::files;
 use crate::exec::hash::sha256;
+use crate::exec::pieces::at_once;
 
 /// Largest answer, for each row that was asked for, and for the rest of it.
 const ANSWER_BYTES: (u64, u64) = (1 << 10, 1 << 20);
@@ -171,32 +170,13 @@ fn score_batch(
 ) -> Result<Vec<f64>, HttpFault> {
     let size = endpoint.batch.max(1);
     let n_requests = rows.num_rows().div_ceil(size);
-    let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let answers: Vec<OnceLock<Result<Vec<f64>, HttpFault>>> =
-        (0..n_requests).map(|_| OnceLock::new()).collect();
-    let work = || {
-        while !failed.load(Ordering::Relaxed) {
-            let k = next.fetch_add(1, Ordering::Relaxed);
-            let Some(slot) = answers.get(k) else { break };
-            let from = k * size;
-            let part = rows.slice(from, size.min(rows.num_rows() - from));
-            let answer = answer(endpoint, agent, &part, position);
-            failed.fetch_or(answer.is_err(), Ordering::Relaxed);
-            slot.get_or_init(|| answer);
-        }
+    let one = |k: usize| {
+        let from = k * size;
+        answer(endpoint, agent, &rows.slice(from, size.min(rows.num_rows() - from)), position)
     };
-    std::thread::scope(|scope| {
-        for _ in 0..endpoint.parallel.clamp(1, n_requests.max(1)) {
-            scope.spawn(work);
-        }
-    });
     let mut scores = Vec::with_capacity(rows.num_rows());
-    // Requests start in order, so those before a failed one were asked.
-    for answer in answers {
-        match answer.into_inner() {
-            Some(answer) => scores.extend(answer?),
-            None => return Err("a request was not made".to_owned().into()),
-        }
+    for answer in at_once(n_requests, endpoint.parallel, one) {
+        scores.extend(answer?);
     }
     Ok(scores)
 }
@@ -238,7 +218,7 @@ enum FailedRequest {
     Passing(String, Option<Duration>),
     /// Asking again is no use.
     Final(String),
-    /// There is an answer, and it is wrong: asking again is no use either.
+    /// There is an answer, but it is wrong: asking again does not help either.
     Wrong(String),
 }
 
@@ -398,45 +378,38 @@ impl HttpEndpoint {
             };
             return fields.map(number).collect();
         }
-        let UniqueKeys(answer) =
+        let answer: JsonAnswer =
             serde_json::from_str(text).map_err(|e| format!("gives no sound JSON: {e}"))?;
-        let list = |value: Option<&Value>, key: &str| {
-            let list = value.and_then(Value::as_array);
-            list.cloned().ok_or_else(|| format!("gives an answer without the list `{key}`"))
-        };
         match self.protocol {
             HttpProtocol::Mlflow => {
-                list(answer.get("predictions"), "predictions")?.iter().map(score).collect()
+                listed(answer.predictions, "predictions")?.iter().map(score).collect()
             }
             HttpProtocol::Json => {
-                let version = match answer.get("version") {
-                    None | Some(Value::Null) => {
+                let version = match answer.version {
+                    None => {
                         let what = "does not say which `version` answers";
                         return Err(format!("{what}, and the job names `{}`", self.version));
                     }
-                    Some(Value::String(version)) => version.clone(),
+                    Some(Value::String(version)) => version,
                     Some(other) => other.to_string(),
                 };
                 if version != self.version {
                     let what = format!("answers for the version `{}`", short(&version));
                     return Err(format!("{what}, and the job names `{}`", self.version));
                 }
-                list(answer.get("scores"), "scores")?.iter().map(score).collect()
+                listed(answer.scores, "scores")?.iter().map(score).collect()
             }
             HttpProtocol::KserveV2 => {
-                let outputs = list(answer.get("outputs"), "outputs")?;
-                let named = |output: &&Value| {
-                    output.get("name").and_then(Value::as_str).is_some_and(|n| n.contains("prob"))
-                };
-                let output = match outputs.as_slice() {
-                    [one] => Some(one),
-                    several => several.iter().find(named),
-                };
+                let mut outputs = listed(answer.outputs, "outputs")?;
+                if outputs.len() != 1 {
+                    outputs.retain(|of| of.name.as_ref().is_some_and(|name| name.contains("prob")));
+                }
+                let output = outputs.into_iter().next();
                 let output = output.ok_or("gives no output with `prob` in its name")?;
-                let data = list(output.get("data"), "data")?;
+                let data = listed(output.data, "data")?;
                 let flat: Vec<f64> = data.iter().map(score).collect::<Result<_, _>>()?;
                 let width = flat.len().checked_div(n).unwrap_or(0);
-                if width < 2 || output.get("shape") != Some(&json!([n, width])) {
+                if width < 2 || output.shape != Some(json!([n, width])) {
                     return Ok(flat);
                 }
                 // A table of classes.
@@ -448,59 +421,27 @@ impl HttpEndpoint {
     }
 }
 
-/// Visits values that JSON has as they are.
-macro_rules! visit_as_is {
-    ($($visit:ident($kind:ty))+) => {
-        $(fn $visit<E>(self, value: $kind) -> Result<Value, E> {
-            Ok(value.into())
-        })+
-    };
+/// What an answer in JSON may hold. A key that occurs twice is refused: it is not known which of
+/// the two values is meant.
+#[derive(Deserialize)]
+struct JsonAnswer {
+    predictions: Option<Vec<Value>>,
+    version: Option<Value>,
+    scores: Option<Vec<Value>>,
+    outputs: Option<Vec<JsonOutput>>,
 }
 
-/// A value of JSON whose maps hold each key once: which of two values is meant, nobody knows.
-struct UniqueKeys(Value);
+/// A list of an answer of the Open Inference Protocol.
+#[derive(Deserialize)]
+struct JsonOutput {
+    name: Option<String>,
+    shape: Option<Value>,
+    data: Option<Vec<Value>>,
+}
 
-impl<'de> Deserialize<'de> for UniqueKeys {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct UniqueVisitor;
-        impl<'de> Visitor<'de> for UniqueVisitor {
-            type Value = Value;
-
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("a value of JSON")
-            }
-
-            visit_as_is! { visit_bool(bool) visit_i64(i64) visit_u64(u64) visit_str(&str) }
-
-            fn visit_unit<E>(self) -> Result<Value, E> {
-                Ok(Value::Null)
-            }
-
-            fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-                Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
-                let mut all = Vec::new();
-                while let Some(UniqueKeys(item)) = items.next_element()? {
-                    all.push(item);
-                }
-                Ok(Value::Array(all))
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
-                let mut all = Map::new();
-                while let Some((key, UniqueKeys(value))) = entries.next_entry::<String, _>()? {
-                    if all.contains_key(&key) {
-                        return Err(A::Error::custom(format!("`{}` occurs twice", short(&key))));
-                    }
-                    all.insert(key, value);
-                }
-                Ok(Value::Object(all))
-            }
-        }
-        deserializer.deserialize_any(UniqueVisitor).map(UniqueKeys)
-    }
+/// A list that an answer must hold.
+fn listed<T>(list: Option<Vec<T>>, key: &str) -> Result<Vec<T>, String> {
+    list.ok_or_else(|| format!("gives an answer without the list `{key}`"))
 }
 
 /// A score: a number, null, or the probability of the class at this position.
@@ -518,7 +459,7 @@ fn score(value: &Value, position: Option<usize>) -> Result<f64, String> {
     }
 }
 
-/// What is said where a row has several numbers.
+/// The message if a row has several numbers.
 fn classes(n: usize) -> String {
     format!(
         "gives {n} numbers for a row: these are the probabilities of the classes 0 to {}, and \
@@ -616,7 +557,7 @@ mod tests {
                     (r#"{"scores": [0.5, 1]}"#, Err("does not say which `version` answers")),
                     (
                         r#"{"scores": [0.5, 1], "version": 7, "scores": [1, 1]}"#,
-                        Err("`scores` occurs twice"),
+                        Err("duplicate field `scores`"),
                     ),
                 ],
             ),
@@ -640,7 +581,7 @@ mod tests {
                     ),
                     (
                         r#"{"outputs": [{"name": "y", "data": [0, 1], "data": [1, 0]}]}"#,
-                        Err("`data` occurs twice"),
+                        Err("duplicate field `data`"),
                     ),
                     (
                         r#"{"outputs": [{"name": "a", "data": []}, {"name": "b", "data": []}]}"#,
@@ -673,7 +614,7 @@ mod tests {
                 }
             }
         }
-        // Which of several probabilities is meant is known from the contract alone.
+        // Only the contract says which of several probabilities is meant.
         let (mlflow, three) = (endpoint("mlflow"), r#"{"predictions": [[0.5, 0.25, 0.25]]}"#);
         assert_eq!(mlflow.scores(three, 1, Some(0)), Ok(vec![0.5]));
         for position in [None, Some(3)] {

@@ -151,7 +151,7 @@ pub(crate) fn parsed(bytes: &[u8]) -> Result<Message<'_>> {
         .map_err(|e| stream_fault(format!("wrote a stream with a damaged message: {e}")))?)
 }
 
-/// Reads so many bytes and drops them.
+/// Reads a number of bytes and drops them.
 pub(crate) fn skip_bytes(source: &mut dyn Read, bytes: u64) -> Result<()> {
     match io::copy(&mut source.take(bytes), &mut io::sink()) {
         Ok(n) if n == bytes => Ok(()),
@@ -181,7 +181,7 @@ pub(crate) fn schema_of_stream<'m>(message: Message<'m>) -> Result<Schema<'m>> {
 /// The most rows of a batch: of columns without values any number takes no bytes.
 const MAX_BATCH_ROWS: i64 = 1 << 27;
 
-/// The fault of a batch or of dictionaries of so many bytes, where fewer are allowed.
+/// The fault of a batch or of dictionaries with more bytes than allowed.
 fn too_large_fault(what: &str, bytes: u64, allowed: u64) -> Fault {
     let what = format!("wrote {what} of {bytes} bytes; the run may use {allowed}");
     stream_fault(what).hint("write smaller batches, or allow more with `--memory`")
@@ -203,7 +203,7 @@ fn copied_bytes(column: &ArrayRef) -> u64 {
         DataType::Utf8 => values.as_string::<i32>().value_length(of).unsigned_abs().into(),
         DataType::LargeUtf8 => values.as_string::<i64>().value_length(of).unsigned_abs(),
         DataType::Utf8View => length(values.as_string_view().views()[of]),
-        // Numbers, dates and times take at most so many.
+        // Numbers, dates and times take at most this many.
         _ => 16,
     };
     words.normalized_keys().into_iter().fold(0_u64, |sum, of| sum.saturating_add(bytes(of)))
@@ -247,8 +247,8 @@ pub(crate) struct StreamedRows {
 }
 
 impl StreamedRows {
-    /// Those of a stream with this schema, which are given the columns of `plain`. A batch and the
-    /// dictionaries may take so many bytes.
+    /// The reader of a stream with this schema, whose rows get the columns of `plain`. A batch and
+    /// the dictionaries may take `allowed` bytes.
     pub(crate) fn new(schema: SchemaRef, plain: SchemaRef, allowed: u64) -> Self {
         let (dictionaries, dictionary_bytes) = (HashMap::new(), HashMap::new());
         StreamedRows { schema, plain, dictionaries, dictionary_bytes, allowed }

@@ -1,4 +1,4 @@
-//! Counterfactuals that an output folder keeps, read back: what changed in each.
+//! Reads back the counterfactuals that an output folder keeps: what changed in each.
 
 use std::path::Path;
 

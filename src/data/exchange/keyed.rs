@@ -1,5 +1,5 @@
-//! Reads keyed files: Parquet files of scores, or of counterfactuals that somebody else made, that
-//! identify rows and counterfactuals by key columns.
+//! Reads keyed files: Parquet files of scores or of external counterfactuals that identify rows and
+//! counterfactuals by key columns.
 //!
 //! A row is identified by `row_id`, a counterfactual also by `sensitive`, `to_group` and
 //! `cf_index`. This file turns text into keys and adds file, row and value to faults;
@@ -8,17 +8,14 @@
 //! row has one counterfactual a group (it is 0 then); where `sensitive` is present it must name
 //! attributes of the job. A column `from_group`, if present, must name the row's own group.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use arrow::array::{
-    Array, ArrayRef, AsArray, DictionaryArray, Float64Array, RecordBatch, StringArray,
-};
-use arrow::buffer::ScalarBuffer;
-use arrow::compute::{CastOptions, cast, cast_with_options};
-use arrow::datatypes::{DataType, Float64Type, Int32Type, Int64Type};
+use arrow::array::{ArrayRef, RecordBatch};
+use arrow::datatypes::DataType;
 
 use crate::data::exchange::to_score::{REQUEST, REQUEST_NOTE};
-use crate::data::rows::ids::key_of_text;
+use crate::data::rows::ids::keys_of;
 use crate::data::source::list_words;
 use crate::data::values::{self, SourceValues, ValueClass};
 use crate::data::{Attribute, DecisionColumn, MISSING_GROUP, RowIdKind};
@@ -55,8 +52,8 @@ pub struct ScoreEntry {
 /// The entries of one row group of a keyed file, aligned.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScoreColumns {
-    /// The key of the row; shares the memory of the decoded column where it holds numbers.
-    pub row_key: ScalarBuffer<u64>,
+    /// The key of the row.
+    pub row_key: Vec<u64>,
     /// Position of the target group; empty for factual scores.
     pub to_group: Vec<u16>,
     /// Its number among the counterfactuals of the row and group; empty where all are 0.
@@ -64,8 +61,8 @@ pub struct ScoreColumns {
     /// The row's own group; empty where the file does not name it, [`MISSING_GROUP`] where a row
     /// does not.
     pub from_group: Vec<u16>,
-    /// The scores, NaN where missing; share the memory of the decoded column where none is.
-    pub score: ScalarBuffer<f64>,
+    /// The scores, NaN where missing.
+    pub score: Vec<f64>,
     /// The row of the file that the row group begins with.
     first_row: u64,
     /// Their rows from there on; empty where none is left out.
@@ -73,7 +70,7 @@ pub struct ScoreColumns {
 }
 
 impl ScoreColumns {
-    /// One of them.
+    /// One of the entries.
     pub fn get(&self, i: usize) -> Option<ScoreEntry> {
         let at = |column: &[u16]| column.get(i).copied();
         Some(ScoreEntry {
@@ -88,12 +85,12 @@ impl ScoreColumns {
         })
     }
 
-    /// One by one.
+    /// The entries one by one.
     pub fn iter(&self) -> impl Iterator<Item = ScoreEntry> {
         (0..).map_while(|i| self.get(i))
     }
 
-    /// Those in these rows.
+    /// Only the entries in these rows.
     fn only(&self, rows: Vec<usize>) -> Self {
         let of = |column: &[u16]| rows.iter().filter_map(|&i| column.get(i).copied()).collect();
         ScoreColumns {
@@ -140,14 +137,14 @@ struct KeyedWords {
     original: &'static str,
 }
 
-/// Those of a file of scores.
+/// The words for a file of scores.
 const SCORES: KeyedWords = KeyedWords {
     code: "bad-scores",
     noun: "score file",
     original: "the row that was to be scored",
 };
 
-/// Those of a file of counterfactuals.
+/// The words for a file of counterfactuals.
 const COUNTERFACTUALS: KeyedWords = KeyedWords {
     code: "bad-counterfactuals",
     noun: "file of counterfactuals",
@@ -220,7 +217,7 @@ impl KeyedFile {
         FloatPrecision::single_if(self.parts.iter().all(is_single))
     }
 
-    /// Opens a file of counterfactuals that somebody else made, for one of the job's attributes.
+    /// Opens a file of external counterfactuals, for one of the job's attributes.
     ///
     /// # Errors
     /// The file is unreadable, or lacks a column of the key.
@@ -343,11 +340,9 @@ impl KeyedFile {
         let (part, own) = self.groups[group];
         let batch = self.parts[part].read_slice(own, Some(&there), Some((offset, 1))).ok()?;
         let words = there.iter().map(|name| {
-            let texts = cast(batch.column_by_name(name)?, &DataType::Utf8).ok()?;
-            Some(
-                text(&texts, 0)
-                    .map_or_else(|| format!("{name} null"), |value| format!("{name} `{value}`")),
-            )
+            let values = SourceValues::new(batch.column_by_name(name)?).ok()?;
+            let word = values.word(0).map(|value| format!("{name} `{value}`"));
+            Some(word.unwrap_or_else(|| format!("{name} null")))
         });
         words.collect::<Option<Vec<String>>>().map(|words| words.join(", "))
     }
@@ -392,11 +387,8 @@ impl KeyedFile {
     /// A damaged file; a type that holds no single values.
     pub(crate) fn values(&self, group: usize, name: &str) -> Result<SourceValues> {
         let batch = self.read_group(group, &[name])?;
-        SourceValues::new(batch.column(0)).map_err(|why| {
-            let what = format!("column `{name}` cannot be used: {why}");
-            let fault = Fault::new(self.words.code, what).in_file(self.path()).in_column(name);
-            fault.hint("write one number, text or boolean per row").into()
-        })
+        let hint = "write one number, text or boolean per row";
+        SourceValues::new(batch.column(0)).map_err(|why| self.unusable(name, &why, hint).into())
     }
 
     /// A column of booleans in one row group, if the file has it; a null is false.
@@ -442,9 +434,10 @@ impl KeyedFile {
         }
         for group in 0..self.n_groups() {
             let batch = self.read_group(group, &[REQUEST])?;
-            let Some(texts) = self.texts(&batch, REQUEST)? else { continue };
+            let texts = self.column(&batch, REQUEST, ValueClass::Text)?;
             for i in 0..batch.num_rows() {
-                let here = texts.at(i);
+                let here = texts.word(i);
+                let here = here.as_deref();
                 if group + i == 0 {
                     found = found.or(here.map(str::to_owned));
                 }
@@ -478,26 +471,23 @@ impl KeyedFile {
     pub fn read(&self, group: usize) -> Result<ScoreColumns> {
         let batch = &self.read_group(group, &self.column_names())?;
         let n = batch.num_rows();
-        let ids = self.column_as(batch, "row_id", self.id_type())?;
-        let scores = self.numbers(batch)?;
-        let sensitive = self.texts(batch, "sensitive")?;
-        let (from, to) = (self.texts(batch, "from_group")?, self.texts(batch, "to_group")?);
-        let index = self.optional(batch, "cf_index", DataType::Int64)?;
-        let row_key: ScalarBuffer<u64> = match ids.as_string_opt::<i32>() {
-            Some(texts) => texts.iter().map(|id| key_of_text(id.unwrap_or_default())).collect(),
-            // The same 64 bits, read as unsigned numbers.
-            None => ids.as_primitive::<Int64Type>().values().inner().clone().into(),
+        let is_text = self.row_id == RowIdKind::Text;
+        let id_class = if is_text { ValueClass::Text } else { ValueClass::Int };
+        let ids = self.column(batch, "row_id", id_class)?;
+        let score = self.scores(batch)?;
+        let optional = |name: &str, class| {
+            batch.column_by_name(name).map(|_| self.column(batch, name, class)).transpose()
         };
+        let [sensitive, from, to] =
+            ["sensitive", "from_group", "to_group"].map(|name| optional(name, ValueClass::Text));
+        let (sensitive, from, to) = (sensitive?, from?, to?);
+        let index = optional("cf_index", ValueClass::Int)?;
+        let row_key = keys_of(&ids, n);
         let numbered = self.row_id == RowIdKind::RowNumber;
         let is_no_number = |key: u64| numbered && key.cast_signed() < 0;
-        let some_id = ids.null_count() > 0 || row_key.iter().any(|&key| is_no_number(key));
+        let some_id = ids.has_nulls() || row_key.iter().any(|&key| is_no_number(key));
         let bad_id =
             (0..n).filter(|_| some_id).find(|&i| ids.is_null(i) || is_no_number(row_key[i]));
-        let score: ScalarBuffer<f64> = match &scores {
-            None => vec![f64::NAN; n].into(),
-            Some(scores) if scores.null_count() == 0 => scores.values().clone(),
-            Some(scores) => scores.iter().map(|score| score.unwrap_or(f64::NAN)).collect(),
-        };
         let bad_score = score.iter().position(|&x| !x.is_nan() && !self.values.contains(x));
         let mut columns = ScoreColumns {
             row_key,
@@ -512,11 +502,12 @@ impl KeyedFile {
         if let Some(attribute) = &self.attribute {
             let own = Some(attribute.name.as_str());
             if let Some(texts) = &sensitive {
-                is_left_out = (0..n).map(|i| texts.at(i) != own).collect();
-                bad[0] = (0..n).find(|&i| is_left_out[i] && !self.has_attribute(texts.at(i)));
+                is_left_out = (0..n).map(|i| texts.word(i).as_deref() != own).collect();
+                bad[0] = (0..n)
+                    .find(|&i| is_left_out[i] && !self.has_attribute(texts.word(i).as_deref()));
             }
             let counts = |i: &usize| !is_left_out.get(*i).copied().unwrap_or(false);
-            let groups = |texts: &TextColumn| groups_named(texts, attribute, n);
+            let groups = |texts: &SourceValues| groups_named(texts, attribute);
             columns.to_group = to.as_ref().map_or_else(|| vec![MISSING_GROUP; n], groups);
             columns.from_group = from.as_ref().map_or_else(Vec::new, groups);
             let lacks = |groups: &[u16]| {
@@ -524,26 +515,26 @@ impl KeyedFile {
                 (0..n).filter(move |_| may_lack).filter(counts)
             };
             bad[1] = lacks(&columns.to_group).find(|&i| columns.to_group[i] == MISSING_GROUP);
-            let says = |i: usize| from.as_ref().is_some_and(|texts| texts.at(i).is_some());
+            let says = |i: usize| from.as_ref().is_some_and(|texts| !texts.is_null(i));
             bad[2] = lacks(&columns.from_group)
                 .find(|&i| columns.from_group[i] == MISSING_GROUP && says(i));
-            let index = index.as_ref().and_then(|index| index.as_primitive_opt::<Int64Type>());
-            let number = |i: Option<i64>| i.and_then(|i| u16::try_from(i).ok());
-            let known: Vec<Option<u16>> = index.into_iter().flatten().map(number).collect();
+            let number = |i: usize, index: &SourceValues| u16::try_from(index.integer(i)?).ok();
+            let known = index.iter().flat_map(|index| (0..n).map(|i| number(i, index)));
+            let known: Vec<Option<u16>> = known.collect();
             bad[3] = (0..known.len()).filter(counts).find(|&i| known[i].is_none());
             columns.cf_index = known.into_iter().map(Option::unwrap_or_default).collect();
         }
         let row = |i: usize| self.first_rows[group] + i as u64;
-        let text = |texts: Option<&TextColumn>, i: usize| {
-            texts.and_then(|texts| texts.at(i).map(str::to_owned))
+        let text = |texts: &Option<SourceValues>, i: usize| {
+            texts.as_ref().and_then(|texts| texts.word(i).map(Cow::into_owned))
         };
         let [bad_attribute, bad_to, bad_from, bad_index] = bad;
         let faults: [(Option<usize>, EntryFault<'_>); 6] = [
             (bad_id, &|i| Ok(self.id_fault(&ids, i, row(i)))),
             (bad_score, &|i| self.score_fault(batch, columns.score[i], i, row(i))),
-            (bad_attribute, &|i| Ok(self.attribute_fault(text(sensitive.as_ref(), i), row(i)))),
-            (bad_to, &|i| Ok(self.group_fault("to_group", text(to.as_ref(), i), row(i)))),
-            (bad_from, &|i| Ok(self.group_fault("from_group", text(from.as_ref(), i), row(i)))),
+            (bad_attribute, &|i| Ok(self.attribute_fault(text(&sensitive, i), row(i)))),
+            (bad_to, &|i| Ok(self.group_fault("to_group", text(&to, i), row(i)))),
+            (bad_from, &|i| Ok(self.group_fault("from_group", text(&from, i), row(i)))),
             (bad_index, &|i| Ok(self.index_fault(row(i)))),
         ];
         let first = faults.iter().filter_map(|(at, fault)| Some(((*at)?, fault)));
@@ -569,10 +560,6 @@ impl KeyedFile {
         names
     }
 
-    fn id_type(&self) -> DataType {
-        if self.row_id == RowIdKind::Text { DataType::Utf8 } else { DataType::Int64 }
-    }
-
     /// A fault in a row of the file.
     pub(crate) fn fault(&self, what: String, column: &str, file_row: u64) -> Fault {
         Fault::new(self.words.code, what)
@@ -596,73 +583,41 @@ impl KeyedFile {
         fault.hint(format!("the attributes of the job are {known}"))
     }
 
-    fn column_as(&self, batch: &RecordBatch, name: &str, kind: DataType) -> Result<ArrayRef> {
-        let (expected, mend) = match kind {
-            DataType::Int64 => {
+    /// The fault of a column that cannot be read.
+    fn unusable(&self, name: &str, why: &str, hint: &str) -> Fault {
+        let what = format!("column `{name}` of the {} cannot be used: {why}", self.words.noun);
+        Fault::new(self.words.code, what).in_file(self.path()).in_column(name).hint(hint)
+    }
+
+    /// The values of a column of whole numbers, of numbers or of texts. A value that is none of
+    /// them is a fault, not a missing value.
+    fn column(&self, batch: &RecordBatch, name: &str, class: ValueClass) -> Result<SourceValues> {
+        let (expected, mend) = match class {
+            ValueClass::Int => {
                 ("whole numbers", "write them as 64-bit integers, as the rows to score have them")
             }
-            DataType::Float64 => {
+            ValueClass::Float => {
                 ("numbers", "write one number per row and column, a probability, as Float64")
             }
             _ => ("text", "write them as text, as the rows to score have them"),
         };
-        let fail = |why: String| {
-            Fault::new(
-                self.words.code,
-                format!("column `{name}` of the {} cannot be used: {why}", self.words.noun),
-            )
-            .in_file(self.path())
-            .in_column(name)
-            .hint(mend)
+        let read = |array: &ArrayRef| {
+            let found = ValueClass::of(array.data_type());
+            let widens = class == ValueClass::Float && found == Some(ValueClass::Int);
+            if !widens && found != Some(class) && found != Some(ValueClass::Empty) {
+                let found = values::type_in_words(array.data_type());
+                return Err(format!("it holds {found}, expected {expected}"));
+            }
+            SourceValues::new(array)
         };
-        let array = batch.column_by_name(name).ok_or_else(|| fail("it is missing".to_owned()))?;
-        let class = ValueClass::of(array.data_type());
-        let fits = match kind {
-            DataType::Int64 => class == Some(ValueClass::Int),
-            DataType::Float64 => class.is_some_and(ValueClass::is_number),
-            _ => class == Some(ValueClass::Text),
-        };
-        if !fits && class != Some(ValueClass::Empty) {
-            return Err(fail(format!(
-                "it holds {}, expected {expected}",
-                values::type_in_words(array.data_type())
-            ))
-            .into());
-        }
-        // Strict: a value that cannot be cast is a fault, not a missing value.
-        let strict = CastOptions { safe: false, ..CastOptions::default() };
-        Ok(cast_with_options(array, &kind, &strict).map_err(|e| fail(e.to_string()))?)
+        let array = batch.column_by_name(name).ok_or_else(|| "it is missing".to_owned());
+        Ok(array.and_then(read).map_err(|why| self.unusable(name, &why, mend))?)
     }
 
-    /// A column of texts, if the file has it.
-    fn texts(&self, batch: &RecordBatch, name: &str) -> Result<Option<TextColumn>> {
-        let Some(array) = batch.column_by_name(name) else { return Ok(None) };
-        if let Some(listed) = array.as_dictionary_opt::<Int32Type>()
-            && let Some(list) = listed.values().as_string_opt::<i32>()
-        {
-            return Ok(Some(TextColumn::Listed(listed.clone(), list.clone())));
-        }
-        Ok(Some(TextColumn::Each(
-            self.column_as(batch, name, DataType::Utf8)?.as_string::<i32>().clone(),
-        )))
-    }
-
-    fn optional(
-        &self,
-        batch: &RecordBatch,
-        name: &str,
-        kind: DataType,
-    ) -> Result<Option<ArrayRef>> {
-        if batch.column_by_name(name).is_none() {
-            return Ok(None);
-        }
-        self.column_as(batch, name, kind).map(Some)
-    }
-
-    fn id_fault(&self, ids: &ArrayRef, i: usize, file_row: u64) -> Fault {
-        match ids.as_primitive_opt::<Int64Type>().filter(|ids| ids.is_valid(i)) {
-            Some(ids) => self
-                .fault(format!("`{}` is not a row number", ids.value(i)), "row_id", file_row)
+    fn id_fault(&self, ids: &SourceValues, i: usize, file_row: u64) -> Fault {
+        match ids.integer(i) {
+            Some(id) => self
+                .fault(format!("`{id}` is not a row number"), "row_id", file_row)
                 .hint("row numbers count from 0"),
             None => self
                 .fault("the row id is missing".to_owned(), "row_id", file_row)
@@ -695,36 +650,28 @@ impl KeyedFile {
         Ok(self.fault(what, name, file_row).hint(hint))
     }
 
-    /// The scores of a batch, where the file holds such; of decisions 1 where they are positive, 0
-    /// where they are not, [`UNKNOWN_WORD`] where they are neither.
-    fn numbers(&self, batch: &RecordBatch) -> Result<Option<Float64Array>> {
-        let Some(name) = self.column.as_deref() else { return Ok(None) };
+    /// The scores of a batch, NaN where the file holds none; of decisions 1 where they are
+    /// positive, 0 where they are not, [`UNKNOWN_WORD`] where they are neither.
+    fn scores(&self, batch: &RecordBatch) -> Result<Vec<f64>> {
+        let Some(name) = self.column.as_deref() else {
+            return Ok(vec![f64::NAN; batch.num_rows()]);
+        };
         let AnswerValues::Decisions(known) = &self.values else {
-            let scores = self.column_as(batch, name, DataType::Float64)?;
-            return Ok(Some(scores.as_primitive::<Float64Type>().clone()));
+            return Ok(self.column(batch, name, ValueClass::Float)?.numbers());
         };
         let words = self.words(batch, name)?;
-        let number = |i: usize| {
-            let decided = known.decide(&words.word(i)?);
-            Some(decided.map_or(UNKNOWN_WORD, |positive| f64::from(u8::from(positive))))
+        let number = |i: usize| match words.word(i) {
+            None => f64::NAN,
+            Some(word) => known.decide(&word).map_or(UNKNOWN_WORD, |is| f64::from(u8::from(is))),
         };
-        Ok(Some((0..batch.num_rows()).map(number).collect()))
+        Ok((0..batch.num_rows()).map(number).collect())
     }
 
     /// The words of the column of decisions.
     fn words(&self, batch: &RecordBatch, name: &str) -> Result<SourceValues> {
-        let array = batch.column_by_name(name).map_or_else(
-            || Err("it is missing".to_owned()),
-            |array| match array.as_dictionary_opt::<Int32Type>() {
-                Some(_) => cast(array, &DataType::Utf8).map_err(|e| e.to_string()),
-                None => Ok(array.clone()),
-            },
-        );
-        array.and_then(|array| SourceValues::new(&array)).map_err(|why| {
-            let what = format!("column `{name}` of the {} cannot be used: {why}", self.words.noun);
-            let fault = Fault::new(self.words.code, what).in_file(self.path());
-            fault.in_column(name).hint("write the decisions as the rows do").into()
-        })
+        let array = batch.column_by_name(name).ok_or_else(|| "it is missing".to_owned());
+        let hint = "write the decisions as the rows do";
+        Ok(array.and_then(SourceValues::new).map_err(|why| self.unusable(name, &why, hint))?)
     }
 
     fn group_fault(&self, column: &str, value: Option<String>, file_row: u64) -> Fault {
@@ -752,40 +699,15 @@ fn has_column(part: &ParquetFile, name: &str) -> bool {
     part.schema().index_of(name).is_ok()
 }
 
-/// A column of texts.
-enum TextColumn {
-    /// One text per row.
-    Each(StringArray),
-    /// Positions in a list of texts (dictionary encoding).
-    Listed(DictionaryArray<Int32Type>, StringArray),
-}
-
-impl TextColumn {
-    /// The text of a row; `None` where it is null.
-    fn at(&self, i: usize) -> Option<&str> {
-        match self {
-            TextColumn::Each(texts) => texts.is_valid(i).then(|| texts.value(i)),
-            TextColumn::Listed(listed, list) => {
-                listed.key(i).filter(|&k| list.is_valid(k)).map(|k| list.value(k))
-            }
-        }
-    }
-}
-
 /// The groups of an attribute that texts name; [`MISSING_GROUP`] where one is missing or unknown.
 ///
-/// Each text of a dictionary is looked up once, not in every row.
-fn groups_named(texts: &TextColumn, of: &Attribute, n: usize) -> Vec<u16> {
-    let group = |text: Option<&str>| text.and_then(|t| position(of, t)).unwrap_or(MISSING_GROUP);
-    let TextColumn::Listed(listed, list) = texts else {
-        return (0..n).map(|i| group(texts.at(i))).collect();
-    };
-    let known: Vec<u16> = list.iter().map(group).collect();
-    let at = |key: i32| known.get(key as usize).copied().unwrap_or(MISSING_GROUP);
-    match listed.keys().null_count() {
-        0 => listed.keys().values().iter().map(|&key| at(key)).collect(),
-        _ => listed.keys().iter().map(|key| key.map_or(MISSING_GROUP, at)).collect(),
-    }
+/// Each different text is looked up once, not in every row.
+fn groups_named(texts: &SourceValues, of: &Attribute) -> Vec<u16> {
+    let distinct = texts.distinct();
+    let group = |text: Option<Cow<'_, str>>| text.and_then(|text| position(of, &text));
+    let table = distinct.table(|row| group(texts.word(row)).unwrap_or(MISSING_GROUP).into());
+    let at = |id: u32| if id == 0 { MISSING_GROUP } else { table[id as usize] as u16 };
+    distinct.ids.iter().map(|&id| at(id)).collect()
 }
 
 /// The position of a declared group.
@@ -794,9 +716,4 @@ fn position(of: &Attribute, group: &str) -> Option<u16> {
         .iter()
         .position(|declared| declared == group)
         .and_then(|position| u16::try_from(position).ok())
-}
-
-/// A text of an array of texts; `None` where it is null.
-fn text(array: &ArrayRef, i: usize) -> Option<&str> {
-    array.as_string_opt::<i32>().filter(|a| a.is_valid(i)).map(|a| a.value(i))
 }

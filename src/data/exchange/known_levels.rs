@@ -6,13 +6,10 @@
 
 use std::collections::BTreeSet;
 
-use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::compute::cast;
-use arrow::datatypes::{DataType, Float64Type};
 use serde_json::Value;
 
 use crate::data::exchange::row_stream::RawBatch;
-use crate::data::values::parse_number;
+use crate::data::values::{SourceValues, parse_number};
 
 /// What messages call a value that is missing.
 const MISSING: &str = "a missing value";
@@ -23,7 +20,7 @@ pub(crate) struct KnownLevels {
     texts: BTreeSet<String>,
     /// The bits of the numbers that levels are.
     numbers: BTreeSet<u64>,
-    /// The bits of the numbers that texts of levels are; they count in columns of numbers alone.
+    /// The bits of the numbers that texts of levels are; they count only in columns of numbers.
     numbers_in_text: BTreeSet<u64>,
     missing: bool,
 }
@@ -34,8 +31,8 @@ fn bits(x: f64) -> u64 {
 }
 
 impl KnownLevels {
-    /// These levels; null among them: missing values are known. A missing value reaches the model
-    /// as `missing`, where it becomes a text.
+    /// The levels of a list; if null is among them, missing values are known. A missing value
+    /// reaches the model as `missing`, where it becomes a text.
     pub(crate) fn new(levels: &[Value], missing: Option<&str>) -> Self {
         let mut known = KnownLevels::default();
         for level in levels {
@@ -72,50 +69,24 @@ impl KnownLevels {
 
     /// The positions of the values of a column that are not known, and what they are.
     pub(crate) fn unknown(&self, rows: &RawBatch, column: usize) -> Vec<(usize, String)> {
-        let array = rows.column(column);
-        let mut found = Vec::new();
-        let mut look = |is_known: &dyn Fn(usize) -> bool, text: &dyn Fn(usize) -> String| {
-            for i in 0..array.len() {
-                if array.is_null(i) {
-                    found.extend((!self.missing).then(|| (i, MISSING.to_owned())));
-                } else if !is_known(i) {
-                    found.push((i, text(i)));
-                }
+        let Ok(values) = SourceValues::new(rows.column(column)) else { return Vec::new() };
+        let unknown = |i: usize| match &values {
+            of if of.is_null(i) => (!self.missing).then(|| MISSING.to_owned()),
+            SourceValues::Bool(flags) => {
+                let flag = flags.value(i);
+                (!self.has_flag(flag)).then(|| if flag { "True" } else { "False" }.to_owned())
+            }
+            SourceValues::Int(_) | SourceValues::Float(_) => {
+                let number = values.number(i);
+                (!self.has_number(number)).then(|| number.to_string())
+            }
+            SourceValues::Text(_) | SourceValues::Named(_) | SourceValues::Empty(_) => {
+                let text = values.word(i).unwrap_or_default();
+                (!self.has_text(&text)).then(|| text.into_owned())
             }
         };
-        match array.data_type() {
-            DataType::Boolean => {
-                let flags = array.as_boolean();
-                let text = |i: usize| if flags.value(i) { "True" } else { "False" }.to_owned();
-                look(&|i| self.has_flag(flags.value(i)), &text);
-            }
-            kind if kind.is_numeric() => {
-                let Some(numbers) = to(array, &DataType::Float64) else { return found };
-                let numbers = numbers.as_primitive::<Float64Type>().clone();
-                let is_missing = |x: f64| x.is_nan() && self.missing;
-                look(
-                    &|i| {
-                        let x = numbers.value(i);
-                        is_missing(x) || self.has_number(x)
-                    },
-                    &|i| match numbers.value(i) {
-                        x if x.is_nan() => MISSING.to_owned(),
-                        x => x.to_string(),
-                    },
-                );
-            }
-            _ => {
-                let Some(texts) = to(array, &DataType::Utf8) else { return found };
-                let texts = texts.as_string::<i32>().clone();
-                look(&|i| self.has_text(texts.value(i)), &|i| texts.value(i).to_owned());
-            }
-        }
-        found
+        (0..values.n_rows()).filter_map(|i| Some((i, unknown(i)?))).collect()
     }
-}
-
-fn to(array: &ArrayRef, kind: &DataType) -> Option<ArrayRef> {
-    cast(array, kind).ok()
 }
 
 #[cfg(test)]

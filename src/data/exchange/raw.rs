@@ -21,12 +21,15 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanArray, Float32Array, Float64Array, Int64Array, StringArray};
+use arrow::array::{
+    ArrayRef, BooleanArray, Float32Array, Float64Array, Int64Array, NullArray, StringArray,
+    make_array,
+};
 use arrow::datatypes::{DataType, Field, Schema};
 
-use crate::data::rows::ids::RowIds;
 use crate::data::source_form::{SourceKind, SourceValue, StoredType};
 use crate::data::source_view::ViewedColumn;
+use crate::data::values::SourceValues;
 use crate::data::{Feature, FeatureRows, Layout, RowIdKind};
 use crate::error::{Error, Fault, Result};
 
@@ -139,7 +142,7 @@ pub(crate) fn raw_array(
                 );
                 return Fault::new("too-much-text", what)
                     .in_column(&feature.name)
-                    .fail("run with a smaller --batch-rows");
+                    .fail("run with `--batch-rows 1024`");
             }
             Arc::new(ids.iter().map(word).collect::<StringArray>())
         }
@@ -178,12 +181,11 @@ pub(crate) fn row_id_field(layout: &Layout) -> Field {
 }
 
 /// The array of [`row_id_field`] for the rows at these positions of a row group.
-pub(crate) fn row_id_array(ids: &RowIds, positions: impl Iterator<Item = usize>) -> ArrayRef {
-    match ids {
-        RowIds::Integer(ids) => Arc::new(Int64Array::from_iter_values(positions.map(|i| ids[i]))),
-        RowIds::Text(ids) => {
-            Arc::new(StringArray::from_iter_values(positions.map(|i| ids[i].as_str())))
-        }
+pub(crate) fn row_id_array(ids: &SourceValues, positions: impl Iterator<Item = usize>) -> ArrayRef {
+    let ids = ids.at(positions.map(Some));
+    match ids.array() {
+        Some(ids) => make_array(ids.to_data()),
+        None => Arc::new(NullArray::new(ids.n_rows())),
     }
 }
 
@@ -206,9 +208,8 @@ mod tests {
     use arrow::datatypes::{DataType, Float64Type, Int64Type};
 
     use super::{raw_arrays, raw_schema, row_id_array, row_id_field};
-    use crate::data::rows::ids::RowIds;
     use crate::data::source_form::{SourceForm, SourceWord};
-    use crate::data::values::ValueClass;
+    use crate::data::values::{SourceValues, ValueClass};
     use crate::data::{
         Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING,
     };
@@ -304,7 +305,7 @@ mod tests {
     #[test]
     fn keys_are_those_of_the_rows() {
         let layout = layout();
-        let ids = row_id_array(&RowIds::Integer(vec![7, 8, 9]), [2, 0].into_iter());
+        let ids = row_id_array(&SourceValues::Int(vec![7, 8, 9].into()), [2, 0].into_iter());
         assert_eq!(ids.data_type(), row_id_field(&layout).data_type());
         assert_eq!(ids.as_primitive::<Int64Type>().values(), &[9, 7]);
     }

@@ -67,7 +67,7 @@ pub(crate) fn copy_rows(
         let bytes = match next_part(source, None)? {
             NextMessage::Message(bytes) => bytes,
             NextMessage::EndMark => break,
-            // Nothing else tells whether these are all rows.
+            // Nothing else shows whether these are all rows.
             NextMessage::Nothing => return Err(no_end_mark_fault().into()),
         };
         let message = parsed(&bytes)?;
@@ -133,7 +133,7 @@ fn unkept_decimal(kind: &DataType) -> Option<u8> {
     (!is_kept).then_some(most)
 }
 
-/// The same columns without dictionaries, whose order depends on the batches.
+/// The columns of a schema without dictionaries, whose order depends on the batches.
 fn plain_schema(schema: &Schema) -> Schema {
     let plain = |field: &FieldRef| match field.data_type() {
         DataType::Dictionary(_, values) => Field::new(field.name(), DataType::clone(values), true),
@@ -142,7 +142,8 @@ fn plain_schema(schema: &Schema) -> Schema {
     Schema::new(schema.fields().iter().map(plain).collect::<Vec<_>>())
 }
 
-/// The same columns, packed as files between the stages: without a dictionary of numbers.
+/// The columns of a plain schema, encoded as in files between the stages: without a dictionary of
+/// numbers.
 fn passing_schema(plain: &Schema) -> Schema {
     let packed = |field: &FieldRef| {
         let field = Field::clone(field);

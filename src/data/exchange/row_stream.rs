@@ -4,9 +4,9 @@
 //! training a last column `label` (Int64: 1 = positive, 0 = negative) and, where rows have
 //! different weights, after it `weight` (Float64). The stream begins with its schema, before any
 //! row, so that a program can refuse early; it ends with the end-of-stream mark.
-//! Choice: batches (of the file: row groups) hold 65,536 rows except the last, for any batches in
-//! which the rows arrive. So a program whose scores depend on its batches gets the same ones with
-//! any `--batch-rows` and any number of threads. Memory: two batches.
+//! Choice: batches (of the file: row groups) hold 65,536 rows except the last, however the rows
+//! arrive. So a program whose scores depend on its batches gets the same batches with any
+//! `--batch-rows` and any number of threads. Memory: two batches.
 
 use std::collections::HashMap;
 use std::io::{BufWriter, Write};
@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch};
-use arrow::compute::concat_batches;
+use arrow::compute::BatchCoalescer;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
 use arrow::ipc::writer::StreamWriter;
@@ -180,10 +180,7 @@ impl BatchTarget for (GroupEncoder, Option<GroupWriter>) {
 /// A destination of rows for a program, which get there in batches of one length.
 pub(crate) struct RowSink<'a> {
     target: Box<dyn BatchTarget + 'a>,
-    schema: SchemaRef,
-    waiting: Vec<RecordBatch>,
-    /// Rows that wait.
-    n: usize,
+    waiting: BatchCoalescer,
 }
 
 impl<'a> RowSink<'a> {
@@ -208,18 +205,21 @@ impl<'a> RowSink<'a> {
     }
 
     fn new(target: impl BatchTarget + 'a, schema: &Schema) -> Self {
-        let schema = Arc::new(schema.clone());
-        RowSink { target: Box::new(target), schema, waiting: Vec::new(), n: 0 }
+        let waiting = BatchCoalescer::new(Arc::new(schema.clone()), BATCH_ROWS);
+        RowSink { target: Box::new(target), waiting }
     }
 
     /// Appends rows; an incomplete batch is kept for the next call.
     ///
     /// # Errors
     /// The rows cannot be written.
-    pub(crate) fn push(&mut self, batch: RawBatch) -> Result<()> {
-        self.n += batch.0.num_rows();
-        self.waiting.push(batch.0);
-        self.write_from(BATCH_ROWS)
+    pub(crate) fn push(&mut self, RawBatch(batch): RawBatch) -> Result<()> {
+        for from in (0..batch.num_rows()).step_by(BATCH_ROWS) {
+            let part = batch.slice(from, BATCH_ROWS.min(batch.num_rows() - from));
+            self.waiting.push_batch(part).map_err(too_long)?;
+            self.write_whole()?;
+        }
+        Ok(())
     }
 
     /// Writes the incomplete batch and the end mark.
@@ -227,37 +227,23 @@ impl<'a> RowSink<'a> {
     /// # Errors
     /// As [`RowSink::push`].
     pub(crate) fn finish(mut self) -> Result<()> {
-        self.write_from(1)?;
+        self.waiting.finish_buffered_batch().map_err(too_long)?;
+        self.write_whole()?;
         self.target.end()
     }
 
-    /// Writes batches as long as at least `least` rows wait.
-    fn write_from(&mut self, least: usize) -> Result<()> {
-        while self.n >= least {
-            let rows = self.n.min(BATCH_ROWS);
-            let (mut parts, mut missing) = (Vec::new(), rows);
-            for batch in std::mem::take(&mut self.waiting) {
-                let now = missing.min(batch.num_rows());
-                if now > 0 {
-                    parts.push(batch.slice(0, now));
-                }
-                if now < batch.num_rows() {
-                    self.waiting.push(batch.slice(now, batch.num_rows() - now));
-                }
-                missing -= now;
-            }
-            self.n -= rows;
-            let whole = match parts.len() {
-                1 => parts.remove(0),
-                _ => concat_batches(&self.schema, &parts).map_err(|e| {
-                    let what = format!("{rows} rows hold more than 2 GiB of text in a column: {e}");
-                    Fault::new("too-much-text", what).hint("leave the column out with `omit`")
-                })?,
-            };
-            self.target.write(&whole)?;
+    /// Writes the batches that are complete.
+    fn write_whole(&mut self) -> Result<()> {
+        while let Some(batch) = self.waiting.next_completed_batch() {
+            self.target.write(&batch)?;
         }
         Ok(())
     }
+}
+
+fn too_long(cause: ArrowError) -> Fault {
+    let what = format!("{BATCH_ROWS} rows hold more than 2 GiB of text in a column: {cause}");
+    Fault::new("too-much-text", what).hint("leave the column out with `omit`")
 }
 
 /// Asks a program for a description of its model: a stream without rows whose schema says so.

@@ -6,7 +6,7 @@
 //! then of `cf_index`. A row in its own group (`from_group` equals `to_group`) is the factual row,
 //! sent again as a recheck. A part holds at most [`PART_ROWS`] rows, a row group [`GROUP_ROWS`],
 //! for any batches in which the rows arrive, so the bytes depend neither on threads nor on batches.
-//! Without rows there is one empty part: its columns tell the platform what to expect.
+//! Without rows there is one empty part: its columns show the platform what to expect.
 //!
 //! After the key comes the column `request`, which is also the metadata `cfaudit.request` of each
 //! part: the id of these rows, to be returned with their scores. It is a hash of all of them (see
@@ -25,9 +25,9 @@ use crate::data::exchange::raw::{
 };
 use crate::data::rows::aligned::CounterfactualKeys;
 use crate::data::rows::content::ContentHash;
-use crate::data::rows::ids::RowIds;
 use crate::data::source::recut::RecutWriter;
 use crate::data::source_view::shown_in_source;
+use crate::data::values::SourceValues;
 use crate::data::{Attribute, FeatureRows, Layout, MISSING_GROUP};
 use crate::error::{Error, Result};
 use crate::exec::hash::hex;
@@ -129,14 +129,14 @@ impl SentRows {
     /// Rows made of a row group, in the order of `asked`.
     ///
     /// `ids` and `groups` (by attribute) are those of the rows; `parts` hold the features, at least
-    /// one. Of those that are kept `said` tells whether each is valid, and what changed in it.
+    /// one. For kept ones, `said` holds whether each is valid, and what changed in it.
     ///
     /// # Errors
     /// A number of an integer column is not whole.
     pub(crate) fn batch(
         self,
         layout: &Layout,
-        (ids, groups): (&RowIds, &[Vec<u16>]),
+        (ids, groups): (&SourceValues, &[Vec<u16>]),
         asked: &[RequestRow],
         parts: &[&FeatureRows],
         said: Option<(Vec<bool>, Vec<String>)>,
@@ -253,7 +253,7 @@ impl RequestDigest {
 /// each row ([`row_hash`], [`counterfactual_hash`]).
 ///
 /// Rows are joined to their scores by key, so their order does not matter. What the source holds
-/// where the prepared value does not tell counts as well.
+/// counts as well where the prepared value does not determine it.
 pub(crate) fn rows_hash(
     layout: &Layout,
     rows: &FeatureRows,
@@ -299,8 +299,8 @@ pub(crate) fn part_name(part: usize) -> String {
 pub(crate) struct PartsWriter<'a> {
     folder: PathBuf,
     schema: Schema,
-    /// The id of all rows, and the number of key columns, which it follows; none where nobody
-    /// answers them.
+    /// The id of all rows, and the number of key columns before it; none for rows that are not to
+    /// be answered.
     request: Option<(String, usize)>,
     workers: &'a WorkerPool,
     part_rows: usize,
@@ -418,7 +418,7 @@ mod tests {
         PartsWriter, REQUEST, REQUEST_NOTE, RequestDigest, RequestRow, SentRows,
         counterfactual_hash, group_hashes, part_name, row_hash, rows_hash,
     };
-    use crate::data::rows::ids::RowIds;
+    use crate::data::values::SourceValues;
     use crate::data::values::ValueClass;
     use crate::data::{
         Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING, RowIdKind,
@@ -608,7 +608,7 @@ mod tests {
             asked(1, 0, 1, (0, 1)),
             asked(1, 1, 0, (2, 1)),
         ];
-        let ids = RowIds::Text(vec!["a".to_owned(), "b".to_owned()]);
+        let ids = SourceValues::Text(vec!["a", "b"].into());
         let groups = [vec![0, 1], vec![0, 1]];
         let parts = [&as_is, &other_sex, &other_area];
         let batch =

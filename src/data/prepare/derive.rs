@@ -2,8 +2,9 @@
 //! expressions computed.
 //!
 //! Three types in turn: a [`Derivation`] is what a job writes, a [`DerivationRecipe`] is the same
-//! with all defaults resolved, a [`DerivationRule`] is a recipe whose words fit the types of the
-//! columns. A derived column holds names, and behaves as a source column for every later role.
+//! with all defaults resolved, a [`DerivationRule`] is a recipe whose words were converted to the
+//! types of the columns. A derived column holds names, and behaves as a source column for every
+//! later role.
 //!
 //! Choice: bins and levels are `(lo, hi]`, the lowest also holds its left edge; a bin is called
 //! `(30, 45]`, the lowest `[17, 30]`. A value outside every bin, and one that `map` does not name

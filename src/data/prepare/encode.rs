@@ -17,7 +17,7 @@ use crate::data::prepare::params::carried_decision;
 use crate::data::prepare::plan::{FeaturePlan, PreparePlan, SidesPlan};
 use crate::data::prepare::row_id::IdRun;
 use crate::data::prepare::tally::SliceCodes;
-use crate::data::rows::ids::{key_of_integer, key_of_text};
+use crate::data::rows::ids::keys_of;
 use crate::data::rows::number_array;
 use crate::data::rows::split::TRAIN;
 use crate::data::rows::stored::ROLE;
@@ -161,14 +161,6 @@ impl RowChunk {
         for (codes, of_all) in self.codes.iter_mut().zip(columns) {
             codes.table.iter_mut().for_each(|code| *code = of_all[*code as usize]);
         }
-    }
-}
-
-/// The keys of the ids of rows or persons.
-fn keys_of(ids: &SourceValues, n: usize) -> Vec<u64> {
-    match ids {
-        SourceValues::Int(ids) => ids.values().iter().map(|&id| key_of_integer(id)).collect(),
-        _ => (0..n).map(|i| key_of_text(&ids.word(i).unwrap_or_default())).collect(),
     }
 }
 

@@ -28,13 +28,13 @@ pub(crate) fn form_of(
     let column = &plan.view.columns()[feature.column];
     let lacks = survey.rows.source_nulls.get(position).copied().unwrap_or(false);
     let class = plan.class_of(feature);
-    // As of whole columns put together: integers with a missing value are floats.
+    // As for whole columns that are joined: integers with a missing value are floats.
     let float = (class == ValueClass::Int && lacks).then_some(SourceKind::Float);
     // Counterfactuals of numbers that need not be whole are floats.
     let kind = if class == column.class { column.kind } else { None };
     let mut form =
         SourceForm { kind: kind.or(float), read_csv: column.read_csv, ..SourceForm::default() };
-    // A feature that no model reads is sent nowhere.
+    // A feature that no model reads is never sent.
     if class == column.class && float.is_none() && !column.read_csv && !feature.hidden {
         form.stored = plan.view.source().stored_type(feature.column)?;
     }

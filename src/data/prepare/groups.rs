@@ -137,7 +137,7 @@ fn suggested_word(word: &str, values: &[&str]) -> Option<String> {
     }
 }
 
-/// How a job makes one value of each of these pairs.
+/// How a job merges each of these pairs into one value.
 fn joined_by<'a>(
     plan: &PreparePlan<'_>,
     column: usize,

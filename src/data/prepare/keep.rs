@@ -5,6 +5,7 @@
 //! with the others. A missing value fails every condition except `missing`. Only the values of the
 //! named columns are copied into polars.
 
+use arrow::array::AsArray;
 use polars::prelude::{
     BooleanChunked, ChunkCompareIneq, ChunkFull, DataType, Float64Chunked, IntoSeries, NamedFrom,
     PolarsResult, Series, is_in,
@@ -13,7 +14,7 @@ use polars::prelude::{
 use crate::data::prepare::params::{KeepCondition, KeepStep};
 use crate::data::prepare::view::SourceView;
 use crate::data::source::{SourceColumn, SourceSlice};
-use crate::data::sql::{self, SqlColumn, SqlProblem, SqlProgram, SqlType};
+use crate::data::sql::{self, SqlProblem, SqlProgram, SqlType};
 use crate::data::values::{SourceValues, ValueClass};
 use crate::error::{Fault, Result};
 use crate::param::{ColumnName, Finite, Word};
@@ -78,10 +79,10 @@ impl KeepFilter {
         let tests = match &self.test {
             KeepTest::Conditions(tests) => tests,
             KeepTest::Expression(program) => {
-                return Ok(match view.computed(program, &self.columns, slice, None)?.0 {
-                    SqlColumn::Bool(kept) => kept.iter().map(|kept| kept == Some(true)).collect(),
-                    _ => vec![false; slice.rows],
-                });
+                let kept = view.computed(program, &self.columns, slice, None)?.0;
+                // If all values are missing, no row is kept.
+                let kept = kept.as_boolean_opt().into_iter().flatten().map(|is| is == Some(true));
+                return Ok(kept.chain(std::iter::repeat(false)).take(slice.rows).collect());
             }
         };
         let mut passes = vec![true; slice.rows];

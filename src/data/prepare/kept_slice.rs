@@ -39,7 +39,7 @@ fn unmatched_rows(
     Ok(found)
 }
 
-/// What became of rows of the source before they are counted.
+/// The effect of the steps on rows of the source, before they are counted.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RowsSeen {
     /// Number of rows of the source.
@@ -121,7 +121,7 @@ pub(crate) struct KeptSlice {
     pub(super) first_row: u64,
     /// The positions of the kept rows in the slice; `None` where all are kept.
     pub(super) rows: Option<Vec<u32>>,
-    /// What became of all rows of the slice.
+    /// The effect of the steps on all rows of the slice.
     pub(super) rows_seen: RowsSeen,
     /// The columns that the job's view changes, as the source holds them, with their positions.
     as_read: Vec<(usize, SourceValues)>,

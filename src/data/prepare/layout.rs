@@ -41,7 +41,7 @@ pub(crate) struct RowDescription {
 }
 
 impl RowDescription {
-    /// The meaning of the rows of a source, `survey`, and what the codes of those mean that were
+    /// The meaning of the rows of a source, from `survey`, and of the codes of the rows that were
     /// seen `here`.
     ///
     /// # Errors
@@ -69,7 +69,7 @@ impl RowDescription {
             };
             if feature.kind == FeatureKind::Nominal && !feature.hidden && levels.len() > MANY_LEVELS
             {
-                // How the source spells them tells thousands from decimals.
+                // How the source spells them distinguishes thousands from decimals.
                 check_decimals(plan, feature.column, survey.as_read(plan, feature.column))?;
                 let n = levels.len() as u64;
                 let text = format!(
@@ -111,7 +111,7 @@ impl RowDescription {
         for (feature, thousands) in
             plan.features.iter().zip(&survey.thousands).filter(|(feature, _)| !feature.hidden)
         {
-            if let Some((n, text)) = thousands.told(&feature.name) {
+            if let Some((n, text)) = thousands.suspicion(&feature.name) {
                 issues.push(IssueRow::warning("thousands-sign", &feature.name, whole(n), text));
             }
         }

@@ -1,8 +1,9 @@
 //! The rows that preparing leaves out, by state and by the group that they have before any filter.
 //!
-//! Groups that the job declares are counted each. Of other words the first hundred in byte order
-//! are counted each and the rest together: whatever the partition of the rows, a word that is among
-//! the first hundred of all is among the first hundred of each part, so its count is complete.
+//! Each group that the job declares is counted. Of other words each of the first hundred in byte
+//! order is counted, and the rest together: whatever the partition of the rows, a word that is
+//! among the first hundred of all is among the first hundred of each part, so its count is
+//! complete.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,7 +15,7 @@ use crate::data::source::SourceSlice;
 use crate::num::additive::{Additive, additive};
 use crate::num::fixed::FixedSum;
 
-/// Undeclared groups that are counted each.
+/// Undeclared groups that are counted one by one.
 const MOST_NAMED: usize = 100;
 
 /// Undeclared groups by their words, given all of them: those that are counted each, in byte order,
@@ -36,7 +37,7 @@ pub(crate) type LostRows = [Vec<usize>; LeftOut::ALL.len()];
 pub(crate) struct RowTally {
     /// How many they are.
     pub(crate) rows: u64,
-    /// What they weigh; nothing where the job has no weights, or a row no weight of 0 or more.
+    /// Their weight; none without weights in the job, or where a row has no weight of 0 or more.
     pub(crate) weight: FixedSum,
     /// How many of them have no label.
     pub(crate) without_label: u64,
@@ -71,7 +72,7 @@ pub(crate) struct GroupTallies {
 /// A group as the table `population` names it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct CountedGroup {
-    /// Its name; none of rows without a group, empty of all undeclared groups that have no name
+    /// Its name; none for rows without a group, empty for all undeclared groups that have no name
     /// here.
     pub(crate) group: Option<String>,
     /// Whether the job declares it.

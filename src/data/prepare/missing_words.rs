@@ -2,8 +2,8 @@
 //! their list.
 //!
 //! In a label, a sensitive column or a column of decisions such a word would count as a value: as a
-//! negative label, as a group of its own, as a refusal. There it ends the run unless the job says
-//! what it is. In a feature it is an issue.
+//! negative label, as a group of its own, as a refusal. In such a column it ends the run unless the
+//! job says what it is. In a feature it is an issue.
 
 use crate::data::FeatureKind;
 use crate::data::canonical::means_missing;

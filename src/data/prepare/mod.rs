@@ -77,14 +77,14 @@ pub struct PrepareFindings {
     pub(crate) left_out: Vec<(LeftOut, String, Vec<CountedGroup>)>,
 }
 
-/// Which of the surveyed rows stand in the folder.
+/// Which of the surveyed rows are in the folder.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum RowsHere<'a> {
     /// All of them.
     All,
     /// Those of a shard, whose words are numbered as they come in it.
     Shard(&'a SurveyedRows),
-    /// None: they stand in shards.
+    /// None: they are in shards.
     None,
 }
 

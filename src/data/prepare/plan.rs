@@ -101,7 +101,7 @@ impl ListedWords {
         self.position(word).is_some()
     }
 
-    /// Those that no row has, as written.
+    /// The words that no row has, as written.
     pub(crate) fn absent<'w>(&'w self, tally: &'w ColumnTally) -> impl Iterator<Item = &'w str> {
         let lacks = |(_, value): &(&str, &str)| !tally.occurrences.contains_key(*value);
         self.iter().filter(lacks).map(|(written, _)| written)
@@ -476,7 +476,7 @@ fn listed_features(view: &SourceView<'_>, params: &PrepareParams) -> Result<Vec<
 
 /// The names that a derived column can hold, in declared order.
 ///
-/// Empty where its rule alone does not determine them.
+/// Empty where its rule does not determine them.
 fn declared_names(view: &SourceView<'_>, column: usize) -> Vec<String> {
     view.derived_at(column).map_or_else(Vec::new, |derived| derived.names.clone())
 }
@@ -590,7 +590,7 @@ impl SplitPlan {
     }
 }
 
-/// A column that tells `which` apart, which the hint calls `ids`.
+/// A column that distinguishes `which`, which the hint calls `ids`.
 fn id_column(
     view: &SourceView<'_>,
     name: &ColumnName,

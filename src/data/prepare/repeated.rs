@@ -1,7 +1,7 @@
 //! Finds rows that share a key with an earlier row, among any number of rows.
 //!
-//! Rows go into buckets by the hash in front of their keys, and each bucket is sorted: beyond half a
-//! million rows in a temporary file of 24 bytes a row.
+//! Rows go into buckets by the hash in front of their keys, and each bucket is sorted: beyond half
+//! a million rows in a temporary file of 24 bytes a row.
 
 use std::path::PathBuf;
 
@@ -12,11 +12,11 @@ use crate::exec::buckets::{BUCKETS, BucketedRecords, RecordBuckets};
 /// The key of a row, first a hash, then what makes it exact; and the number of the row.
 pub(super) type RowEntry = [u64; 3];
 
-/// By bucket what `found` makes of the rows whose keys earlier rows have: of each its number, and
-/// that of the last row before it with the key.
+/// By bucket the result of `found` for the rows whose keys earlier rows have: it gets for each its
+/// number, and the number of the last row before it with the key.
 ///
-/// `keys` gives the rows of a piece, and how many are done, for the progress. At most so many wait
-/// in memory before the file is made.
+/// `keys` gives the rows of a piece, and how many are done, for the progress. At most a given
+/// number wait in memory before the file is made.
 ///
 /// # Errors
 /// Those of `keys`, or the disk refuses.

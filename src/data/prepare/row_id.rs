@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::RowIdKind;
 use crate::data::prepare::repeated::repeated_rows;
-use crate::data::rows::ids::RowIds;
 use crate::data::rows::{Projection, RowsReader};
 use crate::data::source::ParquetSource;
 use crate::error::{Fault, Result};
@@ -96,7 +95,7 @@ pub(crate) fn unsorted_fault(column: &str) -> Fault {
 
 /// Fails where two kept rows share their id; of texts 128 bits of hash are compared, by which two
 /// of 10^12 texts are taken for one with a probability of 10^-15. Where files are joined `by_key`
-/// two texts must not share their 64 bits either: nothing would tell their entries apart.
+/// two texts must not share their 64 bits either: nothing would distinguish their entries.
 ///
 /// `scratch` is a folder for a temporary file of 24 bytes a row, where there are many rows.
 ///
@@ -111,10 +110,11 @@ pub(crate) fn check_unique(
 ) -> Result<()> {
     let keys = |group: usize| {
         let ids: Vec<[u64; 2]> = match rows.layout().row_id {
-            RowIdKind::Text if !by_key => match rows.read_ids(group)? {
-                RowIds::Text(ids) => ids.iter().map(|id| halves_of_text(id)).collect(),
-                RowIds::Integer(_) => Vec::new(),
-            },
+            RowIdKind::Text if !by_key => {
+                let ids = rows.read_ids(group)?;
+                let words = (0..ids.n_rows()).filter_map(|i| ids.word(i));
+                words.map(|id| halves_of_text(&id)).collect()
+            }
             _ => rows.read_row_keys(group)?.into_iter().map(|key| [sm(key), key]).collect(),
         };
         let numbered = ids.into_iter().zip(rows.first_row(group) as u64..);
@@ -124,7 +124,7 @@ pub(crate) fn check_unique(
     let quiet = StageWatch { check: watch.check, progress: &|_| () };
     let row_groups = PieceLoop { workers, watch: quiet, n: rows.n_groups() };
     let file = (scratch.join(IDS), MOST_WAITING);
-    // Of several pairs the one whose later row comes first.
+    // The pair whose later row comes first.
     let pairs = repeated_rows(row_groups, file, keys, |pairs| pairs.min())?;
     match pairs.into_iter().flatten().min() {
         None => Ok(()),
@@ -178,8 +178,8 @@ pub(crate) fn count_persons(
     Ok(listed.into_inner() - repeated.into_iter().sum::<u64>())
 }
 
-/// Row number and row id of the row at this position; all row groups but the last are as long as the
-/// first.
+/// Row number and row id of the row at this position; all row groups but the last are as long as
+/// the first.
 fn id_word(rows: &RowsReader, position: u64) -> Result<(u64, String)> {
     let length = rows.file().group_rows(0).max(1) as u64;
     let (group, i) = ((position / length) as usize, (position % length) as usize);

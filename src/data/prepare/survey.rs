@@ -183,7 +183,7 @@ impl SourceSurvey {
             if matches!(derived.rule, DerivationRule::Sql { .. }) {
                 continue;
             }
-            // A cross with a missing part has no name: the missing part is reported already.
+            // A cross with a missing part has no name; the missing part has been reported.
             let &[parent] = derived.parents.as_slice() else { continue };
             let of = &plan.view.columns()[parent];
             let values = of.canonical_values(&slice.columns[parent]);
@@ -364,7 +364,7 @@ impl Accumulator for SourceSurvey {
 /// Fails where the levels of a column are numbers with a decimal sign.
 ///
 /// That is: more than [`MANY_LEVELS`] levels, of which 95 % read as numbers and half have the sign.
-/// Whole numbers alone may be codes.
+/// Only whole numbers may be codes.
 pub(crate) fn check_decimals(
     plan: &PreparePlan<'_>,
     column: usize,

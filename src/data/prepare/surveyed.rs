@@ -1,5 +1,5 @@
-//! The survey of some rows, and which rows these are: what must be known of all rows before the
-//! meaning of their codes is.
+//! The survey of some rows, and which rows these are. The meaning of codes is known only after all
+//! rows are surveyed.
 
 use serde::{Deserialize, Serialize};
 
@@ -35,7 +35,7 @@ pub(crate) struct SurveyedRows {
 impl SurveyedRows {
     /// The survey of rows that follow each other.
     pub(crate) fn new(survey: SourceSurvey, range: SurveyedRange) -> Self {
-        // A shard may have no rows at all, and then no place either.
+        // A shard may have no rows, and then no position either.
         let ranges = if range.rows > 0 { vec![range] } else { Vec::new() };
         SurveyedRows { survey, ranges }
     }

@@ -158,7 +158,7 @@ impl ColumnTally {
         [0].into_iter().chain(codes).collect()
     }
 
-    /// The counts of other words that these become; one that becomes none is missing.
+    /// The counts after words are replaced by others; a word without a replacement is missing.
     pub(super) fn mapped<'a>(&'a self, of: impl Fn(&'a str) -> Option<Cow<'a, str>>) -> Self {
         let mut mapped = ColumnTally { nulls: self.nulls, ..ColumnTally::default() };
         for (word, &seen) in &self.occurrences {

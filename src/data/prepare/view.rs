@@ -8,13 +8,15 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
+use arrow::array::ArrayRef;
+
 use crate::data::prepare::derive::DerivationRule;
 use crate::data::prepare::params::PrepareParams;
 use crate::data::source::{
     ParquetSource, SourceColumn, SourcePiece, SourceSlice, TextIdentity, hidden_column_fault,
 };
 use crate::data::spelling::Spelling;
-use crate::data::sql::{ComputedColumn, SqlColumn, SqlProgram};
+use crate::data::sql::{self, ComputedColumn, SqlProgram};
 use crate::data::values::{SourceValues, ValueClass};
 use crate::error::Result;
 use crate::num::float_precision::FloatPrecision;
@@ -184,9 +186,9 @@ impl<'a> SourceView<'a> {
         columns: &[usize],
         slice: &SourceSlice,
         derived: Option<&str>,
-    ) -> Result<(SqlColumn, Vec<u32>)> {
+    ) -> Result<(ArrayRef, Vec<u32>)> {
         let inputs = columns.iter().map(|&position| {
-            SqlColumn::of(&self.columns[position], &slice.columns[position]).map_err(
+            sql::column_of(&self.columns[position], &slice.columns[position]).map_err(
                 |(fault, i)| self.source.locate_row(*fault, slice.first_row + i as u64).into(),
             )
         });
@@ -258,7 +260,7 @@ impl<'a> SourceView<'a> {
                             &slice,
                             Some(&self.columns[position].name),
                         )?;
-                        (values.into_source(), rows)
+                        (sql::source_values(&values), rows)
                     }
                     None => {
                         let parent =

@@ -166,7 +166,7 @@ fn alike_in_map(
     (n > 0).then(|| IssueRow::warning("similar-values", parent, whole(n), text))
 }
 
-/// What a spelling takes no notice of.
+/// What a spelling ignores.
 fn difference(spelling: Spelling) -> &'static str {
     match (spelling.trim, spelling.case.is_kept()) {
         (true, true) => "blanks",

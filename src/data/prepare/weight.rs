@@ -2,13 +2,13 @@
 //!
 //! The unit is the greatest common divisor of all weights (of whole numbers, quarters, equal
 //! weights), where the largest weight is at most 2^32 units; else that of the weights as decimals
-//! (of hundredths, say), under the same condition. Otherwise it is the power of two for
-//! which the largest weight is more than 2^31 and at most 2^32 units, and weights are rounded to
-//! the nearest whole number of units: each is off by less than 2^-32 of the largest, so one of at
-//! least a ten-thousandth of the largest by less than 2.4e-6 of itself, and one below 2^-33 of the
-//! largest may round to 0. Of more than 2^30 rows and counterfactuals the largest weight is fewer
-//! units, so that the sum of all stays below 2^62: at 2^34 of them 2^28, which is 3.8e-9 of the
-//! largest.
+//! (of hundredths, say), under the same condition. Otherwise it is the power of two for which the
+//! largest weight is more than 2^31 and at most 2^32 units, and weights are rounded to the nearest
+//! whole number of units: each is off by less than 2^-32 of the largest, so one of at least a
+//! ten-thousandth of the largest by less than 2.4e-6 of itself, and one below 2^-33 of the largest
+//! may round to 0. With more than 2^30 rows and counterfactuals the largest weight has fewer units,
+//! so that the sum of all stays below 2^62: with 2^34 of them 2^28 units, of which one is 3.8e-9 of
+//! the largest.
 //!
 //! Choice: the unit depends only on the kept rows and the number of groups, whether rows train or
 //! are audited, and not on their order.
@@ -21,8 +21,8 @@ use crate::num::{MAX_TOTAL_WEIGHT, common_divisor};
 /// Largest number of units of one weight.
 pub(crate) const MAX_UNITS: u64 = 1 << 32;
 
-/// How many units the largest weight may be where so many rows or counterfactuals are summed: a
-/// power of two, at most [`MAX_UNITS`].
+/// How many units the largest weight may be, given the number of rows or counterfactuals that are
+/// summed: a power of two, at most [`MAX_UNITS`].
 fn most_units(counted: u64) -> u64 {
     let bits = MAX_TOTAL_WEIGHT.ilog2().saturating_sub(counted.max(1).next_power_of_two().ilog2());
     MAX_UNITS.min(1 << bits)
@@ -85,7 +85,7 @@ const TENS: [f64; 16] =
 /// of them has: a weight is one if it is the number nearest to its decimals.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 enum DecimalDivisor {
-    /// Of so many units of 10 to the minus `decimals`; 0 without weights.
+    /// In units of 10 to the minus `decimals`; 0 without weights.
     Of { units: u64, decimals: usize },
     /// Some weight has too many digits.
     None,
@@ -131,7 +131,7 @@ impl DecimalDivisor {
     }
 }
 
-/// From here on not every whole number of units is a number.
+/// From here on a float does not hold every whole number of units.
 const MOST_DECIMAL_UNITS: f64 = EXACT;
 
 impl WeightSummary {
@@ -188,7 +188,7 @@ impl WeightSummary {
         self.odd = common_divisor(odd, self.odd);
     }
 
-    /// The unit where so many rows or counterfactuals are summed; some weight must be above 0.
+    /// The unit for this number of summed rows or counterfactuals; some weight must be above 0.
     pub(crate) fn unit(&self, counted: u64) -> WeightUnit {
         let most = most_units(counted);
         let divisor = WeightUnit { times: self.odd, exponent: self.exponent, decimals: 0 };

@@ -25,9 +25,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::rows::split::{RolesReader, RowRoles};
 use crate::data::rows::{
-    Projection, RowsReader, feature_arrays, feature_fields, feature_rows, number_array, read_json,
+    PreparedBatch, Projection, RowsReader, feature_arrays, feature_fields, feature_rows,
+    number_array, read_json,
 };
-use crate::data::{Feature, FeatureColumn, FeatureRows, Layout, MISSING_GROUP};
+use crate::data::{Feature, FeatureColumn, FeatureRows, Layout};
 use crate::error::{Error, FOLDER_CHANGED_HINT, Result};
 use crate::exec::files;
 use crate::num::float_precision::FloatPrecision;
@@ -192,7 +193,7 @@ pub(crate) struct NaiveKeys {
 }
 
 impl NaiveKeys {
-    /// Those of an attribute.
+    /// The counterfactuals of an attribute.
     ///
     /// # Errors
     /// The rows cannot be read.
@@ -201,8 +202,7 @@ impl NaiveKeys {
         let others = rows.layout().attributes[attribute].groups.len().saturating_sub(1);
         for group in 0..rows.n_groups() {
             let (own, roles) = (rows.read_own_groups(group, attribute)?, roles.read(group)?);
-            let has = |i: usize| own[i] != MISSING_GROUP && roles.audited(i).is_some();
-            all.n_rows += ((0..own.len()).filter(|&i| has(i)).count() * others) as u64;
+            all.n_rows += (roles.people(&own).count() * others) as u64;
         }
         Ok(all)
     }
@@ -215,15 +215,10 @@ impl NaiveKeys {
         files::write_json(&folder.join(NAIVE_KEYS), &self)
     }
 
-    /// The keys in a row group whose rows have these groups.
-    fn keys(
-        self,
-        (rows, roles): (&RowsReader, &RolesReader),
-        group: usize,
-        own: &[u16],
-    ) -> Result<CounterfactualKeys> {
+    /// The keys in a row group whose rows have these roles and groups.
+    fn keys(self, rows: &RowsReader, roles: &RowRoles, own: &[u16]) -> CounterfactualKeys {
         let n_groups = rows.layout().attributes[self.attribute].groups.len();
-        Ok(keys_in_other_groups(n_groups, &roles.read(group)?, own))
+        keys_in_other_groups(n_groups, roles, own)
     }
 
     /// Keys and features in a row group.
@@ -233,7 +228,7 @@ impl NaiveKeys {
         group: usize,
     ) -> Result<(CounterfactualKeys, FeatureRows)> {
         let people = rows.read(group, Projection::PEOPLE)?;
-        let keys = self.keys((rows, roles), group, &people.groups[self.attribute])?;
+        let keys = self.keys(rows, &roles.read(group)?, &people.groups[self.attribute]);
         let parents: Vec<usize> = keys.parent.iter().map(|&row| row as usize).collect();
         let mut made = people.rows.take(&parents);
         let attribute = &rows.layout().attributes[self.attribute];
@@ -245,8 +240,8 @@ impl NaiveKeys {
     }
 }
 
-/// The keys of the audited rows with a group in every other of so many groups, once each; `own` are
-/// the groups of the rows.
+/// The keys of the audited rows with a group in every other group, once each; `own` are the groups
+/// of the rows.
 pub(crate) fn keys_in_other_groups(
     n_groups: usize,
     roles: &RowRoles,
@@ -258,15 +253,10 @@ pub(crate) fn keys_in_other_groups(
         to_group: Vec::with_capacity(n),
         cf_index: Vec::new(),
     };
-    for (i, &from) in (0..).zip(own) {
-        if from == MISSING_GROUP || roles.audited(i as usize).is_none() {
-            continue;
-        }
-        for to in 0..n_groups as u16 {
-            if to != from {
-                keys.parent.push(i);
-                keys.to_group.push(to);
-            }
+    for (i, from, _) in roles.people(own) {
+        for to in (0..n_groups as u16).filter(|&to| to != from) {
+            keys.parent.push(i as u32);
+            keys.to_group.push(to);
         }
     }
     keys.cf_index = vec![0; keys.parent.len()];
@@ -290,7 +280,7 @@ impl CounterfactualReader {
         let naive = folder.join(NAIVE_KEYS);
         let keys = match naive.exists() {
             true => read_json(&naive)?,
-            // How many there are is not known yet either.
+            // Their number is not known yet either.
             false if rows.are_elsewhere() => NaiveKeys { attribute: 0, n_rows: 0, follows: false },
             false => return CounterfactualReader::made_of(folder, Some(Box::new(rows.clone()))),
         };
@@ -351,8 +341,8 @@ impl CounterfactualReader {
         matches!(self, CounterfactualReader::Naive(keys, _) if keys.follows)
     }
 
-    /// The file; an error where there is none, because verdicts are asked of counterfactuals that
-    /// have none.
+    /// The file; an error where there is none, because the caller asks for verdicts that do not
+    /// exist.
     fn file(&self) -> Result<&ParquetFile> {
         match self {
             CounterfactualReader::File(file, _) => Ok(file),
@@ -374,12 +364,29 @@ impl CounterfactualReader {
             CounterfactualReader::File(file, _) => file,
             CounterfactualReader::Naive(keys, of) => {
                 let own = of.0.read_own_groups(group, keys.attribute)?;
-                return keys.keys((&of.0, &of.1), group, &own);
+                return Ok(keys.keys(&of.0, &of.1.read(group)?, &own));
             }
         };
         let verdict = is_judged(file).then_some(VALID);
         let columns: Vec<&str> = KEYS.into_iter().chain(verdict).collect();
         Ok(keys_of(&valid(file, file.read_group(group, Some(&columns))?)?))
+    }
+
+    /// The same of a row group of the rows that they were made of, which is read already.
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub(crate) fn keys_beside(
+        &self,
+        group: usize,
+        (batch, roles): (&PreparedBatch, &RowRoles),
+    ) -> Result<CounterfactualKeys> {
+        match self {
+            CounterfactualReader::File(..) => self.keys(group),
+            CounterfactualReader::Naive(keys, of) => {
+                Ok(keys.keys(&of.0, roles, &batch.groups[keys.attribute]))
+            }
+        }
     }
 
     /// Keys and features of the valid counterfactuals of one row group.
@@ -636,7 +643,7 @@ fn open(folder: &Path, file: &str) -> Result<ParquetFile> {
 pub(crate) struct NumberReader<T>(Option<ParquetFile>, PhantomData<T>);
 
 impl<T: ArrowPrimitiveType> NumberReader<T> {
-    /// Those of a row group, in the order in which they were written.
+    /// The values of a row group, in the order in which they were written.
     ///
     /// # Errors
     /// The file is damaged.

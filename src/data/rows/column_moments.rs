@@ -30,7 +30,7 @@ pub(crate) struct TrainingTally {
 }
 
 impl TrainingTally {
-    /// Of no rows; `levels` is the number of codes of a column of levels, none of one of numbers.
+    /// Without rows; `levels` is the number of codes of a column of levels, none of one of numbers.
     pub(crate) fn new(feature: usize, levels: Option<usize>) -> Self {
         TrainingTally {
             feature,

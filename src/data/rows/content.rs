@@ -1,5 +1,4 @@
-//! A hash of values, those that a fit reads and those that are to be scored, equal for equal
-//! values.
+//! A hash of the values that a fit reads, or that are to be scored: equal for equal values.
 //!
 //! It does not depend on the order of the rows, their keys, the row groups of their file or the
 //! positions of their levels. Two sums of hashes over all rows, 128 bits together: different rows
@@ -78,7 +77,7 @@ impl ContentHash {
         self.rows
     }
 
-    /// In hexadecimal: 32 digits.
+    /// The hash in hexadecimal: 32 digits.
     pub fn hex(&self) -> String {
         self.sums
             .iter()
@@ -98,7 +97,7 @@ impl Accumulator for ContentHash {
     }
 }
 
-/// Of each whole number from the least on, where all are whole and few, and none is missing.
+/// For each whole number from the smallest on, if all are whole and few, and none is missing.
 fn whole_table(values: &[f64], of: impl Fn(f64) -> u64) -> Option<(f64, Vec<u64>)> {
     let ends = |(least, largest): (f64, f64), &x: &f64| (least.min(x), largest.max(x));
     let (least, largest) = values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), ends);

@@ -15,20 +15,22 @@ pub mod training;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray, RecordBatch};
+use arrow::array::{
+    Array, ArrayRef, ArrowPrimitiveType, AsArray, Int64Array, PrimitiveArray, RecordBatch,
+};
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::{
     DataType, Field, Float64Type, Int64Type, Schema, SchemaRef, UInt8Type, UInt32Type, UInt64Type,
 };
 
 use crate::data::exchange::raw;
-use crate::data::rows::ids::{RowIds, key_of_integer};
+use crate::data::rows::ids::key_of_integer;
 use crate::data::rows::role_counts::RoleCounts;
 use crate::data::rows::stored::{
     CLASS, LABEL, ROLE, STORED, STRATUM, StoredRows, feature_name, group_name, level_name,
     slice_name, source_name,
 };
-use crate::data::values::ValueClass;
+use crate::data::values::{SourceValues, ValueClass};
 use crate::data::{
     Feature, FeatureColumn, FeatureRows, Layout, MISSING, MISSING_CLASS, MISSING_GROUP, RowIdKind,
     SourceCells,
@@ -50,7 +52,12 @@ pub struct RowsReader {
     file: ParquetFile,
     layout: Layout,
     stored: StoredRows,
+    /// The groups of the attribute at a position, where they are not those of the file.
+    renamed: Option<(usize, Arc<RowGroupLabels>)>,
 }
+
+/// The groups of all rows, by row group.
+pub(crate) type RowGroupLabels = Vec<Vec<u16>>;
 
 /// One row group of the prepared rows.
 #[derive(Debug, Clone, PartialEq)]
@@ -83,7 +90,7 @@ pub struct PreparedBatch {
     pub slices: Vec<Vec<u32>>,
 }
 
-/// What of a row group is read besides row numbers, persons and groups.
+/// The parts of a row group that are read in addition to row numbers, persons and groups.
 #[derive(Debug, Clone, Copy)]
 pub struct Projection {
     /// Row keys.
@@ -97,11 +104,11 @@ pub struct Projection {
 }
 
 impl Projection {
-    /// Everything.
+    /// All columns.
     pub const ALL: Projection =
         Projection { keys: true, features: true, outcomes: true, carried: true };
 
-    /// Everything but features.
+    /// All columns except features.
     pub const NO_FEATURES: Projection = Projection { features: false, ..Projection::ALL };
 
     /// Only the keys.
@@ -113,8 +120,8 @@ impl Projection {
 }
 
 impl PreparedBatch {
-    /// The key of the person whose row each is: what blocks, splits and folds are cut by. Empty where
-    /// neither persons nor row keys were read.
+    /// The key of the person whose row each is: what blocks, splits and folds are cut by. Empty
+    /// where neither persons nor row keys were read.
     pub fn person_keys(&self) -> &[u64] {
         if self.person.is_empty() { &self.row_key } else { &self.person }
     }
@@ -136,7 +143,13 @@ impl RowsReader {
             file: ParquetFile::open(&folder.join("rows.parquet"), FileOwner::Program)?,
             layout: read_json(&folder.join("layout.json"))?,
             stored: read_json(&folder.join(STORED))?,
+            renamed: None,
         })
+    }
+
+    /// These rows with other groups of an attribute, by its position.
+    pub(crate) fn renamed(&self, attribute: usize, groups: RowGroupLabels) -> Self {
+        RowsReader { renamed: Some((attribute, Arc::new(groups))), ..self.clone() }
     }
 
     /// The meaning of the columns.
@@ -151,8 +164,8 @@ impl RowsReader {
 
     /// Number of row groups.
     ///
-    /// Rows that are elsewhere count as one group, which cannot be read: no pass takes them for
-    /// nobody.
+    /// Rows that are elsewhere count as one group, which cannot be read: no pass takes them for an
+    /// empty set.
     pub fn n_groups(&self) -> usize {
         if self.stored.elsewhere { 1 } else { self.file.n_groups() }
     }
@@ -248,7 +261,7 @@ impl RowsReader {
         rows.source = self.cells(features, &mut columns, |_, f| Ok(rows.columns[f].clone()))?;
         let is_positive = |code: u32| (code != MISSING).then_some(code == 1);
         let class = |code| u8::try_from(code).unwrap_or(MISSING_CLASS);
-        let groups = layout.attributes.iter().map(group_name);
+        let groups = 0..layout.attributes.len();
         let slices = slices.iter().map(slice_name);
         Ok(PreparedBatch {
             row,
@@ -258,7 +271,7 @@ impl RowsReader {
             class: self.codes_if(has_classes, &columns, CLASS, class)?,
             weight,
             groups: groups
-                .map(|name| self.codes(&columns, &name, group_code))
+                .map(|attribute| self.own_groups(&columns, (group, attribute)))
                 .collect::<Result<_>>()?,
             rows,
             carried,
@@ -279,7 +292,7 @@ impl RowsReader {
     }
 
     /// What the source holds of features, where their prepared values, which `was` gives by
-    /// position, do not tell.
+    /// position, do not determine it.
     fn cells(
         &self,
         features: &[Feature],
@@ -301,7 +314,8 @@ impl RowsReader {
         cells.collect()
     }
 
-    /// What the source holds of the rows of a row group, where their prepared values do not tell.
+    /// What the source holds of the rows of a row group, where their prepared values do not
+    /// determine it.
     ///
     /// # Errors
     /// A damaged file.
@@ -378,7 +392,20 @@ impl RowsReader {
     /// # Errors
     /// A damaged file.
     pub fn read_own_groups(&self, group: usize, attribute: usize) -> Result<Vec<u16>> {
-        self.one_coded(group, &group_name(&self.layout.attributes[attribute]), group_code)
+        let name = group_name(&self.layout.attributes[attribute]);
+        self.own_groups(&self.columns(group, &[name])?, (group, attribute))
+    }
+
+    /// The groups of one attribute in some columns of a row group.
+    fn own_groups(
+        &self,
+        columns: &BatchColumns,
+        (group, attribute): (usize, usize),
+    ) -> Result<Vec<u16>> {
+        match &self.renamed {
+            Some((renamed, groups)) if *renamed == attribute => Ok(groups[group].clone()),
+            _ => self.codes(columns, &group_name(&self.layout.attributes[attribute]), group_code),
+        }
     }
 
     /// The levels of one attribute in a row group, by its position, declared as groups or not;
@@ -402,19 +429,15 @@ impl RowsReader {
     ///
     /// # Errors
     /// A damaged file.
-    pub fn read_ids(&self, group: usize) -> Result<RowIds> {
+    pub fn read_ids(&self, group: usize) -> Result<SourceValues> {
         self.check_here()?;
         if self.layout.row_id == RowIdKind::Text {
             let batch = self.file.read_group(group, Some(&["row_id"]))?;
-            let ids = batch.column(0).as_string_opt::<i32>();
-            let ids = ids.ok_or_else(|| self.unexpected("row_id"))?;
-            return Ok(RowIds::Text(
-                ids.iter().map(|id| id.unwrap_or_default().to_owned()).collect(),
-            ));
+            return SourceValues::new(batch.column(0)).map_err(|_| self.unexpected("row_id"));
         }
         // The key of an integer is the integer itself.
-        let keys = self.read_row_keys(group)?;
-        Ok(RowIds::Integer(keys.into_iter().map(u64::cast_signed).collect()))
+        let keys = self.read_row_keys(group)?.into_iter().map(u64::cast_signed);
+        Ok(SourceValues::Int(Int64Array::from_iter_values(keys)))
     }
 
     /// The roles of a row group, where a column of the source or hashes split the rows.
@@ -448,7 +471,8 @@ impl RowsReader {
         self.codes(&self.columns(group, &[name.to_owned()])?, name, meaning)
     }
 
-    /// Some columns of a row group: those of the file, and of names with codes those that hold them.
+    /// Some columns of a row group: those of the file, and of names with codes those that hold
+    /// them.
     fn columns(&self, group: usize, wanted: &[String]) -> Result<BatchColumns> {
         self.check_here()?;
         let mut names: Vec<&str> = Vec::with_capacity(wanted.len());
@@ -624,8 +648,8 @@ fn feature_array(feature: &Feature, column: FeatureColumn) -> Result<ArrayRef> {
     }
 }
 
-/// Numbers as stored in a file: NaN is null.
-pub(super) fn number_array(values: Vec<f64>) -> ArrayRef {
+/// Numbers as an array: NaN is null.
+pub(crate) fn number_array(values: Vec<f64>) -> ArrayRef {
     nullable::<Float64Type>(values, |v| !v.is_nan())
 }
 

@@ -77,7 +77,7 @@ impl<'a> ReferenceRows<'a> {
         ReferenceRows::of_groups(pieces, Box::new(move |g| Ok(groups[g].clone())))
     }
 
-    /// The same rows, hashed in the first pass over them.
+    /// These rows, hashed in the first pass over them.
     #[must_use]
     pub fn hashed(self, hash: Box<HashReferenceBatch<'a>>) -> Self {
         let (passes, content) = (AtomicUsize::new(0), Mutex::default());
@@ -93,7 +93,7 @@ impl<'a> ReferenceRows<'a> {
         content.unwrap_or_default()
     }
 
-    /// What every batch of a pass is shown to: the hash, in the first pass.
+    /// The hash that every batch of the first pass is added to.
     fn begin(&self) -> impl Fn(&ReferenceBatch) + Sync + '_ {
         let first =
             self.hashed.as_ref().filter(|of| of.passes.fetch_add(1, Ordering::Relaxed) == 0);
@@ -190,7 +190,7 @@ pub(crate) struct LayoutRecoding {
 }
 
 impl LayoutRecoding {
-    /// From the layout of the reference to that of the rows.
+    /// The recoding from the layout of the reference to that of the rows.
     ///
     /// Levels that the rows lack have no position.
     ///
@@ -239,7 +239,7 @@ impl LayoutRecoding {
         Ok(LayoutRecoding { columns: to.features.iter().map(column).collect::<Result<_>>()? })
     }
 
-    /// The same rows with the features of the other layout.
+    /// Rows with the features of the other layout.
     #[must_use]
     pub(crate) fn apply(&self, mut rows: FeatureRows) -> FeatureRows {
         let mut recode = |(at, positions): &(usize, Option<Vec<u32>>)| match (

@@ -1,4 +1,4 @@
-//! Roles that each row has by itself: how many rows have which, and the share that is drawn by the
+//! Roles that depend only on the row: how many rows have which, and the share that is drawn by the
 //! hashes of rows.
 
 use serde::{Deserialize, Serialize};

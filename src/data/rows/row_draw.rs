@@ -1,10 +1,10 @@
-//! Rows drawn again with replacement.
+//! Rows resampled with replacement.
 
 use crate::num::poisson::PoissonWeights;
 use crate::param::Seed;
 
 /// One draw of rows with replacement: each row counts Poisson(1) times, and all rows of a person
-/// equally often. It depends on the key of the person and the number of the draw alone.
+/// equally often. It depends only on the key of the person and the number of the draw.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RowDraw {
     weights: PoissonWeights,

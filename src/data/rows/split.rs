@@ -115,6 +115,13 @@ impl RowRoles {
         self.0.get(i).copied().and_then(audited)
     }
 
+    /// The position, group and fold of each audited row of a declared group; `groups` are those of
+    /// all rows.
+    pub(crate) fn people(&self, groups: &[u16]) -> impl Iterator<Item = (usize, u16, u8)> {
+        let all = groups.iter().copied().enumerate().filter(|(_, group)| *group != MISSING_GROUP);
+        all.filter_map(|(i, group)| Some((i, group, self.audited(i)?)))
+    }
+
     /// Whether the row at this position trains the models of a fold.
     ///
     /// Without folds there is only fold 0.
@@ -166,7 +173,7 @@ enum RolesPlace {
     Nowhere,
 }
 
-/// What a reader must know of the roles before it reads any.
+/// What a reader must know about the roles before it reads any.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct RolesNote {
     place: RolesPlace,
@@ -347,7 +354,7 @@ pub(crate) fn folds_within(
     let roles = roles_by_rank(rows, (by, Some(of)), draw, workers, watch, |c| {
         u8::try_from(c % k.max(1)).unwrap_or(NEITHER)
     })?;
-    // Of fewer persons than folds the last folds have none.
+    // If there are fewer persons than folds, the last folds have none.
     let last = roles.0.iter().filter_map(|&role| audited(role)).max();
     let filled = last.map_or(0, |last| u64::from(last) + 1);
     if filled < k { too_many(filled, "persons") } else { Ok(roles) }

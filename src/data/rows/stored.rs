@@ -42,7 +42,7 @@ pub(crate) fn feature_name(feature: &Feature) -> String {
     format!("x.{}", feature.name)
 }
 
-/// The name of what the source holds of a feature, where its prepared values do not tell.
+/// The name of what the source holds of a feature, where its prepared values do not determine it.
 pub(crate) fn source_name(feature: &Feature) -> String {
     format!("source.{}", feature.name)
 }
@@ -56,7 +56,7 @@ pub(crate) fn slice_name(slices: &StrataColumn) -> String {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct StoredRows {
     /// Whether every row of the source is kept, so that a row number is the position of its row
-    /// behind the first one.
+    /// relative to the first one.
     pub(crate) rows_follow: bool,
     /// Number of the first row of the source that was read.
     pub(crate) first_row: u64,

@@ -163,8 +163,8 @@ impl<'a> TrainingRows<'a> {
         TrainingRows { pieces, read: Box::new(read), weighted, draw: None }
     }
 
-    /// The same rows of a prepared file, drawn again if that is asked for. Added rows stay as they
-    /// are.
+    /// These rows; those of a prepared file are drawn again if that is asked for. Added rows stay
+    /// as they are.
     #[must_use]
     pub(crate) fn drawn(self, draw: Option<DrawnTraining>) -> Self {
         TrainingRows { draw, ..self }
@@ -224,7 +224,8 @@ impl<'a> TrainingRows<'a> {
         Ok(largest)
     }
 
-    /// Errs if the run is stopped; a long training that no longer reads rows calls it now and then.
+    /// Errs if the run is stopped; a long training that no longer reads rows calls it from time to
+    /// time.
     ///
     /// # Errors
     /// The run is stopped.
@@ -297,7 +298,7 @@ impl TrainingRows<'_> {
 
 #[cfg(test)]
 impl PieceLoop<'static> {
-    /// So many pieces in memory, one after another.
+    /// A number of pieces in memory, one after another.
     pub(crate) fn one_thread(n: usize) -> Self {
         static WORKERS: LazyLock<WorkerPool> =
             LazyLock::new(|| WorkerPool::new(1).expect("a thread"));

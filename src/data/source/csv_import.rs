@@ -11,10 +11,10 @@
 //!
 //! Lines follow RFC 4180: LF or CRLF, fields in quotes may hold separators, line ends and doubled
 //! quotes. The types that `pandas.read_csv` would give are a note of the file ([`CSV_KINDS`]), for
-//! the source view of its rows, and so are the names of all columns ([`CSV_NAMES`]). Errors that a lenient reader would silently accept (a quote inside
-//! a bare field, text after a closing quote, a quote that is never closed, rows of another length)
-//! are faults with file and line, because they shift columns. Memory: one batch, and one record of
-//! at most 16 MiB.
+//! the source view of its rows, and so are the names of all columns ([`CSV_NAMES`]). Errors that a
+//! lenient reader would silently accept (a quote inside a bare field, text after a closing quote, a
+//! quote that is never closed, rows of another length) are faults with file and line, because they
+//! shift columns. Memory: one batch, and one record of at most 16 MiB.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::column::declared::{DeclaredColumns, DeclaredType};
 use crate::data::source::csv_kinds::{CSV_KINDS, CSV_NAMES, FieldKinds};
-use crate::data::source::csv_records::{CsvDialect, CsvReader, CsvRecord, TextEncoding};
+use crate::data::source::csv_records::{CsvDialect, CsvTable, TextEncoding};
 use crate::data::source::field_builder::{FieldBuilder, FieldType};
 use crate::data::source::found_files::find_files;
 use crate::data::source::missing_column_fault;
@@ -223,7 +223,7 @@ pub(crate) fn import_csv(
     let mut waiting = 0;
     let mut flush = |builders: &mut [FieldBuilder], n: usize| {
         let arrays = builders.iter_mut().map(FieldBuilder::finish).collect();
-        // None of its columns may be needed; its rows count nevertheless.
+        // It may have no needed column; its rows still count.
         let options = RecordBatchOptions::new().with_row_count(Some(n));
         let batch = RecordBatch::try_new_with_options(Arc::clone(&schema), arrays, &options);
         rows.push(batch.map_err(|e| {
@@ -263,10 +263,8 @@ impl CsvInput<'_> {
     fn names(&self) -> Result<BTreeMap<String, String>> {
         let mut names = BTreeMap::new();
         for path in self.files.iter().filter(|_| self.header) {
-            let mut record = CsvRecord::default();
-            CsvReader::open(path, self.dialect)?.read(&mut record)?;
-            for name in record.fields() {
-                names.entry(name.to_owned()).or_insert_with(|| path.to_string_lossy().into_owned());
+            for name in CsvTable::open(path, self.dialect, true)?.names {
+                names.entry(name).or_insert_with(|| path.to_string_lossy().into_owned());
             }
         }
         Ok(names)
@@ -279,43 +277,15 @@ impl CsvInput<'_> {
     ) -> Result<()> {
         let mut done = 0;
         for path in &self.files {
-            let mut reader = CsvReader::open(path, self.dialect)?;
-            let mut record = CsvRecord::default();
-            let mut found = reader.read(&mut record)?;
-            if !found {
-                let fault = Fault::new("empty-file", format!("`{}` has no line", path.display()))
-                    .in_file(path);
-                return fault.fail("write the rows there, or correct `data.rows` in the job");
-            }
-            let names: Vec<String> = match self.header {
-                true => record.fields().map(str::to_owned).collect(),
-                false => (1..=record.len()).map(|i| format!("column_{i}")).collect(),
-            };
-            let positions = positions(path, &names, self.needed)?;
-            if self.header {
-                found = reader.read(&mut record)?;
-            }
-            while found {
-                if record.len() != names.len() {
-                    let what = format!(
-                        "the row has {} fields, the {} has {}",
-                        record.len(),
-                        if self.header { "header" } else { "first row" },
-                        names.len()
-                    );
-                    let hint = "a field that contains the delimiter must be quoted";
-                    return Fault::new("ragged-row", what)
-                        .in_file(path)
-                        .at_row(format!("line {}", record.line))
-                        .fail(hint);
-                }
-                each(&mut positions.iter().map(|&i| record.field(i)))?;
+            let mut table = CsvTable::open(path, self.dialect, self.header)?;
+            let positions = positions(path, &table.names, self.needed)?;
+            while let Some(row) = table.next()? {
+                each(&mut positions.iter().map(|&i| row.field(i)))?;
                 done += 1;
                 if done % WATCH_ROWS == 0 {
                     (self.watch.check)()?;
                     (self.watch.progress)(WATCH_ROWS);
                 }
-                found = reader.read(&mut record)?;
             }
         }
         (self.watch.progress)(done % WATCH_ROWS);

@@ -16,12 +16,12 @@ pub(super) const CSV_KINDS: &str = "cfaudit.csv-kinds";
 pub(super) const CSV_NAMES: &str = "cfaudit.csv-names";
 
 /// The columns of an imported text file, each with its type in the source view, where its class
-/// does not tell; none of another file.
+/// does not determine it; none of another file.
 pub(crate) fn csv_kinds(file: &ParquetFile) -> Option<BTreeMap<String, Option<SourceKind>>> {
     serde_json::from_str(file.note(CSV_KINDS)?).ok()
 }
 
-/// What `pandas.read_csv` makes of the fields of a column.
+/// The type that `pandas.read_csv` gives to the fields of a column.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FieldKinds {
     /// Whether any is missing, and whether any is not.
@@ -40,7 +40,7 @@ impl Default for FieldKinds {
 }
 
 impl FieldKinds {
-    /// Adds a field that is there, after which the column has a class.
+    /// Adds a field that is not missing; the column then has a class.
     pub(super) fn add(&mut self, class: ValueClass, field: &str) {
         match class {
             ValueClass::Int | ValueClass::Float => {

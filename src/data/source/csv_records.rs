@@ -118,8 +118,60 @@ enum CsvState {
     Return,
 }
 
+/// A text file whose rows have as many fields as its first line.
+pub(crate) struct CsvTable<R = BufReader<File>> {
+    /// The names of the columns.
+    pub(crate) names: Vec<String>,
+    reader: CsvReader<R>,
+    record: CsvRecord,
+    header: bool,
+    /// Whether the record is a row that has not been returned yet.
+    waits: bool,
+}
+
+impl CsvTable {
+    /// Opens the file. Its first line is a header, or its columns are `column_1`, `column_2`, ...
+    pub(crate) fn open(path: &Path, dialect: CsvDialect, header: bool) -> Result<Self> {
+        let input = BufReader::with_capacity(1 << 18, files::open(path)?);
+        CsvTable::new(path, input, dialect, header)
+    }
+}
+
+impl<R: BufRead> CsvTable<R> {
+    /// Reads from `input`, which messages call `path`.
+    pub(crate) fn new(path: &Path, input: R, dialect: CsvDialect, header: bool) -> Result<Self> {
+        let (mut reader, mut record) =
+            (CsvReader::new(path, input, dialect)?, CsvRecord::default());
+        if !reader.read(&mut record)? {
+            let what = format!("`{}` has no line", path.display());
+            let hint = "write the rows there, or name another file";
+            return Fault::new("empty-file", what).in_file(path).fail(hint);
+        }
+        let names = match header {
+            true => record.fields().map(str::to_owned).collect(),
+            false => (1..=record.len()).map(|i| format!("column_{i}")).collect(),
+        };
+        Ok(CsvTable { names, reader, record, header, waits: !header })
+    }
+
+    /// The next row; none at the end of the file.
+    pub(crate) fn next(&mut self) -> Result<Option<&CsvRecord>> {
+        if !std::mem::take(&mut self.waits) && !self.reader.read(&mut self.record)? {
+            return Ok(None);
+        }
+        let (found, wanted) = (self.record.len(), self.names.len());
+        if found != wanted {
+            let first = if self.header { "header" } else { "first row" };
+            let what = format!("the row has {found} fields, the {first} has {wanted}");
+            let hint = "a field that contains the delimiter must be quoted";
+            return self.reader.fault("ragged-row", &what, self.record.line).fail(hint);
+        }
+        Ok(Some(&self.record))
+    }
+}
+
 /// The records of a file.
-pub(crate) struct CsvReader<R = BufReader<File>> {
+struct CsvReader<R> {
     path: PathBuf,
     input: R,
     dialect: CsvDialect,
@@ -128,17 +180,9 @@ pub(crate) struct CsvReader<R = BufReader<File>> {
     bytes: Vec<u8>,
 }
 
-impl CsvReader {
-    /// Opens the file.
-    pub(crate) fn open(path: &Path, dialect: CsvDialect) -> Result<Self> {
-        let file = files::open(path)?;
-        CsvReader::new(path, BufReader::with_capacity(1 << 18, file), dialect)
-    }
-}
-
 impl<R: BufRead> CsvReader<R> {
     /// Reads from `input`, which messages call `path`.
-    pub(crate) fn new(path: &Path, mut input: R, dialect: CsvDialect) -> Result<Self> {
+    fn new(path: &Path, mut input: R, dialect: CsvDialect) -> Result<Self> {
         let start = input.fill_buf().map_err(|e| Error::io("open", path, &e))?;
         if let Some(form) = packed_form(start) {
             let what = format!("`{}` is not a text file: it begins like {form}", path.display());
@@ -169,7 +213,7 @@ impl<R: BufRead> CsvReader<R> {
     }
 
     /// Reads the next record; `false` at the end of the file.
-    pub(crate) fn read(&mut self, record: &mut CsvRecord) -> Result<bool> {
+    fn read(&mut self, record: &mut CsvRecord) -> Result<bool> {
         self.bytes = std::mem::take(&mut record.text).into_bytes();
         self.bytes.clear();
         record.ends.clear();

@@ -15,7 +15,7 @@ use crate::data::column::declared::{
 };
 use crate::data::column::profile::{ColumnProfile, SeenValue};
 use crate::data::source::csv_import::CsvBlock;
-use crate::data::source::csv_records::{CsvDialect, CsvReader, CsvRecord, TextEncoding};
+use crate::data::source::csv_records::{CsvDialect, CsvRecord, CsvTable, TextEncoding};
 use crate::data::source::found_files::find_files;
 use crate::data::source::notation::{FieldClass, NumberNotation};
 use crate::data::source::{ParquetSource, hive_keys};
@@ -134,19 +134,17 @@ impl FileProfile {
                 let (dialect, notation) = csv.dialect()?;
                 let place = |name: &str| self.columns.iter().position(|look| look.name == name);
                 let places: Vec<Option<usize>> = names.iter().map(|name| place(name)).collect();
-                for path in find_files(&csv.path, Some("csv"))? {
-                    let mut reader = CsvReader::open(&path, dialect)?;
-                    let mut record = CsvRecord::default();
-                    reader.read(&mut record)?;
-                    while reader.read(&mut record)? {
-                        let value = |k: usize| {
-                            let field = record.field(places[k]?);
-                            Some(field).filter(|field| !field.is_empty())?;
-                            compared(k, field, notation.canonical(field))
-                        };
-                        each(&(0..names.len()).map(value).collect::<Vec<_>>());
-                    }
-                }
+                let names: Vec<String> =
+                    self.columns.iter().map(|look| look.name.clone()).collect();
+                let files = find_files(&csv.path, Some("csv"))?;
+                TextFile { files: &files, dialect, names: &names }.each_row(|record| {
+                    let value = |k: usize| {
+                        let field = record.field(places[k]?);
+                        Some(field).filter(|field| !field.is_empty())?;
+                        compared(k, field, notation.canonical(field))
+                    };
+                    each(&(0..places.len()).map(value).collect::<Vec<_>>());
+                })?;
                 return Ok(());
             }
         };
@@ -300,9 +298,7 @@ fn profile_encoded(path: &str, encoding: TextEncoding) -> Result<FileProfile> {
         ..CsvDialect::of_delimiter(u8::try_from(delimiter).unwrap_or(b','))
     };
     let header = |delimiter: char| -> Result<Vec<String>> {
-        let mut record = CsvRecord::default();
-        let found = CsvReader::open(first, dialect(delimiter))?.read(&mut record)?;
-        Ok(if found { record.fields().map(str::to_owned).collect() } else { Vec::new() })
+        Ok(CsvTable::open(first, dialect(delimiter), true)?.names)
     };
     // The separator that gives most columns; ties go to the most common.
     let mut best = (DELIMITERS[0], header(DELIMITERS[0])?);
@@ -315,11 +311,6 @@ fn profile_encoded(path: &str, encoding: TextEncoding) -> Result<FileProfile> {
         }
     }
     let (delimiter, names) = best;
-    if names.is_empty() {
-        return Err(Fault::new("empty-file", format!("`{}` has no line", first.display()))
-            .in_file(first)
-            .into());
-    }
     let text = TextFile { files: &files, dialect: dialect(delimiter), names: &names };
     let mut notation = NumberNotation::default();
     let (mut rows, mut columns) = text.profile(notation)?;
@@ -424,34 +415,32 @@ struct TextFile<'a> {
 }
 
 impl TextFile<'_> {
+    /// Hands every row of every file to `each`.
+    fn each_row(&self, mut each: impl FnMut(&CsvRecord)) -> Result<()> {
+        for path in self.files {
+            let mut table = CsvTable::open(path, self.dialect, true)?;
+            self.names.clone_into(&mut table.names);
+            while let Some(record) = table.next()? {
+                each(record);
+            }
+        }
+        Ok(())
+    }
+
     /// The number of rows, and the columns with numbers in a notation.
     fn profile(&self, notation: NumberNotation) -> Result<(u64, Vec<FieldColumn>)> {
         let mut columns: Vec<FieldColumn> =
             self.names.iter().map(|name| FieldColumn::new(name)).collect();
         let mut rows = 0;
         let mut sampler = RowSampler { limit: u64::MAX, hashes: Vec::new() };
-        for path in self.files {
-            let mut reader = CsvReader::open(path, self.dialect)?;
-            let mut record = CsvRecord::default();
-            reader.read(&mut record)?;
-            while reader.read(&mut record)? {
-                if record.len() != self.names.len() {
-                    let (found, wanted) = (record.len(), self.names.len());
-                    let what = format!("a line has {found} fields, the header has {wanted}");
-                    let fault = Fault::new("ragged-row", what)
-                        .in_file(path)
-                        .at_row(format!("line {}", record.line));
-                    return fault
-                        .fail("correct the line, or quote the field that contains a separator");
-                }
-                let looks = columns.iter_mut().map(|column| &mut column.profile);
-                let sampled = sampler.accepts(rows, looks);
-                rows += 1;
-                for (column, field) in columns.iter_mut().zip(record.fields()) {
-                    column.add(field, notation, sampled);
-                }
+        self.each_row(|record| {
+            let looks = columns.iter_mut().map(|column| &mut column.profile);
+            let sampled = sampler.accepts(rows, looks);
+            rows += 1;
+            for (column, field) in columns.iter_mut().zip(record.fields()) {
+                column.add(field, notation, sampled);
             }
-        }
+        })?;
         Ok((rows, columns))
     }
 }

@@ -1,7 +1,7 @@
 //! The files that a path of the job represents: a file, a folder, a glob, or the same in an object
 //! store, sorted by the bytes of their paths.
 //!
-//! Files of rows may yet be on their way ([`find_arrived`]): then a run ends with the status of one
+//! Files of rows may still be arriving ([`find_arrived`]): then a run ends with the status of one
 //! that waits for scores, whatever part of them is there.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,7 +16,7 @@ use crate::table::file::{FileOwner, ParquetFile};
 /// Largest depth of folders in a hive layout.
 const MAX_DEPTH: usize = 32;
 
-/// So long a file that cannot be read may yet be written to.
+/// For this time a file that cannot be read may still be written to.
 const WRITING_GRACE: Duration = Duration::from_secs(15 * 60);
 
 /// What writers leave in a folder as long as they write to it: names, and beginnings and ends of
@@ -26,7 +26,7 @@ const WRITERS: [&str; 2] = ["_temporary", "__magic"];
 const WRITERS_BEGIN: [&str; 2] = [".spark-staging", ".hive-staging"];
 const WRITERS_HOLD: [&str; 2] = [".inprogress", "._COPYING_"];
 
-/// When files of rows are complete, besides that nobody is writing to their folder.
+/// When files of rows are complete, in addition to the rule that nobody is writing to their folder.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Arrival<'a> {
     /// Whether a pattern that matches nothing is waited for; of Parquet also a young file that
@@ -114,7 +114,7 @@ pub(crate) fn find_files_once(pattern: &str, extension: Option<&str>) -> Result<
     if found.files.is_empty() { Err(nothing_found(pattern, extension)) } else { Ok(found) }
 }
 
-/// As [`find_files_once`], of rows that may yet be on their way.
+/// As [`find_files_once`], for rows that may still be arriving.
 ///
 /// # Errors
 /// As [`find_files`]; and where they are not all there, the fault whose status is that of a run
@@ -178,7 +178,7 @@ pub(crate) fn awaited(what: String, hint: &str) -> Error {
 }
 
 /// Whether a Parquet file cannot be read and was written to within the last quarter of an hour: its
-/// end may yet come.
+/// end may still come.
 ///
 /// # Errors
 /// It is not there, or cannot be opened.
@@ -199,7 +199,7 @@ fn is_of_writer(name: &str) -> bool {
         || WRITERS_HOLD.iter().any(|part| name.contains(part))
 }
 
-/// A glob, taken apart at its folders.
+/// A glob, split at its folders.
 struct FolderGlob<'p> {
     /// The folder that the text names, before the first sign of a glob.
     base: PathBuf,
@@ -211,7 +211,7 @@ struct FolderGlob<'p> {
 struct GlobFolders {
     /// All between the one that the text names and what the glob matches.
     ///
-    /// Who writes to one of them writes what the glob is to match.
+    /// A writer to one of them writes files that the glob is to match.
     looked: BTreeSet<PathBuf>,
     /// Those that are to be complete: the folders that the glob matches; those of the files that
     /// it matches; and those that could hold such files and have nothing of it below them yet.
@@ -219,7 +219,7 @@ struct GlobFolders {
 }
 
 impl<'p> FolderGlob<'p> {
-    /// Of a pattern whose first sign of a glob is at `first`.
+    /// The search for a pattern whose first sign of a glob is at `first`.
     fn new(pattern: &'p str, first: usize) -> Self {
         let base = match pattern[..first].rfind('/') {
             Some(0) => "/",
@@ -291,7 +291,7 @@ fn matching(pattern: &str) -> Result<Vec<PathBuf>> {
     paths.map(|path| path.map_err(|e| Error::io("read", e.path(), e.error()))).collect()
 }
 
-/// All files that a pattern represents; none is fine.
+/// All files that a pattern represents; there may be none.
 fn search(pattern: &str, extension: Option<&str>) -> Result<FoundFiles> {
     if object::is_address(pattern) {
         return search_objects(pattern, extension);
@@ -441,7 +441,7 @@ fn first_hidden<'p>(object: &'p Path, folder: &Path) -> Option<&'p str> {
     parts.find(|part| part.starts_with(['.', '_']) || is_of_writer(part))
 }
 
-/// Of several paths to one file keeps the one through the fewest links.
+/// If several paths lead to one file, keeps the one through the fewest links.
 ///
 /// Its folders are those that hold the file, and their names may be keys.
 fn each_once(paths: Vec<PathBuf>, repeated: &mut Vec<(PathBuf, PathBuf)>) -> Vec<PathBuf> {

@@ -27,6 +27,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, RecordBatch, StringArray, new_null_array};
 use arrow::datatypes::DataType;
 use indexmap::IndexSet;
+use percent_encoding::percent_decode_str;
 
 use crate::data::canonical::canonical_text;
 use crate::data::column::declared::{DeclaredColumn, DeclaredColumns, DeclaredType, MistypedValue};
@@ -68,11 +69,11 @@ pub struct SourceColumn {
     pub name: String,
     /// Its type over all parts.
     pub class: ValueClass,
-    /// Of numbers, in how many bits all parts hold them.
+    /// For numbers, in how many bits all parts hold them.
     pub precision: FloatPrecision,
     /// How its texts are spelt.
     pub spelling: Spelling,
-    /// What counts for nothing where its texts are compared as labels, groups, levels and keys.
+    /// What is ignored when its texts are compared as labels, groups, levels and keys.
     pub identity: TextIdentity,
     /// Whether it comes from a text file.
     pub(crate) read_csv: bool,
@@ -80,7 +81,7 @@ pub struct SourceColumn {
     pub(crate) kind: Option<SourceKind>,
 }
 
-/// What counts for nothing where texts of a column are compared.
+/// What is ignored when texts of a column are compared.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum TextIdentity {
     /// Blanks around them, and how numbers and booleans are spelt.
@@ -137,7 +138,7 @@ struct SourcePart {
     first_row: u64,
     /// The value of each column that is the key of a folder; `None` for columns of the file.
     keys: Vec<Option<String>>,
-    /// Of an imported text file its columns, each with the file of the user's that has it.
+    /// The columns of an imported text file, each with the user's file that has it.
     unread: BTreeMap<String, PathBuf>,
 }
 
@@ -288,8 +289,8 @@ impl ParquetSource {
         Ok(ParquetSource { parts, columns, declared, joined: Vec::new(), pieces, n_rows })
     }
 
-    /// The type of a column in its files, where its kind does not tell; none too where the job says
-    /// the type, where files differ, and for columns of side tables and keys of folders.
+    /// The type of a column in its files, where its kind does not determine it; also none where the
+    /// job says the type, where files differ, and for columns of side tables and keys of folders.
     ///
     /// # Errors
     /// A damaged file.
@@ -345,7 +346,7 @@ impl ParquetSource {
         &self.joined
     }
 
-    /// The same with a range of its pieces alone; rows keep their numbers.
+    /// This source with only a range of its pieces; rows keep their numbers.
     #[must_use]
     pub(crate) fn only(mut self, pieces: Range<usize>) -> Self {
         let end = pieces.end.min(self.pieces.len());
@@ -354,7 +355,7 @@ impl ParquetSource {
         self
     }
 
-    /// The same with another number for its first row.
+    /// This source with another number for its first row.
     #[must_use]
     pub(crate) fn starting_at(mut self, first_row: u64) -> Self {
         self.parts.iter_mut().for_each(|part| part.first_row += first_row);
@@ -554,24 +555,7 @@ fn hive_keys(path: &Path) -> Vec<(String, String)> {
 ///
 /// Text that is not such a code is kept.
 fn percent_decoded(text: &str) -> String {
-    let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
-    while let [first, tail @ ..] = rest {
-        let code = (*first == b'%').then(|| tail.get(..2)).flatten();
-        let code = code
-            .and_then(|hex| std::str::from_utf8(hex).ok())
-            .and_then(|hex| u8::from_str_radix(hex, 16).ok());
-        match code {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &tail[2..];
-            }
-            None => {
-                bytes.push(*first);
-                rest = tail;
-            }
-        }
-    }
-    String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
+    percent_decode_str(text).decode_utf8().unwrap_or(text.into()).into_owned()
 }
 
 /// The value of a column that is the key of a folder; `None` where the file holds the column.

@@ -1,7 +1,7 @@
 //! How a text file writes numbers: the decimal sign, and the sign between thousands.
 //!
-//! A number of another notation is rewritten to the plain one (`4.583,58` to `4583.58`) and then
-//! read as any number is. Reading is strict: signs between thousands are between groups of three
+//! A number in another notation is rewritten to the plain one (`4.583,58` to `4583.58`) and then
+//! read like any number. Reading is strict: signs between thousands are between groups of three
 //! digits, in all places or in none, so a value of the wrong notation is text and never another
 //! number.
 
@@ -98,8 +98,8 @@ impl NumberNotation {
         }
     }
 
-    /// The field with a decimal point and nothing between thousands; `None` where signs stand where
-    /// this notation has none.
+    /// The field with a decimal point and nothing between thousands; `None` where signs are at
+    /// places where this notation has none.
     fn plain(self, field: &str) -> Option<Cow<'_, str>> {
         if self == NumberNotation::default() {
             return Some(Cow::Borrowed(field));

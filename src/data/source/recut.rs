@@ -77,7 +77,7 @@ impl<'a, P: RowPiece> RecutWriter<'a, P> {
         RecutWriter::with_notes(path, schema, &[], workers, group_rows)
     }
 
-    /// The same with metadata.
+    /// As [`Self::create`], with metadata.
     pub(crate) fn with_notes(
         path: &Path,
         schema: Schema,
@@ -117,7 +117,7 @@ impl<'a, P: RowPiece> RecutWriter<'a, P> {
         self.writer.finish()
     }
 
-    /// Writes the first waiting rows as so many row groups.
+    /// Writes the first waiting rows as this number of row groups.
     fn write(&mut self, groups: usize) -> Result<()> {
         let mut cut: Vec<Vec<(&P, Range<usize>)>> = Vec::with_capacity(groups);
         let (mut piece, mut from) = (0, self.n_done);
@@ -154,6 +154,6 @@ impl<'a, P: RowPiece> RecutWriter<'a, P> {
 fn too_long(path: &Path, rows: usize, cause: &ArrowError) -> Error {
     Fault::new("too-much-text", format!("{rows} rows hold more than 2 GiB of text: {cause}"))
         .in_file(path)
-        .hint("run with a smaller --batch-rows")
+        .hint("run with `--batch-rows 1024`")
         .into()
 }

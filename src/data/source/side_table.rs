@@ -6,9 +6,9 @@
 //!
 //! Choice: keys are compared by their canonical texts, so the integer 17 is the text `17` and `
 //! 17.0`, and not `0017`; by the 128-bit xxh3 of these, of which two different words share one
-//! about once in 10^38 pairs. A row of the table without a key belongs to nobody. Memory: 80 bytes
-//! a key, 16 a number, 4 a text and each different text once; told before they are taken where that
-//! is more than is allowed.
+//! about once in 10^38 pairs. A row of the table without a key belongs to no row of the source.
+//! Memory: 80 bytes per key, 16 per number, 4 per text and each different text once; if that is
+//! more than allowed, the run is refused before it is taken.
 
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ pub enum UnmatchedRule {
     Drop,
 }
 
-/// What of a side table is joined to the rows.
+/// The columns of a side table that are joined to the rows, and how.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct JoinParams {
     /// Its name in the job.
@@ -169,7 +169,7 @@ impl SideTable {
             );
             source.locate_file(Fault::new("too-large-table", what)).hint(hint)
         };
-        // Of a row, without texts.
+        // For a row, without texts.
         let bytes_of = |column: &SourceColumn| match column.class {
             ValueClass::Int | ValueClass::Float => 16,
             ValueClass::Bool => 1,

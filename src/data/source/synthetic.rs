@@ -164,26 +164,13 @@ struct PredictorTerm {
     coefficient: f64,
 }
 
-/// The values drawn for the rows of a batch.
-enum SyntheticValues {
-    Flags(Vec<i64>),
-    Codes(Vec<u32>),
-    Numbers(Vec<f64>),
-}
-
 impl LinearPredictor {
-    #[expect(clippy::cast_precision_loss, reason = "flags are 0 or 1")]
-    fn evaluate(&self, drawn: &[SyntheticValues], row: usize) -> f64 {
+    /// Its value in a row, of the columns drawn before.
+    fn evaluate(&self, drawn: &[Vec<f64>], row: usize) -> f64 {
         self.terms.iter().fold(self.intercept, |sum, term| {
-            let parent = match (&drawn[term.parent], term.level) {
-                (SyntheticValues::Flags(flags), _) => flags[row] as f64,
-                (SyntheticValues::Numbers(numbers), _) => numbers[row],
-                (SyntheticValues::Codes(codes), Some(level)) => {
-                    f64::from(u8::from(codes[row] == level))
-                }
-                (SyntheticValues::Codes(_), None) => 0.0,
-            };
-            sum + term.coefficient * parent
+            let value = drawn[term.parent][row];
+            let is_level = |level: u32| f64::from(u8::from(value == f64::from(level)));
+            sum + term.coefficient * term.level.map_or(value, is_level)
         })
     }
 }
@@ -272,49 +259,39 @@ fn linear_predictor(
 }
 
 fn rows(columns: &[SyntheticColumn<'_>], seed: u64, first: u64, n: u64) -> Result<RecordBatch> {
-    let mut drawn: Vec<SyntheticValues> = Vec::with_capacity(columns.len());
+    // By column the value of each row: flags are 0 or 1, levels their positions.
+    let mut drawn: Vec<Vec<f64>> = Vec::with_capacity(columns.len());
     for (j, column) in columns.iter().enumerate() {
-        let hashes = (first..first + n).map(|row| h(seed, row, j as u64));
-        let next = match &column.mechanism {
-            SyntheticDraw::Flag(p) => {
-                SyntheticValues::Flags(hashes.map(|h| i64::from(u01(h) < *p)).collect())
-            }
-            SyntheticDraw::Levels { cumulated, .. } => {
-                SyntheticValues::Codes(hashes.map(|h| level(cumulated, u01(h))).collect())
-            }
-            SyntheticDraw::Linear { eta, sd } => SyntheticValues::Numbers(
-                hashes
-                    .enumerate()
-                    .map(|(row, h)| eta.evaluate(&drawn, row) + sd * normal(h))
-                    .collect(),
-            ),
+        let flag = |hash, p| f64::from(u8::from(u01(hash) < p));
+        let draw = |(row, hash)| match &column.mechanism {
+            SyntheticDraw::Flag(p) => flag(hash, *p),
+            SyntheticDraw::Levels { cumulated, .. } => f64::from(level(cumulated, u01(hash))),
+            SyntheticDraw::Linear { eta, sd } => eta.evaluate(&drawn, row) + sd * normal(hash),
             SyntheticDraw::Logit(eta) => {
-                let p = |row: usize| 1.0 / (1.0 + libm::exp(-eta.evaluate(&drawn, row)));
-                SyntheticValues::Flags(
-                    hashes.enumerate().map(|(row, h)| i64::from(u01(h) < p(row))).collect(),
-                )
+                flag(hash, 1.0 / (1.0 + libm::exp(-eta.evaluate(&drawn, row))))
             }
         };
-        drawn.push(next);
+        let hashes = (first..first + n).map(|row| h(seed, row, j as u64));
+        let values = hashes.enumerate().map(draw).collect();
+        drawn.push(values);
     }
     let arrays = columns.iter().zip(drawn).map(|(column, drawn)| -> Result<(&str, ArrayRef)> {
-        let array: ArrayRef = match (&column.mechanism, drawn) {
-            (_, SyntheticValues::Flags(flags)) => Arc::new(Int64Array::from(flags)),
-            (SyntheticDraw::Levels { texts, .. }, SyntheticValues::Codes(codes)) => {
-                Arc::new(StringArray::from_iter_values(codes.iter().map(|&c| texts[c as usize])))
+        let array: ArrayRef = match &column.mechanism {
+            SyntheticDraw::Flag(_) | SyntheticDraw::Logit(_) => {
+                Arc::new(Int64Array::from_iter_values(drawn.iter().map(|&flag| flag as i64)))
             }
-            (_, SyntheticValues::Codes(_)) => Arc::new(StringArray::new_null(0)),
-            (_, SyntheticValues::Numbers(numbers)) => {
-                match numbers.iter().position(|v| !v.is_finite()) {
-                    Some(i) => {
-                        let what = format!("the generated column `{}` is not finite", column.name);
-                        return Fault::new("infinite-value", what)
-                            .at_row(format!("row {}", first + i as u64))
-                            .in_column(column.name)
-                            .fail("choose smaller coefficients");
-                    }
-                    None => Arc::new(Float64Array::from(numbers)),
+            SyntheticDraw::Levels { texts, .. } => Arc::new(StringArray::from_iter_values(
+                drawn.iter().map(|&position| texts[position as usize]),
+            )),
+            SyntheticDraw::Linear { .. } => {
+                if let Some(i) = drawn.iter().position(|value| !value.is_finite()) {
+                    let what = format!("the generated column `{}` is not finite", column.name);
+                    return Fault::new("infinite-value", what)
+                        .at_row(format!("row {}", first + i as u64))
+                        .in_column(column.name)
+                        .fail("choose smaller coefficients");
                 }
+                Arc::new(Float64Array::from(drawn))
             }
         };
         Ok((column.name, array))

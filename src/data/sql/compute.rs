@@ -1,18 +1,23 @@
 //! Computes an expression, column by column.
+//!
+//! Columns are arrays of Arrow of four types: Float64, Boolean, Utf8View (whose bytes are not
+//! copied) and Null, of which nothing but missing values is known and which fits every other type.
 
-use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayAccessor, ArrayRef, AsArray, BooleanArray, Float64Array, NullArray,
-    StringViewArray, UInt32Array,
+    Array, ArrayAccessor, ArrayRef, AsArray, BooleanArray, Datum, Float64Array, NullArray,
+    StringViewArray, UInt32Array, new_null_array,
 };
-use arrow::compute::{and_kleene, binary, concat, not, or_kleene, take};
+use arrow::compute::kernels::cmp;
+use arrow::compute::{and_kleene, binary, interleave, is_not_null, is_null, not, or_kleene, take};
 use arrow::datatypes::{DataType, Float64Type};
+use arrow::error::ArrowError;
+use chrono::{Datelike, NaiveDate};
 
 use crate::data::MISSING_LEVEL;
-use crate::data::column::declared::is_day;
+use crate::data::column::declared::day;
 use crate::data::source::SourceColumn;
 use crate::data::sql::EXACT_INTEGER;
 use crate::data::sql::function::SqlFunction;
@@ -22,309 +27,256 @@ use crate::data::sql::program::SqlProgram;
 use crate::data::values::{SourceValues, ValueClass, parse_number};
 use crate::error::Fault;
 
-/// The values of some rows; null is missing. Texts are views, so that their bytes are not copied.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum SqlColumn {
-    Number(Float64Array),
-    Bool(BooleanArray),
-    Text(StringViewArray),
-    /// So many missing values.
-    Null(usize),
-}
+/// What Arrow gives for two columns.
+type Computed = Result<BooleanArray, ArrowError>;
 
 /// The value in a row; `None` where it is missing.
 fn value<A: ArrayAccessor>(values: A, i: usize) -> Option<A::Item> {
     values.is_valid(i).then(|| values.value(i))
 }
 
+/// The text in a row of a column; `None` where it is missing, or the column holds no texts.
+pub(super) fn text(column: &ArrayRef, i: usize) -> Option<&str> {
+    value(column.as_string_view_opt()?, i)
+}
+
+/// The bytes of all texts of a column.
+pub(super) fn text_bytes(column: &ArrayRef) -> usize {
+    (0..column.len()).filter_map(|i| text(column, i)).map(str::len).sum()
+}
+
 /// The texts at these positions of a list.
-fn listed<'t>(list: impl Iterator<Item = &'t str>, positions: &UInt32Array) -> SqlColumn {
+fn listed<'t>(list: impl Iterator<Item = &'t str>, positions: &UInt32Array) -> ArrayRef {
     let list = StringViewArray::from_iter_values(list);
-    match take(&list, positions, None) {
-        Ok(texts) => SqlColumn::Text(texts.as_string_view().clone()),
-        // Every position is one of the list.
-        Err(_) => SqlColumn::Null(positions.len()),
+    // Every position is one of the list.
+    take(&list, positions, None).unwrap_or_else(|_| missing(positions.len()))
+}
+
+/// As many missing values as given.
+pub(crate) fn missing(n: usize) -> ArrayRef {
+    Arc::new(NullArray::new(n))
+}
+
+/// The values of a column of the source.
+///
+/// # Errors
+/// An integer beyond 2^53, with its position among the values.
+pub(crate) fn column_of(
+    column: &SourceColumn,
+    values: &SourceValues,
+) -> Result<ArrayRef, (Box<Fault>, usize)> {
+    Ok(match values {
+        SourceValues::Int(a) => {
+            let too_large = |x: i64| x.unsigned_abs() > EXACT_INTEGER.unsigned_abs();
+            if let Some((i, x)) = a.iter().enumerate().find(|(_, x)| x.is_some_and(too_large)) {
+                let what = format!(
+                    "column `{}` holds {}, which is beyond 2^53: an expression would round it",
+                    column.name,
+                    x.unwrap_or_default()
+                );
+                let fault = Fault::new("large-integer", what).in_column(&column.name);
+                let hint = "take the column out of the expression, or write it as text";
+                return Err((Box::new(fault.hint(hint)), i));
+            }
+            Arc::new(a.unary::<_, Float64Type>(|x| x as f64))
+        }
+        SourceValues::Float(a) => Arc::new(a.clone()),
+        SourceValues::Bool(a) => Arc::new(a.clone()),
+        SourceValues::Text(a) => Arc::new(StringViewArray::from(a)),
+        SourceValues::Named(a) => {
+            let positions = a.ids.iter().map(|id| id.checked_sub(1)).collect();
+            listed(a.names.iter().map(String::as_str), &positions)
+        }
+        SourceValues::Empty(n) => missing(*n),
+    })
+}
+
+/// The values of codes, each the position of a level; other codes, and the level for missing
+/// values, are missing.
+pub(crate) fn column_of_levels(
+    levels: &[String],
+    class: ValueClass,
+    codes: impl Iterator<Item = u32>,
+) -> ArrayRef {
+    let word = |code: u32| {
+        levels.get(code as usize).map(String::as_str).filter(|word| *word != MISSING_LEVEL)
+    };
+    match class {
+        ValueClass::Int | ValueClass::Float => {
+            let number = |code| parse_number(word(code)?);
+            Arc::new(codes.map(number).collect::<Float64Array>())
+        }
+        ValueClass::Bool => {
+            let truth = |code| Some(word(code)? == "true");
+            Arc::new(codes.map(truth).collect::<BooleanArray>())
+        }
+        ValueClass::Text => {
+            let positions = codes.map(|code| word(code).map(|_| code)).collect();
+            listed(levels.iter().map(String::as_str), &positions)
+        }
+        ValueClass::Empty => missing(codes.count()),
     }
 }
 
-impl SqlColumn {
-    /// The values of a column of the source.
-    ///
-    /// # Errors
-    /// An integer beyond 2^53, with its position among the values.
-    pub(crate) fn of(
-        column: &SourceColumn,
-        values: &SourceValues,
-    ) -> Result<Self, (Box<Fault>, usize)> {
-        Ok(match values {
-            SourceValues::Int(a) => {
-                let too_large = |x: i64| x.unsigned_abs() > EXACT_INTEGER.unsigned_abs();
-                if let Some((i, x)) = a.iter().enumerate().find(|(_, x)| x.is_some_and(too_large)) {
-                    let what = format!(
-                        "column `{}` holds {}, which is beyond 2^53: an expression would round it",
-                        column.name,
-                        x.unwrap_or_default()
-                    );
-                    let fault = Fault::new("large-integer", what).in_column(&column.name);
-                    let hint = "take the column out of the expression, or write it as text";
-                    return Err((Box::new(fault.hint(hint)), i));
-                }
-                SqlColumn::Number(a.unary(|x| x as f64))
-            }
-            SourceValues::Float(a) => SqlColumn::Number(a.clone()),
-            SourceValues::Bool(a) => SqlColumn::Bool(a.clone()),
-            SourceValues::Text(a) => SqlColumn::Text(StringViewArray::from(a)),
-            SourceValues::Named(a) => {
-                let positions = a.ids.iter().map(|id| id.checked_sub(1)).collect();
-                listed(a.names.iter().map(String::as_str), &positions)
-            }
-            SourceValues::Empty(n) => SqlColumn::Null(*n),
-        })
-    }
-
-    /// The values of codes, each the position of a level; other codes are missing, and so is the
-    /// level for missing values.
-    pub(crate) fn of_levels(
-        levels: &[String],
-        class: ValueClass,
-        codes: impl Iterator<Item = u32>,
-    ) -> Self {
-        let word = |code: u32| {
-            levels.get(code as usize).map(String::as_str).filter(|word| *word != MISSING_LEVEL)
-        };
-        match class {
-            ValueClass::Int | ValueClass::Float => {
-                SqlColumn::Number(codes.map(|code| parse_number(word(code)?)).collect())
-            }
-            ValueClass::Bool => {
-                SqlColumn::Bool(codes.map(|code| Some(word(code)? == "true")).collect())
-            }
-            ValueClass::Text => {
-                let positions = codes.map(|code| word(code).map(|_| code)).collect();
-                listed(levels.iter().map(String::as_str), &positions)
-            }
-            ValueClass::Empty => SqlColumn::Null(codes.count()),
-        }
-    }
-
-    /// The values as those of a column.
-    pub(crate) fn into_source(self) -> SourceValues {
-        match self {
-            SqlColumn::Number(values) => SourceValues::Float(values),
-            SqlColumn::Bool(values) => SourceValues::Bool(values),
-            SqlColumn::Text(values) => SourceValues::Text(values.iter().collect()),
-            SqlColumn::Null(n) => SourceValues::Empty(n),
-        }
-    }
-
-    fn array(&self) -> ArrayRef {
-        match self {
-            SqlColumn::Number(values) => Arc::new(values.clone()),
-            SqlColumn::Bool(values) => Arc::new(values.clone()),
-            SqlColumn::Text(values) => Arc::new(values.clone()),
-            SqlColumn::Null(n) => Arc::new(NullArray::new(*n)),
-        }
-    }
-
-    fn of_array(array: &ArrayRef) -> Self {
-        match array.data_type() {
-            DataType::Float64 => SqlColumn::Number(array.as_primitive::<Float64Type>().clone()),
-            DataType::Boolean => SqlColumn::Bool(array.as_boolean().clone()),
-            DataType::Utf8View => SqlColumn::Text(array.as_string_view().clone()),
-            _ => SqlColumn::Null(array.len()),
-        }
-    }
-
-    /// The values of all rows from those of parts, at least one; their types are the same.
-    pub(super) fn joined(parts: &[SqlColumn]) -> SqlColumn {
-        let arrays: Vec<ArrayRef> = parts.iter().map(SqlColumn::array).collect();
-        let arrays: Vec<&dyn Array> = arrays.iter().map(AsRef::as_ref).collect();
-        concat(&arrays).map_or(SqlColumn::Null(0), |all| SqlColumn::of_array(&all))
-    }
-
-    /// The text in a row.
-    pub(super) fn text(&self, i: usize) -> Option<&str> {
-        match self {
-            SqlColumn::Text(values) => value(values, i),
-            _ => None,
-        }
-    }
-
-    /// The bytes of all texts.
-    pub(super) fn text_bytes(&self) -> usize {
-        match self {
-            SqlColumn::Text(values) => values.iter().flatten().map(str::len).sum(),
-            _ => 0,
-        }
-    }
-
-    /// The values without the texts that are too long.
-    fn without(self, long: &[LongText]) -> SqlColumn {
-        let is_kept = |i: usize| long.iter().all(|text| text.row != i);
-        match self {
-            SqlColumn::Text(values) if !long.is_empty() => {
-                let kept = values.iter().enumerate().map(|(i, x)| x.filter(|_| is_kept(i)));
-                SqlColumn::Text(kept.collect())
-            }
-            other => other,
-        }
-    }
-
-    /// In each row the value of the column that `choice` names.
-    fn chosen(columns: &[SqlColumn], n: usize, choice: impl Fn(usize) -> Option<usize>) -> Self {
-        let of = |i: usize| choice(i).map(|k| &columns[k]);
-        let number = |i: usize| match of(i)? {
-            SqlColumn::Number(values) => value(values, i),
-            _ => None,
-        };
-        let truth = |i: usize| match of(i)? {
-            SqlColumn::Bool(values) => value(values, i),
-            _ => None,
-        };
-        match columns.iter().find(|column| !matches!(column, SqlColumn::Null(_))) {
-            None => SqlColumn::Null(n),
-            Some(SqlColumn::Number(_)) => SqlColumn::Number((0..n).map(number).collect()),
-            Some(SqlColumn::Bool(_)) => SqlColumn::Bool((0..n).map(truth).collect()),
-            Some(_) => SqlColumn::Text((0..n).map(|i| of(i)?.text(i)).collect()),
-        }
-    }
-
-    fn is_null(&self, i: usize) -> bool {
-        match self {
-            SqlColumn::Number(values) => values.is_null(i),
-            SqlColumn::Bool(values) => values.is_null(i),
-            SqlColumn::Text(values) => values.is_null(i),
-            SqlColumn::Null(_) => true,
-        }
-    }
-
-    /// How two values stand to each other; `None` where one is missing.
-    fn compare(&self, i: usize, other: &SqlColumn) -> Option<Ordering> {
-        match (self, other) {
-            (SqlColumn::Number(a), SqlColumn::Number(b)) => Some(order(value(a, i)?, value(b, i)?)),
-            (SqlColumn::Bool(a), SqlColumn::Bool(b)) => Some(value(a, i)?.cmp(&value(b, i)?)),
-            (a, b) => Some(a.text(i)?.cmp(b.text(i)?)),
-        }
-    }
+/// The values of a column as those of the source.
+pub(crate) fn source_values(column: &ArrayRef) -> SourceValues {
+    // The texts of an expression are short enough for one array.
+    SourceValues::new(column).unwrap_or(SourceValues::Empty(column.len()))
 }
 
-/// The order of numbers; no number equals itself and is above all others.
-fn order(a: f64, b: f64) -> Ordering {
-    a.partial_cmp(&b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
+/// The values without the texts that are too long.
+fn without(column: ArrayRef, long: &[LongText]) -> ArrayRef {
+    let Some(texts) = column.as_string_view_opt().filter(|_| !long.is_empty()) else {
+        return column;
+    };
+    let is_kept = |i: usize| long.iter().all(|text| text.row != i);
+    let kept = texts.iter().enumerate().map(|(i, x)| x.filter(|_| is_kept(i)));
+    Arc::new(kept.collect::<StringViewArray>())
+}
+
+/// The columns in the type that they have in common.
+fn alike(columns: &[ArrayRef]) -> Vec<ArrayRef> {
+    let known = columns.iter().map(|of| of.data_type()).find(|of| **of != DataType::Null);
+    let typed = |of: &ArrayRef| match known {
+        Some(known) if *of.data_type() == DataType::Null => new_null_array(known, of.len()),
+        _ => Arc::clone(of),
+    };
+    columns.iter().map(typed).collect()
+}
+
+/// In each of `n` rows the value of the column that `choice` names.
+fn chosen(columns: &[ArrayRef], n: usize, choice: impl Fn(usize) -> Option<usize>) -> ArrayRef {
+    let mut columns = alike(columns);
+    let none = columns.len();
+    columns.extend(columns.first().map(|of| new_null_array(of.data_type(), 1)));
+    let columns: Vec<&dyn Array> = columns.iter().map(AsRef::as_ref).collect();
+    let at = |i: usize| choice(i).map_or((none, 0), |k| (k, i));
+    interleave(&columns, &(0..n).map(at).collect::<Vec<_>>()).unwrap_or_else(|_| missing(n))
+}
+
+/// Compares two columns. Numbers are compared in one form: no number equals itself and is above all
+/// others, and a zero has no sign.
+fn compared(how: fn(&dyn Datum, &dyn Datum) -> Computed, columns: &[ArrayRef]) -> BooleanArray {
+    let form = |x: f64| if x.is_nan() { f64::NAN } else { x + 0.0 };
+    let in_form = |of: ArrayRef| match of.as_primitive_opt::<Float64Type>() {
+        Some(numbers) => Arc::new(numbers.unary::<_, Float64Type>(form)),
+        None => of,
+    };
+    let columns: Vec<ArrayRef> = alike(columns).into_iter().map(in_form).collect();
+    let n = columns[0].len();
+    how(&columns[0], &columns[1]).unwrap_or_else(|_| BooleanArray::new_null(n))
 }
 
 impl SqlProgram {
     pub(super) fn compute_node(
         &self,
         node: &SqlNode,
-        columns: &[SqlColumn],
+        columns: &[ArrayRef],
         rows: &Range<usize>,
         long: &mut Option<LongText>,
-    ) -> SqlColumn {
+    ) -> ArrayRef {
         let n = rows.len();
         let (function, arguments) = match &node.kind {
             SqlKind::Column(position) => {
-                return columns.get(*position).map_or(SqlColumn::Null(n), |column| {
-                    SqlColumn::of_array(&column.array().slice(rows.start, n))
-                });
+                let column = columns.get(*position).map(|column| column.slice(rows.start, n));
+                return column.unwrap_or_else(|| missing(n));
             }
-            SqlKind::Number(x) => return SqlColumn::Number(Float64Array::from_value(*x, n)),
+            SqlKind::Number(x) => return Arc::new(Float64Array::from_value(*x, n)),
             SqlKind::Text(text) => {
                 return listed([text.as_str()].into_iter(), &UInt32Array::from_value(0, n));
             }
-            SqlKind::Bool(value) => return SqlColumn::Bool(vec![*value; n].into()),
-            SqlKind::Null => return SqlColumn::Null(n),
+            SqlKind::Bool(value) => return Arc::new(BooleanArray::from(vec![*value; n])),
+            SqlKind::Null => return missing(n),
             SqlKind::Call(function, arguments) => (*function, arguments),
         };
         let all = arguments.iter().map(|of| self.compute_node(of, columns, rows, long));
-        let all: Vec<SqlColumn> = all.collect();
+        let all: Vec<ArrayRef> = all.collect();
         let too_long = long_texts(function, node.at, &all, n);
-        let all: Vec<SqlColumn> = all.into_iter().map(|of| of.without(&too_long)).collect();
+        let all: Vec<ArrayRef> = all.into_iter().map(|of| without(of, &too_long)).collect();
         *long = long.take().or_else(|| too_long.first().copied());
-        call(function, &all, n).without(&too_long)
+        without(call(function, &all, n), &too_long)
     }
 }
 
-fn call(function: SqlFunction, all: &[SqlColumn], n: usize) -> SqlColumn {
+fn call(function: SqlFunction, all: &[ArrayRef], n: usize) -> ArrayRef {
     use SqlFunction as F;
-    let numbers = |k: usize| match all.get(k) {
-        Some(SqlColumn::Number(values)) => values.clone(),
-        _ => Float64Array::new_null(n),
+    let numbers = |k: usize| {
+        let column = all.get(k).and_then(|of| of.as_primitive_opt::<Float64Type>());
+        column.cloned().unwrap_or_else(|| Float64Array::new_null(n))
     };
-    let bools = |k: usize| match all.get(k) {
-        Some(SqlColumn::Bool(values)) => values.clone(),
-        _ => BooleanArray::new_null(n),
+    let bools = |k: usize| {
+        let column = all.get(k).and_then(|of| of.as_boolean_opt());
+        column.cloned().unwrap_or_else(|| BooleanArray::new_null(n))
     };
-    let texts = |k: usize| match all.get(k) {
-        Some(SqlColumn::Text(values)) => values.clone(),
-        _ => StringViewArray::new_null(n),
+    let number_of = |of: &dyn Fn(usize) -> Option<f64>| -> ArrayRef {
+        Arc::new((0..n).map(of).collect::<Float64Array>())
     };
-    let truths = |of: &dyn Fn(usize) -> Option<bool>| SqlColumn::Bool((0..n).map(of).collect());
-    let order_of = |i: usize| all[0].compare(i, &all[1]);
-    let compared = |is: fn(Ordering) -> bool| truths(&|i| order_of(i).map(is));
-    // Missing values are equal here.
-    let same = |i: usize| match (all[0].is_null(i), all[1].is_null(i)) {
-        (false, false) => order_of(i) == Some(Ordering::Equal),
-        (a, b) => a && b,
+    let text_of = |of: &dyn Fn(usize) -> Option<String>| -> ArrayRef {
+        Arc::new((0..n).map(of).collect::<StringViewArray>())
     };
-    let is = |wanted: bool, expected: bool| {
+    let truths = |of: Computed| -> ArrayRef { of.map_or_else(|_| missing(n), |of| Arc::new(of)) };
+    let is = |wanted: bool, expected: bool| -> ArrayRef {
         let truth = |x: Option<bool>| Some((x == Some(wanted)) == expected);
-        SqlColumn::Bool(bools(0).iter().map(truth).collect())
+        Arc::new(bools(0).iter().map(truth).collect::<BooleanArray>())
     };
-    let unary = |of: fn(f64) -> f64| SqlColumn::Number(numbers(0).unary(of));
-    let paired = |of: fn(f64, f64) -> f64| {
-        let values = binary(&numbers(0), &numbers(1), of);
-        SqlColumn::Number(values.unwrap_or_else(|_| Float64Array::new_null(n)))
+    let by = |how| truths(Ok(compared(how, all)));
+    let unary =
+        |of: fn(f64) -> f64| -> ArrayRef { Arc::new(numbers(0).unary::<_, Float64Type>(of)) };
+    let paired = |of: fn(f64, f64) -> f64| -> ArrayRef {
+        let values = binary::<_, _, _, Float64Type>(&numbers(0), &numbers(1), of);
+        Arc::new(values.unwrap_or_else(|_| Float64Array::new_null(n)))
     };
-    let both = |kleene: fn(&BooleanArray, &BooleanArray) -> Result<BooleanArray, _>| {
+    let both = |kleene: fn(&BooleanArray, &BooleanArray) -> Computed| {
         let sides = (0..all.len()).map(bools);
         let joined = sides.reduce(|a, b| kleene(&a, &b).unwrap_or(a));
-        joined.map_or(SqlColumn::Null(n), SqlColumn::Bool)
+        truths(joined.ok_or(ArrowError::DivideByZero))
     };
     let tests = |of: fn(&str, &str) -> bool| {
-        let (a, b) = (texts(0), texts(1));
-        truths(&|i| Some(of(value(&a, i)?, value(&b, i)?)))
+        let test = |i: usize| Some(of(text(&all[0], i)?, text(&all[1], i)?));
+        truths(Ok((0..n).map(test).collect()))
     };
-    let spelt =
-        |of: fn(&str) -> String| SqlColumn::Text(texts(0).iter().map(|x| x.map(of)).collect());
-    let measured =
-        |of: fn(&str) -> Option<f64>| SqlColumn::Number(texts(0).iter().map(|x| of(x?)).collect());
+    let spelt = |of: fn(&str) -> String| text_of(&|i| text(&all[0], i).map(of));
+    let measured = |of: fn(&str) -> Option<f64>| number_of(&|i| of(text(&all[0], i)?));
     match function {
-        F::Equal => compared(Ordering::is_eq),
-        F::NotEqual => compared(Ordering::is_ne),
-        F::Less => compared(Ordering::is_lt),
-        F::LessOrEqual => compared(Ordering::is_le),
-        F::Greater => compared(Ordering::is_gt),
-        F::GreaterOrEqual => compared(Ordering::is_ge),
-        F::Distinct => truths(&|i| Some(!same(i))),
-        F::NotDistinct => truths(&|i| Some(same(i))),
-        F::IsNull => truths(&|i| Some(all[0].is_null(i))),
-        F::IsNotNull => truths(&|i| Some(!all[0].is_null(i))),
+        F::Equal => by(cmp::eq),
+        F::NotEqual => by(cmp::neq),
+        F::Less => by(cmp::lt),
+        F::LessOrEqual => by(cmp::lt_eq),
+        F::Greater => by(cmp::gt),
+        F::GreaterOrEqual => by(cmp::gt_eq),
+        F::Distinct => by(cmp::distinct),
+        F::NotDistinct => by(cmp::not_distinct),
+        F::IsNull => truths(is_null(&all[0])),
+        F::IsNotNull => truths(is_not_null(&all[0])),
         F::IsTrue => is(true, true),
         F::IsNotTrue => is(true, false),
         F::IsFalse => is(false, true),
         F::IsNotFalse => is(false, false),
-        F::Coalesce => SqlColumn::chosen(all, n, |i| (0..all.len()).find(|&k| !all[k].is_null(i))),
+        F::Coalesce => {
+            let all = alike(all);
+            chosen(&all, n, |i| (0..all.len()).find(|&k| all[k].is_valid(i)))
+        }
         F::NullIf => {
-            let differs = |i: usize| order_of(i) != Some(Ordering::Equal);
-            SqlColumn::chosen(all, n, |i| differs(i).then_some(0))
+            let same = compared(cmp::not_distinct, all);
+            chosen(all, n, |i| (!same.value(i)).then_some(0))
         }
         F::Greatest | F::Least => {
-            let wanted = if function == F::Greatest { Ordering::Greater } else { Ordering::Less };
-            let better = |i: usize, best: usize, k: usize| {
-                if all[k].compare(i, &all[best]) == Some(wanted) { k } else { best }
+            let better = if function == F::Greatest { cmp::gt } else { cmp::lt };
+            let pick = |best: ArrayRef, next: ArrayRef| {
+                let two = [next, best];
+                let wins = compared(better, &two);
+                let takes = |i| two[0].is_valid(i) && (two[1].is_null(i) || wins.value(i));
+                chosen(&two, n, |i| Some(usize::from(!takes(i))))
             };
-            SqlColumn::chosen(all, n, |i| {
-                (0..all.len()).filter(|&k| !all[k].is_null(i)).reduce(|a, b| better(i, a, b))
-            })
+            alike(all).into_iter().reduce(pick).unwrap_or_else(|| missing(n))
         }
         F::Case => {
-            // Conditions and values in turn, and what else there is.
+            // Conditions and values in turn, and the value of `ELSE` if there is one.
             let (n_cases, otherwise) = (all.len() / 2, all.len() % 2 == 1);
             let conditions: Vec<BooleanArray> = (0..n_cases).map(|k| bools(2 * k)).collect();
             let values = (0..n_cases).map(|k| all[2 * k + 1].clone());
             let values: Vec<_> = values.chain(all.last().filter(|_| otherwise).cloned()).collect();
-            SqlColumn::chosen(&values, n, |i| {
+            chosen(&values, n, |i| {
                 let first = conditions.iter().position(|of| value(of, i) == Some(true));
                 first.or(otherwise.then_some(n_cases))
             })
@@ -345,37 +297,30 @@ fn call(function: SqlFunction, all: &[SqlColumn], n: usize) -> SqlColumn {
         F::Ln => unary(libm::log),
         F::Log2 => unary(libm::log2),
         F::Log10 => unary(libm::log10),
-        F::Round if matches!(all.get(1), Some(SqlColumn::Number(_))) => paired(round),
+        F::Round if all.get(1).is_some_and(|of| *of.data_type() == DataType::Float64) => {
+            paired(round)
+        }
         F::Round => unary(f64::round),
-        F::Not => not(&bools(0)).map_or(SqlColumn::Null(n), SqlColumn::Bool),
+        F::Not => truths(not(&bools(0))),
         F::And => both(and_kleene),
         F::Or => both(or_kleene),
         F::TryNumber => measured(parse_number),
         F::Length => measured(|x| Some(x.chars().count() as f64)),
-        F::Year => measured(|x| Some(f64::from(date(x)?.0))),
-        F::Month => measured(|x| Some(f64::from(date(x)?.1))),
-        F::Day => measured(|x| Some(f64::from(date(x)?.2))),
-        F::DateDiff => {
-            let (unit, from, to) = (texts(0), texts(1), texts(2));
-            let of = |i: usize| {
-                let (a, b) = (date(value(&from, i)?)?, date(value(&to, i)?)?);
-                let months = |d: (i32, i32, i32)| f64::from(d.0 * 12 + d.1);
-                Some(match value(&unit, i)?.to_lowercase().as_str() {
-                    "year" => f64::from(b.0 - a.0),
-                    "month" => months(b) - months(a),
-                    _ => f64::from(day_number(b) - day_number(a)),
-                })
-            };
-            SqlColumn::Number((0..n).map(of).collect())
-        }
-        F::Concat => {
-            let of =
-                |i: usize| Some(all.iter().filter_map(|part| part.text(i)).collect::<String>());
-            SqlColumn::Text((0..n).map(of).collect())
-        }
+        F::Year => measured(|x| Some(f64::from(date(x)?.year()))),
+        F::Month => measured(|x| Some(f64::from(date(x)?.month()))),
+        F::Day => measured(|x| Some(f64::from(date(x)?.day()))),
+        F::DateDiff => number_of(&|i| {
+            let (a, b) = (date(text(&all[1], i)?)?, date(text(&all[2], i)?)?);
+            let months = |day: NaiveDate| day.year() * 12 + day.month0().cast_signed();
+            Some(f64::from(match text(&all[0], i)?.to_lowercase().as_str() {
+                "year" => b.year() - a.year(),
+                "month" => months(b) - months(a),
+                _ => b.num_days_from_ce() - a.num_days_from_ce(),
+            }))
+        }),
+        F::Concat => text_of(&|i| Some(all.iter().filter_map(|part| text(part, i)).collect())),
         F::ConcatOperator => {
-            let of = |i: usize| Some(format!("{}{}", all[0].text(i)?, all[1].text(i)?));
-            SqlColumn::Text((0..n).map(of).collect())
+            text_of(&|i| Some(format!("{}{}", text(&all[0], i)?, text(&all[1], i)?)))
         }
         F::StartsWith => tests(|a, b| a.starts_with(b)),
         F::EndsWith => tests(|a, b| a.ends_with(b)),
@@ -387,35 +332,27 @@ fn call(function: SqlFunction, all: &[SqlColumn], n: usize) -> SqlColumn {
         F::Trim => spelt(|x| x.trim_matches(is_blank).to_owned()),
         F::LeftTrim => spelt(|x| x.trim_start_matches(is_blank).to_owned()),
         F::RightTrim => spelt(|x| x.trim_end_matches(is_blank).to_owned()),
-        F::Replace => {
-            let of = |i: usize| {
-                let (x, what, by) = (all[0].text(i)?, all[1].text(i)?, all[2].text(i)?);
-                Some(if what.is_empty() { x.to_owned() } else { x.replace(what, by) })
-            };
-            SqlColumn::Text((0..n).map(of).collect())
-        }
+        F::Replace => text_of(&|i| {
+            let (x, what, by) = (text(&all[0], i)?, text(&all[1], i)?, text(&all[2], i)?);
+            Some(if what.is_empty() { x.to_owned() } else { x.replace(what, by) })
+        }),
         F::Substring | F::Left | F::Right => {
-            let (x, a) = (texts(0), numbers(1));
-            let length = |i: usize| match all.get(2) {
-                Some(SqlColumn::Number(values)) => value(values, i),
-                _ => Some(f64::INFINITY),
-            };
-            let of = |i: usize| {
-                let (x, a) = (value(&x, i)?, value(&a, i)?);
+            let (from, length) = (numbers(1), all.get(2).map(|_| numbers(2)));
+            text_of(&|i| {
+                let (x, a) = (text(&all[0], i)?, value(&from, i)?);
                 let (skip, most) = match function {
                     F::Left => (0.0, a),
                     F::Right => ((x.chars().count() as f64 - a).max(0.0), a),
-                    _ => (a - 1.0, length(i)?),
+                    _ => (a - 1.0, length.as_ref().map_or(Some(f64::INFINITY), |of| value(of, i))?),
                 };
                 let most = if most.is_finite() { most as usize } else { usize::MAX };
-                Some(x.chars().skip(skip as usize).take(most).collect::<String>())
-            };
-            SqlColumn::Text((0..n).map(of).collect())
+                Some(x.chars().skip(skip as usize).take(most).collect())
+            })
         }
     }
 }
 
-/// Rounded half away from zero at a place behind the point; before it where that is negative.
+/// Rounded half away from zero at a place after the point; before it if the place is negative.
 fn round(x: f64, digits: f64) -> f64 {
     let scale = libm::pow(10.0, digits.abs());
     let rounded =
@@ -437,7 +374,7 @@ fn is_like(text: &str, pattern: &str) -> bool {
     let (text, pattern): (Vec<char>, Vec<char>) =
         (text.chars().collect(), pattern.chars().collect());
     let (mut t, mut p) = (0, 0);
-    // Where to go on when the last `%` takes one character more.
+    // Where to continue when the last `%` takes one character more.
     let mut again: Option<(usize, usize)> = None;
     while t < text.len() {
         match pattern.get(p) {
@@ -458,22 +395,12 @@ fn is_like(text: &str, pattern: &str) -> bool {
     pattern[p..].iter().all(|&c| c == '%')
 }
 
-/// Year, month and day of a text such as `2026-11-20` or `2026-11-20T08:00:00`.
-fn date(text: &str) -> Option<(i32, i32, i32)> {
-    let day = text.get(..10)?;
-    let rest = &text[10..];
+/// The day of a text such as `2026-11-20` or `2026-11-20T08:00:00`.
+fn date(text: &str) -> Option<NaiveDate> {
+    let (date, rest) = text.split_at_checked(10)?;
     if !(rest.is_empty() || rest.starts_with(['T', ' '])) {
         return None;
     }
-    let mut parts = day.split('-').map(|part| {
-        part.bytes().all(|b| b.is_ascii_digit()).then(|| part.parse::<i32>().ok()).flatten()
-    });
-    let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
-    Some((year, month, day)).filter(|day| is_day(*day))
-}
-
-/// Days since the first of March of the year 0, by the civil calendar.
-fn day_number((year, month, day): (i32, i32, i32)) -> i32 {
-    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 1
+    let mut parts = date.split('-');
+    day(parts.next()?, parts.next()?, parts.next()?)
 }

@@ -4,9 +4,9 @@ use crate::data::sql::SqlType;
 
 macro_rules! sql_functions {
     ($($name:ident)+) => {
-        /// A function or operator. Those of `Case` are conditions and values in turn; an odd one at
-        /// the end is what else there is. `DateDiff` has the unit first. `TryNumber` is a text as a
-        /// number; missing where it is none.
+        /// A function or operator. The arguments of `Case` are conditions and values in turn; an
+        /// odd one at the end is the value of `ELSE`. `DateDiff` has the unit first. `TryNumber` is
+        /// a text as a number; missing where it is none.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub(super) enum SqlFunction { $($name,)+ }
     };
@@ -22,7 +22,7 @@ sql_functions! {
 
 /// What a function takes and gives.
 pub(super) struct SqlSignature {
-    /// By which name an expression calls it.
+    /// The name by which an expression calls it.
     pub(super) name: &'static str,
     pub(super) function: SqlFunction,
     /// The types of its arguments; the last one represents all further ones.
@@ -32,7 +32,8 @@ pub(super) struct SqlSignature {
     pub(super) gives: SqlType,
 }
 
-/// By name the function, the types that it takes, its fewest and most arguments, and what it gives.
+/// For each name the function, the types that it takes, its fewest and most arguments, and what it
+/// gives.
 macro_rules! sql_signatures {
     ($($name:literal $function:ident($takes:ident $least:literal $most:literal) $gives:ident;)+) => {
         [$(SqlSignature {

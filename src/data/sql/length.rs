@@ -3,8 +3,11 @@
 //! Lengths follow from the values that go into a function, before it makes a text: a short
 //! expression may double its texts at every step.
 
+use arrow::array::ArrayRef;
+
+use crate::data::sql::SqlPlace;
+use crate::data::sql::compute::text;
 use crate::data::sql::function::SqlFunction;
-use crate::data::sql::{SqlColumn, SqlPlace};
 use crate::error::Fault;
 
 /// The longest text that an expression makes, in bytes.
@@ -20,7 +23,7 @@ pub(crate) struct LongText {
     pub(crate) row: usize,
     /// Its bytes.
     pub(super) bytes: usize,
-    /// Whether not this text is too long, but all texts up to it together.
+    /// Whether it is not this text that is too long, but all texts up to it together.
     pub(super) of_all: bool,
     /// The function that would make it.
     pub(super) at: SqlPlace,
@@ -48,14 +51,15 @@ impl LongText {
 pub(super) fn long_texts(
     function: SqlFunction,
     at: SqlPlace,
-    arguments: &[SqlColumn],
+    arguments: &[ArrayRef],
     n: usize,
 ) -> Vec<LongText> {
     use SqlFunction as F;
     if !matches!(function, F::Concat | F::ConcatOperator | F::Replace | F::Lower | F::Upper) {
         return Vec::new();
     }
-    let bytes = |row: usize| bytes_made(function, |k| arguments.get(k)?.text(row), arguments.len());
+    let bytes =
+        |row: usize| bytes_made(function, |k| text(arguments.get(k)?, row), arguments.len());
     let long = |row: usize| {
         Some(LongText { row, bytes: bytes(row), of_all: false, at })
             .filter(|text| text.bytes > LONGEST_TEXT)

@@ -8,8 +8,8 @@
 //!   because a float would round it. `/` never cuts off; `%` has the sign of the number on its
 //!   left.
 //! - A missing value makes missing what is computed from it, but for `IS NULL`, `COALESCE`,
-//!   `GREATEST`, `LEAST`, `CONCAT`, `IS [NOT] DISTINCT FROM`, `IS TRUE` and its kin, `CASE`, and
-//!   `AND` and `OR` where the other side decides.
+//!   `GREATEST`, `LEAST`, `CONCAT`, `IS [NOT] DISTINCT FROM`, `IS TRUE` and related tests, `CASE`,
+//!   and `AND` and `OR` where the other side decides.
 //! - Between two steps a number may be infinite or no number, as IEEE 754 says; the latter equals
 //!   itself and is above all others. A result that is not finite is missing, and is counted.
 //! - Texts are compared by their bytes, lengths and positions count characters. Dates are texts of
@@ -30,7 +30,7 @@ mod program;
 
 use crate::error::Fault;
 
-pub(crate) use compute::SqlColumn;
+pub(crate) use compute::{column_of, column_of_levels, missing, source_values};
 pub(crate) use parse::parse;
 pub(crate) use program::{ComputedColumn, SqlProgram, SqlType};
 

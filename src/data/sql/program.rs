@@ -1,9 +1,16 @@
 //! An expression that fits the types of its columns.
 
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::compute::concat;
+use arrow::datatypes::Float64Type;
+
+use crate::data::sql::compute::text_bytes;
 use crate::data::sql::function::{FUNCTIONS, SqlFunction, signature_of};
 use crate::data::sql::length::{LongText, TEXTS_AT_ONCE};
 use crate::data::sql::parse::{SqlKind, SqlNode, parse};
-use crate::data::sql::{SqlColumn, SqlPlace, SqlProblem};
+use crate::data::sql::{SqlPlace, SqlProblem, missing};
 use crate::data::values::ValueClass;
 use crate::param::ColumnName;
 
@@ -84,28 +91,31 @@ impl SqlProgram {
     }
 
     /// Its values for `n` rows.
-    pub(crate) fn compute(&self, columns: &[SqlColumn], n: usize) -> ComputedColumn {
+    pub(crate) fn compute(&self, columns: &[ArrayRef], n: usize) -> ComputedColumn {
         let (mut parts, mut bytes) = (Vec::new(), 0);
         let (mut not_finite, mut long): (Vec<u32>, Option<LongText>) = (Vec::new(), None);
         for first in (0..n.max(1)).step_by(ROWS_AT_ONCE) {
             let (rows, mut found) = (first..n.min(first + ROWS_AT_ONCE), None);
             let mut values = self.compute_node(&self.root, columns, &rows, &mut found);
-            bytes += values.text_bytes();
+            bytes += text_bytes(&values);
             if first > 0 && bytes > TEXTS_AT_ONCE {
                 let at = self.root.at;
                 long = long.or(Some(LongText { row: first, bytes, of_all: true, at }));
                 break;
             }
-            if let SqlColumn::Number(numbers) = &mut values {
+            if let Some(numbers) = values.as_primitive_opt::<Float64Type>() {
                 let is_lost = |(_, x): &(u32, Option<f64>)| x.is_some_and(|x| !x.is_finite());
                 let start = u32::try_from(first).unwrap_or(u32::MAX);
-                not_finite.extend((start..).zip(&*numbers).filter(is_lost).map(|(row, _)| row));
-                *numbers = numbers.unary_opt(|x| Some(x).filter(|x| x.is_finite()));
+                not_finite.extend((start..).zip(numbers).filter(is_lost).map(|(row, _)| row));
+                let finite = |x| Some(x).filter(|x: &f64| x.is_finite());
+                values = Arc::new(numbers.unary_opt::<_, Float64Type>(finite));
             }
             long = long.or(found.map(|text| LongText { row: first + text.row, ..text }));
             parts.push(values);
         }
-        ComputedColumn { values: SqlColumn::joined(&parts), not_finite, long }
+        let parts: Vec<&dyn Array> = parts.iter().map(AsRef::as_ref).collect();
+        let values = concat(&parts).unwrap_or_else(|_| missing(n));
+        ComputedColumn { values, not_finite, long }
     }
 }
 
@@ -114,10 +124,10 @@ impl SqlProgram {
 const ROWS_AT_ONCE: usize = 1024;
 
 /// What an expression gives for some rows.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub(crate) struct ComputedColumn {
     /// Its values.
-    pub(crate) values: SqlColumn,
+    pub(crate) values: ArrayRef,
     /// The rows whose number is not finite, and therefore missing.
     pub(crate) not_finite: Vec<u32>,
     /// The first text that is too long, and therefore missing; where all are too long together, the
@@ -204,7 +214,7 @@ fn wants(
     Err(SqlProblem::new(argument.at, what, CONVERT))
 }
 
-/// Positions, lengths, digits and units are written out: what they may be is checked here.
+/// Positions, lengths, digits and units are written out: their permitted values are checked here.
 fn positions(function: SqlFunction, arguments: &[SqlNode]) -> Result<(), SqlProblem> {
     let whole = |i: usize, least: f64, what: &str| -> Result<(), SqlProblem> {
         let Some(argument) = arguments.get(i) else { return Ok(()) };

@@ -1,10 +1,17 @@
-//! Expressions: what is refused and where, what DuckDB says, and rules that DuckDB does not share.
+//! Expressions: which are refused and where, values compared with DuckDB's, and rules that differ
+//! from DuckDB's.
 
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, BooleanArray, Float64Array, StringViewArray};
 use serde_json::Value as Json;
 
 use crate::data::source::{SourceColumn, TextIdentity};
 use crate::data::spelling::Spelling;
-use crate::data::sql::{ComputedColumn, SqlColumn, SqlProgram, SqlType, parse};
+use crate::data::sql::compute::text_bytes;
+use crate::data::sql::{
+    ComputedColumn, SqlProgram, SqlType, column_of, column_of_levels, parse, source_values,
+};
 use crate::data::values::{SourceValues, ValueClass};
 use crate::num::float_precision::FloatPrecision;
 use crate::tests::Says;
@@ -14,16 +21,24 @@ fn number(x: &Json) -> Option<f64> {
 }
 
 /// The columns of `sql.json` by name.
-fn column(name: &str, values: &[Json]) -> (ValueClass, SqlColumn) {
+fn column(name: &str, values: &[Json]) -> (ValueClass, ArrayRef) {
     match name {
-        "s" | "t" | "d" | "e" => {
-            (ValueClass::Text, SqlColumn::Text(values.iter().map(Json::as_str).collect()))
-        }
-        "p" | "q" => {
-            (ValueClass::Bool, SqlColumn::Bool(values.iter().map(Json::as_bool).collect()))
-        }
-        _ => (ValueClass::Float, SqlColumn::Number(values.iter().map(number).collect())),
+        "s" | "t" | "d" | "e" => (ValueClass::Text, texts(values.iter().map(Json::as_str))),
+        "p" | "q" => (ValueClass::Bool, truths(values.iter().map(Json::as_bool))),
+        _ => (ValueClass::Float, numbers(values.iter().map(number))),
     }
+}
+
+fn numbers(values: impl Iterator<Item = Option<f64>>) -> ArrayRef {
+    Arc::new(values.collect::<Float64Array>())
+}
+
+fn truths(values: impl Iterator<Item = Option<bool>>) -> ArrayRef {
+    Arc::new(values.collect::<BooleanArray>())
+}
+
+fn texts<T: AsRef<str>>(values: impl Iterator<Item = Option<T>>) -> ArrayRef {
+    Arc::new(values.collect::<StringViewArray>())
 }
 
 /// At most 1e-12 of their size apart.
@@ -51,11 +66,11 @@ fn values_are_those_of_duckdb() {
         let (classes, columns): (Vec<_>, Vec<_>) = columns.unzip();
         let program = SqlProgram::new(sql, &classes)
             .unwrap_or_else(|problem| panic!("{sql}: {}", problem.located()));
-        let values = program.compute(&columns, n).values;
+        let values = source_values(&program.compute(&columns, n).values);
         let answer = case["answer"].as_array().unwrap();
         for (i, expected) in answer.iter().enumerate() {
             let (found, is_same) = match &values {
-                SqlColumn::Number(values) => {
+                SourceValues::Float(values) => {
                     let found = values.iter().nth(i).flatten();
                     let same = match (found, number(expected)) {
                         (Some(a), Some(b)) => near(a, b),
@@ -63,16 +78,15 @@ fn values_are_those_of_duckdb() {
                     };
                     (format!("{found:?}"), same)
                 }
-                SqlColumn::Bool(values) => {
+                SourceValues::Bool(values) => {
                     let found = values.iter().nth(i).flatten();
                     let is_null = found.is_none() && expected.is_null();
                     (format!("{found:?}"), is_null || expected.as_bool() == found)
                 }
-                SqlColumn::Text(values) => {
-                    let found = values.iter().nth(i).flatten();
-                    (format!("{found:?}"), expected.as_str() == found)
+                values => {
+                    let found = values.word(i);
+                    (format!("{found:?}"), expected.as_str() == found.as_deref())
                 }
-                SqlColumn::Null(_) => ("nothing".to_owned(), expected.is_null()),
             };
             if !is_same {
                 wrong.push(format!("{sql} in row {i}: {found}, DuckDB {expected}"));
@@ -163,19 +177,19 @@ fn types_must_fit() {
 #[test]
 fn what_is_not_finite_is_missing_and_counted() {
     let compute = |sql: &str, values: &[f64]| {
-        let column = SqlColumn::Number(values.iter().map(|x| Some(*x)).collect());
+        let column = numbers(values.iter().map(|x| Some(*x)));
         let program = SqlProgram::new(sql, &[ValueClass::Float]).unwrap();
         let ComputedColumn { values, not_finite: rows, .. } =
             program.compute(&[column], values.len());
         (values, rows.len())
     };
-    let numbers = |values: &[Option<f64>]| SqlColumn::Number(values.to_vec().into());
+    let numbers = |values: &[Option<f64>]| numbers(values.iter().copied());
     assert_eq!(compute("1 / a", &[0.0, 2.0]), (numbers(&[None, Some(0.5)]), 1));
     assert_eq!(compute("sqrt(a)", &[-1.0, 4.0]), (numbers(&[None, Some(2.0)]), 1));
     assert_eq!(compute("ln(a)", &[0.0, 1.0]), (numbers(&[None, Some(0.0)]), 1));
     assert_eq!(compute("a * 1e300", &[1e300, 1.0]), (numbers(&[None, Some(1e300)]), 1));
     // In between it is a number like any other.
-    let infinite = SqlColumn::Bool(vec![true, false].into());
+    let infinite = truths([Some(true), Some(false)].into_iter());
     assert_eq!(compute("1 / a > 3", &[0.0, 2.0]), (infinite, 0));
     // Where none is divided by 0 nothing is lost.
     let guarded = "CASE WHEN a <> 0 THEN 1 / a ELSE 0 END";
@@ -197,10 +211,10 @@ fn integers_that_no_float_holds_are_an_error() {
     };
     let most = 1_i64 << 53;
     let held = SourceValues::Int(vec![Some(most), Some(-most), None].into());
-    assert!(SqlColumn::of(&column, &held).is_ok());
+    assert!(column_of(&column, &held).is_ok());
     for x in [most + 1, -most - 1, i64::MIN, i64::MAX] {
         let values = SourceValues::Int(vec![Some(1), Some(x)].into());
-        let (fault, at) = SqlColumn::of(&column, &values).unwrap_err();
+        let (fault, at) = column_of(&column, &values).unwrap_err();
         assert_eq!((fault.code, at), ("large-integer", 1));
     }
 }
@@ -210,30 +224,30 @@ fn codes_are_read_as_what_they_stand_for() {
     let levels: Vec<String> = ["1", "2.5", "missing"].map(str::to_owned).to_vec();
     let codes = [1, 0, 2, u32::MAX];
     assert_eq!(
-        SqlColumn::of_levels(&levels, ValueClass::Float, codes.into_iter()),
-        SqlColumn::Number(vec![Some(2.5), Some(1.0), None, None].into())
+        &column_of_levels(&levels, ValueClass::Float, codes.into_iter()),
+        &numbers([Some(2.5), Some(1.0), None, None].into_iter())
     );
-    let texts = SqlColumn::of_levels(&levels, ValueClass::Text, codes.into_iter());
+    let found = column_of_levels(&levels, ValueClass::Text, codes.into_iter());
     let expected = [Some("2.5"), Some("1"), None, None];
-    assert_eq!(texts, SqlColumn::Text(expected.into_iter().collect()));
+    assert_eq!(&found, &texts(expected.into_iter()));
 }
 
 /// Texts as long as allowed are made, and no longer ones, at whichever step of an expression.
 #[test]
 fn texts_that_grow_end_at_64_kib() {
     let grown = |sql: &str, text: &str, n: usize| {
-        let column = SqlColumn::Text(vec![Some(text); n].into_iter().collect());
+        let column = texts(vec![Some(text); n].into_iter());
         SqlProgram::new(sql, &[ValueClass::Text]).unwrap().compute(&[column], n)
     };
     let half = "x".repeat(32 << 10);
     for sql in ["a || a", "concat(a, a)", "concat(a, NULL, a)", "replace(a, 'x', 'yz')"] {
         let of = |text: &str| grown(sql, text, 3);
         let whole = of(&half);
-        assert_eq!((whole.values.text_bytes(), whole.long), (3 * (64 << 10), None), "{sql}");
+        assert_eq!((text_bytes(&whole.values), whole.long), (3 * (64 << 10), None), "{sql}");
         let long = of(&format!("{half}x"));
         assert_eq!(long.long.unwrap().row, 0, "{sql}");
         let none: [Option<&str>; 3] = [None; 3];
-        assert_eq!(long.values, SqlColumn::Text(none.into_iter().collect()), "{sql}");
+        assert_eq!(&long.values, &texts(none.into_iter()), "{sql}");
     }
     // In a step between, where nothing of it is left in the end.
     let steps = |n: usize, inner: &str| (0..n).fold("a".to_owned(), |x, _| inner.replace('_', &x));
@@ -251,16 +265,16 @@ fn texts_that_grow_end_at_64_kib() {
         grown("upper(a)", &long, 1).long.is_some() && grown("lower(a)", &long, 1).long.is_none()
     );
     let source = "x".repeat(70_000);
-    assert_eq!(grown("coalesce(a, 'x')", &source, 1).values.text_bytes(), 70_000);
+    assert_eq!(text_bytes(&grown("coalesce(a, 'x')", &source, 1).values), 70_000);
     // The first row is named, behind those that are computed at once; the fault says where.
-    let texts = |i: usize| Some(if i < 2000 { "x".to_owned() } else { half.clone() + "x" });
-    let column = SqlColumn::Text((0..2003).map(texts).collect());
+    let text = |i: usize| Some(if i < 2000 { "x".to_owned() } else { half.clone() + "x" });
+    let column = texts((0..2003).map(text));
     let program = SqlProgram::new("length(a || a)", &[ValueClass::Text]).unwrap();
     let computed = program.compute(&[column], 2003);
     let long = computed.long.unwrap();
     assert_eq!((long.row, long.fault().code), (2000, "large-text"));
     assert!(long.fault().to_string().contains("column 8 of"), "{}", long.fault());
-    assert_eq!(computed.values.text_bytes(), 0);
+    assert_eq!(text_bytes(&computed.values), 0);
     // All rows together.
     assert!(grown("concat(a, a)", &half, 4000).long.is_none());
     assert!(grown("concat(a, a)", &half, 5000).long.is_some());

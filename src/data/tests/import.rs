@@ -1,4 +1,4 @@
-//! Text files: types, quotes, line ends, and everything that ends with the line of the fault.
+//! Text files: types, quotes, line ends, and errors that name the line.
 
 use arrow::datatypes::DataType;
 

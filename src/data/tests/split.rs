@@ -1,4 +1,4 @@
-//! Splits against stored folds, and their promises.
+//! Splits, compared with stored folds, and the rules that every split keeps.
 
 use arrow::array::UInt32Array;
 use arrow::compute::take_record_batch;

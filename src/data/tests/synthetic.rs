@@ -1,4 +1,5 @@
-//! Generated rows: the draws by hand, their law, and independence of threads.
+//! Generated rows: draws compared with those computed by hand, their distribution, and independence
+//! of threads.
 
 use super::*;
 use crate::data::source::synthetic::{

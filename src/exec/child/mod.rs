@@ -10,9 +10,9 @@
 //!   cannot be read, and soon after its output turns out to be unusable.
 //! - The last lines of its standard error are kept for messages. Values of variables that are
 //!   passed on by name are blanked wherever messages show its output.
-//! - A program that answers again and again ([`KeptProgram`]) goes on after an answer and gets what
-//!   it is asked next on the same pipes. It is ended with the run: its standard input is closed,
-//!   and what has not ended soon after is killed.
+//! - A program that answers several times ([`KeptProgram`]) goes on after an answer and gets the
+//!   next question on the same pipes. It is ended with the run: its standard input is closed, and
+//!   what has not ended soon after is killed.
 //!
 //! The contents of the pipes are the caller's concern.
 
@@ -53,7 +53,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// How long a program may go on after its output turned out to be unusable.
 ///
-/// A program that fails tells more by its exit status.
+/// The exit status of a program that fails says more.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// How long pipes may stay open after the program has ended.
@@ -203,7 +203,7 @@ struct ChildFlags {
     not_fed: AtomicBool,
     /// Its output was unusable.
     unusable: AtomicBool,
-    /// It has answered, and is to go on.
+    /// It has answered, and keeps running.
     answered: AtomicBool,
     /// Number of output pipes that are still read.
     open: AtomicUsize,
@@ -278,10 +278,10 @@ impl Drop for KeptProgram {
     }
 }
 
-/// What becomes of a program once it has answered.
+/// What a program does once it has answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AfterAnswer {
-    /// It ends by itself, and is waited for.
+    /// It ends on its own, and is waited for.
     Ends,
     /// It waits for the next question.
     GoesOn,
@@ -342,7 +342,7 @@ impl RunningProgram {
         Ok(RunningProgram { process, ended, input, output, signs, tail })
     }
 
-    /// Asks once; the program is given back where it goes on.
+    /// Asks once; returns the program if it keeps running.
     fn exchange<T: Send>(
         self,
         ctx: &StageContext<'_>,
@@ -480,7 +480,7 @@ fn start(program: &ChildProgram) -> io::Result<Child> {
         .spawn()
 }
 
-/// Looks whether a program can be started, as far as its file tells.
+/// Checks whether a program can be started, as far as its file shows.
 ///
 /// # Errors
 /// Its file is not there, or is not executable; says where it was looked for.
@@ -532,7 +532,7 @@ fn not_started(program: &ChildProgram, cause: &io::Error) -> Error {
     Fault::new("command-not-started", what).hint(hint).into()
 }
 
-/// Tells that a program has ended, or has answered.
+/// Signals that a program has ended, or has answered.
 fn tell_end(ctx: &StageContext<'_>, started: Instant, code: &str, ended: &ProgramExit) {
     ctx.emit(&Event::CommandEnd {
         stage: ctx.stage().to_owned(),

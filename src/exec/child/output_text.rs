@@ -40,7 +40,7 @@ impl OutputTail {
 
     /// The last lines, fit to be shown.
     ///
-    /// Of a line overwritten by carriage returns only the last state is kept.
+    /// If a line was overwritten after carriage returns, only its last state is kept.
     pub(super) fn lines(&self, env: &[EnvVariable]) -> Vec<String> {
         let text = redacted(env, &String::from_utf8_lossy(&self.bytes));
         // A first line without its beginning is dropped; if it is the only one, its end is kept.
@@ -90,7 +90,7 @@ pub(super) fn occurrences<'a>(env: &'a [EnvVariable], text: &str) -> Vec<(Range<
 
 /// The text with a name in place of each mark.
 ///
-/// Of overlapping marks the one that begins first wins, then the longest.
+/// If marks overlap, the one that begins first wins, then the longest.
 pub(super) fn redact(text: &str, mut marks: Vec<(Range<usize>, &str)>) -> String {
     marks.sort_by(|(a, x), (b, y)| (a.start, b.end, x).cmp(&(b.start, a.end, y)));
     let (mut out, mut done) = (String::new(), 0);

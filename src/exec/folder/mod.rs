@@ -301,7 +301,7 @@ impl OutputFolder {
         ours.extend(owner(&self.folder)?.into_iter().flat_map(|owner| owner.files.into_keys()));
         let mut foreign = files::names_below(&self.folder)?;
         foreign.retain(|name| !ours.contains(name));
-        // A folder of others may have the path of a new file, and the other way round.
+        // A folder of the user's may have the path of a new file, and the other way round.
         let meets =
             |name: &PathBuf| new.iter().any(|new| new.starts_with(name) || name.starts_with(new));
         if let Some(name) = foreign.iter().find(|name| meets(name)) {
@@ -317,7 +317,7 @@ impl OutputFolder {
         Ok(foreign)
     }
 
-    /// Makes hard links to the files of others in the new folder.
+    /// Makes hard links to files that no run has written in the new folder.
     ///
     /// The old links are removed with the old folder.
     fn carry_over(&self, foreign: &[PathBuf], new: &Path) -> Result<()> {

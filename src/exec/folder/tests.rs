@@ -1,4 +1,5 @@
-//! The output folder: replaced in one step, refused where it is not ours, mended after a kill.
+//! The output folder: replaced in one step, refused where it is not an output folder, repaired
+//! after a kill.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};

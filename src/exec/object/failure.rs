@@ -1,7 +1,7 @@
 //! What a store that does not answer as it should means for the user.
 //!
-//! Answers of a store may repeat parts of a request, and errors its address. So a message is made
-//! of own words, the status and the store's own word for it (such as `SlowDown`), nothing else.
+//! Answers of a store may repeat parts of a request, and errors its address. So a message consists
+//! of our own words, the status and the store's word for it (such as `SlowDown`).
 
 use std::error::Error as StdError;
 
@@ -10,7 +10,8 @@ use object_store::client::{HttpError, HttpErrorKind};
 use super::ObjectAddress;
 use crate::error::{Error, Fault};
 
-/// Further attempts of a request that fails for a while: about ten seconds of waiting in all.
+/// Further attempts of a request that fails for a reason that may pass: about ten seconds of
+/// waiting in all.
 pub(super) const RETRIES: usize = 6;
 
 /// What to do where the credentials are missing or refused.
@@ -52,7 +53,7 @@ impl StoreAnswer {
         StoreAnswer { status, word: word.filter(is_word).map(str::to_owned) }
     }
 
-    /// It in words.
+    /// The answer in words.
     fn words(&self) -> String {
         let status = self.status.map(|status| format!("status {status}"));
         let word = self.word.as_ref().map(|word| format!("`{word}`"));
@@ -91,15 +92,15 @@ pub(super) fn is_cut(cause: &object_store::Error) -> bool {
 
 /// The error of a request to read that failed.
 pub(super) fn failed(address: &ObjectAddress, cause: &object_store::Error) -> Error {
-    told("read", address, cause)
+    error_of("read", address, cause)
 }
 
 /// The error of a request to write that failed.
 pub(super) fn not_written(address: &ObjectAddress, cause: &object_store::Error) -> Error {
-    told("write", address, cause)
+    error_of("write", address, cause)
 }
 
-fn told(doing: &str, address: &ObjectAddress, cause: &object_store::Error) -> Error {
+fn error_of(doing: &str, address: &ObjectAddress, cause: &object_store::Error) -> Error {
     let text = cause.to_string();
     let answer = StoreAnswer::of(&text);
     let of_machine = ["169.254.", "metadata.google.internal"].iter().any(|at| text.contains(at));

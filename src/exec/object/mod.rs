@@ -35,14 +35,14 @@ const TAIL: u64 = 1 << 16;
 /// Objects that are opened at the same time; their tails are in memory.
 pub(crate) const OPENED_AT_ONCE: usize = 64;
 
-/// Bytes of one part of an object that is written: so many arrive within the time limit of a
-/// request (30 seconds unless the environment says otherwise) on a slow line too.
+/// Bytes of one part of an object that is written: even over a slow line they arrive within the
+/// time limit of a request (30 seconds unless the environment says otherwise).
 pub(crate) const PART: usize = 1 << 23;
 
 /// How often an object is read again because another process replaced it meanwhile.
 const REPLACED_AT_MOST: usize = 3;
 
-/// The least and the most bytes that are held of the objects that one thread reads.
+/// The smallest and the largest number of bytes that are held of the objects that one thread reads.
 const HELD_AT_LEAST: u64 = 1 << 20;
 const HELD_AT_MOST: u64 = 1 << 26;
 
@@ -94,7 +94,7 @@ pub(crate) struct OpenedObject {
     pub(crate) tail: Bytes,
 }
 
-/// What the process knows and may do.
+/// The state and the limits of the process.
 #[derive(Debug)]
 struct ObjectSession {
     /// The versions that are read, by address.
@@ -114,7 +114,7 @@ fn session<T>(with: impl FnOnce(&mut ObjectSession) -> T) -> T {
     with(&mut SESSION.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Says how waiting for a store is stopped, and how much memory the run may take with so many
+/// Says how waiting for a store is stopped, and how much memory the run may take with this many
 /// threads: an eighth of it holds bytes of objects.
 pub(crate) fn prepare(cancel: &CancelFlag, memory: u64, threads: usize) {
     let held = memory / 8 / threads.max(1) as u64;
@@ -224,7 +224,7 @@ impl ObjectAddress {
             .map_err(|problem| Fault::new("bad-address", problem.what).hint(problem.hint).into())
     }
 
-    /// It as a path.
+    /// The address as a path.
     fn path(&self) -> PathBuf {
         let ObjectAddress { scheme, bucket, key } = self;
         match key.as_str() {

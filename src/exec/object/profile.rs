@@ -1,8 +1,8 @@
-//! The shared files of the AWS tools, `~/.aws/credentials` and `~/.aws/config`, of which the crate
-//! `object_store` knows nothing: keys, session token and region of a profile.
+//! The shared files of the AWS tools, `~/.aws/credentials` and `~/.aws/config`, which the crate
+//! `object_store` does not read: keys, session token and region of a profile.
 //!
 //! A profile that names a role, a program or a single sign-on has no keys here: what these give
-//! belongs into the environment, as `aws configure export-credentials --format env` writes it.
+//! belongs in the environment, as `aws configure export-credentials --format env` writes it.
 
 use std::collections::BTreeMap;
 use std::env;

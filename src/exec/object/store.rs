@@ -1,9 +1,9 @@
-//! Speaks to the stores: lists, looks at, reads and writes objects by the crate `object_store`.
+//! Talks to the stores: lists, inspects, reads and writes objects through the crate `object_store`.
 //!
 //! One small runtime serves all threads: a thread waits for its own requests, and looks every tenth
-//! of a second whether the run is to stop. A request that fails for a while is tried again
-//! ([`RETRIES`] times, after a growing time of waiting that differs from thread to thread), the
-//! rest of an answer that was cut too.
+//! of a second whether the run is to stop. A request that fails for a reason that may pass is
+//! repeated ([`RETRIES`] times, after growing pauses that differ between threads), and so is the
+//! rest of an answer that was cut.
 //!
 //! Credentials: for S3 the variables `AWS_*`, a web identity or a container's address among them,
 //! else the shared files ([`super::profile`]), else the machine; for Google `GOOGLE_*`, the file of
@@ -114,7 +114,7 @@ fn key_of(address: &ObjectAddress) -> Result<ObjectPath> {
     ObjectPath::parse(&address.key).map_err(|cause| failed(address, &cause.into()))
 }
 
-/// The version that a store tells of.
+/// The version that a store reports.
 fn version_of(address: &ObjectAddress, meta: &ObjectMeta) -> Result<ObjectVersion> {
     match meta.e_tag.as_deref().map(unquoted).filter(|etag| !etag.is_empty()) {
         Some(etag) => Ok(ObjectVersion { bytes: meta.size, etag: etag.to_owned() }),

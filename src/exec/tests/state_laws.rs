@@ -1,4 +1,4 @@
-//! The laws that every state keeps, and a state as text, as it would travel between processes.
+//! The laws that every state keeps, and a state as text, as it is passed between processes.
 
 use std::path::Path;
 

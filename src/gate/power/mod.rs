@@ -1,18 +1,19 @@
 //! How many people would decide a gate.
 //!
 //! A gate decides where the whole interval, at the level that judges it, keeps the limit or breaks
-//! it. Here is from how many people on it gives the verdict that is right if the true value is
-//! today's estimate, with the probability 0.8 or 0.95; and the smallest true excess over the limit
-//! that today's people show, with the probability 0.8.
+//! it. Computed here: the number of people from which on it gives the right verdict with
+//! probability 0.8 or 0.95, if the true value is today's estimate; and the smallest true excess
+//! over the limit that today's number of people shows with probability 0.8.
 //!
 //! - A share: the binomial tail, see [`share`].
 //! - A difference or ratio of two rates: the sum over both groups, see [`pair`].
 //! - Where so many people are needed that n p (1 - p) is above 10^6: the normal form.
-//! - A share, difference or ratio of rows that are less sure than as many people, because a person
-//!   has several or people have weights: the same with today's rates and as many people as are as
-//!   sure as these rows (`n_eff`); what it finds is taken times rows over `n_eff`. So it supposes
-//!   that more people weigh, and their rows resemble each other, as those of today do. Approximate:
-//!   simulated with persons, the promised 0.80 and 0.95 were 0.77 to 0.82 and 0.93 to 0.96.
+//! - A share, difference or ratio of rows that are less precise than as many people, because a
+//!   person has several or people have weights: the same with today's rates and the number of
+//!   people who would be as precise as these rows (`n_eff`); the result is multiplied by rows over
+//!   `n_eff`. This assumes that the weights of more people, and the resemblance of their rows, are
+//!   as today. Approximate: simulated with persons, the promised 0.80 and 0.95 were 0.77 to 0.82
+//!   and 0.93 to 0.96.
 //! - Any other value with an interval, rates of several counterfactuals of a row, and changes: the
 //!   interval narrows with the root of n, and its end must clear the limit by z_t of its own
 //!   standard deviations, so n ((1 + z_t / z) h / |value - limit|)^2 with h the side of the
@@ -42,7 +43,7 @@ const TARGETS: [f64; 2] = [0.8, 0.95];
 const CAP: u64 = 1_000_000_000;
 /// From this n p (1 - p) on the normal form is used.
 const NORMAL_FROM: f64 = 1e6;
-/// A value this near to its limit lies on it.
+/// A value this near to its limit counts as equal to it.
 const ON_THE_LIMIT: f64 = 1e-9;
 
 /// A verdict by an interval.
@@ -139,7 +140,7 @@ impl GateEvidence {
         NeededPeople { n, how, ..NeededPeople::default() }
     }
 
-    /// So many independent people as those who count for what is enough.
+    /// The number of independent people for the number that is compared with what is enough.
     fn in_units(&self, n: u64) -> Option<u64> {
         let rows = self.rates().iter().fold(0, |n: u64, of| n.saturating_add(of.rows)) as f64;
         let effective: f64 = self.rates().iter().map(|of| of.sure()).sum();
@@ -174,7 +175,7 @@ impl GateEvidence {
     }
 }
 
-/// So many of those who are audited as bring so many below the value; rounded up.
+/// The number of audited people that gives this number in the denominator; rounded up.
 pub(crate) fn audited_people(needed: u64, audited: u64, below: u64) -> Option<u64> {
     let below = u128::from(below);
     let people = (u128::from(needed) * u128::from(audited)).div_ceil(below.max(1));

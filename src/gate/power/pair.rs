@@ -1,7 +1,7 @@
 //! How many people would decide a gate on the difference or the ratio of two rates: the exact sum
 //! over the counts of both groups, each pair judged by its Newcombe or Katz interval.
 //!
-//! N people in both denominators are shared out as today. N runs over a grid of 200 points a
+//! N people are divided between both denominators as today. N runs over a grid of 200 points a
 //! doubling or finer: 2, then g + max(1, g div 200). Counts beyond 1e-10 in a tail are left out.
 //!
 //! Newcombe's ends rise with the first count and fall with the second, so for each first count one
@@ -29,7 +29,7 @@ pub(super) struct PairRule {
     pub(super) z: f64,
 }
 
-/// What the counts of one group bring to an interval.
+/// What the counts of one group contribute to an interval.
 struct GroupEnds {
     first: u64,
     mass: Vec<f64>,
@@ -103,7 +103,7 @@ impl PairRule {
         }
     }
 
-    /// The probability of a verdict on so many people at these true rates.
+    /// The probability of a verdict on this many people at these true rates.
     pub(super) fn probability(
         &self,
         verdict: DecidedSide,

@@ -1,12 +1,12 @@
 //! How many people would decide a gate on a share: the binomial tail up to the last count whose
 //! Wilson end keeps the limit, or from the first whose Wilson end breaks it.
 //!
-//! `at_least` is looked at from the other side: cases and others change places, and so do the
-//! limit and what it leaves. The probability saws in n: while the cut stays it moves one way, so
-//! only both ends of each run of sizes with one cut need be looked at. The search walks down from a
-//! size above which no probability can lie below the target: by Berry and Esseen's bound
-//! (Shevtsova's constant for the binomial distribution, 0.4097) or by Chernoff's, whichever is the
-//! better one.
+//! `at_least` is computed as `at_most` of the complement: cases and others change places, and so do
+//! the limit and 1 minus the limit. The probability is a sawtooth in n: while the cut stays the
+//! same it is monotone, so only both ends of each run of sizes with one cut need be computed. The
+//! search walks down from a size above which no probability can lie below the target: by Berry and
+//! Esseen's bound (Shevtsova's constant for the binomial distribution, 0.4097) or by Chernoff's,
+//! whichever is the better one.
 
 use super::{CAP, DecidedSide, NORMAL_FROM, NeededNumber};
 use crate::gate::question::GateLimit;
@@ -15,10 +15,10 @@ use crate::metric::rate::{Rate, Undefined};
 use crate::num::binomial_mass::BinomialMass;
 use crate::num::summary::upper_tail;
 
-/// From so many standard deviations on Uspensky's bound rises with the size.
+/// From this number of standard deviations on Uspensky's bound rises with the size.
 const USPENSKY_FROM: f64 = 100.0;
 
-/// A share that must be at most `limit`, as it is judged by the interval of so many standard
+/// A share that must be at most `limit`, as it is judged by the interval of this many standard
 /// deviations.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ShareRule {

@@ -1,8 +1,8 @@
-//! Why a gate came out as it did, as codes with arguments: what the columns `reason_code` and
+//! Why a gate has its verdict, as codes with arguments: what the columns `reason_code` and
 //! `reason_args` of the table `gates` hold.
 //!
-//! English comes last, in [`words`], and fills the column `reason`; nobody reads that back. Readers
-//! of the table take the arguments with [`GateFindings::of_row`].
+//! English comes last, in [`words`], and fills the column `reason`, which no code reads back.
+//! Readers of the table take the arguments with [`GateFindings::of_row`].
 
 mod words;
 
@@ -14,7 +14,7 @@ use crate::folder::manifest::RecheckWords;
 use crate::metric::value::sanity::InvertedOrder;
 use crate::table::{GateRow, IssueRow, RefitReason, whole};
 
-/// How a gate, or all of them, came out; ordered from best to worst.
+/// The verdict on a gate, or on all of them; ordered from best to worst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum GateStatus {
     /// It was not asked, for lack of a baseline.
@@ -28,7 +28,7 @@ pub(crate) enum GateStatus {
 }
 
 impl GateStatus {
-    /// That of a row of the table; what is no word of it decides nothing.
+    /// The status of a row of the table; an unknown word decides nothing.
     pub(super) fn of(row: &GateRow) -> Self {
         let all = [GateStatus::Skipped, GateStatus::Pass, GateStatus::Fail];
         let found = all.into_iter().find(|status| row.verdict == status.word());
@@ -54,9 +54,9 @@ pub(crate) enum UncertaintySource {
     People,
     /// Other graphs, and refits of their coefficients.
     Graphs,
-    /// So many fits of the set on rows drawn again.
+    /// A number of fits of the set on resampled rows.
     Fits(i64),
-    /// So many trainings of the model.
+    /// A number of trainings of the model.
     Trainings(i64),
 }
 
@@ -167,7 +167,7 @@ pub(crate) enum MissingRow {
 pub(crate) enum EmptySearch {
     /// An arm that added no rows.
     Arm(String),
-    /// A search over subgroups with so many affected people in both groups.
+    /// A search over subgroups with this many affected people in both groups.
     Subgroups(u64),
 }
 
@@ -181,7 +181,7 @@ pub(crate) struct UnshownChange {
     pub(crate) direction: Option<[String; 2]>,
 }
 
-/// Of what no score showed a change.
+/// The part of a model's input of which no score showed a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum UnseenPart {
@@ -200,8 +200,8 @@ pub(crate) enum Lack {
     Counterfactual,
 }
 
-/// What of a comparison is meant: what is at its worst where people are unmeasured, or what the
-/// switches of rounding are behind.
+/// Which part of a comparison is meant: the part that is at its worst where people are unmeasured,
+/// or the part that switches by rounding affect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ComparedPart {
@@ -211,7 +211,7 @@ pub(crate) enum ComparedPart {
     OtherComparisons,
 }
 
-/// What a comparison would be without the switches of rounding.
+/// The value of a comparison without the switches by rounding.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct WithoutRounding {
     pub(crate) of_change: bool,
@@ -233,14 +233,14 @@ pub(crate) enum GateBoundSide {
     AtLeast,
 }
 
-/// What the rule of a gate found, or what stands against its verdict: a code of the table `gates`
-/// with its arguments.
+/// What the rule of a gate found, or an objection to its verdict: a code of the table `gates` with
+/// its arguments.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "code", rename_all = "kebab-case")]
 pub(crate) enum GateReason {
     /// The strength at which the pass turns, or why none is known; and the one asked for.
     HiddenCause { turns_at: Option<f64>, undefined: String, withstands: f64 },
-    /// What of a model goes against the labels, among rows or people.
+    /// What contradicts the labels in a model, among rows or people.
     InvertedScores { model: String, of_rows: bool, inverted: Vec<InvertedOrder<String>> },
     /// All of it breaks the limit.
     LimitBroken(ComparedPlace),
@@ -258,7 +258,7 @@ pub(crate) enum GateReason {
     NotComparable { definitions: String },
     /// Which row no table has.
     NotMeasured { row: MissingRow },
-    /// A model answers otherwise the second time.
+    /// A model answers differently the second time.
     NotRepeatable { model: String, scored: RecheckWords },
     /// What looked at nothing.
     NothingLookedAt { search: EmptySearch },
@@ -270,7 +270,7 @@ pub(crate) enum GateReason {
     RateOfOne { ends: Option<[Option<f64>; 2]> },
     /// Why the fits differ, and what helps.
     Refitted { why: RefitReason },
-    /// Behind what they are, how many of all switches, and what is without them.
+    /// What they affect, how many of all switches they are, and the result without them.
     RoundingAtThreshold {
         behind: ComparedPart,
         rounded: u64,
@@ -301,26 +301,26 @@ pub(crate) enum GateReason {
     },
     /// Of what no score showed a change.
     UnseenChange { part: UnseenPart },
-    /// What the supported people alone give.
+    /// What only the supported people give.
     UnsupportedPeople { value: Option<f64>, of: Option<i64>, alone: Box<GateFindings> },
     /// The run waits for scores.
     WaitsForScores,
 }
 
 impl GateReason {
-    /// Its code, by which it is tagged; `cfaudit explain CODE` tells more.
+    /// Its code, by which it is tagged; `cfaudit explain CODE` says more.
     pub(crate) fn code(&self) -> String {
         code_and_args(self).0
     }
 
-    /// What it objects to a model as an issue of the run, met so many times.
+    /// Its objection to a model as an issue of the run, with the number of times that it occurred.
     pub(crate) fn issue_about(&self, model: &str, n: u64) -> IssueRow {
         let (code, args) = code_and_args(self);
         let row = IssueRow::warning(&code, model, whole(n), self.words_about_model());
         IssueRow { args: args.into(), ..row }
     }
 
-    /// What an issue objects to its model; none of an issue that is only told.
+    /// The objection of an issue to its model; none for an issue that is only reported.
     pub(crate) fn of_issue(issue: &IssueRow) -> Option<Self> {
         of_code_and_args(&issue.code, &issue.args)
     }
@@ -331,7 +331,7 @@ impl GateReason {
         objects && GateReason::of_issue(issue).is_none()
     }
 
-    /// What follows from it where nothing stands against it.
+    /// What follows from it if there is no objection.
     fn status(&self) -> GateStatus {
         match self {
             GateReason::LimitKept(_) => GateStatus::Pass,
@@ -431,7 +431,7 @@ pub(crate) struct GateFindings {
 }
 
 impl GateFindings {
-    /// The finding of the rule alone.
+    /// The finding of the rule, without objections.
     pub(crate) fn new(first: GateReason) -> Self {
         let (further, objections, remarks) = (Vec::new(), Vec::new(), Vec::new());
         GateFindings { first, rule: None, further, objections, remarks, counted: None }
@@ -450,7 +450,7 @@ impl GateFindings {
         }
     }
 
-    /// What follows: what is objected leaves a gate undecided, whatever the rule says.
+    /// What follows: an objection leaves a gate undecided, whatever the rule says.
     pub(crate) fn status(&self) -> GateStatus {
         if self.rule.is_none() { self.first.status() } else { GateStatus::Inconclusive }
     }
@@ -460,7 +460,7 @@ impl GateFindings {
         code_and_args(self)
     }
 
-    /// Those of a row of the table; none where it does not hold them.
+    /// The findings of a row of the table; none where it does not hold them.
     pub(crate) fn of_row(row: &GateRow) -> Option<Self> {
         of_code_and_args(&row.reason_code, &row.reason_args)
     }
@@ -485,7 +485,7 @@ fn code_and_args(found: &impl Serialize) -> (String, String) {
     (code.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned(), all.to_string())
 }
 
-/// What such a code and its arguments say; none where they are of something else.
+/// The finding of such a code and its arguments; none if they belong to something else.
 fn of_code_and_args<T: DeserializeOwned>(code: &str, args: &str) -> Option<T> {
     let mut all: Map<String, Value> = serde_json::from_str(args).ok()?;
     all.insert("code".to_owned(), code.into());

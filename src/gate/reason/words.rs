@@ -1,5 +1,5 @@
 //! Codes and arguments of gates in English, by the macros of `words.txt`: the column `reason`, and
-//! what pages say in its place.
+//! the sentence that pages have instead of it.
 
 use std::sync::LazyLock;
 
@@ -84,12 +84,12 @@ impl GateFindings {
         said("findings", self, Some(false))
     }
 
-    /// The same without what is counted.
+    /// The words of the column `reason` without what is counted.
     pub(crate) fn words_of_verdict(&self) -> String {
         said("verdict", self, Some(false))
     }
 
-    /// The same for a page, without the words of tables.
+    /// As [`Self::words_of_verdict`], for a page, without the words of tables.
     pub(crate) fn plain_words(&self) -> String {
         said("findings", self, Some(true)).trim_end_matches('.').to_owned()
     }

@@ -1,4 +1,4 @@
-//! Gates on people of whom the tables lack a part: a group, a score, a counterfactual, or any
+//! Gates on people about whom the tables lack something: a group, a score, a counterfactual, or any
 //! change that a scorer was shown.
 
 use super::*;
@@ -197,6 +197,48 @@ fn a_mean_moves_by_the_worst_number_of_its_metric() {
         of(metric, near, 1, ">= 0.001 | inconclusive");
     }
     of("jscd", near, 1, "<= 0.5 | inconclusive");
+}
+
+/// A difference of two directions may fall below 0 though neither direction can; a question and its
+/// mirror have one answer.
+#[test]
+fn the_difference_of_two_directions_moves_on_both_sides_of_zero() {
+    let population = PopulationRow {
+        rows: 250,
+        ..PopulationRow::of(
+            "state=audited, sensitive=sex, group=Female, declared=1, model=m, \
+             counterfactual=flip, without_counterfactual=50",
+        )
+    };
+    let (near, place) = ((0.005, 0.015), ["difference", "Female", "Male"]);
+    let of = |metric: &str, sides: &[MetricRow], [lowest, highest]: [f64; 2]| {
+        let mut metrics = vec![measured(place, metric, 0.01, near)];
+        metrics.extend(sides.iter().map(|row| row.with(&format!("metric={metric}"))));
+        let population = [population.clone()];
+        let tables =
+            GateTables { metrics: &metrics, population: &population, ..GateTables::default() };
+        for (between, bound, end) in [
+            (pair("Female", "Male"), ">=", lowest),
+            (pair("Male", "Female"), "<=", -lowest),
+            (pair("Female", "Male"), "<=", highest),
+            (pair("Male", "Female"), ">=", -highest),
+        ] {
+            let out = if bound == ">=" { -1e-6 } else { 1e-6 };
+            let (pass, open) = (end + out, end - out);
+            let lines = format!("{bound} {pass} | pass\n{bound} {open} | inconclusive");
+            check(&asked(metric, between), (tables, None), &lines);
+        }
+    };
+    // 50 of 250 at the worst of a range from -1 to 1.
+    of("macd", &[], [0.005 - 0.2 * 1.01, 0.015 + 0.2 * 0.99]);
+    // Each root moves by itself, the one up and the other down.
+    let sides = [("Female", "Male", 0.05), ("Male", "Female", 0.04)]
+        .map(|(from, to, value)| measured(["direction", from, to], "", value, (0.0, 1.0)));
+    let falls = |value: f64| value * 0.8_f64.sqrt() - value;
+    let rises = |value: f64| (0.8 * value * value + 0.2).sqrt() - value;
+    of("rmscd", &sides, [0.005 + falls(0.05) - rises(0.04), 0.015 + rises(0.05) - falls(0.04)]);
+    // Few people may undo a distance of the other direction.
+    of("jsd_hist", &[], [0.005 - 1.01, 0.015 + 0.99]);
 }
 
 /// An area under the curve is one of pairs: of 4 positive women two have no score, so that half of

@@ -1,4 +1,4 @@
-//! Where the people who were not measured could stand: on which side of a value, in which cells.
+//! Where the people who were not measured could be: on which side of a value, in which cells.
 
 use std::collections::BTreeSet;
 
@@ -8,8 +8,8 @@ use crate::gate::people::{
 use crate::gate::reason::Lack;
 use crate::metric::evidence::person::ECCM_CELLS;
 
-/// Alike people who were not measured, and the cells in which each of them may stand: that of a
-/// side. They may also stand nowhere.
+/// People of one kind who were not measured, and the cells of a side in which each of them may be.
+/// They may also be in none.
 #[derive(Debug, Clone)]
 pub(super) struct UnknownPeople {
     pub(super) lack: Lack,
@@ -20,14 +20,14 @@ pub(super) struct UnknownPeople {
     pub(super) places: Vec<(usize, usize)>,
 }
 
-/// The sides of a value and who could stand on them.
+/// The sides of a value and who could be on them.
 #[derive(Default)]
 pub(super) struct Arrangement {
     pub(super) sides: Vec<KnownPeople>,
     pub(super) unknown: Vec<UnknownPeople>,
 }
 
-/// The known people of a side, by the cells of its value: rows, weights, and how sure a row is.
+/// The known people of a side, by the cells of its value: rows, weights, and how precise a row is.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct KnownPeople {
     pub(super) rows: Cells,
@@ -35,7 +35,7 @@ pub(super) struct KnownPeople {
     pub(super) effective: Option<f64>,
 }
 
-/// The people of a group who stand on a side of a value.
+/// The people of a group who are on a side of a value.
 struct PartOfSide<'a> {
     group: &'a str,
     people: StatePeople,
@@ -45,7 +45,7 @@ struct PartOfSide<'a> {
     measured: MeasuredCells,
 }
 
-/// The people on a side of a value, and how sure a row is.
+/// The people on a side of a value, and how precise a row is.
 pub(super) type SideOfPeople = (StatePeople, Option<f64>);
 
 /// The directions, from one group to another, of a side of a value, and its effective size where
@@ -128,13 +128,13 @@ impl Arrangement {
             }
             all.sides.push(KnownPeople { rows, weights, effective: *effective });
         }
-        // Of a total each direction of a group counts.
+        // In a total each direction of a group counts.
         let targets = sides.iter().map(|(parts, _)| {
             let groups: BTreeSet<&str> = parts.iter().map(|part| part.group).collect();
             parts.len() / groups.len().max(1)
         });
         let times = targets.max().unwrap_or(1) as u64;
-        // Who has no group may stand on any side.
+        // A person without a group may be on any side.
         for i in 0..9 {
             let cells = cells(i / 3, i % 3);
             let places = (0..sides.len())

@@ -3,18 +3,20 @@
 //! Not measured are people without a score, without a valid counterfactual, and without a group,
 //! who with the decisions that they have may belong to any group of the gate. Nothing says that
 //! they are like the others (C. F. Manski, Nonparametric Bounds on Treatment Effects, 1990), so
-//! each of them may be what is worst for the limit, or count for nothing. The value is computed
-//! again from the table of counts with everybody at worst, weights by weight, and so is its
-//! interval: where the formula gives the interval that the table of metrics has, by that formula,
-//! else by the wider of the formula and the interval moved with the value. What counts do not give,
-//! such as a mean of scores, moves as if each of these people had the worst number that the metric
-//! can have; without an end to its range nobody may be missing, nor where few people may move it
-//! through its whole range. An interval of a rate is also computed with everybody at worst.
+//! each of them is taken as the worst case for the limit, or left out if that is worse. The value
+//! is computed again from the table of counts with all of them at their worst, weights included,
+//! and so is its interval: by the formula, if the formula reproduces the interval of the table of
+//! metrics; else by the wider of the formula and the interval moved with the value. A value that
+//! counts do not give, such as a mean of scores, moves as if each of these people had the worst
+//! number that the metric can have; if its range has no end, or if few people may move it through
+//! its whole range, nobody may be missing. An interval of a rate is also computed with everybody at
+//! worst.
 //!
-//! Choice: a person is in one group, so a difference of two groups gets the person on one side;
-//! of several groups that are furthest apart each pair is looked at by itself. People who have a
-//! group that the job does not declare are in no group of the gate. Labels are not invented: whom
-//! they lack more often than others, `selective` says. Of a change both runs are at their worst.
+//! Choice: a person is in one group, so a difference of two groups gets the person on one side; for
+//! the groups that are furthest apart, each pair is computed separately. People who have a group
+//! that the job does not declare are in no group of the gate. Missing labels are not filled in: the
+//! issue `selective` says for whom they are missing more often than for others. For a change both
+//! runs are at their worst.
 //!
 //! How many of these people would be enough is counted by taking those first that move the value
 //! most.
@@ -53,11 +55,12 @@ fn metric_of(seen: &GateObservation) -> Option<&'static Metric> {
     find(&seen.row.metric).filter(|metric| metric.family != MetricFamily::Graph)
 }
 
-/// That the people who were not measured could break a limit that the others keep, with how many
-/// of them would be enough; none where the verdict holds whatever each of them is.
+/// The reason that the people who were not measured could break a limit that the others keep, with
+/// how many of them would be enough; none where the verdict holds whatever each of them is.
 pub(super) fn could_break(case: GateCase<'_>) -> Option<GateReason> {
     let GateCase { question, seen, .. } = case;
-    // The earlier run at its other end: the change is larger by what it could have been less.
+    // The earlier run at its other end: the change is larger by as much as that value could have
+    // been smaller.
     let old = seen.baseline.zip(seen.old_ends).filter(|_| seen.is_change);
     let of_old = old.map_or(0.0, |(old, (least, most))| old - question.limit.facing((most, least)));
     let of = PeopleTables::new(case);
@@ -71,13 +74,13 @@ pub(super) fn could_break(case: GateCase<'_>) -> Option<GateReason> {
         GateDecideBy::Estimate => ComparedPart::Value,
         _ => ComparedPart::Interval,
     };
-    // Nobody where those of the earlier run alone count.
+    // None where only those of the earlier run count.
     let enough = worst.enough(limit);
     let lacking = worst.lacking.into_iter().filter(|(_, n)| *n > 0).collect();
     Some(GateReason::UnmeasuredPeople { lacking, enough, worst: what, end: finite(worst.end) })
 }
 
-/// The least and the most that a value could be with everybody measured.
+/// The smallest and the largest possible value with everybody measured.
 pub(super) fn extremes(case: GateCase<'_>) -> Option<(f64, f64)> {
     let metric = metric_of(case.seen)?;
     let [least, most] = [GateLimit::AtLeast(0.0), GateLimit::AtMost(0.0)].map(|limit| {

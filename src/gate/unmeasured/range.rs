@@ -21,8 +21,8 @@ enum Movement {
     RootOfMean,
     /// A share of pairs of a positive and a negative person, or a difference of two.
     Pairs,
-    /// A share of people who switch to any group: whom one direction counts may yet switch in
-    /// another.
+    /// A share of people who switch to any group: a person whom one direction counts may still
+    /// switch in another.
     AnySwitch,
     /// Few people may move it through its whole range: a sum below it may be small, or they may
     /// undo a distance of others.
@@ -43,8 +43,11 @@ fn is_rate(reads: Reads) -> bool {
 }
 
 impl Movement {
-    fn of(metric: &Metric, is_upper: bool) -> Self {
+    /// How it moves up, or down, in a scope. A difference of two directions moves up where the second
+    /// one moves down.
+    fn of(metric: &Metric, scope: &str, is_upper: bool) -> Self {
         use ScoreReading::{Auc, Brier, CrossAuc, Ecce, EcceDistance};
+        let is_upper = is_upper && !metric.is_gap_in(scope);
         match metric.reads {
             Reads::AnySwitch(_) if is_upper => Movement::AnySwitch,
             reads if is_rate(reads) => Movement::Mean,
@@ -72,11 +75,11 @@ impl Movement {
 struct ScoredPeople {
     known: [u64; 3],
     lacking: [u64; 3],
-    /// Those without a score whom only the population tells of, without their labels.
+    /// Those without a score who are only in the table `population`, without their labels.
     untold: u64,
 }
 
-/// A rate behind a value: its cases, and how many people would be as sure as one of them.
+/// A rate behind a value: its cases, and how many people would be as precise as one of them.
 #[derive(Debug, Clone, Copy)]
 struct RateSide {
     value: f64,
@@ -90,8 +93,11 @@ pub(super) struct RangeBound {
     value: f64,
     /// The end that is judged.
     end: f64,
-    /// The worst number of the metric.
+    /// The worst number that the value can have.
     worst: f64,
+    /// For a root of a mean of squares the values behind it, its own or those of the two directions
+    /// whose difference it is, each with its worst number.
+    roots: Vec<(f64, f64)>,
     /// People behind the value, on its smaller side.
     known: u64,
     /// The least share of positive and of negative people who have a score.
@@ -101,8 +107,10 @@ pub(super) struct RangeBound {
     targets: u64,
     limit: GateLimit,
     is_weighed: bool,
+    /// Whether people may have several rows, or weights.
+    are_unequal: bool,
     /// The rates whose intervals are judged by a formula, of a difference the first minus the
-    /// second; of the groups that are furthest apart all; empty where no formula applies.
+    /// second; for the groups that are furthest apart, all of them; empty where no formula applies.
     sides: Vec<RateSide>,
     is_furthest: bool,
     z: f64,
@@ -187,7 +195,7 @@ impl RangeBound {
             .map(|row| whole(row.denominator.map_or(row.n_rows, |cases| cases.min(row.n_rows))));
         let of_rows = if is_set { whole(seen.row.n_rows) } else { smallest };
         let known = below.fold(of_rows, u64::min).max(1);
-        // Who has a decision, and no valid counterfactual.
+        // People with a decision and without a valid counterfactual.
         let untested = if is_set {
             let is_own = |group: &str| own.is_empty() || own.contains(&group);
             let sets = tables.population.iter().filter(|row| {
@@ -199,7 +207,7 @@ impl RangeBound {
             let lacking = sets.map(|row| whole(row.without_counterfactual.unwrap_or(0)));
             let lacking = lacking.sum::<u64>();
             let counted: Option<u64> = own.iter().map(|group| of.untested(group, &declared)).sum();
-            // Arms audit other people than the population tells of.
+            // Arms audit other people than those in the table `population`.
             let all = match counted {
                 Some(counted) if !question.arm.is_empty() => counted,
                 counted => lacking.max(counted.unwrap_or(0)),
@@ -231,16 +239,31 @@ impl RangeBound {
             Some(RateSide { value: row.value?, cases, sure: of.effective(base, *place)? })
         });
         let sides = if by_formula { sides.collect::<Option<Vec<_>>>() } else { None };
+        let (value_of_run, (lo, hi)) = (of.value()?, metric.range);
+        let facing = |range| question.limit.facing(range);
+        let roots = if metric.is_gap_in(scope) {
+            // The second direction does the opposite.
+            let each = rows.iter().zip([facing((lo, hi)), facing((hi, lo))]);
+            each.map(|(row, worst)| Some(((*row)?.value?, worst))).collect::<Option<Vec<_>>>()
+        } else {
+            Some(vec![(value_of_run, facing((lo, hi)))])
+        };
+        let movement = match Movement::of(metric, scope, is_upper) {
+            Movement::RootOfMean if roots.is_none() => Movement::WholeRange,
+            movement => movement,
+        };
         Some(RangeBound {
-            movement: Movement::of(metric, is_upper),
-            value: of.value()?,
+            movement,
+            value: value_of_run,
             end,
-            worst: question.limit.facing(metric.range),
+            worst: facing(metric.range_in(scope)),
+            roots: roots.unwrap_or_default(),
             known,
             labelled,
             lacking: LackingPeople::from(lacking),
             targets: (declared.len() as u64).saturating_sub(1).max(1),
             limit: question.limit,
+            are_unequal: of.are_unequal(),
             is_weighed: tables.population.iter().any(|row| row.weight.is_some()),
             sides: sides.unwrap_or_default(),
             is_furthest: scope == "worst_case",
@@ -257,7 +280,7 @@ impl RangeBound {
         }
     }
 
-    /// The end with so many of the people at their worst.
+    /// The end with a number of the people at their worst.
     fn end(&self, people: u64) -> f64 {
         let all: u64 = self.lacking.values().sum();
         let (n, m) = (self.known as f64, people.min(all) as f64);
@@ -268,13 +291,17 @@ impl RangeBound {
             return self.worst;
         }
         let kept = match self.movement {
-            // Who weighs how much nothing tells here.
+            // The weight of each person is not known here.
             _ if self.is_weighed => 0.0,
             Movement::WholeRange => 0.0,
             Movement::Mean => n / (n + m),
             Movement::RootOfMean => {
-                let squares = n * self.value.powi(2) + m * self.worst.powi(2);
-                return self.end + (squares / (n + m)).sqrt() - self.value.abs();
+                let moved = |&(value, worst): &(f64, f64)| {
+                    let squares = n * value.powi(2) + m * worst.powi(2);
+                    (squares / (n + m)).sqrt() - value.abs()
+                };
+                let moves = self.roots.iter().map(moved);
+                return self.end + moves.reduce(|first, second| first - second).unwrap_or(0.0);
             }
             Movement::Pairs => {
                 let part = m / all as f64;
@@ -299,13 +326,15 @@ impl RangeBound {
         formula.map_or(shifted, |formula| self.limit.worse(shifted, formula))
     }
 
-    /// The end by the formula of the interval with so many people at their worst on each side; none
-    /// where no formula gives it.
+    /// The end by the formula of the interval with this many people at their worst on each side;
+    /// none where no formula gives it.
     fn formula(&self, m: f64) -> Option<f64> {
         let moved = |side: &RateSide, up: bool| {
             let cases = side.cases + m;
             let share = (side.cases * side.value + if up { m } else { 0.0 }) / cases;
-            (share, cases * side.sure)
+            // The others may all be rows of one person.
+            let of_one = || cases * cases / (side.cases / side.sure + m * m);
+            (share, if self.are_unequal { of_one() } else { cases * side.sure })
         };
         let is_upper = matches!(self.limit, GateLimit::AtMost(_));
         let minus = |a: &RateSide, b: &RateSide| {

@@ -2,10 +2,10 @@
 //! with some of them.
 
 use super::cells::{Arrangement, SideOfDirections, SideOfPeople, UnknownPeople};
-use super::value::{Computed, ValueForm, ValueOfCells};
+use super::value::{CellsOfSides, Computed, ValueForm, ValueOfCells};
 use super::worst_case::{LackingPeople, WorstCase};
 use crate::gate::decide_by::GateDecideBy;
-use crate::gate::people::{Cells, PeopleTables};
+use crate::gate::people::PeopleTables;
 use crate::gate::question::{GateCase, GateLimit};
 use crate::metric::interval::z_of_level;
 use crate::metric::value::settings::FavourableClass;
@@ -15,14 +15,14 @@ use crate::param::Level;
 /// A value that is computed again is the one of the table up to this part of itself.
 const SAME: f64 = 1e-6;
 
-/// Weights are whole units, of which all people together have about so many.
+/// Weights are whole units; this is about the number for all people together.
 const UNITS: f64 = (1_u64 << 48) as f64;
 
 /// What the value of a gate is counted again from.
 pub(super) struct Recount<'a> {
     of: &'a PeopleTables<'a>,
     value: ValueOfCells,
-    /// Who is known and who is not, by side.
+    /// The people who are known and those who are not, by side.
     people: Arrangement,
     /// What a unit weighs.
     unit: f64,
@@ -56,21 +56,31 @@ impl<'a> Recount<'a> {
         self.with(&[], |_| 0)
     }
 
-    /// The value with so many of the unknown people at these places.
+    /// The value with a number of the unknown people at each of these places.
     fn with(&self, at: &[Option<usize>], rows_of: impl Fn(usize) -> u64) -> Option<Computed> {
         let units = |weight: f64| (weight / self.unit).round() as u64;
         let sides = &self.people.sides;
-        let mut rows: Vec<Cells> = sides.iter().map(|side| side.rows).collect();
-        let mut weights: Vec<Cells> = sides.iter().map(|side| side.weights.map(units)).collect();
+        let known = CellsOfSides {
+            rows: sides.iter().map(|side| side.rows).collect(),
+            weights: sides.iter().map(|side| side.weights.map(units)).collect(),
+        };
+        let mut all = known.clone();
         for (i, (unknown, at)) in self.people.unknown.iter().zip(at).enumerate() {
             let Some(place) = at else { continue };
             let (side, cell) = unknown.places[*place];
             let n = rows_of(i).min(unknown.rows);
-            rows[side][cell] += n * unknown.times;
+            all.rows[side][cell] += n * unknown.times;
             let part = n as f64 / unknown.rows.max(1) as f64;
-            weights[side][cell] += units(unknown.weight * part * unknown.times as f64);
+            all.weights[side][cell] += units(unknown.weight * part * unknown.times as f64);
         }
-        self.value.of(&rows, if self.of.is_weighed { &weights } else { &rows })
+        let by_people = |mut of: CellsOfSides| {
+            if !self.of.is_weighed {
+                of.weights.clone_from(&of.rows);
+            }
+            of
+        };
+        let known = self.of.are_unequal().then(|| by_people(known));
+        self.value.of(&by_people(all), known.as_ref())
     }
 
     /// The end of a value that the gate would judge.
@@ -167,7 +177,7 @@ pub(super) fn worst_case<'a>(
     more: f64,
 ) -> Option<WorstCase<'a>> {
     let each = all.into_iter().filter_map(|recount| recount.worst_case(more));
-    // Of equals the first.
+    // The first of equal ones.
     each.reduce(|a, b| if limit.excess(b.end) > limit.excess(a.end) { b } else { a })
 }
 
@@ -282,7 +292,7 @@ fn furthest<'a>(of: &'a PeopleTables<'a>, metric: &'static Metric) -> Option<Vec
     if !is_near(base.value, of.value()?) {
         return None;
     }
-    // A pair without a value, as of a group of which nobody is measured, cannot be computed.
+    // A pair without a value, such as one with a group without measured people, cannot be computed.
     all.iter_mut().for_each(|recount| recount.base = base);
     Some(all)
 }

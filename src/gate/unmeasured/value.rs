@@ -38,29 +38,44 @@ pub(super) struct ValueOfCells {
     pub(super) metric: &'static Metric,
     pub(super) form: ValueForm,
     pub(super) favourable: FavourableClass,
-    /// By side, independent people who would be as sure as one row below the rate; none where it is
-    /// not known.
+    /// By side, independent people who would be as precise as one row in the denominator of the
+    /// rate; none where it is not known.
     pub(super) effective: Vec<Option<f64>>,
     /// Standard deviations on either side of the interval.
     pub(super) z: f64,
+}
+
+/// People by side and cell: rows, and what they weigh in whole units; rows where nobody has a
+/// weight.
+#[derive(Debug, Clone)]
+pub(super) struct CellsOfSides {
+    pub(super) rows: Vec<Cells>,
+    pub(super) weights: Vec<Cells>,
+}
+
+/// A rate of rows, and the same of their weights.
+#[derive(Debug, Clone, Copy)]
+struct WeightedRate {
+    rows: Rate,
+    weights: Rate,
 }
 
 fn ends_of(interval: ValueInterval) -> (f64, f64) {
     (interval.lo, interval.hi)
 }
 
-/// Its ends.
+/// The ends of the interval of a share.
 pub(super) fn share_ends(share: (f64, f64), z: f64) -> (f64, f64) {
     ends_of(wilson_of(share, z))
 }
 
-/// The ends of Newcombe's interval of the difference of two shares with so many people.
+/// The ends of Newcombe's interval of the difference of two shares with this many people.
 pub(super) fn difference_ends(a: (f64, f64), b: (f64, f64), z: f64) -> (f64, f64) {
     let own = (wilson_of(a, z), wilson_of(b, z));
     ends_of(newcombe_of((a.0, b.0), own, IntervalProcedure::Newcombe))
 }
 
-/// The interval of the ratio of two shares with so many people; where Katz's has no end, by the
+/// The interval of the ratio of two shares with this many people; where Katz's has no end, by the
 /// ends of both.
 fn ratio_ends((p, n): (f64, f64), (q, m): (f64, f64), z: f64) -> (f64, f64) {
     if p > 0.0 && q > 0.0 {
@@ -77,7 +92,7 @@ fn ratio_ends((p, n): (f64, f64), (q, m): (f64, f64), z: f64) -> (f64, f64) {
     (over(of_p.lo, of_q.hi), over(of_p.hi, of_q.lo))
 }
 
-/// The interval of the smaller of two shares with so many people over the larger.
+/// The interval of the smaller of two shares with this many people over the larger.
 fn smaller_over_larger(p: (f64, f64), q: (f64, f64), z: f64) -> (f64, f64) {
     let orders = [(p, q), (q, p)].into_iter().filter(|(_, below)| below.0 > 0.0);
     orders
@@ -86,14 +101,32 @@ fn smaller_over_larger(p: (f64, f64), q: (f64, f64), z: f64) -> (f64, f64) {
 }
 
 impl ValueOfCells {
-    /// The value of these sides; none where it is undefined. `rows` and `weights` are alike where
-    /// nobody has a weight.
-    pub(super) fn of(&self, rows: &[Cells], weights: &[Cells]) -> Option<Computed> {
-        let z = self.z;
-        // A rate and the people who would be as sure.
-        let part = |side: usize, rate: Rate, of_rows: Rate| -> Option<(f64, Option<f64>)> {
-            let p = rate.value().ok()?;
-            Some((p, self.effective[side].map(|sure| sure * of_rows.denominator as f64)))
+    /// Independent people who would be as precise as those in the denominator of a rate of a side.
+    ///
+    /// Where only some of them were measured, the others are one unit: nothing says that no person
+    /// has all of their rows or weight.
+    fn people(&self, side: usize, all: WeightedRate, known: Option<WeightedRate>) -> Option<f64> {
+        let precision = self.effective[side]?;
+        let people = |of: WeightedRate| precision * of.rows.denominator as f64;
+        let Some(known) = known else { return Some(people(all)) };
+        let [weight, own] = [all, known].map(|of| of.weights.denominator as f64);
+        let of_known = if own > 0.0 { own * own / people(known) } else { 0.0 };
+        let squares = of_known + (weight - own).powi(2);
+        Some(if squares > 0.0 { weight * weight / squares } else { 0.0 })
+    }
+
+    /// The value of these sides; none where it is undefined. `known` are those of them who were
+    /// measured, where each of the others need not be one person of weight 1.
+    pub(super) fn of(&self, all: &CellsOfSides, known: Option<&CellsOfSides>) -> Option<Computed> {
+        let (z, weights) = (self.z, &all.weights);
+        // A rate and the number of people who would be as precise.
+        let part = |side: usize, rate: &dyn Fn(&Cells) -> Rate| -> Option<(f64, Option<f64>)> {
+            let of = |cells: &CellsOfSides| WeightedRate {
+                rows: rate(&cells.rows[side]),
+                weights: rate(&cells.weights[side]),
+            };
+            let p = of(all).weights.value().ok()?;
+            Some((p, self.people(side, of(all), known.map(of))))
         };
         let share = |(p, n): (f64, Option<f64>)| Computed {
             value: p,
@@ -104,28 +137,32 @@ impl ValueOfCells {
             let ends = a.1.zip(b.1).map(|(n, m)| difference_ends((a.0, n), (b.0, m), z));
             Computed { value: a.0 - b.0, ends }
         };
-        let moved = |side: usize| (Eccm(weights[side]), Eccm(rows[side]));
         let switch = |side: usize| {
-            let (by_weight, by_rows) = moved(side);
             let rate = switch_rate_by(self.metric, Some(self.favourable))?;
-            part(side, rate(&by_weight), rate(&by_rows))
+            part(side, &|cells| rate(&Eccm(*cells)))
         };
         match (self.form, self.metric.reads) {
             (ValueForm::Own, Reads::Group(GroupValue::Rate(rate), None)) => {
-                let [by_weight, by_rows] = [confusion_of(&weights[0]), confusion_of(&rows[0])];
-                Some(share(part(0, rate(&by_weight), rate(&by_rows))?))
+                Some(share(part(0, &|cells| rate(&confusion_of(cells)))?))
             }
             (ValueForm::Own, Reads::Group(of, None)) => plain(of.score(&confusion_of(&weights[0]))),
             (ValueForm::Gap { favourable, swapped }, _) => {
                 let order = if swapped { [1, 0] } else { [0, 1] };
-                let [by_weight, by_rows] = [weights, rows].map(|cells| {
+                let gap = |cells: &[Cells]| {
                     let [a, b] = order.map(|side| confusion_of(&cells[side]));
                     computed(self.metric, favourable, &a, &b)
-                });
-                let (by_weight, by_rows) = (by_weight?, by_rows?);
+                };
+                let rates = |of: &CellsOfSides| {
+                    let (rows, weights) = (gap(&of.rows)?.rates, gap(&of.weights)?.rates);
+                    let each = rows.into_iter().flatten().zip(weights.into_iter().flatten());
+                    let each = each.map(|(rows, weights)| WeightedRate { rows, weights });
+                    Some(each.collect::<Vec<_>>())
+                };
+                let (by_weight, of_all) = (gap(weights)?, rates(all)?);
+                let of_known = known.map(rates);
                 let value = match by_weight.value {
                     Ok(value) => value,
-                    // Nobody below a ratio is as far as it can be.
+                    // An empty denominator of a ratio is as far as it can be.
                     Err(_)
                         if self.is_ratio()
                             && by_weight.rates.iter().all(|of| of[1].denominator > 0) =>
@@ -140,12 +177,14 @@ impl ValueOfCells {
                     Some(GapTransform::Inverse) => [order[1], order[0]],
                     _ => order,
                 };
-                let sure =
-                    |side: usize, rate: Rate| Some(self.effective[side]? * rate.denominator as f64);
-                let mut all: Option<(f64, f64)> = None;
-                for (rates, of_rows) in by_weight.rates.iter().zip(&by_rows.rates) {
+                let people = |side: usize, k: usize| {
+                    let known = of_known.as_ref().map(|of| Some(of.as_ref()?[k]));
+                    self.people(side, of_all[k], known.flatten())
+                };
+                let mut widest: Option<(f64, f64)> = None;
+                for (k, rates) in by_weight.rates.iter().enumerate() {
                     let [p, q] = [rates[0].value().ok()?, rates[1].value().ok()?];
-                    let n = sure(front, of_rows[0]).zip(sure(other, of_rows[1]));
+                    let n = people(front, 2 * k).zip(people(other, 2 * k + 1));
                     let Some((n, m)) = n else { return Some(Computed { value, ends: None }) };
                     let ends = match transform {
                         Some(GapTransform::Ratio | GapTransform::Inverse) => {
@@ -157,15 +196,15 @@ impl ValueOfCells {
                         Some(GapTransform::Widest) => distance(difference_ends((p, n), (q, m), z)),
                         _ => difference_ends((p, n), (q, m), z),
                     };
-                    all = Some(all.map_or(ends, |all| (all.0.max(ends.0), all.1.max(ends.1))));
+                    let wider = |of: (f64, f64)| (of.0.max(ends.0), of.1.max(ends.1));
+                    widest = Some(widest.map_or(ends, wider));
                 }
-                Some(Computed { value, ends: all })
+                Some(Computed { value, ends: widest })
             }
             (ValueForm::ToTotal, Reads::Group(GroupValue::Rate(rate), _)) => {
-                let own = [0, 1].map(|side| rate(&confusion_of(&weights[side])));
-                let of_rows = [0, 1].map(|side| rate(&confusion_of(&rows[side])));
-                let [a, b] = [part(0, own[0], of_rows[0])?, part(1, own[1], of_rows[1])?];
-                let below = own.map(|rate| rate.denominator as f64);
+                let of_cells = |cells: &Cells| rate(&confusion_of(cells));
+                let [a, b] = [part(0, &of_cells)?, part(1, &of_cells)?];
+                let below = [0, 1].map(|side| of_cells(&weights[side]).denominator as f64);
                 let rest = below[1] / (below[0] + below[1]);
                 let apart = minus(a, b);
                 let ends = apart.ends.map(distance).map(|(lo, hi)| (rest * lo, rest * hi));
@@ -178,10 +217,10 @@ impl ValueOfCells {
                 let value = (own - of.score(&all).ok()?).abs();
                 Some(Computed { value, ends: None })
             }
-            (ValueForm::Switch, Reads::SwitchScore(score)) => plain(score(&moved(0).0)),
+            (ValueForm::Switch, Reads::SwitchScore(score)) => plain(score(&Eccm(weights[0]))),
             (ValueForm::Switch, _) => Some(share(switch(0)?)),
             (ValueForm::SwitchGap, Reads::SwitchScore(score)) => {
-                let [a, b] = [score(&moved(0).0).ok()?, score(&moved(1).0).ok()?];
+                let [a, b] = [score(&Eccm(weights[0])).ok()?, score(&Eccm(weights[1])).ok()?];
                 Some(Computed { value: a - b, ends: None })
             }
             (ValueForm::SwitchGap, Reads::SwitchRatio(_)) => {
@@ -213,7 +252,7 @@ fn distance((lo, hi): (f64, f64)) -> (f64, f64) {
 
 #[cfg(test)]
 mod tests {
-    use super::{ValueForm, ValueOfCells, difference_ends};
+    use super::{CellsOfSides, ValueForm, ValueOfCells, difference_ends};
     use crate::metric::catalog::find;
     use crate::metric::evidence::person::ECCM_CELLS;
     use crate::metric::value::settings::FavourableClass;
@@ -231,7 +270,16 @@ mod tests {
         };
         let mut cells = [0; ECCM_CELLS];
         (cells[0], cells[3]) = (30, 70);
-        let ends = of.of(&[cells; 2], &[cells; 2]).unwrap().ends;
+        let sides = |cells| CellsOfSides { rows: vec![cells; 2], weights: vec![cells; 2] };
+        let ends = of.of(&sides(cells), None).unwrap().ends;
         assert_eq!(ends, Some(difference_ends((0.3, 100.0), (0.3, 25.0), 2.0)));
+        // 20 of 100 rows that nobody measured may be of one person: 80 rows as precise as 80 or 20
+        // people, and one unit of 20.
+        let (mut known, unknown) = (cells, 20);
+        known[3] -= unknown;
+        let ends = of.of(&sides(cells), Some(&sides(known))).unwrap().ends;
+        let people = |of_known: f64| 100.0 * 100.0 / (80.0 * 80.0 / of_known + 20.0 * 20.0);
+        let expected = difference_ends((0.3, people(80.0)), (0.3, people(20.0)), 2.0);
+        assert_eq!(ends, Some(expected));
     }
 }

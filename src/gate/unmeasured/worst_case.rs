@@ -9,14 +9,14 @@ use crate::gate::reason::Lack;
 /// People who were not measured, by what they lack.
 pub(super) type LackingPeople = BTreeMap<Lack, u64>;
 
-/// What the people who were not measured could make of a value: the one thing that both ways to
-/// find it out say.
+/// The effect that the people who were not measured could have on a value: the common result of
+/// both ways to compute it.
 pub(super) struct WorstCase<'a> {
     /// The end that a gate judges, with everybody at worst.
     pub(super) end: f64,
     /// Those who move it there.
     pub(super) lacking: LackingPeople,
-    /// The same end with so many of them, those first who move it most.
+    /// The same end with a number of them, those first who move it most.
     pub(super) with: Box<dyn Fn(u64) -> Option<f64> + 'a>,
 }
 

@@ -353,7 +353,7 @@ impl LabelRole {
         }
     }
 
-    /// The same without the words of the page, which change no number.
+    /// This block without the words of the page, which change no number.
     #[must_use]
     pub fn without_words(&self) -> LabelRole {
         match self {

@@ -1,4 +1,4 @@
-//! The block `metrics`: what is measured, and how sure it is to be.
+//! The block `metrics`: what is measured, and the levels of its intervals.
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;

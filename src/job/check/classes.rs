@@ -1,5 +1,5 @@
-//! Checks what a label of several classes asks of the rest of the job: a column of scores per
-//! class, and nothing that reads two sides only.
+//! Checks what a label of several classes requires of the rest of the job: a column of scores per
+//! class, and nothing that reads only two sides.
 
 use crate::job::blocks::clarify::ClarifyBlock;
 use crate::job::messages as m;
@@ -43,7 +43,7 @@ impl JobChecker<'_> {
         self.say("data.label.positive", is_all.then(m::classes_all_positive));
     }
 
-    /// Complains about a class that the label does not have; gives back whether it does.
+    /// Complains about a class that the label does not have; returns whether it does.
     fn class(&mut self, at: String, class: &Word, classes: &[Word]) -> bool {
         let unknown = |near: String| m::class_unknown(class, near);
         self.one_of(at, class, ("classes of the label", classes), unknown)
@@ -150,8 +150,8 @@ impl JobChecker<'_> {
         let other = self.job.clarify_class().filter(|only| *only != class);
         let other = other.filter(|_| metric.family == MetricFamily::Clarify);
         self.say(gate.key("class"), other.map(|only| m::gate_class_of_other(metric.id, only)));
-        // A class that shares its side of the label with others: the classes against it are better
-        // and worse ones.
+        // A class that shares its side of the label with others: the classes compared with it are
+        // both better and worse ones.
         if HARM.contains(&metric.id) && !label.is_side(class) {
             let sides: Vec<&Word> = classes.iter().filter(|class| label.is_side(class)).collect();
             let said = match sides.as_slice() {

@@ -5,8 +5,8 @@ use crate::job::{CounterfactualSet, GateDecideBy, Job, MetricFamily, SplitBlock}
 use crate::metric::catalog::{catalog, find};
 use crate::recourse::definition::RecourseView;
 
-/// The job with everything written out that it leaves to defaults. `run.keep_rows` stays open: it
-/// depends on the number of rows.
+/// The job with every default written out. `run.keep_rows` stays open: it depends on the number of
+/// rows.
 pub(super) fn resolved(mut job: Job) -> Job {
     job.metrics.families = Some(families(&job));
     if job.metrics.families.iter().flatten().any(|&family| family == MetricFamily::Clarify) {

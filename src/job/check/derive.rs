@@ -16,7 +16,7 @@ use crate::param::{ColumnName, Finite, Word};
 use super::names::numbered;
 use super::{JobChecker, path};
 
-/// Where a derived column is declared: it may be made of what is above it.
+/// Where a derived column is declared: it may be derived from what is above it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum DerivedIn {
     Derive,
@@ -94,7 +94,7 @@ impl JobChecker<'_> {
         self.say(at, m::bad_sql(problem.located(), &problem.hint));
     }
 
-    /// Complains about a column that is not there yet where another is derived from it.
+    /// Complains about a column that is declared only below one that is derived from it.
     fn parent(&mut self, block: DerivedIn, at: String, name: &ColumnName, parent: &ColumnName) {
         let data = &self.job.data;
         if parent == name {
@@ -324,9 +324,9 @@ impl JobChecker<'_> {
         self.say(at, self.role_of(person).map(|role| m::role_twice("person", person, role)));
     }
 
-    /// Naive changes nothing but the attribute and the columns that it is mapped from. Where no
-    /// model is shown any of these, every counterfactual looks like its original and nothing could
-    /// ever switch; where a model sees the number below a binned attribute and not its bins, it
+    /// Naive changes nothing but the attribute and the columns that it is mapped from. If no model
+    /// is shown any of these, every counterfactual looks like its original and nothing could ever
+    /// switch; a model that sees the number from which an attribute is binned, and not its bins,
     /// would see no change either.
     pub(super) fn naive_reaches(&mut self, at: &str, set: &CounterfactualSet) {
         let data = &self.job.data;

@@ -1,6 +1,6 @@
 //! Checks the block `experiments`: what is trained again, on which rows, and what is added to them.
 
-use crate::counterfactual::forms::ConditionOn;
+use crate::counterfactual::short_forms::ConditionOn;
 use crate::job::CounterfactualSet;
 use crate::job::blocks::experiments::{DirectedArm, DirectedRule, ExperimentBlock, FirstArm};
 use crate::job::messages as m;

@@ -93,7 +93,7 @@ impl<'a> JobChecker<'a> {
             return;
         }
         let is_rest = |group: &Word| group.as_str() == REST && !groups.contains(group);
-        // Who is favoured, by the job or as the reference.
+        // The favoured groups: as the job says, or the reference.
         let clarify = self.job.metrics.clarify.clone().unwrap_or_default();
         let favoured = clarify.favoured_of(attribute, &self.job.data);
         // A metric of two families, only one of which is measured.
@@ -126,13 +126,13 @@ impl<'a> JobChecker<'a> {
         let (data, least) = (&self.job.data, gate.metric.min_groups());
         let is_asked = |name: &&ColumnName| named.is_none_or(|named| named == *name);
         let mut asked = data.sensitive.keys().filter(is_asked).peekable();
-        // Groups that only the data can tell are none here.
+        // For groups that only the data determine nothing is reported here.
         let too_few = |name: &ColumnName| (1..least).contains(&data.groups_of(name).len());
         let are_few = asked.peek().is_some() && asked.all(too_few);
         self.say(gate.key("metric"), are_few.then(|| m::groups_few(gate.metric.id, least)));
     }
 
-    /// Checks the set and the groups that a gate names, and gives the attributes back.
+    /// Checks the set and the groups that a gate names, and returns the attributes.
     pub(super) fn named(&mut self, at: &str, gate: &'a GateBlock) -> Vec<ColumnName> {
         if let Some(set) = &gate.counterfactual {
             self.set_named(&join(at, "counterfactual"), set, gate.model.as_ref());
@@ -141,7 +141,7 @@ impl<'a> JobChecker<'a> {
         named.filter_map(|(key, form, of)| self.people(&join(at, key), form, &of)).collect()
     }
 
-    /// One attribute with the groups it names; gives the attribute back where it is declared.
+    /// One attribute with the groups it names; returns the attribute if it is declared.
     fn people(
         &mut self,
         at: &str,

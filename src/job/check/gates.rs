@@ -1,5 +1,5 @@
-//! Checks gates against the metric catalog and against what the job declares; what decides a gate
-//! must be there.
+//! Checks gates against the metric catalog and against what the job declares; whatever decides a
+//! gate must be computed.
 
 use std::ops::Deref;
 
@@ -45,7 +45,7 @@ impl MetricGate<'_> {
         join(self.at, key)
     }
 
-    /// What it asks, as its author knows it.
+    /// What it asks about, in the word that the job uses.
     pub(super) fn asked(&self) -> &'static str {
         if self.harm_to.is_some() { "harm_to" } else { self.metric.id }
     }
@@ -116,8 +116,8 @@ impl<'a> JobChecker<'a> {
         self.gate_withstands(gate);
     }
 
-    /// Complains about keys that contradict the groups and metrics of `harm_to`; gives back
-    /// whether there is none.
+    /// Complains about keys that contradict the groups and metrics of `harm_to`; returns whether
+    /// there is none.
     fn harm(&mut self, at: &str, gate: &GateBlock) -> bool {
         let keys = [
             ("metric", gate.metric.is_some(), m::harm_metric()),
@@ -131,7 +131,7 @@ impl<'a> JobChecker<'a> {
         wrong.map(|(key, _, said)| self.say(join(at, key), said)).count() == 0
     }
 
-    /// Complains about an arm that there is not, and about one of another model or set.
+    /// Complains about an arm that does not exist, and about one of another model or set.
     pub(super) fn arm(
         &mut self,
         at: &str,
@@ -186,12 +186,13 @@ impl<'a> JobChecker<'a> {
     fn reachable(&mut self, gate: &MetricGate<'_>) {
         let (least, most) = gate.metric.range;
         let range = match &gate.between {
-            // Of what has directions a pair is the difference of its two.
+            // For a metric of directions, the value of a pair is the difference between its two
+            // directions.
             Some(GateBetween::Pair(_)) if gate.metric.scopes().contains(&GateScope::Direction) => {
                 (least - most, most - least)
             }
-            // The furthest groups are given so that a difference is not below 0, and a ratio not
-            // above 1.
+            // The two furthest groups are ordered so that a difference is not below 0 and a ratio
+            // not above 1.
             Some(GateBetween::WorstCase) if (least, most) == (0.0, f64::INFINITY) => (0.0, 1.0),
             Some(GateBetween::WorstCase) => (least.max(0.0), most),
             _ => (least, most),
@@ -212,7 +213,7 @@ impl<'a> JobChecker<'a> {
                 (false, _) => format!("is never above {hi}"),
             };
             let said = if hi.is_finite() && (1.0..=100.0).contains(&limit) {
-                // By its decimals: 1.013 / 100 is not 0.01013 in binary.
+                // Computed on decimals: in binary 1.013 / 100 is not 0.01013.
                 let share = format!("{limit}e-2").parse().unwrap_or(limit / 100.0);
                 m::limit_percent(of, gate.metric.id, bounds, key, limit, share)
             } else {
@@ -222,7 +223,7 @@ impl<'a> JobChecker<'a> {
         }
     }
 
-    /// The set that the metric needs, or does without.
+    /// The set that the metric needs or must not have.
     fn set_of_gate(&mut self, gate: &MetricGate<'_>) {
         let (named, of_graphs) = (self.job.sets(), gate.metric.family == MetricFamily::Graph);
         let sets = named.iter().filter(|(_, set)| !of_graphs || set.graphs().is_some());
@@ -243,7 +244,7 @@ impl<'a> JobChecker<'a> {
             }
             _ => {}
         }
-        // The fit of knowledge that is not compared.
+        // Complains about a gate on the fit of knowledge that is not compared.
         let asked = gate.counterfactual.as_ref().and_then(|of| of.as_str().split_once('/'));
         let Some((set, scenario)) = asked.filter(|_| gate.metric.id == FIT_WORSE) else { return };
         let of = self.job.counterfactuals.get(set);
@@ -345,7 +346,7 @@ impl<'a> JobChecker<'a> {
         self.say(gate.key("family_error"), self.no_family(gate));
     }
 
-    /// Why what decides a gate besides people does not: there is none of it, or not all.
+    /// Why something that decides a gate besides people cannot: there is none, or not all of it.
     fn undecided(&self, gate: &MetricGate<'_>) -> Option<Said> {
         let (name, id, by) = (gate.name, gate.metric.id, gate.decide_by);
         let (set, of_arm) = (self.set_asked(gate), gate.arm.is_some());
@@ -413,7 +414,7 @@ impl<'a> JobChecker<'a> {
         })
     }
 
-    /// Why the comparisons of a gate are no family: there is one, or their values have no
+    /// Why the comparisons of a gate are not a family: there is only one, or their values have no
     /// intervals.
     fn no_family(&self, gate: &MetricGate<'_>) -> Option<Said> {
         gate.family_error?;

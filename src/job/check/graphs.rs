@@ -2,9 +2,9 @@
 //! that can be asked.
 //!
 //! With `levels: expected` a counterfactual of such a set has levels by halves and counts below 0:
-//! only models that are trained here, on the one encoding, can score it, and nothing that follows
-//! from a variable by another rule than the graph may be read by a model. Levels that are drawn
-//! make rows, which any model can be asked.
+//! only models that are trained here, on the one encoding, can score it, and a model may not read
+//! anything that follows from a variable by a rule other than the graph. Levels that are drawn make
+//! rows, which any model can be asked.
 
 use std::path::Path;
 
@@ -239,8 +239,8 @@ impl JobChecker<'_> {
     /// Models that cannot be asked.
     fn graph_models(&mut self, here: &str, name: &Name, set: &CounterfactualSet) {
         for (model, block) in self.job.models.iter().filter(|(model, _)| set.asks(model)) {
-            if block.brought().is_some() && block.scores_counterfactuals() {
-                let is = if block.made_elsewhere().is_some() { "has" } else { "is" };
+            if block.external().is_some() && block.scores_counterfactuals() {
+                let is = if block.given_scores().is_some() { "has" } else { "is" };
                 self.say(here, m::levels_of_model(name, model, is, noun(block)));
             }
         }

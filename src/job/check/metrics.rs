@@ -173,7 +173,7 @@ impl JobChecker<'_> {
         }
     }
 
-    /// The keys of a block `decision` that brings amounts.
+    /// The keys of a block `decision` that gives amounts.
     pub(super) fn decided_amount(&mut self, at: &str, knobs: &DecisionBlock) {
         let keys = ["better", "matters_from"];
         let written = self.written(at, &keys);
@@ -190,11 +190,11 @@ impl JobChecker<'_> {
         self.say(at, (from.number() < 0.0).then(|| m::matters_below_zero(from)));
     }
 
-    /// What a job of amounts asks for, and one of decisions may not.
+    /// What a job of amounts may ask for and one of decisions may not.
     fn amounts(&mut self) {
         let job = self.job;
         let cut = job.metrics.clarify.as_ref().and_then(|clarify| clarify.positive_above);
-        // A label of observed amounts, which only amounts are compared with.
+        // A label of observed amounts, with which only amounts are compared.
         if matches!(job.data.label, LabelRole::Amount(_)) {
             let said = match job.audits_amounts() {
                 false => Some(m::label_amount_no_model()),
@@ -230,7 +230,7 @@ impl JobChecker<'_> {
         }
     }
 
-    /// The forms of other tools that a run writes.
+    /// The formats of other tools that a run writes.
     pub(super) fn exports(&mut self) {
         if !self.is_sound(&["exports"]) {
             return;

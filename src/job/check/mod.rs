@@ -1,11 +1,11 @@
-//! Turns a job as written into a job that holds every promise, or names all that is wrong, each
-//! with its place.
+//! Turns a job as written into a checked job, or reports everything that is wrong, each with its
+//! place.
 //!
-//! Everything is checked here that can be known without the data; what only the data can tell (no
-//! such column, no such group) is found in the first stage, which asks [`JobPlaces`] for the line.
-//! One mistake makes one message: what a check says is held back where the block that it is about,
-//! or another that it depends on (as `messages.txt` says), could not be read, and where reading has
-//! already complained about the same key.
+//! Everything is checked here that can be known without the data; what only the data show (no such
+//! column, no such group) is found in the first stage, which asks [`JobPlaces`] for the line. One
+//! mistake gives one message: a complaint is held back if the block that it is about, or another
+//! that it depends on (as `messages.txt` says), could not be read, and if reading has already
+//! complained about the same key.
 
 mod classes;
 pub(crate) mod defaults;
@@ -75,7 +75,7 @@ pub fn read(file: &Path, sets: &[String]) -> Result<CheckedJob> {
     check(load::load(file, sets)?)
 }
 
-/// The same of the text of a job file.
+/// As [`read`], for the text of a job file.
 ///
 /// # Errors
 /// As [`read`].
@@ -90,7 +90,7 @@ pub(crate) fn read_text(file: &Path, text: &[u8]) -> Result<CheckedJob> {
 pub fn check(loaded: LoadedJob) -> Result<CheckedJob> {
     let LoadedJob { root, file, includes, sets, mut problems, unknown, filled } = loaded;
     let ReadJob { job, places, problems: wrong, damaged, refused } = read_job(&root, unknown);
-    // A key with a variable is not a good name either: one place, one message.
+    // A key with a variable is also an invalid name: one place gets one message.
     let seen: Vec<FilePlace> = problems.iter().filter_map(|p| p.place.clone()).collect();
     problems.extend(
         wrong.into_iter().filter(|p| {
@@ -143,7 +143,7 @@ fn in_order(mut problems: Vec<JobProblem>, file: &str) -> Vec<JobProblem> {
     problems
 }
 
-/// The job as YAML, with all defaults written out; reads back to the same job. What is absent is
+/// The job as YAML, with all defaults written out; reading it gives the same job. What is absent is
 /// left out; text that looks like a variable is written with a variable that holds the dollar.
 ///
 /// # Panics
@@ -186,8 +186,8 @@ struct JobChecker<'a> {
 }
 
 impl JobChecker<'_> {
-    /// Complains about what is at a path, or should be, if there is something to say and what that
-    /// depends on is known.
+    /// Complains about what is at a path, or should be there, if there is something to say and
+    /// everything it depends on is known.
     fn say(&mut self, path: impl Into<String>, said: impl Into<Option<Said>>) {
         let Some(Said { code, reads, what, hint }) = said.into() else { return };
         let path = path.into();
@@ -206,8 +206,8 @@ impl JobChecker<'_> {
         keys.iter().copied().filter(is_written).collect()
     }
 
-    /// Complains about those of some keys of a block that the job writes; gives back whether it
-    /// writes one.
+    /// Complains about those of some keys of a block that the job writes; returns whether it writes
+    /// one.
     fn refuse_keys(
         &mut self,
         at: &str,

@@ -1,5 +1,5 @@
-//! Checks models: the scores, columns, programs and files of each kind, as far as they can be known
-//! without it, and how scores become decisions.
+//! Checks models: the scores, columns, programs and files of each kind, as far as they can be
+//! checked without running the model, and how scores become decisions.
 //!
 //! Numbers must lie on the scale; fitted thresholds need training rows with labels, scores of
 //! these, and the rule that they are fitted for.
@@ -73,8 +73,8 @@ impl<'a> JobChecker<'a> {
         if let Some(omit) = model.omitted() {
             self.inputs(&here, name, omit);
         }
-        if let Some(external) = kind.brought(None) {
-            self.brought(&here, &external);
+        if let Some(external) = kind.external(None) {
+            self.external_model(&here, &external);
         }
         match kind {
             ModelKind::Onnx(onnx) => self.onnx(&here, onnx),
@@ -101,26 +101,26 @@ impl<'a> JobChecker<'a> {
         }
     }
 
-    /// Complains about accepted objections that nobody can have to a model.
+    /// Complains about accepted objections that cannot occur for a model.
     fn accepted(&mut self, at: &str, name: &Name, model: &ModelBlock) {
         for (place, code) in numbered(join(at, "accept"), &model.accept) {
-            let brought = model.brought().map(|(_, knobs)| knobs);
+            let external = model.external().map(|(_, knobs)| knobs);
             let why_not = match code {
                 AcceptedOfModel::UnknownLevels if model.is_trained_here() => {
                     "is trained in the run, on levels that the job knows"
                 }
-                AcceptedOfModel::UnknownLevels if model.made_elsewhere().is_some() => {
+                AcceptedOfModel::UnknownLevels if model.given_scores().is_some() => {
                     "was scored elsewhere, and is shown no levels"
                 }
                 AcceptedOfModel::InvertedScores if model.amount().is_some() => "gives amounts",
                 AcceptedOfModel::NotRepeatable
-                    if !brought.is_some_and(|model| model.is_asked_twice) =>
+                    if !external.is_some_and(|model| model.is_asked_twice) =>
                 {
                     "is not asked twice"
                 }
                 _ => continue,
             };
-            self.say(place, m::probability_never(name, why_not, key_word(code)));
+            self.say(place, m::key_never(name, why_not, key_word(code)));
         }
     }
 
@@ -212,7 +212,7 @@ impl<'a> JobChecker<'a> {
             self.never_exceeded(join(&here, "tolerance"), model, recheck.tolerance.get());
             self.say(here, scores.counterfactual.is_none().then(|| m::recheck_no_file(name)));
         }
-        // Features that would be twice in the rows to score, which begin with the columns of the
+        // Features that would be in the rows to score twice, as these begin with the columns of the
         // key.
         let keys: &[&str] = match (&scores.counterfactual, &scores.factual.parquet) {
             (Some(_), _) => {
@@ -260,7 +260,7 @@ impl<'a> JobChecker<'a> {
         self.say(join(&at, "positive"), said);
     }
 
-    /// The scores that a model is known to give.
+    /// The scores that a model can give, as far as known.
     fn expect(&mut self, at: &str, name: &Name, model: &ModelBlock, expect: &ExpectBlock) {
         self.never_exceeded(join(at, "tolerance"), model, expect.tolerance.get());
         let own = model.scores.as_ref().filter(|scores| scores.factual.parquet.is_none());
@@ -307,8 +307,8 @@ impl<'a> JobChecker<'a> {
         true
     }
 
-    /// What every model gets that the run does not train: columns in an order, and variables.
-    pub(super) fn brought(&mut self, at: &str, external: &ExternalModel<'_>) {
+    /// What every external model gets: columns in an order, and variables.
+    pub(super) fn external_model(&mut self, at: &str, external: &ExternalModel<'_>) {
         let terms = &external.terms;
         let seen = self.columns(terms.omit);
         for (place, column) in numbered(join(at, "columns"), terms.columns) {
@@ -353,7 +353,7 @@ impl<'a> JobChecker<'a> {
             _ => {}
         }
         let Some(call) = &python.call else { return };
-        // `module:function`, both of names with dots between them.
+        // `module:function`, each of them names joined by dots.
         let is_name = |part: &str| {
             part.chars().all(|c| c.is_alphanumeric() || c == '_')
                 && part.chars().next().is_some_and(|c| !c.is_numeric())
@@ -392,7 +392,7 @@ impl<'a> JobChecker<'a> {
     /// A program that writes rows.
     pub(super) fn row_program(&mut self, at: &str, program: &RowProgramBlock) {
         let key = format!("{at}.run");
-        // The arguments alone are the short form.
+        // The short form is only the arguments.
         let arguments = if self.places.written(&key).is_some() { key } else { at.to_owned() };
         self.arguments(&arguments, &program.run, (&OF_ROWS, &[]));
         self.environment(at, &program.pass_env, &program.secret_env);
@@ -496,7 +496,7 @@ impl<'a> JobChecker<'a> {
         if model.scores.as_ref().is_some_and(|scores| scores.factual.parquet.is_some()) {
             self.say(at, m::fitted_of_score_file(name));
         } else if !model.is_trained() {
-            // What is trained here has been told that.
+            // A model that is trained here has already got this complaint.
             self.say(at, self.lacks_label().then(|| m::fitted_no_label(name)));
             self.say(at, self.lacks_split().then(|| m::fitted_no_split(name)));
         }
@@ -505,7 +505,7 @@ impl<'a> JobChecker<'a> {
 
 /// What messages call a model that the run does not train.
 pub(super) fn noun(model: &ModelBlock) -> &'static str {
-    model.brought().map_or("trained elsewhere", |(_, model)| model.noun)
+    model.external().map_or("trained elsewhere", |(_, model)| model.noun)
 }
 
 /// The keys of a model that apply to single scores of two classes, where the job gives them.

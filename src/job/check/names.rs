@@ -20,7 +20,7 @@ pub(super) const REST: &str = "rest";
 
 /// A column that the block `data` names.
 pub(super) struct NamedColumn {
-    /// Where.
+    /// Where it is named.
     pub(super) at: String,
     /// What it is named as, in words.
     pub(super) role: &'static str,
@@ -41,7 +41,7 @@ impl NamedColumn {
         ![SENSITIVE, FEATURE, SOURCE].contains(&self.role)
     }
 
-    /// Of a feature the key of its kind, or `ignore`.
+    /// For a feature the key of its kind, or `ignore`.
     pub(super) fn kind(&self) -> Option<&str> {
         self.at.strip_prefix("data.features.")?.split(['.', '[']).next()
     }
@@ -57,7 +57,7 @@ impl NamedColumn {
 
 impl<'a> JobChecker<'a> {
     /// Complains about a word that is none of the known ones, which are called `what`, with the
-    /// nearest of them; gives back whether it is one.
+    /// nearest of them; returns whether it is one.
     pub(super) fn one_of<T: AsRef<str>>(
         &mut self,
         at: impl Into<String>,
@@ -122,7 +122,7 @@ impl<'a> JobChecker<'a> {
         })
     }
 
-    /// The model of a name; none where there is none, or none can be known.
+    /// The model of a name; none where there is none, or models could not be read.
     pub(super) fn model_named(
         &mut self,
         at: impl Into<String>,
@@ -185,8 +185,8 @@ impl<'a> JobChecker<'a> {
         find(id)
     }
 
-    /// Complains about groups that an attribute does not have, each at its place; of an attribute
-    /// whose groups only the data can tell none is wrong.
+    /// Complains about groups that an attribute does not have, each at its place; for an attribute
+    /// whose groups only the data determine, none is wrong.
     pub(super) fn groups_named<'w>(
         &mut self,
         attribute: &ColumnName,
@@ -281,14 +281,14 @@ impl DataBlock {
 /// Where the cause of a warning is written, which names a path of the job, or what the data call
 /// it: a column, an attribute or a set.
 impl CheckedJob {
-    /// The place of the key that a warning is about: that of the rows, where it is about a column
-    /// of them that no key names by itself, as an expression does.
+    /// The place of the key that a warning is about: that of the rows, if it is about one of their
+    /// columns that no key names directly, as in an expression.
     pub(crate) fn place_of_issue(&self, of: &str) -> Option<&FilePlace> {
         let paths = self.paths_of_issue(of);
         paths.iter().find_map(|path| self.places.written(path)).or(self.places.at("data.rows"))
     }
 
-    /// The paths that may say it, the most telling first.
+    /// The paths that may be its place, the most specific first.
     fn paths_of_issue(&self, of: &str) -> Vec<String> {
         let mut paths = vec![of.to_owned()];
         for block in ["data.sensitive", "counterfactuals", "models", "data.derive", "data.join"] {

@@ -1,4 +1,4 @@
-//! Checks the block `recourse`, the bins it speaks in, and gates on it.
+//! Checks the block `recourse`, the bins that it uses, and gates on it.
 
 use crate::data::prepare::derive::DerivationRecipe;
 use crate::data::prepare::params::OrdinalOrder;
@@ -17,7 +17,7 @@ use crate::recourse::knobs::{
 use super::names::numbered;
 use super::{JobChecker, path};
 
-/// What recourse sees in a column.
+/// How recourse reads a column.
 #[derive(Debug, Clone, PartialEq)]
 enum RecourseKind {
     /// Numbers, in ascending or descending order.
@@ -66,8 +66,8 @@ impl JobChecker<'_> {
     fn one_recourse(&mut self, at: &str, attribute: &ColumnName, recourse: &RecourseBlock) {
         let (here, name) = (join(at, "model"), &recourse.model);
         let model = self.model_named(here.as_str(), name);
-        let is_made = model.is_some_and(|model| model.made_elsewhere().is_some());
-        self.say(here, is_made.then(|| m::recourse_of_scores(name)));
+        let is_given = model.is_some_and(|model| model.given_scores().is_some());
+        self.say(here, is_given.then(|| m::recourse_of_scores(name)));
         for (key, of) in
             [("subgroups", recourse.subgroups.support), ("actions", recourse.actions.support)]
         {
@@ -91,8 +91,8 @@ impl JobChecker<'_> {
         }
     }
 
-    /// What recourse sees in a column that may be in subgroups; `None` where none of that name
-    /// does.
+    /// How recourse reads a column that may be in subgroups; `None` where no column of that name
+    /// may.
     fn recourse_kind(&self, attribute: &ColumnName, column: &ColumnName) -> Option<RecourseKind> {
         let (data, features) = (&self.job.data, &self.job.data.features);
         if features.onehot.contains_key(column) {
@@ -135,7 +135,7 @@ impl JobChecker<'_> {
         data.is_derived(column) && data.listed_features().any(|listed| roots.contains(listed))
     }
 
-    /// Complains about a column that recourse does not see.
+    /// Complains about a column that recourse does not read.
     fn check_recourse_column(
         &mut self,
         here: &str,
@@ -182,8 +182,8 @@ impl JobChecker<'_> {
         self.say(at, is_empty.then(m::actions_empty));
     }
 
-    /// Traits "at or above" need an order, and a column that no action changes: people of one such
-    /// trait have several levels, so that a change has no one cost.
+    /// Traits "at or above" need an order, and a column that no action changes: people with such a
+    /// trait have several levels, so a change does not have a single cost.
     fn predicates(&mut self, at: &str, attribute: &ColumnName, recourse: &RecourseBlock) {
         for (column, predicate) in &recourse.predicates {
             let here = join(at, column.as_str());
@@ -253,7 +253,7 @@ impl JobChecker<'_> {
         }
     }
 
-    /// Complains about a definition that none of the views has: it would be judged nowhere.
+    /// Complains about a definition that none of the views has: nothing would be judged by it.
     fn views(&mut self, at: &str, recourse: &RecourseBlock) {
         if self.has_problem(&[&join(at, "views")]) {
             return;
@@ -268,7 +268,7 @@ impl JobChecker<'_> {
         }
     }
 
-    /// Complains about keys of the other kind of gate. Gives back whether there were none.
+    /// Complains about keys of the other kind of gate. Returns whether there were none.
     pub(super) fn keys_of_gate(&mut self, at: &str, gate: &GateBlock) -> bool {
         let about = |key: &str| match key {
             "recourse" | "level" | "note" => None,
@@ -282,8 +282,8 @@ impl JobChecker<'_> {
             (None, Some(_)) => "patterns",
             (None, None) => "a metric",
         };
-        // A resolved job writes every default out, of keys that decide nothing here too; of
-        // patterns `enough` is asked of the halves.
+        // A resolved job writes every default out, also of keys that decide nothing here; for
+        // patterns, `enough` is asked of the halves.
         let says_nothing = |key: &str| match key {
             "decide_by" => gate.decide_by == GateDecideBy::default(),
             "enough" => gate.enough.get() == 10 || own == "patterns",

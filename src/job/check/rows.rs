@@ -360,7 +360,7 @@ impl JobChecker<'_> {
                 let at = join(&join(&sensitive_at(name), "words"), group.as_str());
                 let is_twice = attribute.words.values().take(i).any(|earlier| earlier == words);
                 self.say(&at, is_twice.then(|| m::words_twice(name, words)));
-                // Of bins without a list of groups only the data know them.
+                // For bins without a list of groups only the data determine them.
                 if !groups.is_empty() {
                     self.check_known("group", at, group, &groups);
                 }
@@ -385,7 +385,7 @@ pub(super) fn is_off(sum: f64) -> bool {
     (sum - 1.0).abs() > 1e-9
 }
 
-/// A sum for people: without the last digits that come from adding.
+/// A sum as people read it: without the last digits, which come from rounding.
 pub(super) fn rounded(sum: f64) -> f64 {
     (sum * 1e6).round() / 1e6
 }

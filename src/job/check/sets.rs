@@ -6,8 +6,8 @@
 //! Anything that cannot be done is refused here, with what to do instead.
 
 use crate::counterfactual::decorrelate_knobs::DecorrelateBlock;
-use crate::counterfactual::fit::{ExternalSource, StrategyPlan};
-use crate::counterfactual::forms::{ConditionOn, MovableFeatures};
+use crate::counterfactual::plan::{ExternalSource, StrategyPlan};
+use crate::counterfactual::short_forms::{ConditionOn, MovableFeatures};
 use crate::counterfactual::strategy;
 use crate::data::column::declared::DeclaredType;
 use crate::data::prepare::params::OrdinalOrder;
@@ -22,12 +22,12 @@ use super::models::noun;
 use super::names::numbered;
 use super::{JobChecker, path};
 
-/// The name of the rows as they are, where sets are called by their names.
+/// The name of the unchanged rows where sets are listed by name.
 const FACTUAL: &str = "factual";
 
 impl JobChecker<'_> {
-    /// What a run leaves: its page with people whom it shows and maps, rows, and forms of other
-    /// tools.
+    /// What a run leaves: its page, with the people shown and mapped there, rows, and the formats
+    /// of other tools.
     pub(super) fn report(&mut self) {
         self.exports();
         self.kept_rows();
@@ -44,11 +44,11 @@ impl JobChecker<'_> {
         self.say("report.cases", said.filter(|_| job.report.cases > 0));
     }
 
-    /// The rows that are to be kept, and those to score, which models have whose scores come in
-    /// files.
+    /// The rows that are to be kept, and the rows to score that are written for models whose scores
+    /// come in files.
     fn kept_rows(&mut self) {
         let job = self.job;
-        let mut scores = job.models.values().filter_map(|model| model.made_elsewhere());
+        let mut scores = job.models.values().filter_map(|model| model.given_scores());
         let waits = scores.any(|of| of.factual.parquet.is_some() || of.counterfactual.is_some());
         let is_idle = job.run.to_score.is_some() && !waits;
         self.say("run.to_score", is_idle.then(m::handed_out_without_scores));
@@ -89,8 +89,8 @@ impl JobChecker<'_> {
     fn placebo(&mut self, at: &str, set: &CounterfactualSet) {
         let Some(knobs) = set.knobs() else { return };
         self.say(at, knobs.external().map(|_| m::placebo_of_external()));
-        let elsewhere = self.job.models.iter().find(|(_, model)| !model.is_trained_here());
-        self.say(at, elsewhere.map(|(name, model)| m::placebo_of_model(name, noun(model))));
+        let external = self.job.models.iter().find(|(_, model)| !model.is_trained_here());
+        self.say(at, external.map(|(name, model)| m::placebo_of_model(name, noun(model))));
     }
 
     /// Why a set cannot be fitted again, or not be scored again.
@@ -108,7 +108,7 @@ impl JobChecker<'_> {
         Some(m::fit_doubt_of_model(name, noun(model)))
     }
 
-    /// What a strategy that is fitted asks for.
+    /// What a fitted strategy requires.
     fn fitted(&mut self, at: &str, name: &Name, set: &CounterfactualSet) {
         let mut strategies = set.strategies().into_iter();
         let fitted = strategies.find_map(|of| Some((of, of.knobs().plan()?)));
@@ -203,8 +203,8 @@ impl JobChecker<'_> {
                 let here = join(at, "prediction");
                 let Some(model) = self.model_named(here.as_str(), name) else { return };
                 let trained = data.split.is_some() && data.reference.is_none();
-                let elsewhere = model.made_elsewhere();
-                let said = if elsewhere.is_some_and(|scores| scores.factual.parquet.is_some()) {
+                let given = model.given_scores();
+                let said = if given.is_some_and(|scores| scores.factual.parquet.is_some()) {
                     m::condition_of_scores(name)
                 } else if self.learns_labels() || !trained && data.reference.is_none() {
                     return;

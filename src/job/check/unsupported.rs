@@ -1,15 +1,15 @@
-//! What is not offered where the label has several classes, and where outcomes are amounts: one
-//! table.
+//! The table of what is not offered where the label has several classes, and where outcomes are
+//! amounts.
 
-use crate::counterfactual::forms::ConditionOn;
+use crate::counterfactual::short_forms::ConditionOn;
 use crate::job::messages::{self as m, Said};
 use crate::job::read::tree::join;
 
 use super::{JobChecker, path};
 
 impl JobChecker<'_> {
-    /// Complains about everything that is there and not offered: where it stands, what is said
-    /// where the label has several classes, and by which name where outcomes are amounts.
+    /// Complains about everything that is there and not offered: its path, what is said where the
+    /// label has several classes, and its name where outcomes are amounts.
     pub(super) fn unsupported(&mut self) {
         let job = self.job;
         let has_classes = job.data.label.classes().is_some();

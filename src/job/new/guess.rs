@@ -17,7 +17,7 @@ use crate::metric::evidence::labels::{FavourableShare, LowestShare, shares_diffe
 use crate::metric::rate::Rate;
 use crate::param::ColumnName;
 
-/// Levels that a nominal feature may have before it is left out.
+/// The most levels of a nominal feature; with more it is left out.
 pub(super) const NOMINAL_LEVELS_AT_MOST: usize = 100;
 
 /// What people want to see, and what not.
@@ -27,7 +27,7 @@ pub(super) const WANTED_WORDS: &str = "grant approve accept granted approved acc
 pub(super) const UNWANTED_WORDS: &str = "decline refused rejected denied declined refuse reject \
     deny default defaulted failed fail bad fraud dismissed recid recidivism arrest";
 
-/// Words in a name that turn what follows.
+/// Words in a name that negate what follows.
 pub(super) const NEGATIONS: &str = "no not non un";
 
 /// Words that say that something is so, and that it is not.
@@ -74,7 +74,7 @@ pub(super) fn id_column<'a>(
     glance.columns.iter().filter(could).filter(free).min_by_key(is_id)
 }
 
-/// The column that says whose row it is.
+/// The column that names the person of a row.
 pub(super) fn person_column<'a>(
     glance: &'a FileProfile,
     roles: &[&ColumnProfile],
@@ -88,8 +88,8 @@ pub(super) fn person_column<'a>(
     })
 }
 
-/// Which prediction people probably want: what the positive value says, turned where the label is
-/// called after something bad, and once more for each negation in its name.
+/// Which prediction people probably want: what the positive value says, reversed where the label is
+/// named after something bad, and once more for each negation in its name.
 pub(super) fn side(label: &ColumnProfile, positive: &str) -> FavourableClass {
     let parts = parts(&label.name);
     let turns = parts.iter().filter(|part| is_among(NEGATIONS, part)).count();
@@ -121,7 +121,7 @@ pub(super) fn positive(
     }
     let one_of = |words: &str| levels.iter().find(|(level, _)| is_among(words, level));
     let found = one_of(YES_WORDS).or_else(|| one_of(WANTED_WORDS));
-    // Of two values the one that denies nothing; else the rarer class is what models are mostly
+    // The one of two values that is not a negation; else the rarer class, which models are mostly
     // made to find.
     let affirmed = || {
         levels.iter().find(|(level, _)| {
@@ -190,17 +190,17 @@ pub(super) fn onehot<'a>(
     named
 }
 
-/// The column that tells what was decided about people.
+/// The column that holds what was decided about people.
 pub(super) struct Decided<'a> {
     pub look: &'a ColumnProfile,
     /// Its favourable values.
     pub favourable: Vec<&'a str>,
-    /// Whether only words tell that it is the decision, and which side of it people want.
+    /// Whether only its words show that it is the decision, and which side of it people want.
     pub by_words: bool,
 }
 
 impl Decided<'_> {
-    /// Why it may be no decision, or the other side the favourable one.
+    /// Why it may not be a decision, or the other side may be the favourable one.
     pub(super) fn doubt(&self) -> Option<String> {
         self.by_words.then(|| {
             format!(
@@ -213,7 +213,7 @@ impl Decided<'_> {
 }
 
 /// The column of decisions: where labels are missing by a decision, the values that have labels are
-/// the favourable ones; else one of two is, where words tell which.
+/// the favourable ones; else the one of two values that its words show to be favourable.
 pub(super) fn decision_column<'a>(
     roles: &[(&'a ColumnProfile, GuessedRole)],
     decisions: &[(String, Vec<String>)],
@@ -240,7 +240,7 @@ pub(super) fn decision_column<'a>(
 /// Scales that many scores have.
 const USUAL_SCALES: [(f64, f64); 3] = [(0.0, 100.0), (300.0, 850.0), (0.0, 1000.0)];
 
-/// Farther from 0 than any score that is a logarithm of odds.
+/// Farther from 0 than any score in log-odds.
 const LOG_ODDS_BELOW: f64 = 30.0;
 
 /// What the numbers of a column of scores suggest.
@@ -274,7 +274,7 @@ pub(super) fn scale(score: &ColumnProfile) -> GuessedScale {
 /// A column, which of its values people want, and what these values are in words.
 pub(super) type WantedValues<'a> = (&'a ColumnProfile, &'a dyn Fn(&str) -> bool, &'a str);
 
-/// Of every attribute the group with the lowest share of wanted values of a column.
+/// For every attribute the group with the lowest share of wanted values of a column.
 pub(super) fn lowest_shares(
     glance: &FileProfile,
     wanted: WantedValues<'_>,
@@ -291,8 +291,8 @@ pub(super) fn lowest_shares(
     Ok(shares.into_iter().map(lowest).collect())
 }
 
-/// The group at risk and why it is named, marked where that is in doubt; where all groups have the
-/// same share nothing but that is said. Told where which labels people want `is_guess`.
+/// The group at risk and why it is named, marked where that is in doubt or where it is a guess
+/// (`is_guess`) which labels people want; where all groups have the same share, only that is said.
 pub(super) fn at_risk(
     (look, found): (&ColumnProfile, Option<LowestShare>),
     doubt: Option<String>,

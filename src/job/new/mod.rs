@@ -2,10 +2,9 @@
 //! next to it.
 //!
 //! A job must say which label is positive, which side people want and which group is the reference;
-//! a file does not tell. Where the caller does not say either, the job gets a value anyway,
-//! so that it runs, with the word DECIDE next to it and what else could be there; each such
-//! guess is also told to the caller. Columns that no model should read are left out with the
-//! reason.
+//! a file does not say. If the caller does not say either, the job gets a value anyway, so that it
+//! runs, with the word DECIDE and the alternatives next to it; each such guess is also reported to
+//! the caller. Columns that no model should read are left out with the reason.
 //!
 //! An Aequitas-style table has the columns `score` and `label_value`, optionally `entity_id`, and
 //! attributes: its scores are audited unchanged, without counterfactuals.
@@ -52,9 +51,8 @@ pub struct FirstJob {
 
 /// A job as text.
 ///
-/// # Errors
-/// A column that the caller names is not there, or twice, or has two roles; the label is none, an
-/// attribute has no groups, or scores are not within 0 and 1.
+/// # Errors A column that the caller names is not there, or twice, or has two roles; the column of
+/// the label cannot be one, an attribute has no groups, or scores are not within 0 and 1.
 pub fn job(glance: &FileProfile, wishes: &NewJobOptions) -> Result<FirstJob> {
     let two_roles = |what: String, column: &str| {
         let fault = wishes.fault("two-roles", what).in_column(column);
@@ -192,8 +190,7 @@ pub fn job(glance: &FileProfile, wishes: &NewJobOptions) -> Result<FirstJob> {
             if !null_values.is_empty() {
                 line!(text, "  missing: {{null_values: {{{}}}}}   # {why}", null_values.join(", "));
             }
-            // The end of the scale that people want, where it is not the one that is taken for
-            // granted.
+            // The end of the scale that people want, where it is not the one that a job assumes.
             let turned = leaks::rises_with(score, label, &positive) == Some(false);
             let better = turned.then_some(match favourable {
                 FavourableClass::Positive => "lower",
@@ -234,8 +231,8 @@ struct NamedRoles<'a> {
     sensitive: &'a [&'a ColumnProfile],
 }
 
-/// The head and the block `data` up to the features; gives back the positive value of the label,
-/// and which prediction people want.
+/// The head and the block `data` up to the features; returns the positive value of the label, and
+/// which prediction people want.
 fn data(
     text: &mut String,
     glance: &FileProfile,
@@ -340,7 +337,7 @@ fn data(
     Ok((positive, favourable))
 }
 
-/// The columns whose type must be said, and those with values that differ only by case; of a
+/// The columns whose type must be said, and those with values that differ only by case; in a
 /// one-hot group, which holds numbers, those that spell booleans out.
 fn columns<'a>(
     text: &mut String,
@@ -419,7 +416,7 @@ fn missing_values(
     (list, format!("DECIDE: do these mean missing? {}", why.join("; ")))
 }
 
-/// A remark on rows whose word for missing may mean something here.
+/// A remark on rows whose word for missing may have a meaning in this file.
 fn missing_word_remark(look: &ColumnProfile) -> Option<String> {
     let n = look.n_missing_words();
     (n > 0).then(|| {
@@ -430,7 +427,7 @@ fn missing_word_remark(look: &ColumnProfile) -> Option<String> {
     })
 }
 
-/// What a file tells of a model that exists.
+/// What a file shows about an existing model.
 struct FoundModels<'a> {
     /// The key `decision` of a model, with a remark.
     current: Option<(String, String)>,

@@ -1,4 +1,4 @@
-//! What the caller of `cfaudit new` says, and the columns and values that this names.
+//! The options of `cfaudit new`, and the columns and values that they name.
 
 use crate::data::column::profile::{ColumnProfile, MAX_LISTED};
 use crate::data::source::file_profile::FileProfile;

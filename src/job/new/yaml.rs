@@ -45,7 +45,7 @@ pub(super) fn word(text: &str) -> String {
     let mut quoted = String::new();
     for c in serde_json::Value::from(text).to_string().chars() {
         match c {
-            // YAML takes some for ends of a line and refuses others.
+            // YAML takes some of them as line ends and refuses others.
             c if is_hidden(c) => quoted.push_str(&format!("\\u{:04x}", u32::from(c))),
             c => quoted.push(c),
         }
@@ -54,8 +54,8 @@ pub(super) fn word(text: &str) -> String {
     literal(&quoted)
 }
 
-/// Whether a character is not a letter: control characters, ends of lines, marks of direction; all
-/// of them have four hex digits.
+/// Whether a character must be escaped: control characters, line ends, marks of direction; all of
+/// them have four hex digits.
 pub(super) fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c,

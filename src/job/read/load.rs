@@ -1,9 +1,9 @@
 //! Reads a job file into one tree: `include` merged, `--set` applied, `${vars.x}` filled.
 //!
-//! The format number is looked at before anything else. Paths of `include` are relative to the file
+//! The format number is checked before anything else. Paths of `include` are relative to the file
 //! that names them; maps are merged, lists and scalars replaced, a later file wins over an earlier
-//! one and the including file over all. A value that consists only of a variable
-//! (`threshold: ${vars.t}`) is read as if its text stood there, so it may be a number.
+//! one and the including file over all. A value that consists only of a variable (`threshold:
+//! ${vars.t}`) is read as if its text stood there, so it may be a number.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -75,15 +75,14 @@ pub struct LoadedJob {
 
 /// Reads the job file and all it includes; `sets` are `PATH=VALUE` of the command line, in order.
 ///
-/// # Errors
-/// Files that cannot be read, YAML that cannot be parsed, a format number that this program does
-/// not know. Problems with variables and `--set` are kept in [`LoadedJob::problems`], so that they
-/// can be reported with what else is wrong.
+/// # Errors Files that cannot be read, YAML that cannot be parsed, a format number that this
+/// program does not know. Problems with variables and `--set` are kept in [`LoadedJob::problems`],
+/// so that they can be reported with the others.
 pub(crate) fn load(path: &Path, sets: &[String]) -> Result<LoadedJob> {
     load_text(path, &read(path, None)?, sets)
 }
 
-/// The same of the text of a job file.
+/// As [`load`], for the text of a job file.
 ///
 /// # Errors
 /// As [`load`].
@@ -111,7 +110,7 @@ pub(crate) fn load_text(path: &Path, text: &[u8], sets: &[String]) -> Result<Loa
 }
 
 /// Whether a path represents a file that was opened for this process, such as standard input or
-/// `<(...)` of a shell: who opened it has the other end, so a pipe there ends.
+/// `<(...)` of a shell: the process that opened it has the other end, so a pipe there ends.
 fn is_inherited_file(path: &Path) -> bool {
     path == Path::new("/dev/stdin")
         || path.starts_with("/dev/fd")
@@ -124,7 +123,7 @@ fn read(path: &Path, at: Option<&FilePlace>) -> Result<Vec<u8>> {
     let Some(there) = files::metadata_if_there(path)? else {
         return Err(wrong(absent(path, at.is_some())));
     };
-    // To open a pipe already waits for a writer, who may never come.
+    // Opening a pipe already waits for a writer, who may never come.
     if !is_inherited_file(path) && !there.is_file() {
         let said = if at.is_some() { m::file_of_no_file(file) } else { m::job_of_no_file(file) };
         return Err(wrong(said));
@@ -173,7 +172,7 @@ fn utf8<'a>(file: &str, bytes: &'a [u8]) -> Result<&'a str, Vec<JobProblem>> {
 /// Merges a file with what it includes.
 struct IncludeMerge {
     includes: Vec<IncludedFile>,
-    /// The files being read, from the job inwards.
+    /// The files being read: the job, then what it includes, down to the innermost.
     chain: Vec<(PathBuf, String)>,
 }
 
@@ -279,7 +278,7 @@ fn merged(below: YamlNode, above: YamlNode) -> YamlNode {
             }
             YamlNode { value: YamlValue::Map(entries), place }
         }
-        // A key with nothing behind it is an empty map: it adds nothing.
+        // A key without a value is an empty map: it adds nothing.
         (YamlValue::Map(entries), YamlValue::Scalar(scalar)) if scalar.is_null() => {
             YamlNode { value: YamlValue::Map(entries), place: below.place }
         }
@@ -348,8 +347,8 @@ fn apply(root: &mut YamlNode, set: &str) -> Result<(), Vec<JobProblem>> {
     Ok(())
 }
 
-/// Whether `--set KEY=VALUE` may mean a key of the job itself, where no variable has the name: what
-/// is read before, it may not.
+/// Whether `--set KEY=VALUE` may mean a key of the job itself, where no variable has the name: not
+/// one that is read before `--set`.
 fn can_be_set(key: &str) -> bool {
     !matches!(key, "cfaudit" | "include" | "vars")
         && types_schema()["properties"].get(key).is_some()
@@ -388,7 +387,7 @@ fn set_place(node: &mut YamlNode, place: &FilePlace) {
 struct JobVariable {
     name: String,
     place: FilePlace,
-    /// `None` where it is required and not given, or declared wrongly.
+    /// `None` where it is required and not given, or is declared wrongly.
     text: Option<String>,
     used: bool,
 }
@@ -474,7 +473,8 @@ impl VariableFiller {
         }
     }
 
-    /// Counts variables as used that stand where they are not filled: one mistake, one message.
+    /// Counts variables as used also in places where they are not filled: one mistake gives one
+    /// message.
     fn mark_used(&mut self, text: &str) {
         self.variables
             .iter_mut()
@@ -520,7 +520,7 @@ impl VariableFiller {
             None => m::variable_only(shorten(inner)),
         };
         self.problem(path, place, said);
-        // The one that was probably meant is not unused as well.
+        // The variable that was probably meant is not reported as unused as well.
         guess.into_iter().for_each(|i| self.variables[i].used = true);
         None
     }

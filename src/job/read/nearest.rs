@@ -11,8 +11,8 @@ pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
     known.filter(|(d, _)| *d <= limit).min_by_key(|(d, _)| *d).map(|(_, known)| known)
 }
 
-/// Levenshtein's distance where the exchange of two neighbours counts as one step; of long words
-/// the first 100 characters count.
+/// Levenshtein's distance where the exchange of two neighbours counts as one step; for long words
+/// only the first 100 characters count.
 fn distance(a: &str, b: &str) -> usize {
     let cut = |s: &str| s.chars().take(100).collect::<String>();
     strsim::osa_distance(&cut(a), &cut(b))

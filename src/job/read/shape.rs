@@ -6,7 +6,7 @@
 //!
 //! Rules: a text takes any scalar as it is written; numbers and booleans are YAML 1.2 core,
 //! unquoted and finite; an empty value is an empty map where a map is expected, else an error; a
-//! variant is a map with one key, or its bare word where it needs no knob.
+//! variant is a map with one key, or its bare word where it needs no parameter.
 //!
 //! Keys of the schema beyond JSON Schema, set by the types and left out of the published file:
 //! `x-is` says what a value is, in words; `x-near` that a wrong word is compared with the known
@@ -36,7 +36,7 @@ use crate::job::read::tree::{YamlMapKey, YamlNode, YamlScalar, YamlValue, join, 
 use crate::job::schema::types_schema;
 use crate::param::{CommandArgument, TEXT_FORMS, TextForm};
 
-/// Problems of one job after which no more are looked for.
+/// The most problems of one job; after these no more are looked for.
 pub(crate) const MAX_PROBLEMS: usize = 50;
 
 /// Where the keys and values of a job stand, by dotted path: a value where it is written, a block
@@ -83,8 +83,8 @@ pub(crate) struct ReadJob {
     pub(crate) refused: Vec<JobProblem>,
 }
 
-/// Reads a tree as a job. At the dotted paths `unknown` are values that nobody knows, which have
-/// their own problem.
+/// Reads a tree as a job. At the dotted paths `unknown` are unknown values, which have their own
+/// problem.
 pub(crate) fn read_job(root: &YamlNode, unknown: Vec<String>) -> ReadJob {
     let schema = types_schema();
     let mut reader = ShapeReader {
@@ -168,7 +168,7 @@ fn kinds(schema: &'static Json) -> Vec<&'static str> {
     get(schema, "type").map_or_else(|| texts(schema.get("type")), |kind| vec![kind])
 }
 
-/// The words that a schema allows, if it is about words.
+/// The words that a schema allows, if it lists words.
 fn words(schema: &'static Json) -> Vec<&'static str> {
     get(schema, "const").map_or_else(|| texts(schema.get("enum")), |word| vec![word])
 }
@@ -274,7 +274,7 @@ impl ShapeReader {
         }
     }
 
-    /// A value of the type that is wrong nowhere else.
+    /// A value of the type that causes no further problem.
     fn blank(&self, schema: &'static Json) -> Json {
         let schema = self.resolve(schema);
         if let Some(word) = words(schema).first() {
@@ -300,7 +300,7 @@ impl ShapeReader {
         }
     }
 
-    /// Complains about the value at a path, and gives a blank back.
+    /// Complains about the value at a path, and returns a blank.
     fn refuse(&mut self, schema: &'static Json, path: &str, place: &FilePlace, said: Said) -> Json {
         self.damaged.push(path.to_owned());
         self.problems.push(problem(path, place, said));
@@ -616,7 +616,7 @@ impl ShapeReader {
         let is_number = !scalar.quoted && number(text).is_some();
         let figure = forms.of_kind("number").or(forms.of_kind("integer"));
         if let Some(form) = figure.filter(|_| is_number) {
-            // A count is at least 1; what else is in range has a rule of its own.
+            // A count is at least 1; other numbers have their own rules.
             let least = form["minimum"].as_f64().map_or(f64::MIN, |least| least.min(1.0));
             let found = number(text).flatten().and_then(|found| found.as_f64());
             return if found.is_some_and(|found| found >= least) {
@@ -696,7 +696,7 @@ impl ShapeReader {
         let (mut value, mut presumed) = (Map::new(), Vec::new());
         for (key, node) in entries {
             let Some(field) = keys.and_then(|keys| keys.get(&key.text)) else {
-                // The key that was probably meant is there, and its value cannot be known.
+                // The key that was probably meant counts as written, with an unknown value.
                 presumed.extend(nearest(&key.text, known.iter().copied()));
                 self.unknown_key(key, &known, at.path);
                 continue;

@@ -1,7 +1,8 @@
-//! Words of the trade for words of cfaudit: `explain` knows them, and "did you mean" takes them.
+//! Common terms of other tools and papers for words of cfaudit: `explain` knows them, and "did you
+//! mean" uses them.
 
-/// Of each word of cfaudit the words of the trade, in small letters, with blanks between their
-/// parts and commas between them.
+/// For each word of cfaudit the common terms, in lower case, with blanks between their parts and
+/// commas between them.
 const SYNONYMS: &[(&str, &str)] = &[
     ("acc", "accuracy"),
     ("aod", "average odds"),
@@ -76,12 +77,12 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("why", "shapley"),
 ];
 
-/// Each word of the trade with the word of cfaudit.
+/// Each common term with the word of cfaudit.
 pub(crate) fn synonyms() -> impl Iterator<Item = (&'static str, &'static str)> {
     SYNONYMS.iter().flat_map(|(word, of)| of.split(", ").map(|known| (known, *word)))
 }
 
-/// The word of cfaudit for a word of the trade, however it is written.
+/// The word of cfaudit for a common term, in whichever spelling.
 pub(crate) fn synonym(word: &str) -> Option<&'static str> {
     let plain = |word: &str| {
         let word = word.to_lowercase().replace(['-', '_', '/', '.'], " ").replace('%', " percent ");

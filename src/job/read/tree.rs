@@ -27,8 +27,8 @@ pub(crate) const MAX_DEPTH: usize = 64;
 pub struct YamlNode {
     /// The value there.
     pub value: YamlValue,
-    /// Where it begins; an alias stands where it is written, what is inside it stands where it was
-    /// defined.
+    /// Where it begins; an alias has the place where it is written, its contents the place where
+    /// they were defined.
     pub place: FilePlace,
 }
 
@@ -102,7 +102,7 @@ impl YamlNode {
         self.entries()?.iter().find(|(k, _)| k.text == key).map(|(_, node)| node)
     }
 
-    /// In words, for messages: the scalar in backticks, `a list`, `a map` or `nothing`.
+    /// The value in words, for messages: the scalar in backticks, `a list`, `a map` or `nothing`.
     pub fn describe(&self) -> String {
         match &self.value {
             YamlValue::Scalar(scalar) if scalar.is_null() => "nothing".to_owned(),
@@ -172,10 +172,10 @@ struct YamlReader<'a> {
     file: &'a str,
     source: &'a str,
     events: Parser<'a, StrInput<'a>>,
-    /// Where the lists and maps begin whose end has not been read, each with the bracket in which
-    /// it is written, if it is.
+    /// Where the lists and maps begin whose end has not been read, each with its bracket, if it is
+    /// written in one.
     open: Vec<(FilePlace, Option<char>)>,
-    /// Finished values that an alias may copy, with their number of nodes and their depth.
+    /// Completed values that an alias may copy, with their number of nodes and their depth.
     anchors: BTreeMap<usize, (YamlValue, usize, usize)>,
     nodes: usize,
     problems: Vec<JobProblem>,
@@ -218,13 +218,13 @@ impl<'a> YamlReader<'a> {
         Ok(next)
     }
 
-    /// The value that an event begins, with all that is inside it; none of an event that begins
+    /// The value that an event begins, with all that is inside it; none for an event that begins
     /// none.
     fn node(&mut self, event: Event<'a>, span: &Span) -> YamlResult<Option<YamlNode>> {
         let (at, before) = (self.place(span), self.nodes);
         let (value, anchor) = match event {
             Event::Scalar(text, style, anchor, _) => {
-                // The parser calls nothing at all `~`.
+                // The parser gives `~` for an empty value.
                 let nothing = style == ScalarStyle::Plain && span.start.index() == span.end.index();
                 let text = if nothing { String::new() } else { text.into_owned() };
                 self.count(1, &at)?;

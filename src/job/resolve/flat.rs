@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// The variable that represents a dollar in front of a brace, where such a text is not a variable.
+/// The variable that represents a dollar in front of a brace that does not begin a variable.
 pub(crate) const DOLLAR: &str = "dollar";
 
-/// A text of a job in which every `${` means itself; the job declares the variable [`DOLLAR`].
+/// A text of a job in which every `${` is plain text; the job declares the variable [`DOLLAR`].
 pub(crate) fn literal(text: &str) -> String {
     text.replace("${", &format!("${{vars.{DOLLAR}}}{{"))
 }
@@ -15,8 +15,7 @@ pub(crate) fn literal(text: &str) -> String {
 /// The values of a resolved job by their path from the top, each as it reads. A list of plain
 /// values is one value, as is an empty map or list; the items of other lists are numbered from 0.
 ///
-/// # Errors
-/// Text that is no YAML, in the words of its parser.
+/// # Errors Text that is not YAML, in the words of its parser.
 pub(crate) fn values(yaml: &str) -> Result<BTreeMap<Vec<String>, String>, String> {
     let yaml = yaml.replace(&literal("${"), "${");
     let mut root: Value = serde_yaml::from_str(&yaml)

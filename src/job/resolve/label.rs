@@ -1,5 +1,5 @@
 //! What follows from the label of a job: its classes and the columns with the scores of each,
-//! labels that are made of amounts, and what the family clarify makes of both.
+//! labels that are made from amounts, and what the family clarify makes of both.
 
 use crate::data::prepare::derive::Derivation;
 use crate::job::blocks::clarify::FlipTestBlock;
@@ -16,13 +16,13 @@ impl Job {
         self.metrics.clarify.as_ref()?.strata.as_ref()
     }
 
-    /// The class that the family clarify measures alone; none where it measures each.
+    /// The only class that the family clarify measures; none where it measures each.
     pub fn clarify_class(&self) -> Option<&Word> {
         self.metrics.clarify.as_ref()?.positive.as_ref()
     }
 
-    /// The amount above which an outcome of a model counts as positive; none of models whose
-    /// outcome is no amount, and where the family clarify is not measured.
+    /// The amount above which an outcome of a model counts as positive; none for models whose
+    /// outcome is not an amount, and where the family clarify is not measured.
     pub(crate) fn positive_above(&self, model: &ModelBlock) -> Option<Finite> {
         let mut families = self.metrics.families.iter().flatten();
         let asked = families.any(|family| *family == MetricFamily::Clarify);
@@ -30,8 +30,8 @@ impl Job {
         self.metrics.clarify.as_ref()?.positive_above
     }
 
-    /// Which amounts people want, those above a number or the others; none where no outcome of a
-    /// model is an amount.
+    /// Which amounts people want, those above a number or the others; none where no model's outcome
+    /// is an amount.
     pub(crate) fn favourable_amounts(&self) -> Option<FavourableClass> {
         let amount = self.models.values().find_map(ModelBlock::amount)?;
         Some(match amount.better {
@@ -40,9 +40,8 @@ impl Job {
         })
     }
 
-    /// Makes labels of observed amounts, where the family clarify counts them as positive above a
-    /// number: a derived column of two bins, of which `better` of the models says which one people
-    /// want.
+    /// Makes labels from observed amounts where the family clarify counts them as positive above a
+    /// number: a derived column of two bins, and `better` of the models says which one people want.
     pub(crate) fn label_amounts(&mut self) {
         let above = self.models.values().find_map(|model| self.positive_above(model));
         let (Some(above), Some(favourable)) = (above, self.favourable_amounts()) else { return };
@@ -83,14 +82,14 @@ impl Job {
 }
 
 impl LabelRole {
-    /// The classes of a label of several; none where it has two sides or there is none.
+    /// The classes of a label that has several; none where it has two sides or there is none.
     pub fn classes(&self) -> Option<&[Word]> {
         self.column()?.classes.as_deref()
     }
 }
 
 impl LabelColumn {
-    /// The values that count as negative, where the job closes the list: of several classes those
+    /// The values that count as negative, where the job closes the list: for several classes, those
     /// that are not positive.
     pub fn closed_negative(&self) -> Option<Vec<Word>> {
         match &self.classes {
@@ -101,7 +100,7 @@ impl LabelColumn {
         }
     }
 
-    /// The one class of a side of the label that has no other: against all others it is that side
+    /// The class of a side of the label that has only one: against all others it is that side
     /// against the other.
     pub fn is_side(&self, class: &Word) -> bool {
         let classes = self.classes.as_deref().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What follows from a checked job: groups, classes, columns that a model may read.
+//! Derived from a checked job: groups, classes, columns that a model may read.
 
 pub(crate) mod flat;
 mod label;

@@ -2,8 +2,8 @@
 //! what a model may read.
 //!
 //! Derived columns are in one order: those of `derive`, then those that sensitive attributes
-//! declare in place. Each may be made of columns of the source and of derived ones above it.
-//! Everything here also ends, with less, for jobs that are still to be refused.
+//! declare in place. Each may be derived from columns of the source and from derived ones above it.
+//! All of this also works on jobs that will be refused; it then returns less.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +23,7 @@ use crate::job::{
 use crate::param::{ColumnName, Seed, Word};
 use crate::why::knobs::WhyBlock;
 
-/// Most combinations of groups that a cross is written out for; with more it is refused.
+/// The most combinations of groups for which a cross is written out; with more it is refused.
 pub(crate) const MAX_GROUPS: usize = 65_534;
 
 /// A part of a cross that is a column, whatever it holds.
@@ -37,8 +37,8 @@ fn names_held(derivation: &Derivation) -> Vec<Word> {
 }
 
 impl SensitiveBlock {
-    /// The form in which the attribute is derived in place; one without any form for an attribute
-    /// that is an unchanged column.
+    /// The form in which the attribute is derived in place; empty for an attribute that is an
+    /// unchanged column.
     pub fn derivation(&self) -> Derivation {
         Derivation {
             from: self.from.clone(),
@@ -51,7 +51,7 @@ impl SensitiveBlock {
         }
     }
 
-    /// Whether the attribute is derived in place, by whichever form.
+    /// Whether the attribute is derived in place, in whichever form.
     pub fn is_made_here(&self) -> bool {
         self.map.is_some() || self.bins.is_some() || self.levels.is_some() || self.cross.is_some()
     }
@@ -108,7 +108,7 @@ impl Job {
         named.collect()
     }
 
-    /// Why a block of `why` does not tell through which features people switch; none where it does.
+    /// Why a block of `why` does not say which features make people switch; none where it does.
     pub(crate) fn lacks_features(&self, block: &WhyBlock) -> Option<FeatureObstacle> {
         let sets = self.sets();
         let set = block.counterfactual.as_ref().filter(|_| !block.metric.is_of_errors());
@@ -120,18 +120,18 @@ impl Job {
         if set.sets_attribute_only() {
             return Some(FeatureObstacle::NothingMoves);
         }
-        let is_made = model.is_none_or(|model| model.made_elsewhere().is_some());
-        is_made.then_some(FeatureObstacle::MadeElsewhere)
+        let is_given = model.is_none_or(|model| model.given_scores().is_some());
+        is_given.then_some(FeatureObstacle::GivenScores)
     }
 }
 
-/// Why a block of `why` says who switches alone.
+/// Why a block of `why` says only who switches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FeatureObstacle {
     /// It is about wrong predictions, or the set changes the attribute and nothing else.
     NothingMoves,
-    /// Scores of the model are computed elsewhere, so it cannot be asked about other rows.
-    MadeElsewhere,
+    /// The scores of the model are given, so it cannot score other rows.
+    GivenScores,
 }
 
 impl LabelColumn {
@@ -148,13 +148,13 @@ impl DataBlock {
         self.label.column().map(|label| label.favourable).or(self.favourable)
     }
 
-    /// Whether the positive side is the one that people want; it is where the job does not say.
+    /// Whether the positive side is the one that people want; true where the job does not say.
     pub fn favours_positive(&self) -> bool {
         self.favourable_side() != Some(FavourableClass::Negative)
     }
 
-    /// Within which strata rows are drawn: as the split says, or by label and group where there is
-    /// a label.
+    /// The strata within which rows are drawn: those of the split, else label and group where there
+    /// is a label.
     pub fn strata_of_split(&self) -> Stratification {
         let without = if self.label.column().is_some() {
             Stratification::LabelAndGroup
@@ -204,16 +204,16 @@ impl DataBlock {
         self.derived().iter().any(|(derived, recipe)| derived == column && !recipe.is_one_way())
     }
 
-    /// Of an attribute and the columns that are set with it the first that changes nothing a model
-    /// is shown: it is mapped from a column that is not a feature, or it is binned and its bins are
-    /// none. None where models see every change.
+    /// The first column, of the attribute's and those set with it, whose change no model is shown:
+    /// it is mapped from a column that is not a feature, or it is binned and its bins are not
+    /// features. None where models see every change.
     pub fn first_unseen(&self, name: &ColumnName) -> Option<ColumnName> {
         let ends = self.ends_below(self.column_of(name), &self.inputs());
         ends.into_iter().next().map(|(column, _)| column)
     }
 
-    /// Whether no model is shown any change where an attribute is set: neither one of the columns
-    /// that change with it is an input, nor one that is derived from them.
+    /// Whether no model is shown any change when an attribute is set: no column that changes with
+    /// it, or is derived from one that does, is an input.
     pub fn is_unshown(&self, name: &ColumnName) -> bool {
         let set = self.set_with(name);
         let moves = |input: &&ColumnName| {
@@ -222,8 +222,8 @@ impl DataBlock {
         !self.inputs().iter().any(moves)
     }
 
-    /// Whether no model is shown any change where people of one group become members of another: of
-    /// a cross, none of its parts in which the two differ is shown.
+    /// Whether no model is shown any change where people of one group become members of another:
+    /// for a cross, none of the parts in which the two differ is shown.
     pub fn is_direction_unshown(&self, name: &ColumnName, from: &Word, to: &Word) -> bool {
         if self.is_unshown(name) {
             return true;
@@ -237,7 +237,7 @@ impl DataBlock {
         let all = self.possible_groups(name);
         let at = |group: &Word| all.iter().position(|other| other == group);
         let (Some(mut from), Some(mut to)) = (at(from), at(to)) else { return false };
-        // Combinations count like digits, those of the last part the fastest.
+        // Combinations count like digits; the last part changes fastest.
         let mut differs = false;
         for (part, list) in cross.iter().zip(&lists).rev() {
             let (a, b) = (&list[from % list.len()], &list[to % list.len()]);
@@ -256,8 +256,8 @@ impl DataBlock {
         differs
     }
 
-    /// Where the ways down end from a column to what is set with it and is none of `stops`: at a
-    /// column that is binned or computed from others, or at the last one above a column of the
+    /// Where the paths from a column down to what is set with it, without those of `stops`, end: at
+    /// a column that is binned or computed from others, or at the last one above a column of the
     /// source, each with its recipe; at the column itself where it is one of the source.
     pub(crate) fn ends_below(
         &self,
@@ -314,7 +314,7 @@ impl DataBlock {
         self.derived_names().any(|name| name == column)
     }
 
-    /// The derived columns in order, with what they are made of; those whose form is not whole are
+    /// The derived columns in order, with what they are made of; those whose form is incomplete are
     /// left out.
     pub fn derived(&self) -> Vec<(ColumnName, DerivationRecipe)> {
         let columns = self.derive.iter();
@@ -367,7 +367,7 @@ impl DataBlock {
     }
 
     /// Every name that the column of an attribute can hold, whichever groups are written; empty
-    /// where only the data can tell.
+    /// where only the data determine it.
     pub fn possible_groups(&self, name: &ColumnName) -> Vec<Word> {
         let Some(attribute) = self.sensitive.get(name) else { return Vec::new() };
         if let Some(cross) = &attribute.cross {
@@ -400,7 +400,7 @@ impl DataBlock {
         combinations(&references.iter().map(std::slice::from_ref).collect::<Vec<_>>()).pop()
     }
 
-    /// The columns whose texts are brought to one spelling, each with it.
+    /// The columns whose texts are brought to one spelling, each with its spelling.
     pub fn spellings(&self) -> BTreeMap<String, Spelling> {
         let spellings = self.columns.iter().map(|(name, says)| (name.to_string(), says.spelling()));
         spellings.filter(|(_, spelling)| !spelling.is_plain()).collect()
@@ -419,8 +419,8 @@ impl DataBlock {
     /// The columns of the source that a column is derived from; itself where it is one. Sorted.
     pub fn roots(&self, column: &ColumnName) -> BTreeSet<ColumnName> {
         let mut roots = BTreeSet::from([column.clone()]);
-        // Parents are above, so one way up replaces every derived column by what it is derived
-        // from.
+        // Parents come earlier, so one pass from the end replaces every derived column by what it
+        // is derived from.
         for (name, recipe) in self.derived().iter().rev() {
             if roots.remove(name) {
                 roots.extend(recipe.parents().into_iter().cloned());
@@ -434,7 +434,7 @@ impl DataBlock {
         self.single_features().chain(self.features.onehot.values().flatten())
     }
 
-    /// Those of a column each.
+    /// The features that are one column each.
     fn single_features(&self) -> impl Iterator<Item = &ColumnName> {
         let FeaturesBlock { continuous, ordinal, nominal, .. } = &self.features;
         continuous.iter().chain(ordinal.keys()).chain(nominal)
@@ -473,14 +473,14 @@ impl DataBlock {
         self.below(self.column_of(attribute), DerivationRecipe::is_one_way).1
     }
 
-    /// A column with what it is derived from; apart, what a recipe that is an end is made of.
+    /// A column with what it is derived from; separately, the parents of a recipe that is an end.
     pub(crate) fn below(
         &self,
         column: &ColumnName,
         is_end: impl Fn(&DerivationRecipe) -> bool,
     ) -> (BTreeSet<ColumnName>, BTreeSet<ColumnName>) {
         let (mut all, mut apart) = (BTreeSet::from([column.clone()]), BTreeSet::new());
-        // Parents are above, so one way up meets them all.
+        // Parents come earlier, so one pass from the end meets them all.
         for (name, recipe) in self.derived().iter().rev() {
             if !all.contains(name) {
                 continue;

@@ -1,7 +1,7 @@
 //! Metrics of models whose outcome is an amount, such as a premium or a credit line: what groups
 //! get, and how it would change in another group.
 //!
-//! The values are made by [`amounts`](crate::metric::value::amounts) from the amounts of all
+//! The values are computed by [`amounts`](crate::metric::value::amounts) from the amounts of all
 //! people; the records here say what they mean. `denied_by_group` and `favoured_by_group` of the
 //! family ccm are also measured of amounts: the share of people whose amount would be better in the
 //! other group, and worse, by as much as the job says matters.

@@ -153,8 +153,8 @@ pub(crate) const METRICS: &[Metric] = records! {
 const DENIED: Reads = Reads::SwitchByFavour { if_positive: psr, if_negative: nsr };
 const FAVOURED: Reads = Reads::SwitchByFavour { if_positive: nsr, if_negative: psr };
 
-/// The rate of one direction that a metric is, or whose values of two directions it compares; none
-/// where there is no such rate.
+/// The rate of one direction that a metric is, or whose two directions it compares; none where
+/// there is no such rate.
 pub(crate) fn switch_rate(
     metric: &Metric,
     settings: &MeasureSettings,
@@ -162,7 +162,7 @@ pub(crate) fn switch_rate(
     switch_rate_by(metric, settings.favourable_stated.then_some(settings.favourable))
 }
 
-/// The same by the favourable prediction, where it is stated.
+/// As [`switch_rate`], by the favourable prediction, where it is stated.
 pub(crate) fn switch_rate_by(
     metric: &Metric,
     favourable: Option<FavourableClass>,
@@ -178,7 +178,7 @@ pub(crate) fn switch_rate_by(
     }
 }
 
-/// Whether a rate that counts one kind of switch tells of harm to the group that people belong to,
+/// Whether a rate that counts one kind of switch shows harm to the group that people belong to,
 /// else to the one they are moved to; none where it counts both kinds, or is no such rate.
 pub(crate) fn harmed(metric: &Metric, favourable: FavourableClass) -> Option<bool> {
     let ImpairedGroupRule::Switch { if_positive, if_negative, .. } = metric.impaired else {

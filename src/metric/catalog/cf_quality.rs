@@ -1,11 +1,11 @@
 //! The measures of counterfactuals themselves, family `cf_quality`: what the tables `cf_quality`
 //! and `cf_features` hold.
 //!
-//! No model has a part in them, so they are not computed from counts of predictions like the
-//! metrics of the catalog: the values come from `counterfactual::quality`, and here stands what is
-//! said about them. o is a row, c its counterfactual, z a row in standard deviations of the
-//! reference (categories as indicators), R the reference. All but the numbers are over valid
-//! counterfactuals: those that a filter or a check discarded are in no metric.
+//! They do not depend on a model, so they are not computed from counts of predictions like the
+//! metrics of the catalog: the values come from `counterfactual::quality`, and the records here
+//! describe them. o is a row, c its counterfactual, z a row in standard deviations of the reference
+//! (categories as indicators), R the reference. All but the numbers are over valid counterfactuals:
+//! those that a filter or a check discarded are in no metric.
 //!
 //! Source: "Towards Counterfactual Group Fairness" reports the cosine and filters by distance to a
 //! centroid; proximity, sparsity and plausibility are what tools for counterfactual explanations

@@ -5,16 +5,16 @@
 //! negative prediction is the favourable one both classes change their names first.
 //! [`FavouredGroups`] says which groups are favoured; every comparison is a pair (a, d), or d and
 //! all others together. `di` belongs to the family group and is measured here too; DPPL, RD, SD,
-//! DAR and AD are its named gaps under Clarify's names, seen from the favourable side. DPL is the
-//! same of labels, one of Clarify's metrics before training; what predictions add to it is
+//! DAR and AD are its named gaps under Clarify's names, seen from the favourable side. DPL is DPPL
+//! of the labels, one of Clarify's metrics before training; what predictions add to it is
 //! [`BiasChange`].
 //!
 //! Where the text and the library (smclarify 0.5) disagree, or either slips: the text lists
 //! thirteen metrics and calls them eleven; it calls TN + FN of DRR observed negatives, and TP + FP
 //! of DAR observed positives: both are predicted ones. Its range of GE, (0, 0.5), does not hold:
-//! one true positive and nine false negatives give 4.5. The library returns 0 for every share of
-//! nobody, and FT with the opposite sign. See [`strata`](crate::metric::evidence::strata) for CDDPL
-//! and [`flips`](crate::metric::evidence::flip_test) for FT.
+//! one true positive and nine false negatives give 4.5. The library returns 0 for every share of an
+//! empty set, and FT with the opposite sign. See [`strata`](crate::metric::evidence::strata) for
+//! CDDPL and [`flips`](crate::metric::evidence::flip_test) for FT.
 
 use super::performance as p;
 use crate::metric::GapTransform::{self, Difference, Rise};
@@ -166,10 +166,10 @@ fn lift(c: &Confusion) -> MetricValue {
     }
 }
 
-/// What predictions make of the difference of the labels of two facets.
+/// Whether predictions enlarge or reduce the difference of the labels of two facets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BiasChange {
-    /// The difference is larger in the predictions.
+    /// The difference is larger in the predictions than in the labels.
     Amplified,
     /// It is smaller, or reversed.
     Reduced,
@@ -178,8 +178,8 @@ pub(crate) enum BiasChange {
 }
 
 impl BiasChange {
-    /// From DPL with its interval and the interval of the change. None where the interval of DPL
-    /// holds 0, so that there is nothing to amplify, and where one has no interval.
+    /// The amplification, from DPL with its interval and the interval of the change. None where the
+    /// interval of DPL holds 0, so that there is nothing to amplify, and where one has no interval.
     pub(crate) fn new(
         dpl: f64,
         of_dpl: Option<(f64, f64)>,
@@ -222,7 +222,7 @@ pub(crate) fn generalized_entropy(c: &Confusion) -> MetricValue {
     Ok((0.5 * (c.n() as f64 * (right + 4.0 * granted) / (sum * sum) - 1.0)).max(0.0))
 }
 
-/// A reason in the words of the other naming of the classes.
+/// A reason, with the names of the two classes swapped.
 pub(crate) fn swap_reason(reason: Undefined) -> Undefined {
     match reason {
         Undefined::NoPredictedPositive => Undefined::NoPredictedNegative,

@@ -1,14 +1,14 @@
 //! Gaps between groups: parity, odds, opportunity, predictive parity.
 //!
 //! A is the reference group or the earlier declared one, B the other, or all others together. Every
-//! performance metric says which gaps exist of it; here they are made, as a metric and what makes a
-//! gap of it: the difference A - B, the ratio A / B, the distance to all. The parities of the
+//! performance metric says which gaps are derived from it; they are made here from the metric and a
+//! transform: the difference A - B, the ratio A / B, the distance to all. The parities of the
 //! papers are such gaps under their own names. Signs are kept: the absolute value is for the
 //! reader. How the values are made, also over more than two groups at once, is in
 //! [`gaps`](crate::metric::value::gaps) and [`worst`](crate::metric::value::worst).
 //!
-//! Choice: a gap whose part is undefined is undefined itself, also equalized odds, where a maximum
-//! over missing parts would look fair.
+//! Choice: a gap with an undefined part is undefined itself; so is equalized odds, where a maximum
+//! over the defined parts would look fair.
 
 use std::sync::LazyLock;
 
@@ -50,7 +50,7 @@ const FAVOURABLE: Metric = Metric {
     ..PAIR
 };
 
-/// The parities: those with `gap_of` are the gap of that metric but for what stands here.
+/// The parities: those with `gap_of` are the gap of that metric, except for the fields given here.
 const PARITIES: &[Metric] = records! {
     "demp_difference", "DemP_difference", "demographic parity difference", "", source: JOURNAL,
         gap_of: Some(("pprev", GapTransform::Difference)),
@@ -97,11 +97,11 @@ const PARITIES: &[Metric] = records! {
         ..PAIR;
 };
 
-/// A gap of a metric of one group; none of a metric that says nothing of its gaps.
+/// A gap of a metric of one group; none for a metric without `gaps`.
 fn gap(base: &Metric, transform: GapTransform, shown: &'static [PagePlace]) -> Option<Metric> {
     let MetricGaps { called, impaired, .. } = base.gaps?;
     let Reads::Group(value, None) = base.reads else { return None };
-    // Once in the life of the program, which the catalog lives as long as.
+    // Computed once: the catalog lives as long as the program.
     let text = |text: String| -> &'static str { text.leak() };
     let (symbol, (lo, hi)) = (base.symbol, base.range);
     let width = hi - lo;

@@ -4,9 +4,9 @@
 //! gap that is derived from another metric has those of its kind, with the texts of that metric
 //! filled in.
 //!
-//! Analogues and remedies after Towards Counterfactual Group Fairness, Table 7, with the pairs of
-//! its text (PCR with recall, NCR with specificity); the questions of Clarify's metrics after the
-//! post-training bias metrics of Amazon SageMaker Clarify.
+//! Sources: analogues and remedies follow Towards Counterfactual Group Fairness, Table 7, with the
+//! pairs of its text (PCR with recall, NCR with specificity); the questions of Clarify's metrics
+//! follow the post-training bias metrics of Amazon SageMaker Clarify.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -105,7 +105,7 @@ pub(crate) fn measure_meaning(measure: &QualityMetric, part: MeaningPart) -> &'s
     own(measure.id, part).or_else(|| own(ANY_COUNTERFACTUAL, part)).unwrap_or_default()
 }
 
-/// The same of a metric, whose texts may be those of the one that it is derived from.
+/// The meaning of a metric, whose texts may be those of the one that it is derived from.
 pub fn meaning(metric: &Metric, part: MeaningPart) -> String {
     if let Some(text) = own(metric.id, part) {
         return text.to_owned();

@@ -1,7 +1,7 @@
 //! The records of the metrics, one file for each family.
 //!
-//! A list is written with `records!`: of each record its id, symbol, name and formula, the fields
-//! in which it differs from what several records have in common, and the name of that.
+//! A list is written with `records!`: each record gives its id, symbol, name and formula, its own
+//! fields, and the name of a base record for all other fields.
 
 use crate::metric::Metric;
 

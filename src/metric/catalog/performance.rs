@@ -1,6 +1,6 @@
-//! Metrics of one group's confusion counts: accuracy, recall, precision and their kin.
+//! Metrics of one group's confusion counts: accuracy, recall, precision and related rates.
 //!
-//! All are about class 1. Complements are divided from counts, never taken as 1 - x.
+//! All are about class 1. Complements are computed from counts, never as 1 - x.
 
 use super::place::PageList as L;
 use super::place::PagePlace::{self, At, BesideBase, BesideWidest, TablesOnly};
@@ -37,7 +37,7 @@ const fn gaps(
 /// A difference and a ratio in the row of the metric, and no distance to all.
 const GAPS: [&[PagePlace]; 3] = [&[BesideBase], &[BesideBase], &[TablesOnly]];
 
-/// The same with the distance to all in the row of the widest gap, and more places of the
+/// As [`GAPS`], with the distance to all in the row of the widest gap, and more places of the
 /// difference.
 const fn widest(difference: &'static [PagePlace]) -> [&'static [PagePlace]; 3] {
     [difference, &[BesideBase], &[BesideWidest]]

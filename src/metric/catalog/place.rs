@@ -1,4 +1,4 @@
-//! Which lists of the page show a metric, and at which place: what a record says under `shown`.
+//! Which lists of the page show a metric, and at which position: the field `shown` of a record.
 
 /// Writes the enum of the lists.
 macro_rules! page_lists {
@@ -26,11 +26,11 @@ page_lists! {
     WidestGaps,
     /// Clarify: what people get.
     ClarifyOutcomes,
-    /// Clarify: what people get and deserve.
+    /// Clarify: metrics of what people get and what they deserve.
     ClarifyDeserts,
-    /// Clarify: what is next to its metrics, where it says something.
+    /// Clarify: values next to its metrics, if they have one.
     ClarifyNotes,
-    /// Clarify: what is one value of everybody.
+    /// Clarify: values of all people together.
     ClarifyTotals,
     /// Switches of two directions: rows.
     SwitchRows,
@@ -52,7 +52,7 @@ page_lists! {
     ClassGroups,
     /// Inside slices.
     Slices,
-    /// What the arms of an experiment are good for.
+    /// The metrics that arms of an experiment are to improve.
     ArmPerformance,
     /// Gaps of a pair by arm.
     ArmGaps,

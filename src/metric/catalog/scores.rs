@@ -1,7 +1,8 @@
-//! Metrics of scores as such: whether they rank people by their label, and mean what they say.
+//! Metrics of scores as such: whether they rank people by their label, and whether they are
+//! calibrated.
 //!
-//! The values are made by [`scores`](crate::metric::value::scores) from the scores of all people
-//! with a label; the records here say what they mean.
+//! The values are computed by [`scores`](crate::metric::value::scores) from the scores of all
+//! people with a label; the records here say what they mean.
 
 use super::place::PagePlace::TablesOnly;
 use crate::metric::{GapTransform, Metric, MetricFamily, MetricUnit, Reads, ScoreReading};

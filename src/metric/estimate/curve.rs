@@ -1,4 +1,4 @@
-//! Values that are no shares: functions of the four cells of a table, with their derivatives.
+//! Values that are not shares: functions of the four cells of a table, with their derivatives.
 
 use std::rc::Rc;
 
@@ -26,7 +26,8 @@ const FEW_UNITS: &str = "few units: a row or column of the matrix holds fewer th
 const LEAST_OF_MARGIN: u64 = 5;
 
 impl Estimate {
-    /// A function of the table to whose cells those of some units lead. The value is the caller's.
+    /// A function of a table whose cells are mapped from the cells of some units. The caller gives
+    /// the value.
     pub(crate) fn of_cells(
         value: f64,
         units: &UnitSums,
@@ -56,8 +57,8 @@ impl Estimate {
         }
     }
 
-    /// The correlation of two variables of so many classes, from the cells of the matrix that the
-    /// units of each kind fill, ascending by key. The value is the caller's.
+    /// The correlation of two variables of several classes, from the cells of the matrix that the
+    /// units of each kind fill, ascending by key. The caller gives the value.
     pub(crate) fn correlation(value: f64, classes: usize, kinds: &[UnitKind]) -> Self {
         let square = classes * classes;
         let (mut cells, mut units) = (vec![0.0; square], vec![[0_u64; 2]; classes]);
@@ -81,7 +82,7 @@ impl Estimate {
         if held.min().is_none_or(|n| *n < LEAST_OF_MARGIN) {
             return Estimate::other(value, own, Rc::new(|_| Err(FEW_UNITS)));
         }
-        // Two units of mean weight more, spread evenly over the cells.
+        // With two more units of mean weight, spread evenly over the cells.
         let (total, n) = (cells.iter().sum::<f64>(), n_units as f64);
         let (mean, each) = (total / n, 2.0 / square as f64);
         let drawn: Vec<f64> = cells.iter().map(|cell| cell + each * mean).collect();

@@ -1,4 +1,5 @@
-//! What each unit adds to a value, and how two values go together because some units are in both.
+//! What each unit adds to a value, and how two values are correlated because some units are in
+//! both.
 
 use crate::metric::evidence::units::UnitKind;
 
@@ -19,7 +20,7 @@ pub(crate) struct UnitInfluence {
 #[derive(Debug, Clone)]
 pub(crate) struct Influence {
     pub(crate) units: Vec<UnitInfluence>,
-    /// The same sum of squares if nothing cancelled: what is far below it is rounding.
+    /// The same sum of squares if nothing cancelled: a sum far below it is rounding.
     pub(crate) scale: f64,
 }
 
@@ -42,13 +43,13 @@ impl Influence {
         self.units.iter().map(|of| of.adds * of.adds * of.squares).sum()
     }
 
-    /// The same of so many times the value.
+    /// The influences on a multiple of the value.
     pub(crate) fn times(mut self, factor: f64) -> Influence {
         self.units.iter_mut().for_each(|unit| unit.adds *= factor);
         Influence { scale: factor * factor * self.scale, ..self }
     }
 
-    /// The same of a value that is this one plus so many times another; units of both once.
+    /// The influences on this value plus a multiple of another; units of both occur once.
     pub(crate) fn plus(&self, times: f64, other: &Influence) -> Influence {
         let (mut units, mut theirs) = (Vec::new(), other.units.iter().peekable());
         let scaled = |of: &UnitInfluence| UnitInfluence { adds: times * of.adds, ..*of };
@@ -64,8 +65,8 @@ impl Influence {
         Influence { units, scale: self.scale + times * times * other.scale }
     }
 
-    /// The correlation of two values, drawn to 0 where few units are in both: m such units tell m /
-    /// (m + 5) of it.
+    /// The correlation of two values, shrunk towards 0 where few units are in both: with m such
+    /// units it is multiplied by m / (m + 5).
     pub(crate) fn correlation(&self, other: &Influence) -> f64 {
         let (mut both, mut products, mut theirs) = (0, 0.0, other.units.iter().peekable());
         for mine in &self.units {

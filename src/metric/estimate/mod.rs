@@ -1,8 +1,10 @@
 //! A value with what each unit adds to it, and its interval at any level.
 //!
-//! One variance, the sum of squares over [`units`](crate::metric::evidence::units), and few rules:
+//! One variance, the sum of squares over [`units`](crate::metric::evidence::units), and a few
+//! rules:
 //!
-//! - a share: Wilson's score interval on its effective size ([`share`]);
+//! - a share: Wilson's score interval (`wilson_of_share` in [`crate::metric::interval`]) on its
+//!   effective size ([`share`]);
 //! - a sum of shares, such as a difference: the hybrid of their intervals (MOVER, Zou and Donner
 //!   2008; of two independent shares Newcombe's method 10), with the correlation of each two that
 //!   have units in common;
@@ -36,13 +38,13 @@ pub(crate) type IntervalAt = Rc<dyn Fn(f64) -> Result<ValueInterval, &'static st
 /// Why a ratio has no interval.
 pub(crate) const ZERO_COUNT: &str = "boundary: a count above the ratio or below it is 0";
 
-/// Why a ratio of other values has none.
+/// Why a ratio of other values has no interval.
 const NOT_ABOVE_ZERO: &str = "boundary: a part of the ratio is not above 0 for sure";
 
-/// Why a value has none of which all units say the same.
+/// Why a value has no interval if all units give the same.
 pub(crate) const NO_SPREAD: &str = "boundary: all people say the same, or too few are left";
 
-/// Why a value has none that depends on one without.
+/// Why a value has no interval if a value that it depends on is undefined.
 pub(crate) const OPERAND_MISSING: &str = "none: a value on which it depends is undefined";
 
 /// A value that is defined.
@@ -54,7 +56,7 @@ pub(crate) struct Estimate {
 
 #[derive(Clone)]
 enum EstimateParts {
-    /// A sum of shares, each so many times.
+    /// A sum of shares, each with a factor.
     Shares(Vec<(f64, Rc<Share>)>),
     /// Another value.
     Other { influence: Rc<Influence>, at: IntervalAt },
@@ -83,7 +85,7 @@ impl Estimate {
         Estimate { value, of: EstimateParts::Other { influence, at: Rc::new(at) } }
     }
 
-    /// The same so many times, a number above 0.
+    /// This value times a factor above 0.
     #[must_use]
     pub(crate) fn times(self, factor: f64) -> Self {
         let value = factor * self.value;
@@ -94,7 +96,7 @@ impl Estimate {
         Estimate { value, of: EstimateParts::Shares(parts.collect()) }
     }
 
-    /// The sum of both, which are sums of shares.
+    /// The mean of both, which are sums of shares.
     #[must_use]
     pub(crate) fn mean_with(self, other: Self) -> Self {
         let value = f64::midpoint(self.value, other.value);

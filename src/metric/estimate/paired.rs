@@ -1,7 +1,7 @@
-//! The difference of two shares below which the same rows are: of the decisions of two models, or
-//! of a model and its neighbours.
+//! The difference of two shares with the same denominator: of the decisions of two models, or of a
+//! model and the votes of neighbours.
 //!
-//! With e = 1, -1 or 0 where a row is a case of the first alone, of the second alone, or of both or
+//! With e = 1, -1 or 0 where a row is a case of only the first, of only the second, or of both or
 //! neither: the weighted mean of e, with its design effect as that of a [`share`](super::share) and
 //! Student's quantile. Where nobody differs, or everybody in the same way, d ∓ z² / (m + z²), m the
 //! effective number of units.
@@ -15,8 +15,8 @@ use crate::metric::interval::{IntervalProcedure, ValueInterval, z_of_level};
 use crate::metric::student_interval::{degrees_of_freedom, student};
 
 impl Estimate {
-    /// `of` says what a row of each cell counts, 0 or 1: below both shares, as a case of the first
-    /// alone, and as one of the second alone; none where no row is below them.
+    /// `of` says what a row of each cell counts, 0 or 1: in the denominator of both shares, as a
+    /// case of only the first, and as a case of only the second; none where the denominator is 0.
     pub(crate) fn paired(units: &UnitSums, of: impl Fn(usize) -> [u64; 3]) -> Option<Self> {
         let counted: Vec<[u64; 3]> = (0..units.rows().len()).map(of).collect();
         let sum = |cells: &mut dyn Iterator<Item = (usize, u64)>| {

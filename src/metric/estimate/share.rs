@@ -1,4 +1,4 @@
-//! A share of rows with its effective size: how many independent rows would be as sure.
+//! A share of rows with its effective size: how many independent rows would be as precise.
 //!
 //! With W what the rows below the share weigh, Q the sum of the squares of their weights, P the
 //! units (persons, or rows) with a row below it, and M(f, g) the sum over units of f g:
@@ -11,10 +11,11 @@
 //!   what the cases of a unit weigh minus the share of all its rows, v = P / (P - 1) M(r, r) / W^2,
 //!   over p (1 - p) Q / W^2, and at least 1: weights may make a share less sure than Kish says,
 //!   never surer.
-//! - Choice: D is drawn towards K = M(1, 1) / Q, the design effect if all rows of a unit agree, as
-//!   if one more unit said so: max(D, (c D + K) / (c + 1)), where c = (sum y)^2 / sum y^2 units
-//!   carry the rarer side, y being what its rows weigh. It is instead of Student's quantile: of few
-//!   units v itself is not known well. With one row a unit K is 1.
+//! - Choice: D is shrunk towards K = M(1, 1) / Q, the design effect if all rows of a unit agree, as
+//!   if there were one more such unit: max(D, (c D + K) / (c + 1)), where c = (sum y)^2 / sum y^2
+//!   is the number of units on the rarer side, y being the weight of a unit's rows there. This
+//!   replaces Student's quantile, because with few units v itself is not known well. With one row
+//!   per unit K is 1.
 
 use crate::metric::estimate::influence::{Influence, UnitInfluence};
 use crate::metric::evidence::units::{UnitSums, WeightSums};
@@ -47,7 +48,7 @@ pub(crate) struct Share {
 pub(crate) struct RowsBelow {
     /// How many they are.
     pub(crate) n: u64,
-    /// How many of equal weight would be as sure (Kish).
+    /// How many rows of equal weight would be as precise (Kish).
     pub(crate) kish: f64,
     /// Whether they all weigh the same.
     pub(crate) are_even: bool,
@@ -60,8 +61,8 @@ impl From<WeightSums> for RowsBelow {
 }
 
 impl Share {
-    /// The share of which `of` says what a row of each cell counts, 0 or 1 on top and below; none
-    /// where nothing is below it.
+    /// The share where `of` says what a row of each cell counts, 0 or 1, in the numerator and in
+    /// the denominator; none if the denominator is 0.
     pub(crate) fn new(units: &UnitSums, of: impl Fn(usize) -> Rate) -> Option<Self> {
         let each: Vec<Rate> = (0..units.rows().len()).map(of).collect();
         let mut below = WeightSums::default();
@@ -79,8 +80,8 @@ impl Share {
         Share::of_units(all, below.into(), kinds)
     }
 
-    /// The share `rate` of these rows, and what each kind of units has on top of it and below it,
-    /// ascending by key; none where nothing is below it.
+    /// The share `rate` of these rows, and what each kind of units has in its numerator and
+    /// denominator, ascending by key; none if the denominator is 0.
     pub(crate) fn of_units(
         rate: Rate,
         rows: RowsBelow,
@@ -121,7 +122,7 @@ impl Share {
         Some(Share { value, size, kish, n_rows: rows.n, is_plain, is_boundary, n_units, influence })
     }
 
-    /// How many rows say as much as one that is independent: the design effect.
+    /// How many rows carry as much information as one independent row: the design effect.
     pub(crate) fn design(&self) -> f64 {
         if self.is_plain { 1.0 } else { self.kish / self.size }
     }

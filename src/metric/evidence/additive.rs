@@ -1,5 +1,5 @@
 //! Sums of [`Additive`](crate::num::additive::Additive) evidence that are states of a pass, or of
-//! people whose counterfactuals the reference rows bear out.
+//! the people whose counterfactuals are supported by the reference rows.
 
 /// A struct is the sum of its named fields; the others say what is summed. `accumulated` are those
 /// that are states of a pass, `settled` those of which some wait until it settles.
@@ -15,18 +15,18 @@ macro_rules! additive {
         additive!($type { $($field),+ });
         additive!(settled $type);
     };
-    // The field `supported` holds what supported counterfactuals alone give: none while all of them
-    // are supported, because then it is what all give, which is `so_far`.
+    // The field `supported` holds what only the supported counterfactuals give: none while all of
+    // them are supported, because then it is what all give, which is `so_far`.
     (supported $type:ty { $($field:ident),+ } or $so_far:ident) => {
         impl $type {
-            /// The same people by their supported counterfactuals alone; none where all are
+            /// The sums of these people by only their supported counterfactuals; none where all are
             /// supported.
             pub(crate) fn supported(&self) -> Option<&$type> {
                 self.supported.as_deref()
             }
 
-            /// The same, to add somebody, before they are added to all; none where all are
-            /// supported, also those who come.
+            /// As [`Self::supported`], to add a person, before the person is added to all; none
+            /// where all are supported, including this person.
             fn supported_part(&mut self, all_supported: bool) -> Option<&mut $type> {
                 if self.supported.is_none() && !all_supported {
                     self.supported = Some(Box::new(self.$so_far()));

@@ -1,4 +1,5 @@
-//! People by what happened to them: the one structure behind every counterfactual matrix.
+//! People by their factual and counterfactual predictions: the one structure behind every
+//! counterfactual matrix.
 //!
 //! A pattern is a person's group, label and prediction, and for every target group how many of
 //! their counterfactuals are predicted to be of each class, or have no score. From the number of
@@ -21,7 +22,7 @@ use crate::metric::evidence::units::{UnitKind, UnitSums, WeightSums};
 use crate::metric::scope::ScopeIndex;
 use crate::num::additive::Additive;
 
-/// What people who behave alike have in common.
+/// What people of one pattern have in common.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(crate) struct PersonPattern {
     /// Their group.
@@ -56,7 +57,7 @@ pub(crate) struct PatternTally {
     general: HashMap<PersonPattern, WeightSums>,
 }
 
-/// The cells that somebody fills and how often, in the order of all cells, filled or not.
+/// The cells that a person fills and how often, in the order of all cells, filled or not.
 type FilledInOrder = Vec<(Reverse<usize>, u64)>;
 
 /// The most groups for which an array is used: 11,520 cells.
@@ -67,7 +68,7 @@ const DENSE_GROUPS: usize = 5;
 const CODED_GROUPS: usize = 60;
 
 impl PatternTally {
-    /// Nobody yet, for this number of groups and of classes.
+    /// Empty, for this number of groups and of classes.
     pub(crate) fn new(groups: usize, classes: usize) -> Self {
         let cells = (groups * 9) << (2 * groups.min(DENSE_GROUPS).saturating_sub(1));
         let cells = if groups <= DENSE_GROUPS && classes == 2 { cells } else { 0 };
@@ -81,7 +82,7 @@ impl PatternTally {
     }
 
     /// Adds one person with the target groups and predictions of all their counterfactuals and what
-    /// they weigh, 1 where nobody has a weight; one of weight 0 is not there.
+    /// they weigh, 1 where nobody has a weight; one of weight 0 is ignored.
     ///
     /// # Panics
     /// Where a group or a class is not below its number, or a counterfactual leads to the person's
@@ -126,7 +127,7 @@ impl PatternTally {
         all
     }
 
-    /// The same in no order; a pattern may occur twice.
+    /// As [`Self::people`], in no order; a pattern may occur twice.
     pub(crate) fn patterns(&self) -> impl Iterator<Item = (Cow<'_, PersonPattern>, WeightSums)> {
         let dense = (0..).zip(&self.dense).filter(|(_, people)| people.people() > 0);
         let coded = dense.chain(self.coded.iter().map(|(&code, people)| (code, people)));
@@ -135,9 +136,9 @@ impl PatternTally {
         general.chain(coded.map(|(code, &people)| (Cow::Owned(self.decode(code)), people)))
     }
 
-    /// The people of every scope, by its number, by so many cells: `cell` is that of the label and
-    /// of the predictions before and after. `weighted` says whether they have weights. People who
-    /// fill none are left out.
+    /// The people of every scope, by its number, by this number of cells: `cell` maps the label and
+    /// the predictions before and after to a cell. `weighted` says whether they have weights.
+    /// People who fill none are left out.
     pub(crate) fn units(
         &self,
         cells: usize,
@@ -242,7 +243,7 @@ impl PatternTally {
     }
 }
 
-/// Patterns as they are written: people by pattern in order.
+/// Patterns in the form that is written: people by pattern, in order.
 #[derive(Serialize, Deserialize)]
 struct PatternTallyRepr {
     groups: usize,
@@ -292,8 +293,8 @@ fn pattern(
     PersonPattern { group, label, predicted, outcomes }
 }
 
-/// The cell of somebody without a label by the prediction and whether any counterfactual is
-/// predicted otherwise; a person counts once.
+/// The cell of a person without a label, by the prediction and whether any counterfactual is
+/// predicted differently; a person counts once.
 pub(crate) fn any_cell(predicted: bool, switches: bool) -> usize {
     cell_index(None, predicted, predicted != switches)
 }

@@ -31,7 +31,7 @@ const TERMS: usize = 5;
 /// Whole units of 2^-52, a term of each pair.
 type TermColumn = [i64; CHUNK];
 
-/// Vectors that the compiler makes hold at most so many numbers.
+/// Vectors that the compiler makes hold at most this many numbers.
 const WIDEST: usize = 8;
 
 const UNITS: f64 = (1_u64 << 52) as f64;
@@ -48,6 +48,8 @@ pub(crate) struct PairChunk {
     pub(crate) cell: [u8; CHUNK],
     /// Whole units that each pair weighs.
     pub(crate) weight: [u64; CHUNK],
+    /// Whether one has a weight other than 1.
+    weighed: bool,
 }
 
 impl PairChunk {
@@ -60,6 +62,7 @@ impl PairChunk {
             person: [0; CHUNK],
             cell: [0; CHUNK],
             weight: [1; CHUNK],
+            weighed: false,
         }
     }
 
@@ -72,12 +75,13 @@ impl PairChunk {
         let i = self.n;
         (self.score[i], self.score_cf[i]) = pair;
         (self.person[i], self.cell[i], self.weight[i]) = (person, cell, weight);
+        self.weighed |= weight != 1;
         self.n += 1;
     }
 
     /// Takes all pairs out.
     pub(crate) fn clear(&mut self) {
-        self.n = 0;
+        (self.n, self.weighed) = (0, false);
     }
 
     /// Number of pairs.
@@ -118,7 +122,7 @@ pub(super) struct BalancedTerms {
 /// Room for pairs that are far apart.
 #[derive(Debug)]
 struct ChunkRoom {
-    /// Squares that tell pairs that are far apart from the others.
+    /// Squares that distinguish pairs that are far apart from the others.
     squares: [f64; CHUNK],
     positions: [usize; CHUNK],
     left: [f64; CHUNK],
@@ -164,13 +168,10 @@ impl BalancedTerms {
 
     /// The sums of terms and of the skew over the pairs of the chunk, each as often as it weighs.
     pub(super) fn sums(&self, chunk: &PairChunk) -> [FixedSum; 2] {
-        let mut sums = [FixedSum::ZERO; 2];
-        for i in 0..chunk.n {
-            let weight = i128::from(chunk.weight[i]);
-            sums[0].add_units(i128::from(signed_units(self.term[i])) * weight);
-            sums[1].add_units(i128::from(signed_units(self.skew[i])) * weight);
-        }
-        sums
+        let weights = chunk.weighed.then_some(&chunk.weight);
+        [&self.term, &self.skew].map(|column| {
+            sum_of_units(column[..chunk.n].iter().map(|&term| signed_units(term)), weights)
+        })
     }
 }
 
@@ -189,22 +190,8 @@ impl ChunkTerms {
     /// weighs; every pair weighs 1 where `weights` are none.
     pub(crate) fn sums(&self, n: usize, weights: Option<&[u64; CHUNK]>) -> [FixedSum; TERMS - 1] {
         let [score, score_cf, absolute, _, divergence] = &self.columns;
-        let mut sums = [score, score_cf, absolute, divergence].map(|column| {
-            let mut sum = FixedSum::ZERO;
-            sum.add_units(match weights {
-                // At most 512 terms of at most 2^52 units: 64 bits hold them.
-                None => {
-                    let terms = column[..n].iter();
-                    i128::from(terms.fold(0_i64, |sum, &term| sum.wrapping_add(term)))
-                }
-                Some(weights) => column[..n]
-                    .iter()
-                    .zip(weights)
-                    .map(|(&term, &weight)| i128::from(term) * i128::from(weight))
-                    .sum(),
-            });
-            sum
-        });
+        let mut sums = [score, score_cf, absolute, divergence]
+            .map(|column| sum_of_units(column[..n].iter().copied(), weights));
         for (position, term) in &self.wide {
             let weight = weights.map_or(1, |weights| i128::from(weights[*position]));
             sums[TERMS - 2].add_units(term.units() * weight);
@@ -221,6 +208,21 @@ impl ChunkTerms {
     pub(crate) fn squared_units(&self, position: usize) -> i64 {
         self.columns[3][position]
     }
+}
+
+/// The sum of terms of at most 2^52 units, each as often as its pair weighs; every pair weighs 1
+/// where `weights` are none.
+#[inline(always)]
+fn sum_of_units(terms: impl Iterator<Item = i64>, weights: Option<&[u64; CHUNK]>) -> FixedSum {
+    let mut sum = FixedSum::ZERO;
+    sum.add_units(match weights {
+        // 64 bits hold those of a chunk.
+        None => i128::from(terms.fold(0_i64, i64::wrapping_add)),
+        Some(weights) => {
+            terms.zip(weights).map(|(term, &weight)| i128::from(term) * i128::from(weight)).sum()
+        }
+    });
+    sum
 }
 
 /// The units of a number of [0, 1].

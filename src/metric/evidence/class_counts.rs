@@ -148,7 +148,7 @@ impl FactualClassCounts {
         FactualClassCounts { groups, tally, one_vs_rest: vec![empty.clone(); classes] }
     }
 
-    /// The same without the scores of people.
+    /// These counts without the scores of people.
     #[must_use]
     pub(crate) fn without_scores(self) -> Self {
         let one_vs_rest = self.one_vs_rest.into_iter().map(FactualCounts::without_scores);
@@ -176,7 +176,7 @@ impl FactualClassCounts {
         self.tally.add((keys.0, weight), factual, &[], [factual]);
     }
 
-    /// Adds a row of no declared group, which weighs so many units, by the number of its word;
+    /// Adds a row of no declared group, with its weight in units, by the number of its word;
     /// [`u32::MAX`] = none.
     pub(crate) fn add_ungrouped(
         &mut self,
@@ -235,24 +235,24 @@ pub(crate) struct SwitchClassCounts {
     groups: usize,
     /// By direction.
     tally: ClassTally,
-    /// The same people by their supported counterfactuals alone.
+    /// The same people by only their supported counterfactuals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     supported: Option<Box<SwitchClassCounts>>,
 }
 
 impl SwitchClassCounts {
-    /// Nobody yet, for this number of classes and of groups.
+    /// Empty, for this number of classes and of groups.
     pub(crate) fn new(classes: usize, groups: usize) -> Self {
         let tally = ClassTally::new(classes, groups, CountingUnit::default());
         SwitchClassCounts { groups, tally, supported: None }
     }
 
-    /// What supported counterfactuals alone give while all are supported.
+    /// What only the supported counterfactuals give, while all are supported.
     fn so_far(&self) -> SwitchClassCounts {
         SwitchClassCounts { tally: self.tally.clone(), supported: None, ..*self }
     }
 
-    /// The same, counted by this unit too.
+    /// These counts, counted by this unit too.
     #[must_use]
     pub(crate) fn counted_by(self, unit: CountingUnit) -> Self {
         SwitchClassCounts { tally: ClassTally::new(self.classes(), self.groups, unit), ..self }

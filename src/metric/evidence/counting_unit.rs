@@ -1,4 +1,6 @@
-//! What counts as one observation beyond the plain row: a weight, or a person with several rows.
+//! What a pass over rows counts besides the rows: weights, and persons with several rows, whose
+//! rows [`person_sums`](super::person_sums) adds up. What intervals take as independent are the
+//! [`units`](super::units).
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What the sums over directions of groups take of memory, told before any of it is taken.
+//! How much memory the sums over directions of groups take, computed before any of it is taken.
 //!
 //! A set of G groups has G (G - 1) directions. Every thread has counts of all of them, and where
 //! score metrics have intervals the powers of what people add to each scope.
@@ -25,7 +25,7 @@ pub(crate) struct DirectionMemory {
 }
 
 impl DirectionMemory {
-    /// Bytes at the height of the work.
+    /// Bytes at the peak of the work.
     pub(crate) fn bytes(self) -> u64 {
         let directions = (self.groups * self.groups) as u64;
         let histograms = (2 * SCORE_BINS + CHANGE_BINS) * size_of::<u64>();

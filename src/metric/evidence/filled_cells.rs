@@ -1,12 +1,12 @@
-//! Long lists of sums of which few are filled: whole in memory once somebody is there, and in a
-//! file the filled ones by their number.
+//! Long lists of sums of which few are filled: in memory the whole list, once any cell is filled;
+//! in a file only the filled cells, by their number.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::num::additive::Additive;
 
-/// So many sums, or none where nobody is.
+/// As many sums as given, or none where nobody is counted.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct FilledCells<T, const N: usize>(Vec<T>);
 
@@ -17,19 +17,19 @@ impl<T, const N: usize> Default for FilledCells<T, N> {
 }
 
 impl<T: Copy + Default, const N: usize> FilledCells<T, N> {
-    /// All of them, to add to.
+    /// All sums, to add to.
     #[inline]
     pub(crate) fn fill(&mut self) -> &mut [T] {
         self.0.resize(N, T::default());
         &mut self.0
     }
 
-    /// All of them, or none.
+    /// All sums, or none.
     pub(crate) fn all(&self) -> &[T] {
         &self.0
     }
 
-    /// One of them.
+    /// One of the sums.
     pub(crate) fn at(&self, cell: usize) -> T {
         self.0.get(cell).copied().unwrap_or_default()
     }

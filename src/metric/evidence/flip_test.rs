@@ -1,9 +1,9 @@
 //! The flip test: would the people most like a person of the disfavoured facet, all of them of the
 //! favoured one, be predicted otherwise?
 //!
-//! Source: Amazon SageMaker Clarify, post-training bias metrics, FT. Of every person of facet d the
-//! k nearest people of facet a are looked up, by Euclidean distance over the numeric features, and
-//! the majority of their predictions is compared with the person's own: F+ are those predicted
+//! Source: Amazon SageMaker Clarify, post-training bias metrics, FT. For every person of facet d
+//! the k nearest people of facet a are looked up, by Euclidean distance over the numeric features,
+//! and the majority of their predictions is compared with the person's own: F+ are those predicted
 //! unfavourably whose vote is favourable, F- the reverse, and FT = (F+ - F-) / n_d. The library
 //! (smclarify 0.5) returns the opposite sign; its result also changes with the order of the rows,
 //! because it leaves ties to chance.
@@ -74,7 +74,7 @@ pub(crate) struct FlipTestSample {
 }
 
 impl FlipTestSample {
-    /// Nobody yet, with so many features each.
+    /// Empty, with this many features each.
     pub(crate) fn new(width: usize, knobs: &FlipTestSettings, seed: Seed) -> Self {
         FlipTestSample {
             width,
@@ -128,7 +128,7 @@ impl FlipTestSample {
         PointMatrix { coordinates: &self.coordinates, width: self.width }
     }
 
-    /// Divides every feature by its standard deviation; one that never varies says nothing anyway.
+    /// Divides every feature by its standard deviation; one that never varies has no effect anyway.
     fn standardise(&mut self) {
         for axis in 0..self.width {
             let values = || self.coordinates.iter().skip(axis).step_by(self.width);
@@ -162,18 +162,18 @@ impl Accumulator for FlipTestSample {
     }
 }
 
-/// The test made ready: pieces of it may be done in any order and on any thread.
+/// The prepared test: pieces of it may be done in any order and on any thread.
 #[derive(Debug)]
 pub(crate) struct PreparedFlipTest {
     sample: FlipTestSample,
     /// By group.
     trees: Vec<NeighbourTree>,
     /// By group its people sorted by their features, and where each run of equal ones ends; empty
-    /// where nobody looks them up.
+    /// where they are never looked up.
     runs: Vec<(Vec<u32>, Vec<usize>)>,
     /// The comparison and the runs of its disfavoured group that a piece looks up.
     pieces: Vec<(usize, Range<usize>)>,
-    /// Nobody looked up yet.
+    /// Empty: no person looked up yet.
     pub(crate) empty: FlipTestResult,
 }
 
@@ -202,7 +202,7 @@ impl PreparedFlipTest {
                 everybody().filter(|&i| sample.people[i as usize].group == group).collect()
             })
             .collect();
-        // The people of a group where somebody looks it up, as facet a or as facet d.
+        // The people of a group if it is used, as facet a or as facet d.
         let of = |side: usize, group: usize| {
             let held = facets.iter().any(|facet| facet.sides()[side].holds(group));
             if held { members[group].clone() } else { Vec::new() }
@@ -257,7 +257,7 @@ impl PreparedFlipTest {
         self.pieces.len()
     }
 
-    /// What the votes of one piece say.
+    /// The result of the votes of one piece.
     pub(crate) fn votes(&self, number: usize) -> FlipVotes {
         let (facet, runs) = &self.pieces[number];
         let FacetFlips { scope, neighbours, .. } = self.empty.facets[*facet];
@@ -289,7 +289,7 @@ impl PreparedFlipTest {
     }
 }
 
-/// What the neighbours say about a prediction: 0 it would turn positive, 1 it would turn negative,
+/// The vote of the neighbours on a prediction: 0 it would turn positive, 1 it would turn negative,
 /// 2 it would stay.
 fn vote_cell(predicted: bool, vote: bool) -> usize {
     match (predicted, vote) {
@@ -313,7 +313,7 @@ pub(crate) struct FlipVotes {
 /// What the test found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct FlipTestResult {
-    /// Whom it found them in, with as many neighbours as were asked for.
+    /// The group in which they were found, with the number of neighbours that was asked for.
     pub(crate) search: FlipSearch,
     /// By comparison.
     pub(crate) facets: Vec<FacetFlips>,
@@ -364,7 +364,7 @@ impl FlipTestResult {
         }
     }
 
-    /// The comparison of a scope, and the units of facet d by what their neighbours say.
+    /// The comparison of a scope, and the units of facet d by the vote of their neighbours.
     pub(crate) fn facet(&self, scope: MetricScope) -> Option<(FacetFlips, UnitSums)> {
         let number = self.facets.iter().position(|facet| facet.scope == scope)?;
         let facet = self.facets[number];
@@ -379,7 +379,7 @@ impl FlipTestResult {
 }
 
 impl FacetFlips {
-    /// Who would turn positive, who negative, and who would stay.
+    /// The people who would turn positive, turn negative, and stay.
     pub(crate) fn cells(&self) -> [u64; 3] {
         let [positive, negative, _] = self.votes.map(WeightSums::people);
         [positive, negative, self.n_d - positive - negative]
@@ -458,13 +458,13 @@ mod tests {
             // Rows 10 and 14 weigh 2 and 3, row 11 weighs 3, rows 12 and 13 weigh 1 and 2.
             assert_eq!(units.weight(), [5, 3, 3]);
         }
-        // With fewer than twice so many people in facet a, one neighbour decides: at 9 that is the
-        // one at 10, at 3 the one at 2.
+        // With fewer than twice this many people in facet a, one neighbour decides: at 9 that is
+        // the one at 10, at 3 the one at 2.
         let (facet, _) = done(sample.clone(), 2, &[MetricScope::Pair(0, 1)], &knobs(5, 100), false)
             .facet(MetricScope::Pair(0, 1))
             .unwrap();
         assert_eq!((facet.neighbours, facet.cells()), (1, [2, 1, 2]));
-        // Nobody is like them in an empty facet.
+        // In an empty facet nobody is like them.
         let (facet, _) = done(sample, 3, &[MetricScope::Pair(2, 1)], &knobs(1, 100), false)
             .facet(MetricScope::Pair(2, 1))
             .unwrap();

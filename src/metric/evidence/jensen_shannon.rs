@@ -26,7 +26,8 @@ pub(crate) struct ScoreBalance {
 }
 
 impl ScoreBalance {
-    /// Of these sums; none balances where one is 0, and then there is no divergence.
+    /// The balance of two sums; where one of them is 0, nothing balances them, and there is no
+    /// divergence.
     pub(crate) fn new(score: f64, score_cf: f64) -> Self {
         if score > 0.0 && score_cf > 0.0 {
             ScoreBalance {

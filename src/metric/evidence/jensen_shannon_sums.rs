@@ -21,7 +21,7 @@ pub(crate) struct DivergenceSums {
 }
 
 impl DivergenceSums {
-    /// Nobody yet, under the balance of these sums of the first pass.
+    /// Empty, with the balance of these sums of the first pass.
     pub(crate) fn new(sums: &ShiftSums) -> Self {
         let (score, score_cf) = sums.scores();
         let balance = ScoreBalance::new(score, score_cf);

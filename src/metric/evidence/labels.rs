@@ -1,5 +1,5 @@
-//! Are labels missing by chance? A lender knows repayment of granted loans only: then metrics
-//! that need a label cover only some people.
+//! Are labels missing by chance? For example a lender knows only whether granted loans were repaid:
+//! then metrics that need a label cover only some people.
 //!
 //! Two shares of missing labels are compared, of each two groups (people with a group) and of the
 //! two decisions (people with a group and a score), everybody counting once regardless of their
@@ -52,8 +52,8 @@ impl MissingLabels {
         self.widest_groups().is_some() || self.decisions_differ()
     }
 
-    /// Of the pairs of groups that differ the one that is furthest apart, the group that lacks more
-    /// labels first.
+    /// The pair that is furthest apart, among the pairs of groups that differ; the group that lacks
+    /// more labels first.
     pub(crate) fn widest_groups(&self) -> Option<[usize; 2]> {
         widest_apart(&self.groups)
     }
@@ -64,7 +64,7 @@ impl MissingLabels {
     }
 }
 
-/// Of the pairs of shares that differ the one that is furthest apart, the larger share first.
+/// The pair that is furthest apart, among the pairs of shares that differ; the larger share first.
 pub(crate) fn widest_apart(shares: &[Rate]) -> Option<[usize; 2]> {
     let mut widest = None::<(f64, [usize; 2])>;
     for (a, x) in shares.iter().enumerate() {
@@ -93,14 +93,15 @@ pub(crate) fn shares_differ(a: Rate, b: Rate) -> bool {
 pub(crate) struct LowestShare {
     /// The group; of several the first.
     pub(crate) group: String,
-    /// Why it is the one, with the lowest and the highest share.
+    /// The reason for the choice, with the lowest and the highest share.
     pub(crate) why: String,
     /// Whether all groups have its share.
     pub(crate) is_shared: bool,
 }
 
 impl LowestShare {
-    /// None where no share is known; `of` says what the shares are of, such as `labels`.
+    /// The lowest share; none where no share is known; `of` says what the shares are of, such as
+    /// `labels`.
     pub(crate) fn of(shares: &[FavourableShare], of: &str) -> Option<LowestShare> {
         let low = shares.iter().min_by(|a, b| a.share.total_cmp(&b.share))?;
         let high = shares.iter().max_by(|a, b| a.share.total_cmp(&b.share))?;
@@ -133,7 +134,7 @@ impl FavourableShare {
     }
 }
 
-/// Of an attribute each group of whose people somebody has a label or decision.
+/// The groups of an attribute in which anybody has a label or a decision.
 pub(crate) type GroupShares = Vec<FavourableShare>;
 
 #[cfg(test)]

@@ -10,18 +10,18 @@ use crate::metric::rate::{MetricValue, Rate, Undefined};
 /// What is read from a matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MatrixReading {
-    /// Of cases the share on the diagonal: CR of predictions, ACC of labels.
+    /// The share of cases on the diagonal: CR of predictions, ACC of labels.
     Agreement,
-    /// Of cases the share off the diagonal: SR. From counts, not as 1 - x.
+    /// The share of cases off the diagonal: SR. From counts, not as 1 - x.
     Disagreement,
-    /// Of the cases of one class those that go to another: C_ij / sum over j of C_ij.
+    /// The share of the cases of one class that go to another: C_ij / sum over j of C_ij.
     Transition(usize, usize),
     /// The correlation of rows and columns.
     Correlation,
 }
 
 impl MatrixReading {
-    /// The share of these cells of so many classes; none of what is no share.
+    /// The share of these cells of this many classes; none of what is no share.
     ///
     /// Choice: where nobody is of a class, the reason is that of the same rate with that class
     /// against all others.
@@ -40,7 +40,7 @@ impl MatrixReading {
         Some(sum)
     }
 
-    /// What a case of one cell of so many classes counts.
+    /// What a case of one cell counts.
     pub(crate) fn of_cell(self, classes: usize, cell: usize) -> Option<Rate> {
         let (row, column) = (cell / classes, cell % classes);
         let (counts, is_case) = match self {

@@ -1,12 +1,12 @@
-//! The rows of two models, or of two runs, by what both say: the one evidence of how far their
-//! values are apart.
+//! The rows of two models, or of two runs, counted by both predictions: the one evidence of how far
+//! their values are apart.
 //!
 //! A row fills cells: a place (its group; of counterfactuals the direction) with the cell of the
 //! matrix that it fills under the first model and the one under the second, each none where that
-//! model does not score it. Rows that fill the same cells are one kind; what is the first model's
-//! alone keeps the number of the kind, so that the units of both sides have the same keys and
-//! correlations follow ([`influence`](crate::metric::estimate::influence)). Where a person may have
-//! several rows, the key is the person's. Any partition of the rows gives the same.
+//! model does not score it. Rows that fill the same cells are one kind; the units of each model
+//! keep the number of the kind as their key, so that the keys of both sides agree and correlations
+//! follow ([`influence`](crate::metric::estimate::influence)). Where a person may have several
+//! rows, the key is the person's. Any partition of the rows gives the same.
 //!
 //! Memory: one entry for each kind of rows; with persons one for each person and cell.
 
@@ -22,10 +22,10 @@ use crate::metric::evidence::person_sums::PersonCells;
 use crate::metric::evidence::units::{UnitKind, UnitSums, WeightSums};
 use crate::num::additive::Additive;
 
-/// What a side says: none, or one of the cells of its matrix.
+/// The result of a side: none, or one of the cells of its matrix.
 const STATES: usize = 1 + ECCM_CELLS;
 
-/// A place and what both sides say there.
+/// A place and the results of both sides there.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PairedCell {
     /// The group, or from * groups + to.
@@ -47,7 +47,7 @@ impl PairedCell {
     }
 }
 
-/// The rows of two models by what both say; mergeable.
+/// The rows of two models by the results of both; mergeable.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PairedCounts {
     /// Number of groups.
@@ -62,7 +62,7 @@ pub(crate) struct PairedCounts {
 }
 
 impl PairedCounts {
-    /// Nobody yet, for this number of groups.
+    /// Empty, for this number of groups.
     pub(crate) fn new(groups: usize, unit: CountingUnit) -> Self {
         PairedCounts {
             groups,
@@ -72,7 +72,7 @@ impl PairedCounts {
         }
     }
 
-    /// Adds a row that weighs so many units (1 where nobody has a weight). `key` is the person's
+    /// Adds a row that weighs this many units (1 where nobody has a weight). `key` is the person's
     /// own. Cells that neither side scores are passed over.
     pub(crate) fn add(
         &mut self,
@@ -104,7 +104,7 @@ impl PairedCounts {
         }
     }
 
-    /// The units with a row at the places that a condition holds of, by what both sides say there;
+    /// The units with a row at places that satisfy a condition, by the results of both sides there;
     /// see [`said`].
     pub(crate) fn units(&self, holds: impl Fn(usize) -> bool) -> UnitSums {
         let here = |code: usize| holds(code / PAIRED_CELLS).then_some(code % PAIRED_CELLS);
@@ -124,12 +124,12 @@ additive!(accumulated PairedCounts { kinds, persons });
 /// Cells by what both sides say.
 pub(crate) const PAIRED_CELLS: usize = STATES * STATES;
 
-/// What the two sides say in one of these cells: none, or a cell of their matrix.
+/// The results of the two sides in one of these cells: none, or a cell of their matrix.
 pub(crate) fn said(cell: usize) -> [Option<usize>; 2] {
     PairedCell::of_code(cell as u32).cells
 }
 
-/// The units of one side, 0 or 1, by the so many cells of its matrix.
+/// The units of one side, 0 or 1, by the cells of its matrix.
 pub(crate) fn units_of_side(units: &UnitSums, side: usize, cells: usize) -> UnitSums {
     units.mapped(cells, |cell| said(cell)[side].filter(|cell| *cell < cells))
 }

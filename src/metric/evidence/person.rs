@@ -97,7 +97,7 @@ impl Confusion {
         Rate { numerator, denominator, empty: self.or_empty(empty) }
     }
 
-    /// The same people where the other class is called positive.
+    /// These people where the other class is called positive.
     #[must_use]
     pub(crate) fn swap_classes(&self) -> Self {
         let [negative, positive] = self.unlabelled;
@@ -121,13 +121,13 @@ impl Confusion {
         Confusion { tp, fp, fn_, tn, unlabelled: [negative, positive] }
     }
 
-    /// From counts at 3 label + prediction, each unknown, no or yes.
+    /// The people, from counts at 3 label + prediction, each unknown, no or yes.
     pub(crate) fn from_states([_, no, yes, _, tn, fp, _, fn_, tp]: StateCells) -> Self {
         Confusion { tp, fp, fn_, tn, unlabelled: [no, yes] }
     }
 }
 
-/// Where a person is in [`Confusion::to_cells`].
+/// The place of a person in [`Confusion::to_cells`].
 pub(crate) fn confusion_cell(label: Option<bool>, predicted: bool) -> usize {
     let negative = usize::from(!predicted);
     match label {
@@ -236,7 +236,7 @@ impl Eccm {
         self.fcn() + self.tcn() + self.0[8]
     }
 
-    /// The reason, or that there is nobody at all.
+    /// The reason, or that there are no people at all.
     pub(crate) fn or_empty(&self, reason: Undefined) -> Undefined {
         if self.n() == 0 { Undefined::EmptyGroup } else { reason }
     }
@@ -277,7 +277,7 @@ pub struct ScoredCounterfactual<C = bool, S = Option<f64>> {
     pub predicted: Option<C>,
     /// The score of [0, 1]; none where missing.
     pub score: S,
-    /// Whether it is decided otherwise than the person although both scores agree to single
+    /// Whether its decision differs from the person's although both scores agree to single
     /// precision, see [`is_rounded_switch`].
     pub rounded: bool,
     /// A bit for each of its values that the reference rows hardly hold in the group; 0 = it is

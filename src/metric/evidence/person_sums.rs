@@ -1,9 +1,9 @@
-//! Persons with several rows: what the rows of each add up to, so that intervals can take the
-//! person as their unit.
+//! Persons with several rows: the sums of each person's rows, so that the person is the unit of
+//! intervals.
 //!
-//! Rows of a person may stand anywhere, in several groups and in several parts of a pass: sums by
-//! key and place merge in any order. Memory: one entry for each person and place that the person
-//! has a row in, so it grows with the number of persons; see [`memory`].
+//! Rows of a person may be anywhere, in several groups and in several parts of a pass: sums by key
+//! and place merge in any order. Memory: one entry for each person and place that the person has a
+//! row in, so it grows with the number of persons; see [`memory`].
 
 use std::ops::Range;
 
@@ -34,7 +34,7 @@ impl<const N: usize, T: Copy + Default + Ord + Additive> PersonCells<N, T> {
         self.0.entry((key, place as u32)).or_insert([T::default(); N])
     }
 
-    /// By place, of so many, each person there, ascending by key.
+    /// For each of `n` places the persons there, ascending by key.
     pub(crate) fn by_place(&self, places: usize) -> Vec<Vec<(u64, [T; N])>> {
         let mut all = vec![Vec::new(); places];
         for (&(key, place), cells) in &self.0 {
@@ -64,7 +64,7 @@ impl<const N: usize> PersonCells<N> {
     }
 
     /// Persons as units by other cells, ascending by key: `cell` maps a place and a position in its
-    /// list to a cell, or to none where the rows do not count.
+    /// list to a cell, or to none if the rows do not count.
     pub(crate) fn units(&self, cell: impl Fn(usize, usize) -> Option<usize>) -> Vec<UnitKind> {
         let mut all: Vec<(u64, usize, u64)> = Vec::new();
         for (&(key, place), sums) in &self.0 {
@@ -88,7 +88,7 @@ impl<const N: usize, T: Copy + Default + Ord + Additive> Additive for PersonCell
     }
 }
 
-/// As they are written: entry by entry in order.
+/// The cells in the form that is written: entry by entry, in order.
 #[derive(Serialize, Deserialize)]
 struct PersonCellsRepr<T> {
     keys: Vec<u64>,
@@ -128,8 +128,8 @@ impl<'de, const N: usize, T: Copy + Deserialize<'de>> Deserialize<'de> for Perso
 pub(crate) struct PersonSwitchCounts {
     /// The extended matrix by direction.
     pub(crate) cells: PersonCells<ECCM_CELLS>,
-    /// Rows by whether anything switches, by group, in the cells without a label; of two groups the
-    /// matrix says the same.
+    /// Rows by whether anything switches, by group, in the cells without a label; with two groups
+    /// the matrix has the same.
     pub(crate) any: PersonCells<4>,
 }
 
@@ -168,7 +168,7 @@ impl PersonSwitchCounts {
         self.cells.units(|direction, cell| directions.contains(&direction).then_some(cell))
     }
 
-    /// Those of some groups by whether anything switches.
+    /// The units of some groups by whether anything switches.
     pub(crate) fn any_units(&self, groups: &Range<usize>) -> Vec<UnitKind> {
         self.any.units(|group, cell| groups.contains(&group).then_some(UNLABELLED + cell))
     }
@@ -180,8 +180,8 @@ additive!(PersonSwitchCounts { cells, any });
 /// twice because tables grow by doubling, and its text.
 const BYTES_PER_ENTRY: u64 = 700;
 
-/// What the sums of so many persons take at most, of so many rows in all with so many
-/// counterfactuals each, gathered by so many threads.
+/// The memory that the sums take at most, for a number of persons, of rows in all, of
+/// counterfactuals per row, and of threads.
 pub(crate) fn memory(persons: u64, rows: u64, per_row: u64, threads: usize) -> u64 {
     let spread = persons.saturating_mul(threads as u64 + 1);
     rows.min(spread).saturating_mul(per_row.max(1)).saturating_mul(BYTES_PER_ENTRY)

@@ -6,7 +6,7 @@
 //! coarse bins stay edges: a coarse bin is the sum of its parts.
 //!
 //! Cells hold whole numbers: any partition of the rows, merged in any order, gives the same.
-//! Memory: 46 kB for each direction with people, twice that with weights; of more than
+//! Memory: 46 kB for each direction with people, twice that with weights; for more than
 //! [`GROUPS_AT_MOST`] groups none are kept, and drawings take the coarse bins. Files hold only
 //! cells with people.
 
@@ -26,7 +26,7 @@ const CHANGE_PARTS: usize = CHANGE_BINS * PARTS;
 /// Bins that a drawing has at least, where the parts allow.
 pub(crate) const BINS_AT_LEAST: usize = 20;
 
-/// What lies beyond the range of a drawing on each side, at most.
+/// The share outside of the range of a drawing on each side, at most.
 const TAIL: f64 = 0.005;
 
 static SCORE_PART_EDGES: [f64; SCORE_PARTS + 1] = edges(0.0, SCORE_PARTS as f64);
@@ -62,7 +62,7 @@ impl<const N: usize> HistogramParts<N> {
         cases.iter().zip(weights).for_each(|(&part, weight)| sums[usize::from(part)] += weight);
     }
 
-    /// What decides where most lie: weights where there are any.
+    /// The values that decide the range: weights where there are any.
     fn masses(&self) -> &[u64] {
         if self.weight.all().is_empty() { self.n.all() } else { self.weight.all() }
     }
@@ -103,7 +103,7 @@ additive!(DirectionBins { before, after, change });
 additive!(SwitchScoreBins { directions });
 
 impl SwitchScoreBins {
-    /// Nobody yet, for this number of groups; none where they are too many.
+    /// Empty, for this number of groups; none where they are too many.
     pub(crate) fn new(groups: usize, weighted: bool) -> Option<Self> {
         let directions = || vec![DirectionBins::default(); groups * groups];
         let none = || SwitchScoreBins { groups, weighted, directions: directions() };
@@ -122,7 +122,7 @@ impl SwitchScoreBins {
     }
 
     /// The histograms of a direction for drawing: scores before and after in the same bins, and
-    /// changes; no bin where nobody is.
+    /// changes; no bin without people.
     pub(crate) fn drawn(&self, from: usize, to: usize) -> [Vec<DrawnBin>; 3] {
         let DirectionBins { before, after, change } = &self.directions[from * self.groups + to];
         let [before, after] = central_bins([before, after], &SCORE_PART_EDGES);
@@ -231,7 +231,7 @@ mod tests {
         bins.add(1, parts.each_ref().map(std::slice::from_ref), &[weight]);
     }
 
-    /// Parts follow from the edges alone, also next to each of them, and coarse bins from parts.
+    /// Parts follow only from the edges, also next to each of them, and coarse bins from parts.
     #[test]
     fn parts_are_those_of_the_edges_and_make_the_coarse_bins() {
         let next_to = |edges: &[f64]| -> Vec<f64> {
@@ -279,13 +279,13 @@ mod tests {
             let edges = |side: &[super::DrawnBin]| (side[0].0, side[side.len() - 1].1);
             assert_eq!(edges(&before), edges(&after), "both in the same bins");
             assert!((before[0].1 - before[0].0 - expected).abs() < 1e-12, "{:?}", before[0]);
-            // Of the central bins hardly any is empty.
+            // Hardly any of the central bins is empty.
             let filled = change.iter().filter(|bin| bin.2 > 0).count();
             assert!(2 * filled > change.len(), "{filled} of {}", change.len());
         }
     }
 
-    /// Parts merge as the people do, also through a file; of nobody there is no bin.
+    /// Parts merge as the people do, also through a file; without people there is no bin.
     #[test]
     fn parts_merge_and_survive_a_file() {
         let (mut all, mut parts) = {

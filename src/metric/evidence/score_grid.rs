@@ -1,5 +1,5 @@
-//! People by the thresholds at which their score is a positive prediction: what the curves of every
-//! threshold are made of.
+//! People by the thresholds at which their score is a positive prediction: the evidence of the
+//! curves over all thresholds.
 //!
 //! Thresholds are the shares i / 1,024 of the scale, i from 0 to 1,024. By the rule `ge` a share s
 //! is positive at floor(1,024 s) + 1 of them, by `gt` at ceil(1,024 s), each exact in doubles; they
@@ -45,7 +45,7 @@ pub(crate) struct ScoreGrid {
 }
 
 impl ScoreGrid {
-    /// At how many thresholds a share of the scale is positive.
+    /// The number of thresholds at which a share of the scale is positive.
     #[inline]
     fn cell(&self, share: f64) -> usize {
         let scaled = share * GRID_STEPS as f64;
@@ -91,12 +91,12 @@ impl GridCells {
         self.upto(CELLS).last().unwrap_or_default()
     }
 
-    /// Those who are negative at each step.
+    /// The rows that are negative at each step.
     fn negative(&self) -> impl Iterator<Item = WeightSums> {
         self.upto(GRID_STEPS + 1)
     }
 
-    /// The sums up to each of so many cells.
+    /// The sums up to each of this many cells.
     fn upto(&self, cells: usize) -> impl Iterator<Item = WeightSums> {
         let mut sum = WeightSums::default();
         (0..cells).map(move |i| {
@@ -118,7 +118,7 @@ pub(crate) struct RowGridCounts {
 }
 
 impl RowGridCounts {
-    /// No rows yet, of so many groups.
+    /// No rows yet, of this many groups.
     pub(crate) fn new(groups: usize, grid: ScoreGrid) -> Self {
         RowGridCounts { grid, cells: vec![<[GridCells; 3]>::default(); groups] }
     }
@@ -179,7 +179,7 @@ pub(crate) struct SwitchGridCounts {
 }
 
 impl SwitchGridCounts {
-    /// Nobody yet, of so many groups.
+    /// Empty, for this many groups.
     pub(crate) fn new(groups: usize, grid: ScoreGrid) -> Self {
         SwitchGridCounts { grid, groups, moved: vec![MovedCells::default(); groups * groups] }
     }

@@ -2,8 +2,8 @@
 //! number, what they weigh, and the exact sum of the shares.
 //!
 //! There are [`SHARE_CELLS`] cells of equal width, and finer ones near the ends of the scale. Cells
-//! whose share is at least 2^-70 away from both ends stand in pages of [`PAGE`], made where
-//! somebody is, so that a person is added at an index; the others stand in a map.
+//! whose share is at least 2^-70 away from both ends are in pages of [`PAGE`], which exist only
+//! where there are people, so that a person is added at an index; the others are in a map.
 //!
 //! Memory: 16 bytes a cell, with weights 64, in whole pages; at most 3 MB for each group and label,
 //! with weights 12 MB, apart from the map. Files hold only cells with people.
@@ -72,6 +72,20 @@ pub(super) struct ShareCell {
     pub(super) share: FixedSum,
 }
 
+impl ShareCell {
+    /// A row of this weight in the cell of its score; `share` is that of the score.
+    pub(super) fn of_row(
+        side: LabelledSide,
+        (scale, score, share): (ScoreScale, f64, f64),
+        weight: u64,
+    ) -> Self {
+        let number = cell_of(scale, (score, share));
+        let mut sum = FixedSum::ZERO;
+        sum.add_times(share.clamp(0.0, 1.0), weight);
+        ShareCell { side, number, n: 1, weight: WeightSums::one(weight), share: sum }
+    }
+}
+
 /// The number of people in the upper 40 bits, and the sum of their shares in units of 2^-52 in the
 /// others: adding a row is one sum. Holds fewer than 2^36 rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -126,14 +140,14 @@ impl CellPage {
 pub(super) struct ShareCells {
     /// Whether rows have weights; each weighs 1 where they have none.
     weighted: bool,
-    /// By group, then by label, no before yes: [`PAGES`] pages, or none where nobody is.
+    /// By group, then by label, no before yes: [`PAGES`] pages, or none if there are no people.
     sides: Vec<Vec<Option<CellPage>>>,
     /// Cells beyond the pages.
     beyond: BTreeMap<(LabelledSide, u32), (CellSums, CellWeights)>,
 }
 
 impl ShareCells {
-    /// Nobody yet.
+    /// Empty.
     pub(super) fn new(weighted: bool) -> Self {
         ShareCells { weighted, sides: Vec::new(), beyond: BTreeMap::new() }
     }
@@ -143,23 +157,9 @@ impl ShareCells {
         self.sides.is_empty() && self.beyond.is_empty()
     }
 
-    /// Adds a row of this weight to the cell of its score; `share` is that of the score.
-    pub(super) fn add(
-        &mut self,
-        side: LabelledSide,
-        (scale, score, share): (ScoreScale, f64, f64),
-        weight: u64,
-    ) {
-        let number = cell_of(scale, (score, share));
-        let mut sum = FixedSum::ZERO;
-        sum.add_times(share.clamp(0.0, 1.0), weight);
-        let weight = WeightSums::one(weight);
-        self.put(ShareCell { side, number, n: 1, weight, share: sum });
-    }
-
     /// Adds the people of a cell.
     #[inline]
-    fn put(&mut self, cell: ShareCell) {
+    pub(super) fn put(&mut self, cell: ShareCell) {
         let ShareCell { side, number, n, weight, share } = cell;
         let (of_rows, weights) = match self.weighted {
             false => (share, None),
@@ -189,7 +189,7 @@ impl ShareCells {
         add(&mut page.sums[at % PAGE], page.weights.get_mut(at % PAGE));
     }
 
-    /// A cell from what is kept of it.
+    /// A cell from its stored form.
     fn cell(
         &self,
         (side, number): (LabelledSide, u32),
@@ -324,7 +324,7 @@ mod tests {
                 let side = LabelledSide((i % 3) as u32, i % 7 < 3);
                 let weight = if weighted { 1 + i % 4 } else { 1 };
                 for part in [&mut whole, if i % 2 == 0 { &mut even } else { &mut odd }] {
-                    part.add(side, (scale, score, scale.share(score)), weight);
+                    part.put(ShareCell::of_row(side, (scale, score, scale.share(score)), weight));
                 }
                 sum += weight;
             }

@@ -159,7 +159,7 @@ impl ScoreShift {
         shift
     }
 
-    /// The same people with every counterfactual score equal to the factual one.
+    /// People with every counterfactual score equal to the factual one.
     pub(crate) fn without_shift(&self) -> Self {
         ScoreShift {
             score_cf: self.score,

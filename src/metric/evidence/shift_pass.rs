@@ -28,15 +28,16 @@ pub(crate) struct ShiftPass {
     /// None where no intervals are wanted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     influences: Option<ShiftInfluences>,
-    /// Nobody, once it is settled.
+    /// Empty once it is settled.
     #[serde(skip)]
     waiting: WaitingPairs,
 }
 
-/// People and pairs that wait for each other at most: what a row adds stays near the processor.
+/// People and pairs that wait for each other at most: so what a row adds stays in the processor's
+/// cache.
 const WAITING: (usize, usize) = (1 << 13, 1 << 17);
 
-/// The same where no intervals are wanted: passes of thousands of graphs run side by side.
+/// As [`WAITING`], where no intervals are wanted: passes of thousands of graphs run side by side.
 const WAITING_WITHOUT_INFLUENCES: (usize, usize) = (1 << 7, 1 << 10);
 
 /// The evidence of score metrics under one model, set and attribute.
@@ -49,13 +50,13 @@ pub(crate) struct ShiftEvidence {
 }
 
 impl ShiftPass {
-    /// Nobody yet; `shifts` are the first pass by scope.
+    /// Empty; `shifts` are the first pass by scope.
     pub(crate) fn new(places: ScopeIndex, shifts: &[ShiftSums]) -> Self {
         let sums = shifts.iter().map(DivergenceSums::new).collect();
         ShiftPass { places, sums, influences: None, waiting: WaitingPairs::default() }
     }
 
-    /// The same with what intervals need; `by_key` where several rows may have one key.
+    /// This pass with what intervals need; `by_key` where several rows may have one key.
     #[must_use]
     pub(crate) fn with_influences(self, shifts: &[ShiftSums], by_key: bool) -> Self {
         ShiftPass { influences: Some(ShiftInfluences::new(shifts, by_key)), ..self }
@@ -78,7 +79,7 @@ impl ShiftPass {
         }
     }
 
-    /// The same with all pairs added.
+    /// This pass with all pairs added.
     #[must_use]
     pub(crate) fn settled(mut self) -> Self {
         self.settle();

@@ -1,7 +1,7 @@
 //! People by stratum: the evidence of Clarify's conditional demographic disparity, and its values.
 //!
 //! Source: Amazon SageMaker Clarify, post-training bias metrics, CDDPL; its text mixes strata and
-//! totals, its library (smclarify 0.5) takes the stratum's counts throughout. Of facets a and d,
+//! totals, its library (smclarify 0.5) takes the stratum's counts throughout. For facets a and d,
 //! with n_k rows in stratum k, n_k1 of them predicted favourably, n_k0 not, and d_k1, d_k0 those of
 //! facet d:
 //!
@@ -10,8 +10,8 @@
 //! Choice: the rows of a stratum are those of the two facets that are compared. As in the library a
 //! stratum without favourable predictions, or without unfavourable ones, takes its missing share as
 //! 0, and where all rows together lack one of the two there is no value. Where no stratum holds
-//! people of both facets there is none either: strata that are made of the groups have no disparity
-//! to tell. The variant leaves such strata out, and n is then the number of rows in the others.
+//! people of both facets there is none either: strata that are made from the groups show no
+//! disparity. The variant leaves such strata out, and n is then the number of rows in the others.
 //! People without a stratum are left out and counted.
 //!
 //! Memory: 96 bytes a stratum and group; where a person may have several rows, one entry for each
@@ -35,7 +35,7 @@ pub(crate) struct Strata {
     missing: Vec<u64>,
     /// Whether rows have weights.
     weighted: bool,
-    /// Whether the strata are the groups themselves: then nobody is added.
+    /// Whether the strata are the groups themselves: then no row is added.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) are_groups: bool,
     /// What the rows of each person weigh, at the places of `cells`; none where each row is a
@@ -59,7 +59,7 @@ impl Strata {
         }
     }
 
-    /// The same where a person may have several rows.
+    /// These strata where a person may have several rows.
     #[must_use]
     pub(crate) fn by_person(self) -> Self {
         Strata { persons: Some(PersonCells::new()), ..self }
@@ -151,7 +151,7 @@ pub struct FacetStratum {
 }
 
 impl FacetStratum {
-    /// The same where the other class is called positive.
+    /// This stratum where the other class is called positive.
     #[must_use]
     pub(crate) fn swap_classes(self) -> Self {
         FacetStratum { a: [self.a[1], self.a[0]], d: [self.d[1], self.d[0]] }
@@ -201,7 +201,7 @@ pub(crate) fn cddpl(strata: &[FacetStratum]) -> MetricValue {
     rows_or_reason(strata).map(|n| disparity(strata.iter(), n))
 }
 
-/// The same over the strata in which both shares exist.
+/// As [`Self::cddpl`], over the strata in which both shares exist.
 pub(crate) fn cddpl_defined(strata: &[FacetStratum]) -> MetricValue {
     rows_or_reason(strata)?;
     let defined = || strata.iter().filter(|s| !s.is_undefined());

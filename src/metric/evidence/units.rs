@@ -1,11 +1,11 @@
 //! The units of a scope by the cells that they fill: the one evidence behind every interval of
 //! counts.
 //!
-//! A unit is what is independent of the rest: a person, or a row where each row is a person. A row
-//! with several counterfactuals is one unit, which fills several cells. Units that fill the same
-//! cells are one kind, of which their number, the sum of their weights and the sum of the squares
-//! are known: every variance and covariance is a sum of squares over units, and this is enough for
-//! it. Rows of weight 0 do not exist. See "Inference" in the guide to metrics.
+//! A unit is independent of all others: a person, or a row where each row is a person. A row with
+//! several counterfactuals is one unit, which fills several cells. Units that fill the same cells
+//! are one kind, of which their number, the sum of their weights and the sum of the squares are
+//! known: every variance and covariance is a sum of squares over units, and this is enough for it.
+//! Rows of weight 0 do not exist. See "Inference" in the guide to metrics.
 
 use std::ops::AddAssign;
 
@@ -32,7 +32,7 @@ impl WeightSums {
         }
     }
 
-    /// So many rows without weights.
+    /// `n` rows without weights.
     pub(crate) fn ones(n: u64) -> Self {
         WeightSums { sum: n, people: n, squares: u128::from(n) }
     }
@@ -61,7 +61,7 @@ impl WeightSums {
         }
     }
 
-    /// What is left without some of these rows.
+    /// These rows without some of them.
     pub(crate) fn less(self, some: Self) -> Self {
         WeightSums {
             sum: self.sum.saturating_sub(some.sum),
@@ -70,14 +70,14 @@ impl WeightSums {
         }
     }
 
-    /// How many rows without weights would be as sure as these (Kish 1965, Survey Sampling, 11.7):
-    /// the square of the sum over the sum of squares.
+    /// How many rows without weights would be as precise as these (Kish 1965, Survey Sampling,
+    /// 11.7): the square of the sum over the sum of squares.
     pub(crate) fn effective(self) -> f64 {
         let sum = self.sum as f64;
         sum * (sum / self.squares as f64)
     }
 
-    /// The same rows, each so many times.
+    /// These rows, each a number of times.
     pub(crate) fn times(self, n: u64) -> Self {
         WeightSums {
             sum: self.sum * n,
@@ -130,7 +130,7 @@ impl UnitKind {
         self.cells.iter().any(|(cell, _)| holds(*cell))
     }
 
-    /// The same by cells that follow from these; none where none does.
+    /// The same by cells that these are mapped to; none if they are mapped to none.
     fn mapped(&self, to: impl Fn(usize) -> Option<usize>) -> Option<Self> {
         let seen = self.cells.iter().filter_map(|&(cell, n)| Some((to(cell)?, n)));
         let mut cells: Vec<(usize, u64)> = seen.collect();
@@ -144,7 +144,7 @@ impl UnitKind {
     }
 }
 
-/// One row of a cell alone.
+/// A single row of a cell.
 pub(crate) fn alone<const N: usize>(cell: usize) -> [u64; N] {
     std::array::from_fn(|at| u64::from(at == cell))
 }
@@ -161,7 +161,7 @@ pub(crate) struct UnitSums {
 }
 
 impl UnitSums {
-    /// From kinds of rows by so many cells, and where a person may have several rows from the
+    /// From kinds of rows by this many cells, and where a person may have several rows from the
     /// persons, ascending by key; `weighted` says whether rows have weights.
     pub(crate) fn new(
         cells: usize,
@@ -176,12 +176,12 @@ impl UnitSums {
         UnitSums { rows, of_rows, of_persons, weighted }
     }
 
-    /// The same rows with their persons, ascending by key; none where each row is a person.
+    /// These rows with their persons, ascending by key; none where each row is a person.
     pub(crate) fn with_persons(&self, of_persons: Option<Vec<UnitKind>>) -> Self {
         UnitSums { of_persons, ..self.clone() }
     }
 
-    /// The same units by so many other cells, to which some of these lead.
+    /// The same units by other cells, to which some of these are mapped.
     pub(crate) fn mapped(&self, cells: usize, to: impl Fn(usize) -> Option<usize>) -> Self {
         let map = |kinds: &Vec<UnitKind>| kinds.iter().filter_map(|of| of.mapped(&to)).collect();
         UnitSums::new(cells, self.weighted, map(&self.of_rows), self.of_persons.as_ref().map(map))

@@ -19,7 +19,6 @@ pub(super) struct WaitingPerson {
     /// Whole units that the person weighs.
     pub(super) weight: u64,
     score: f64,
-    group: u32,
 }
 
 impl Additive for WaitingPairs {
@@ -36,6 +35,7 @@ struct WaitingPair {
     score_cf: f64,
     /// Position of the person.
     person: u32,
+    from: u16,
     to: u16,
     cell: u8,
 }
@@ -51,13 +51,13 @@ impl WaitingPairs {
         let (known, position) = (self.pairs.len(), self.people.len() as u32);
         for counterfactual in counterfactuals {
             if let Some((cell, _, score_cf)) = scored_pair(person, counterfactual) {
-                let (to, cell) = (counterfactual.to as u16, cell as u8);
-                self.pairs.push(WaitingPair { score_cf, person: position, to, cell });
+                let (from, to) = (person.group as u16, counterfactual.to as u16);
+                let cell = cell as u8;
+                self.pairs.push(WaitingPair { score_cf, person: position, from, to, cell });
             }
         }
         let Some(score) = person.score.filter(|_| self.pairs.len() > known) else { return false };
-        let (group, weight) = (person.group as u32, person.weight);
-        self.people.push(WaitingPerson { key, weight, score, group });
+        self.people.push(WaitingPerson { key, weight: person.weight, score });
         true
     }
 
@@ -66,7 +66,7 @@ impl WaitingPairs {
         self.people.is_empty()
     }
 
-    /// Whether so many people or pairs wait, or more.
+    /// Whether this many people or pairs wait, or more.
     pub(super) fn are(&self, (people, pairs): (usize, usize)) -> bool {
         self.people.len() >= people || self.pairs.len() >= pairs
     }
@@ -81,9 +81,7 @@ impl WaitingPairs {
         mut each: impl FnMut((usize, usize), &[WaitingPerson], &PairChunk),
     ) -> Vec<WaitingPerson> {
         let WaitingPairs { people, pairs } = std::mem::take(self);
-        let direction = |pair: &WaitingPair| {
-            people[pair.person as usize].group as usize * groups + usize::from(pair.to)
-        };
+        let direction = |pair: &WaitingPair| usize::from(pair.from) * groups + usize::from(pair.to);
         // Where the pairs of each direction begin, and in the end where those of the next do.
         let mut next = vec![0_usize; groups * groups + 1];
         pairs.iter().for_each(|pair| next[direction(pair) + 1] += 1);

@@ -1,4 +1,4 @@
-//! What noise gives next to a value: placebos, and repeats of fits and trainings.
+//! What noise would give, next to a value: placebos, and repeats of fits and trainings.
 
 pub(crate) mod placebo;
 pub(crate) mod repeats;

@@ -7,16 +7,16 @@
 //!
 //! Choice: the band runs from the 2.5 % to the 97.5 % quantile, with few repeats from the smallest
 //! to the largest value ([`ends_of_repeats`]). Repeats in which the metric is undefined are left
-//! out; where it is undefined in all of them there is no band. A strategy that draws on no sample
-//! (naive) has no noise: with group names permuted its counterfactuals differ from the row in
-//! nothing that was estimated, so its band is the value of the metric where nothing moves, and none
+//! out; where it is undefined in all of them there is no band. A strategy that learns from no
+//! sample (naive) has no noise: with group names permuted its counterfactuals contain nothing that
+//! was estimated, so its band is the value of the metric where nothing moves, and there is none
 //! where that value is undefined.
 
 use crate::metric::noise::repeats::{SetRepeat, ends_of_repeats};
 use crate::metric::rate::MetricValue;
 use crate::param::Count;
 
-/// What a set with permuted group names gave.
+/// The result of a set with permuted group names.
 #[derive(Debug, Clone)]
 pub(crate) enum PlaceboEvidence {
     /// The strategy draws on no sample: in none of these repeats does anything move.
@@ -35,7 +35,7 @@ pub(crate) struct PlaceboBand {
 }
 
 impl PlaceboBand {
-    /// The band of the values of so many repeats, or of the one value that all of them give.
+    /// The band of the values of the repeats, or of the one value that all of them give.
     pub(crate) fn of_values(repeats: u64, values: impl Iterator<Item = MetricValue>) -> Self {
         let mut defined: Vec<f64> = values.filter_map(Result::ok).collect();
         defined.sort_unstable_by(f64::total_cmp);

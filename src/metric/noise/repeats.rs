@@ -16,7 +16,7 @@ use crate::param::Level;
 /// Repeats from which the tails are cut.
 pub(crate) const MIN_REPEATS_FOR_TAILS: usize = 40;
 
-/// Of so many repeats one may lack a value; with more without one there are no ends.
+/// One in this number of repeats may lack a value; with more without one there are no ends.
 const REPEATS_FOR_ONE_WITHOUT: usize = 20;
 
 /// One repeat of a set, or one of the graphs that it depends on.
@@ -34,8 +34,8 @@ pub(crate) struct SetRepeat {
 
 additive!(SetRepeat { counts });
 
-/// The ends of ascending values of repeats: without the lower and the upper `tail`, of few all of
-/// them; none of no value.
+/// The ends of ascending values of repeats: without the lower and the upper `tail`, with few values
+/// all of them; none without a value.
 pub(crate) fn ends_of_repeats(ascending: &[f64], tail: f64) -> Option<(f64, f64)> {
     let tail = if ascending.len() < MIN_REPEATS_FOR_TAILS { 0.0 } else { tail };
     quantile(ascending, tail).zip(quantile(ascending, 1.0 - tail))
@@ -52,7 +52,7 @@ pub(crate) struct RepeatSpread {
 }
 
 impl RepeatSpread {
-    /// Of the values of all repeats, with ends at a level.
+    /// The spread of the values of all repeats, with ends at a level.
     pub(crate) fn of_values(values: &[MetricValue], level: Level) -> Self {
         let mut defined: Vec<f64> = values.iter().filter_map(|value| value.ok()).collect();
         defined.sort_unstable_by(f64::total_cmp);
@@ -60,7 +60,7 @@ impl RepeatSpread {
         let enough = n > 1 && REPEATS_FOR_ONE_WITHOUT * (values.len() - n) <= values.len();
         let ends = ends_of_repeats(&defined, (1.0 - level.get()) / 2.0).filter(|_| enough);
         let spread = ends.map(|(lo, hi)| {
-            // From the first on: equal values have no variance at all.
+            // Differences from the first value are summed: so equal values have no variance at all.
             let apart: Vec<f64> = defined.iter().map(|value| value - defined[0]).collect();
             let mean = apart.iter().sum::<f64>() / n as f64;
             let squares: f64 = apart.iter().map(|x| (x - mean) * (x - mean)).sum();

@@ -1,5 +1,5 @@
-//! Amounts: against values that another program computed from the definitions, by hand, and what
-//! must hold of all of them.
+//! Amounts: compared with values that another program computed from the definitions and with values
+//! computed by hand, and what must hold for all of them.
 
 use super::oracle::{object, parquet};
 use super::*;

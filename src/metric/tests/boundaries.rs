@@ -1,5 +1,5 @@
-//! Values with a rate of 0 or 1 in them: their intervals count the doubt about that rate, against
-//! formulas worked here from Wilson's intervals.
+//! Values with a rate of 0 or 1 in them: their intervals count the doubt about that rate, compared
+//! with formulas derived here from Wilson's intervals.
 
 use super::*;
 use crate::metric::value::settings::NEGATIVE_PART;

@@ -1,5 +1,5 @@
 //! Several classes: values that other programs computed, two classes against the metrics of two,
-//! weights against people who are there several times, partitions, coverage.
+//! weights against people who occur several times, partitions, coverage.
 
 use super::oracle::{check_confusion, check_eccm, check_values, near, object, parquet};
 use super::*;

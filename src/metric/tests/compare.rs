@@ -1,5 +1,6 @@
-//! Two models compared: against the values of each alone, in both orders, in partitions, by hand
-//! and against another program, and how often the interval holds the truth.
+//! Two models compared: against the values of each by itself, in both orders, in partitions,
+//! against values computed by hand and by another program, and how often the interval holds the
+//! truth.
 
 use super::coverage::{CoverageCount, IntervalCoverage};
 use super::*;

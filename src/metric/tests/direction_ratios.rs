@@ -1,4 +1,4 @@
-//! Ratios of the rates of two directions, against Katz's formula worked by hand.
+//! Ratios of the rates of two directions, against Katz's formula computed here.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Which group a value impairs, and when its numbers are clear enough to say so.
+//! Which group a value shows to be worse off, and when its numbers are clear enough to say so.
 
 use super::*;
 

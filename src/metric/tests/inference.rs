@@ -1,6 +1,6 @@
 //! Intervals of weights and persons against an independent implementation with explicit vectors by
 //! unit (`tests/expected/inference/`): shares, gaps, ratios, the largest of several, correlations
-//! and values above 0 of groups as they are, and of switches.
+//! and values above 0, of groups as they are and of switches.
 
 use serde_json::Value;
 

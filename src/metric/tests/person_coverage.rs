@@ -3,7 +3,7 @@
 //! next to what another program simulated (`tests/expected/persons/coverage.json`).
 //!
 //! Rows of a person are beta-binomial: every person has a rate of their own, drawn around the true
-//! rate so that two rows of a person have the stated correlation; in a simulation of its own they
+//! rate so that two rows of a person have the stated correlation; in a separate simulation they
 //! have one of two rates. Persons are drawn by kind (how many of their rows are cases), which gives
 //! the same samples and costs a binomial draw a kind.
 //!

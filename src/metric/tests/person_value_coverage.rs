@@ -6,7 +6,7 @@
 //! Rows of a person share a part of everything that is drawn: a normal number is sqrt(c) of the
 //! person's plus sqrt(1 - c) of the row's own, so two rows of a person have the correlation c.
 //! Amounts are 10 plus such a number. A label is positive where one is above 0, and the score is
-//! the logistic function of another one plus the label less a half: the scores are calibrated, and
+//! the logistic function of another one plus the label minus a half: the scores are calibrated, and
 //! the AUC is that of two normal distributions one apart. A counterfactual score is up to 0.2
 //! higher.
 //!

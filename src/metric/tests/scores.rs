@@ -1,5 +1,5 @@
-//! Scores as such: against values that another program computed from the definitions, and what
-//! must hold of all of them.
+//! Scores as such: compared with values that another program computed from the definitions, and
+//! what must hold for all of them.
 
 mod asah;
 mod change;

@@ -1,5 +1,6 @@
-//! Intervals of score metrics against an independent program and by hand; what weights, persons and
-//! partitions change and do not change; reasons why there is none; coverage.
+//! Intervals of score metrics against values of an independent program and values computed by hand;
+//! what weights, persons and partitions change and do not change; reasons why there is none;
+//! coverage.
 
 use super::coverage::{CoverageCount, IntervalCoverage, assert_all_drawn, trials};
 use super::*;

@@ -1,4 +1,4 @@
-//! Two groups of a comparison change places.
+//! What follows when the two groups of a comparison change places.
 
 use super::*;
 use crate::metric::tests::turned;

@@ -1,4 +1,4 @@
-//! People with weights against people who are there several times, and against people without;
+//! People with weights against people who occur several times, and against people without;
 //! partitions; coverage of the intervals.
 
 use super::coverage::{CoverageCount, IntervalCoverage};

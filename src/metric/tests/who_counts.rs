@@ -1,4 +1,4 @@
-//! Who counts, selective labels, and intervals of rates at an end, against values that another
+//! Who counts, selective labels, and intervals of rates of 0 or 1, against values that another
 //! program computed.
 
 use super::oracle::{

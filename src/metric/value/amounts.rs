@@ -1,7 +1,7 @@
 //! Amounts: means, quantiles and gaps of groups, and how amounts would change in another group.
 //!
-//! Rows without an amount and rows of weight 0 do not count. W is the sum of the weights w (1 where
-//! nobody weighs), P the number of persons (of rows, where a person has one).
+//! Rows without an amount and rows of weight 0 do not count. W is the sum of the weights w (1
+//! without weights), P the number of persons (of rows, where a person has one).
 //!
 //! - Mean m = sum w x / W, with Student's interval: m -+ t sqrt(v), v = P / (P - 1) sum over
 //!   persons of (sum of their w (x - m))^2 / W^2, with the degrees of freedom that these sums carry
@@ -91,7 +91,7 @@ impl AmountRule {
 pub(crate) struct AmountEntry {
     /// The number, finite.
     pub(crate) value: f64,
-    /// What it weighs, above 0; 1 where nobody weighs.
+    /// Its weight, above 0; 1 without weights.
     pub(crate) weight: u64,
     /// Whose it is; without a meaning where each row is a person.
     pub(crate) person: u64,
@@ -112,7 +112,7 @@ pub(crate) struct AmountSample {
 }
 
 impl AmountSample {
-    /// From entries in the order of the rows.
+    /// The amounts, from entries in the order of the rows.
     pub(crate) fn new(basis: CountingUnit, mut entries: Vec<AmountEntry>) -> Self {
         if basis.persons {
             // Stable: the rows of a person stay in order.
@@ -302,7 +302,7 @@ impl MeasureContext<'_> {
         self.amount(of, value, people, || sample.woodruff(q, value.unwrap_or(f64::NAN), self.z))
     }
 
-    /// The share of a direction, and whom it puts at a disadvantage.
+    /// The share of a direction, and which group it shows as worse off.
     fn share_of_amounts(
         &self,
         (id, scope): (&str, MetricScope),
@@ -346,7 +346,8 @@ pub(crate) fn measure_amounts(
             let of = ("amount_mean_difference", scope);
             let difference = means.map(|(a, b)| a - b);
             found.extend(with.amount(of, difference, people, || a.difference(b, level)));
-            // In both orders: how a reciprocal changes does not follow from how the ratio does.
+            // In both orders: the change of a reciprocal does not follow from the change of the
+            // ratio.
             let turned = (MetricScope::Pair(other, rank), b, a, means.map(|(a, b)| (b, a)));
             for (scope, a, b, means) in [(scope, a, b, means), turned] {
                 let ratio = means.and_then(|(a, b)| match a > 0.0 && b > 0.0 {
@@ -376,7 +377,8 @@ pub(crate) fn measure_amounts(
 /// The change c - x of an amount in another group, with the amount x.
 pub(crate) type AmountChange = (AmountEntry, f64);
 
-/// What a direction shows: how amounts would change, and for whom by as much as matters.
+/// The results of a direction: how amounts would change, and for how many people by as much as
+/// matters.
 pub(crate) fn measure_amount_changes(
     (from, to): (usize, usize),
     found: &[AmountChange],

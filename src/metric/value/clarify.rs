@@ -1,4 +1,4 @@
-//! Metrics of the clarify family: measured by facets, strata and flip tests.
+//! Values of the family clarify, from facets, strata and flip tests.
 
 use crate::metric::catalog::clarify::{SAMPLED, swap_reason};
 use crate::metric::catalog::find;
@@ -146,7 +146,7 @@ impl MeasureContext<'_> {
         };
         let value = match flips.weighted {
             true => of(units.weight()).map_err(|_| {
-                // Who could be looked at may be there and weigh nothing.
+                // There may be people, all of weight 0.
                 of(facet.cells()).err().unwrap_or(Undefined::ZeroWeight)
             }),
             false => of(facet.cells()),

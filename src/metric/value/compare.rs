@@ -1,20 +1,20 @@
-//! Two models, or two runs, on the same people: how far apart are their values, and how sure is
+//! Two models, or two runs, on the same people: how far apart are their values, and how certain is
 //! that?
 //!
 //! A value is that of the first minus that of the second, in every scope of the families
 //! performance, group (pairs and each group against all others), ccm and eccm (every place where
-//! counterfactuals are counted). What one person gets from both goes together, which
-//! [`paired_counts`](crate::metric::evidence::paired_counts) tells:
+//! counterfactuals are counted). What a person gets from both is correlated, and
+//! [`paired_counts`](crate::metric::evidence::paired_counts) has the counts for that:
 //!
-//! - rates below which both have the same rows, regardless of what is predicted of them (PPREV,
+//! - rates whose denominator holds the same rows for both, regardless of their predictions (PPREV,
 //!   accuracy, TPR, FPR, switch rates): [`paired`](crate::metric::estimate::paired) differences;
-//! - everything else, and rates of rows of which only one of the two scores some: each on its own
-//!   rows, and the hybrid of both intervals with the correlation of what people in both add. It
-//!   needs no common rows and uses those there are, so it holds if people are missing from one of
-//!   the two by chance.
+//! - everything else, and rates where one of the two scores rows that the other does not: each on
+//!   its own rows, and the hybrid of both intervals with the correlation of what people in both
+//!   add. It needs no common rows and uses those there are, so it holds if people are missing from
+//!   one of the two by chance.
 //!
-//! Coverage of 95 % intervals of a difference of two rates, simulated (see the tests) where the
-//! models agree on nine of ten people, stands with the test.
+//! The coverage of 95 % intervals of a difference of two rates, simulated for models that agree on
+//! nine of ten people, is given in the tests.
 //!
 //! Two models are also compared by how well their scores rank people, see
 //! [`scores`](crate::metric::value::scores).
@@ -65,7 +65,7 @@ pub(crate) struct ComparedValue {
 }
 
 impl ComparedValue {
-    /// The first value less the second; `basis` gives the interval of the difference.
+    /// The first value minus the second; `basis` gives the interval of the difference.
     pub(crate) fn new(
         context: &MeasureContext<'_>,
         (metric, scope): (&'static Metric, MetricScope),
@@ -79,14 +79,14 @@ impl ComparedValue {
     }
 }
 
-/// The people of one scope: under both models, and what both say.
+/// The people of one scope: under each model, and by both predictions.
 struct ComparedSubject<S> {
     sides: [S; 2],
     units: UnitSums,
 }
 
 impl<S: Subject> ComparedSubject<S> {
-    /// What `of` makes of the units of each side with so many cells.
+    /// What `of` makes of the units of each side with this many cells.
     fn new(units: UnitSums, cells: usize, of: impl Fn(UnitSums) -> S) -> Self {
         let sides = [0, 1].map(|side| of(units_of_side(&units, side, cells)));
         ComparedSubject { sides, units }
@@ -111,14 +111,15 @@ impl<S: Subject> ComparedSubject<S> {
         })
     }
 
-    /// The difference of a rate of both sides where the same rows are below it: which ones are,
-    /// depends on the label and not on what is predicted, and both sides score them all. Else none.
+    /// The difference of a rate of both sides if its denominator is the same rows: they depend on
+    /// the label and not on the prediction, and both sides score them all. Otherwise none.
     fn paired_rates(&self, of: S::Reading, label_of: impl Fn(usize) -> usize) -> Option<Estimate> {
         let [first, _] = &self.sides;
         let cells = 0..first.units(of).rows().len();
         let alone = cells.clone().map(|cell| first.rate(of, CellNumbers::Alone(cell)));
         let alone: Vec<Rate> = alone.collect::<Option<_>>()?;
-        // What a row counts below the rate and on top of it, in none of these cells or in one.
+        // What a row counts in the denominator and in the numerator of the rate, in none of these
+        // cells or in one.
         let counted = |cell: Option<usize>| {
             let rate = cell.and_then(|cell| alone.get(cell));
             rate.map_or([0, 0], |rate| [rate.denominator, rate.numerator])
@@ -208,7 +209,7 @@ pub(crate) fn compare_switches(
     let is_compared = |metric: &&'static Metric| {
         let is_of_cells = switch_rate(metric, settings).is_some()
             || matches!(metric.reads, Reads::SwitchScore(_));
-        // What compares two directions itself has no value in one.
+        // A metric that itself compares two directions has no value in one.
         is_of_cells && !metric.is_of_two_directions() && (labelled || !metric.needs_label)
     };
     let metrics: Vec<&'static Metric> = [MetricFamily::Ccm, MetricFamily::Eccm]

@@ -4,20 +4,21 @@
 //! Counts at the thresholds of the grid come from
 //! [`score_grid`](crate::metric::evidence::score_grid), those at the threshold of the job from the
 //! decisions themselves; rates are the functions of the catalog, so that a curve and a metric never
-//! mean different things. Groups as they are: `pprev`, `tpr`, `fpr`, and `di` of each pair;
-//! counterfactuals: `sr`, `psr`, `nsr` and the two rates of harm, of each direction and in total.
+//! mean different things. Groups as they are have `pprev`, `tpr`, `fpr`, and `di` of each pair;
+//! counterfactuals have `sr`, `psr`, `nsr` and the two rates of harm, of each direction and in
+//! total.
 //!
-//! Intervals are pointwise: Wilson's, of ratios Katz's. Of people with weights they take the
-//! effective number of those below the rate (Kish). Where rows do not count independently they
-//! divide by the design effect at the job's threshold. There is none
-//! where this design effect is not known, because nobody is below the rate at the job's threshold.
+//! Intervals are pointwise: Wilson's, for ratios Katz's. With weights they take the effective
+//! number of the people in the denominator (Kish). Where rows are not independent they divide by
+//! the design effect at the job's threshold. There is none where this design effect is not known,
+//! because the denominator at the job's threshold is 0.
 //!
-//! Of several classes each against all others: a score of the class at the threshold or above it is
-//! positive, and at the threshold of the job the decisions are those for the class with the highest
-//! score, which no threshold gives.
+//! With several classes, each against all others: a score of the class at the threshold or above it
+//! is positive, and at the threshold of the job the decisions are those for the class with the
+//! highest score, which no threshold gives.
 //!
-//! Of a set that depends on causal graphs there are no curves: its rates are means over graphs, and
-//! a curve of mean scores would not pass through them.
+//! For a set that depends on causal graphs there are no curves: its rates are means over graphs,
+//! and a curve of mean scores would not pass through them.
 
 use crate::metric::catalog::ccm::switch_rate;
 use crate::metric::catalog::{catalog, find};
@@ -46,9 +47,9 @@ fn drawn() -> impl Iterator<Item = &'static Metric> {
 pub(crate) struct CurvePoint {
     /// The value, or why there is none.
     pub(crate) value: MetricValue,
-    /// Cases on top, without weights; none of a ratio of two rates.
+    /// Cases in the numerator, without weights; none for a ratio of two rates.
     pub(crate) numerator: Option<u64>,
-    /// Cases below, without weights; of a ratio those of the group with fewer.
+    /// Cases in the denominator, without weights; for a ratio those of the group with fewer.
     pub(crate) denominator: u64,
     /// The pointwise interval; none where none is requested or can be formed.
     pub(crate) ends: Option<(f64, f64)>,
@@ -61,7 +62,7 @@ pub(crate) struct ThresholdCurve {
     pub(crate) metric: &'static Metric,
     /// Where it holds.
     pub(crate) scope: MetricScope,
-    /// By step; behind the steps of the grid the threshold of the job.
+    /// By step; after the steps of the grid the threshold of the job.
     pub(crate) points: Vec<CurvePoint>,
 }
 
@@ -69,7 +70,7 @@ pub(crate) struct ThresholdCurve {
 struct RateAtThreshold {
     people: Rate,
     value: MetricValue,
-    /// As many people without weights would be as sure; not a number where that is not known.
+    /// How many people without weights would be as precise; not a number where that is not known.
     effective: f64,
 }
 
@@ -177,7 +178,7 @@ pub(crate) trait CurveEvidence: Sync {
     /// How scores are compared with thresholds; none where no curves are asked for.
     fn score_grid(&self) -> Option<&ScoreGrid>;
 
-    /// Where there are curves.
+    /// The scopes that have curves.
     fn curve_scopes(&self) -> Vec<MetricScope>;
 
     /// The curves in one of these scopes; none where none are asked for.

@@ -1,8 +1,8 @@
 //! The interval of conditional demographic disparity (CDDPL) of two facets.
 //!
-//! Student's from the influences of the cells of all strata, which follow from the derivatives of
-//! the value, with P - 1 - (number of strata) in place of P - 1 of P units: every stratum has a
-//! share of its own.
+//! Student's interval from the influences of the cells of all strata, which follow from the
+//! derivatives of the value. For P units it has P - 1 - (number of strata) in place of P - 1,
+//! because every stratum has a share of its own.
 
 use std::rc::Rc;
 

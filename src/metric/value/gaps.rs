@@ -66,7 +66,7 @@ impl MeasureContext<'_> {
         measured
     }
 
-    /// A value of so many people of two facets.
+    /// A value of this many people of two facets.
     pub(crate) fn measured_facets(
         &self,
         metric: &'static Metric,
@@ -83,8 +83,8 @@ impl MeasureContext<'_> {
         MeasuredValue { impaired, ..measured }
     }
 
-    /// Whether the rates of two subjects differ for sure, the two being one of so many pairs: the
-    /// interval of their difference leaves out 0 at the level 1 - alpha / pairs.
+    /// Whether the rates of two subjects clearly differ, the two being one of a number of pairs:
+    /// the interval of their difference leaves out 0 at the level 1 - alpha / pairs.
     pub(crate) fn differ(
         &self,
         rate: impl Fn(&Confusion) -> Rate + Copy,
@@ -161,7 +161,7 @@ pub(crate) fn rate_gap(
     Some(a?.minus(&b?))
 }
 
-/// Whether the sign of a value says that the first of two facets is at a disadvantage.
+/// Whether the sign of a value says that the first of two facets is worse off.
 fn first_is_impaired(impaired: ImpairedGroupRule, value: MetricValue) -> Option<bool> {
     match (impaired, value) {
         (ImpairedGroupRule::AboveZero(facet), Ok(value)) if value != 0.0 => {

@@ -1,7 +1,7 @@
-//! What a metric reads of the confusions of one group and of two, without intervals.
+//! The value of a metric from the confusions of one group or of two, without intervals.
 //!
-//! A is first. Clarify's metrics are about favourable labels and predictions: where the negative
-//! prediction is the favourable one they see both classes under each other's names.
+//! Group A is the first. Clarify's metrics are about favourable labels and predictions: where the
+//! negative prediction is the favourable one, positive and negative are swapped for them.
 
 use crate::metric::evidence::person::Confusion;
 use crate::metric::rate::{MetricValue, Rate, Undefined};
@@ -28,7 +28,7 @@ pub(crate) struct ComputedGap {
 }
 
 impl GroupReading {
-    /// That of a metric where this prediction is favourable.
+    /// The reading of a metric where this prediction is favourable.
     pub(crate) fn new(metric: &'static Metric, favourable: FavourableClass) -> Self {
         let is_turned =
             metric.family == MetricFamily::Clarify && favourable == FavourableClass::Negative;
@@ -57,7 +57,7 @@ impl GroupReading {
         }
     }
 
-    /// Such a value that is no rate.
+    /// The value of a metric that is not a rate.
     pub(crate) fn score(&self, c: &Confusion) -> MetricValue {
         let of = self.metric.group_value();
         of.map_or(Err(Undefined::OperandMissing), |of| of.score(&self.seen(c)))

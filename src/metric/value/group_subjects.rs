@@ -7,16 +7,16 @@ use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::interval_choice::MeasureContext;
 use crate::metric::{GapTransform, Metric, MetricFamily};
 
-/// What is known of each group, of all others of each, and of everybody.
+/// What is known about each group, about all others of each, and about everybody.
 pub(crate) struct GroupSubjects<S> {
     pub(crate) groups: Vec<S>,
-    /// Of two groups the other one; none where they are not asked for.
+    /// With two groups the other one; none where they are not asked for.
     pub(crate) rests: Vec<S>,
     pub(crate) all: S,
 }
 
 impl<S: Send> GroupSubjects<S> {
-    /// That of so many groups, with all others of each where `with_rests`.
+    /// For this number of groups, with all others of each where `with_rests`.
     pub(crate) fn new(
         groups: usize,
         with_rests: bool,
@@ -34,7 +34,7 @@ impl<S: Send> GroupSubjects<S> {
 }
 
 impl<S> GroupSubjects<S> {
-    /// That of some people.
+    /// The subject of some people.
     pub(crate) fn of(&self, who: GroupSelection) -> &S {
         match who {
             GroupSelection::One(group) => &self.groups[group],

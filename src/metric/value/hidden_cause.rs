@@ -4,8 +4,8 @@
 //! with the margin m, the score less the threshold, is positive if m + h is above 0 (at or above,
 //! by the rule of the threshold); so a rate is a search in sorted margins. A hidden cause of
 //! strength s puts h anywhere in [min(h, h_reg) - g unit, max(h, h_reg) + g unit], g(s) = s /
-//! sqrt(1 - s), see `causal::hidden_cause`; at s = 0 it is h alone. Its sign is unknown: *up* takes
-//! the highest h in every world, *down* the lowest. Of the rate of all switches, which is no
+//! sqrt(1 - s), see `causal::hidden_cause`; at s = 0 it is only h. Its sign is unknown: *up* takes
+//! the highest h in every world, *down* the lowest. For the rate of all switches, which is no
 //! monotone function of h, up takes the highest rate in the range and down the lowest, at the point
 //! nearest to 0. So every rate is monotone in s, and what is decided by rates turns at most once
 //! for each push.
@@ -43,7 +43,7 @@ pub(crate) enum SwitchingSide {
     Both,
 }
 
-/// In which direction a hidden cause pushes.
+/// The direction in which a hidden cause pushes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HiddenPush {
     /// To the highest score, of all switches to the highest rate.
@@ -53,7 +53,7 @@ pub(crate) enum HiddenPush {
 }
 
 impl SwitchingSide {
-    /// That of one of [`HIDDEN_RATES`] where this prediction is wanted; none of other metrics.
+    /// The side of one of [`HIDDEN_RATES`] where this prediction is wanted; none for other metrics.
     pub(crate) fn of_metric(metric: &str, favourable: FavourableClass) -> Option<Self> {
         let metric = find(metric).filter(|of| HIDDEN_RATES.contains(&of.id))?;
         let rate = switch_rate_by(metric, Some(favourable))?;
@@ -67,7 +67,7 @@ impl SwitchingSide {
 }
 
 impl HiddenPush {
-    /// Both.
+    /// Both directions.
     pub(crate) const ALL: [HiddenPush; 2] = [HiddenPush::Highest, HiddenPush::Lowest];
 
     /// The word in tables.
@@ -84,7 +84,7 @@ impl HiddenPush {
 pub(crate) enum HiddenStrength {
     /// There is none.
     None,
-    /// The share s of both, from 0 on to below 1: just above 0 only the regression takes part.
+    /// The share s of both, from 0 to below 1: just above 0 only the regression has an effect.
     Share(f64),
 }
 
@@ -134,7 +134,7 @@ pub(crate) struct GroupMargins {
 }
 
 impl GroupMargins {
-    /// Those of (prediction, margin, person) in any order; persons are kept where they `repeat`.
+    /// From (prediction, margin, person) in any order; persons are kept where they `repeat`.
     pub(crate) fn new(
         at_threshold: bool,
         repeat: bool,
@@ -199,7 +199,7 @@ impl GroupMargins {
         }
     }
 
-    /// The rate in one world; none of nobody.
+    /// The rate in one world; none without people.
     pub(crate) fn rate(
         &self,
         of: SwitchingSide,
@@ -211,7 +211,7 @@ impl GroupMargins {
         (people > 0).then(|| self.switched(of, movement) as f64 / people as f64)
     }
 
-    /// The mean over graphs and their percentiles at a level; none of nobody.
+    /// The mean over graphs and their percentiles at a level; none without people.
     pub(crate) fn over_worlds(
         &self,
         of: SwitchingSide,
@@ -226,8 +226,8 @@ impl GroupMargins {
         SampleSpread::new(&worlds.iter().map(value).collect::<Option<Vec<_>>>()?, level)
     }
 
-    /// The mean over graphs as a share of rows, each person having one for every graph; none of
-    /// nobody.
+    /// The mean over graphs as a share of rows, each person having one for every graph; none
+    /// without people.
     pub(crate) fn share(
         &self,
         of: SwitchingSide,
@@ -235,7 +235,7 @@ impl GroupMargins {
         under: (HiddenStrength, HiddenPush),
     ) -> Option<Share> {
         let graphs: u64 = worlds.iter().map(|world| world.copies).sum();
-        // So many people by the number of graphs in which they switch, and so many rows of each
+        // The number of people by the number of graphs in which they switch, and the rows of each
         // person with several.
         let mut alike: BTreeMap<u64, u64> = BTreeMap::new();
         let mut persons: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
@@ -298,8 +298,8 @@ impl GroupMargins {
 }
 
 /// The smallest strength below [`STRONGEST`] at which a verdict is another than `base`, to a
-/// precision; 0 where it turns as soon as the regression takes part, none where it never turns. It
-/// turns at most once.
+/// precision; 0 where it turns as soon as the regression has an effect, none where it never turns.
+/// It turns at most once.
 pub(crate) fn turning_point<V: PartialEq>(
     base: V,
     mut verdict: impl FnMut(HiddenStrength) -> V,

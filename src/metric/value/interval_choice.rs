@@ -1,4 +1,4 @@
-//! Which interval a value gets, in numbers and in words, and which flags.
+//! Chooses the interval of a value, with its name, and the flags of the value.
 
 use rayon::prelude::*;
 
@@ -32,7 +32,7 @@ pub(crate) fn of_mean(
     Ok(student(mean, spread.variance, spread.df, level))
 }
 
-/// The same of a difference of two means.
+/// As [`Self::of_mean`], for a difference of two means.
 pub(crate) fn mean_gap(gap: f64, spread: Option<Spread>, level: f64) -> IntervalOrReason {
     const ALIKE: &str = "boundary: all people of both groups have the same number";
     of_mean(gap, spread, level, [ONE_OF_TWO, ALIKE])
@@ -88,7 +88,7 @@ impl<'a> MeasureContext<'a> {
         })
     }
 
-    /// The same of the largest of several gaps, or the smallest of several ratios.
+    /// As [`Self::interval`], for the largest of several gaps, or the smallest of several ratios.
     pub(crate) fn extreme(
         &self,
         value: MetricValue,
@@ -127,7 +127,7 @@ impl<'a> MeasureContext<'a> {
         interval.unwrap_or(Err(OPERAND_MISSING))
     }
 
-    /// What a reader must know of a value on so few people.
+    /// What a reader must know about a value of few people.
     pub(crate) fn flags(
         &self,
         smallest_group: u64,
@@ -144,8 +144,8 @@ impl<'a> MeasureContext<'a> {
     }
 }
 
-/// Whether an interval leaves out the ideal and lies beyond what noise gives, so that the
-/// value shows which group is at a disadvantage.
+/// Whether an interval leaves out the ideal and is beyond what noise gives, so that the value shows
+/// which group is worse off.
 pub(crate) fn is_clear(
     ideal: Option<f64>,
     ends: Option<(f64, f64)>,

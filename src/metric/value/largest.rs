@@ -1,13 +1,13 @@
 //! The interval of the largest of several gaps, and of the smallest of several ratios.
 //!
-//! Of k gaps with the intervals (l, u) at the level 1 - alpha and (L, U) at 1 - alpha / k:
+//! For k gaps with the intervals (l, u) at the level 1 - alpha and (L, U) at 1 - alpha / k:
 //!
 //! - lower end: the largest of 0, L and -U. It fails if some gap is overestimated, so all of them
 //!   must hold together (Bonferroni);
 //! - upper end: the largest of |l| and |u|. It fails only if the gap that is the largest in truth
 //!   is underestimated, and that is one gap, fixed before the data.
 //!
-//! So it contains 0 wherever every pair does, and of two groups it is the interval of the pair
+//! So it contains 0 wherever every pair does, and for two groups it is the interval of the pair
 //! without its sign. The smallest ratio changes the sides: over the ratios of all ordered pairs the
 //! lower end is the smallest one at 1 - alpha, the upper end the smallest one at 1 - alpha / k, at
 //! most 1, k the number of unordered pairs.
@@ -29,13 +29,13 @@ use crate::metric::interval::{
 pub(crate) const PART_WITHOUT_INTERVAL: &str =
     "boundary: one of the gaps behind it has no interval";
 
-/// The level at which so many intervals hold together at this level (Bonferroni).
+/// The level of each of several intervals that hold jointly at this level (Bonferroni).
 pub(crate) fn joint_level(level: f64, of: usize) -> f64 {
     1.0 - (1.0 - level) / of.max(1) as f64
 }
 
-/// The ends of an interval of this level at the level at which so many hold together, both sides
-/// stretched as those of a normal distribution.
+/// The ends of an interval of this level, moved to the level at which several hold jointly, both
+/// sides stretched as those of a normal distribution.
 pub(crate) fn joint_ends(value: f64, ends: (f64, f64), level: f64, of: usize) -> (f64, f64) {
     let wider = z_of_level(joint_level(level, of)) / z_of_level(level);
     stretched(ends, value, wider, (f64::NEG_INFINITY, f64::INFINITY))
@@ -62,7 +62,7 @@ impl Extreme {
         !matches!(self, Extreme::Gaps(_))
     }
 
-    /// Of how many gaps or unordered pairs.
+    /// The number of gaps or unordered pairs.
     pub(crate) fn n(&self) -> usize {
         match self {
             Extreme::Gaps(all) | Extreme::Ratios(all) => all.len(),
@@ -111,8 +111,8 @@ impl Extreme {
         Some(ValueInterval { lo, hi, method: IntervalProcedure::Largest })
     }
 
-    /// The same as one value, which varies as the gap or ratio does that is the extreme one here.
-    /// None where there is no gap or ratio, and of those of more than two shares.
+    /// The extreme value as one value, which varies like the gap or ratio that is extreme here.
+    /// None without a gap or ratio, and none for gaps of more than two shares.
     pub(crate) fn estimate(self) -> Option<Estimate> {
         let (value, influence) = match &self {
             Extreme::Gaps(gaps) => {
@@ -135,8 +135,8 @@ impl Extreme {
     }
 }
 
-/// Of how many pairs a share is above 0, and these in each order with a share above 0 below the
-/// line.
+/// The number of pairs with a share above 0, and these pairs in each order that has a share above 0
+/// in the denominator.
 fn ordered(shares: &[Share]) -> (usize, Vec<(&Share, &Share)>) {
     let above: Vec<_> = pairs(shares).filter(|(p, q)| p.value > 0.0 || q.value > 0.0).collect();
     let both = above.iter().flat_map(|&(p, q)| [(p, q), (q, p)]);
@@ -173,8 +173,8 @@ mod tests {
         counted(of, 0).expect("people")
     }
 
-    /// Of two groups it is the interval of the pair without its sign; the values of three are those
-    /// of statsmodels' Newcombe intervals at 95 % and 98.33 %.
+    /// For two groups it is the interval of the pair without its sign; the values of three are
+    /// those of statsmodels' Newcombe intervals at 95 % and 98.33 %.
     #[test]
     fn by_hand() {
         let (a, b) = (rate(56, 70), rate(48, 80));
@@ -208,7 +208,7 @@ mod tests {
         let (ends, _) = of(&[rate(10, 100), rate(50, 100)]);
         let (lo, hi) = ends.expect("an interval");
         assert!(lo < 0.2 && hi > 0.2 && hi < 0.4, "{lo} {hi}");
-        // Of a share of 0 the ratio may be 0; where nobody counts anywhere there is none.
+        // With a share of 0 the ratio may be 0; where nobody counts anywhere there is none.
         let (ends, pairs) = of(&[rate(0, 50), rate(25, 50), rate(0, 50)]);
         let (lo, hi) = ends.expect("an interval");
         assert!(lo == 0.0 && hi > 0.0 && hi < 1.0 && pairs == 2, "{lo} {hi} {pairs}");

@@ -1,5 +1,5 @@
-//! Turns evidence into values: every metric of the asked families in every scope, with interval,
-//! flags and impaired group.
+//! Turns evidence into values: every metric of the requested families in every scope, with
+//! interval, flags and the group that is worse off.
 //!
 //! Here: groups as they are, in the scopes `group`, `total`, `pair` (A before B in reference order;
 //! for [`clarify`](crate::metric::catalog::clarify) the favoured facet first), `worst_case` and,
@@ -7,8 +7,8 @@
 //! [`switches`](super::switches).
 //! Which interval a value gets is in [`interval`](crate::metric::interval).
 //!
-//! Where people have weights, values are computed from what they weigh; cases are people anyway.
-//! Flags and gates count people (persons, where one may have several rows) who weigh more than 0.
+//! If people have weights, values are computed from the weights; cases are still people. Flags and
+//! gates count people (persons, where one may have several rows) who weigh more than 0.
 //!
 //! Work is shared among the threads of the pool that the caller is in, and values keep their order.
 
@@ -66,13 +66,13 @@ pub(crate) struct FactualSubject {
 }
 
 impl FactualSubject {
-    /// Those of these units.
+    /// The subject with these units.
     pub(crate) fn new(units: UnitSums) -> Self {
         let [people, cells] = [units.people(), units.weight()].map(Confusion::from_cells);
         FactualSubject { people, cells, units }
     }
 
-    /// A rate with its effective size; none where nothing is below it.
+    /// A rate with its effective size; none where the denominator is 0.
     pub(crate) fn share(&self, of: impl Fn(&Confusion) -> Rate) -> Option<Share> {
         Share::new(&self.units, |cell| of(&Confusion::from_cells(alone(cell))))
     }
@@ -85,7 +85,7 @@ impl FactualSubject {
     ) -> Option<(f64, GroupTerms)> {
         let all = mean(&self.cells).ok()?;
         let below = self.cells.n() as f64;
-        // What these rows add, which have a mean of their own.
+        // What these rows add, relative to their own mean.
         let add =
             |own: &Confusion| mean(own).map_or(0.0, |value| own.n() as f64 * (value - all) / below);
         let kinds = self.units.kinds().iter().map(|of| (of, Confusion::from_cells(of.all())));

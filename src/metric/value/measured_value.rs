@@ -1,4 +1,4 @@
-//! One measured value, and some people as metrics read them.
+//! One measured value, and some people in the form that metrics read.
 //!
 //! People are units by the cells that they fill: groups as they are, scopes of counterfactuals, and
 //! the matrices of several classes are [`Subject`]s, whose values are all made by
@@ -27,20 +27,20 @@ pub(crate) struct MeasuredValue {
     pub metric: &'static Metric,
     /// The value, or why there is none.
     pub value: MetricValue,
-    /// Count on top of a rate; none where the value is not a rate of counts.
+    /// Numerator of a rate; none where the value is not a rate of counts.
     pub numerator: Option<u64>,
     /// Count below a rate.
     pub denominator: Option<u64>,
-    /// What those on top of a rate and those below it weigh in whole units, which the value is
-    /// derived from; none where nobody has a weight.
+    /// Numerator and denominator of a rate by weight, in whole units, from which the value is
+    /// derived; none without weights.
     pub weights: Option<(u64, u64)>,
     /// People behind it; their rows where a person may have several.
     pub n_rows: u64,
     /// Those behind these rows who carry information; none where each row is a person who counts
     /// as one.
     pub(crate) persons: Option<PersonBasis>,
-    /// The effective size of a rate: as many independent cases would be as sure. None where its
-    /// cases are independent and count as one.
+    /// The effective size of a rate: the number of independent cases that would be as precise. None
+    /// where its cases are independent and count as one.
     pub(crate) effective: Option<f64>,
     /// Its interval.
     pub interval: Option<ValueInterval>,
@@ -51,9 +51,9 @@ pub(crate) struct MeasuredValue {
     pub ideal: Option<f64>,
     /// [`SMALL_GROUP`], [`SMALL_DENOMINATOR`].
     pub flags: Vec<&'static str>,
-    /// The group at a disadvantage, where the sources say and the numbers are clear: the interval
-    /// leaves out the ideal; of switches also, at least as many people switch as a denominator is
-    /// to have, and the interval lies beyond the band of the placebo.
+    /// The group that is worse off, if the sources define it and the numbers are clear: the
+    /// interval leaves out the ideal; of switches also, at least as many people switch as a
+    /// denominator is to have, and the interval lies beyond the band of the placebo.
     pub impaired: Option<usize>,
     /// People, or persons, whose prediction switches, of a rate those it counts, of a difference
     /// those of the worse direction; none of what is about no switch.
@@ -64,13 +64,13 @@ pub(crate) struct MeasuredValue {
     pub fit: Option<RepeatSpread>,
     /// What other trainings of the model give; none where it is not trained again.
     pub training: Option<RepeatSpread>,
-    /// Who holds a value of the scope `worst_case`; none in every other scope.
+    /// The group that has a value of the scope `worst_case`; none in every other scope.
     pub furthest: Option<FurthestGroups>,
     /// How the value of a flip test was found; none of other metrics.
     pub(crate) flips: Option<FlipSearch>,
 }
 
-/// A value that is a number; what is larger than any is undefined.
+/// A value that is a finite number; an infinite one is undefined.
 pub(crate) fn finite_or_overflow(value: MetricValue) -> MetricValue {
     value.and_then(|value| if value.is_finite() { Ok(value) } else { Err(Undefined::Overflow) })
 }
@@ -81,7 +81,8 @@ pub(crate) fn finite_or_overflow(value: MetricValue) -> MetricValue {
 pub(crate) struct PersonBasis {
     /// Persons with a row behind it.
     pub n: u64,
-    /// Persons with a row below the rate; none where the value is not a rate of counts.
+    /// Persons with a row in the denominator of the rate; none where the value is not a rate of
+    /// counts.
     pub denominator: Option<u64>,
 }
 
@@ -93,9 +94,9 @@ pub(crate) struct ValuePeople {
     /// Those behind these rows who carry information; none where each row is a person who counts
     /// as one.
     pub(crate) persons: Option<PersonBasis>,
-    /// Of several groups the people of the smallest.
+    /// With several groups, the people of the smallest.
     pub(crate) smallest_group: u64,
-    /// Of several rates the cases below the smallest; none where no rate is behind it.
+    /// With several rates, the cases below the smallest; none where no rate is behind it.
     pub(crate) smallest_denominator: Option<u64>,
 }
 
@@ -104,14 +105,14 @@ pub(crate) struct ValuePeople {
 pub(crate) struct SubjectPeople {
     /// How many; their rows where a person may have several.
     pub(crate) n: u64,
-    /// Cases below the rate; none where there is no rate.
+    /// Cases in the denominator; none where there is no rate.
     pub(crate) cases: Option<u64>,
     /// Those who carry information; none where each row is a person who counts as one.
     pub(crate) persons: Option<PersonBasis>,
 }
 
 impl SubjectPeople {
-    /// The same where the value is no rate of them.
+    /// These people where the value is not a rate of them.
     pub(crate) fn without_rate(self) -> Self {
         let persons = self.persons.map(|of| PersonBasis { denominator: None, ..of });
         SubjectPeople { cases: None, persons, ..self }
@@ -140,7 +141,7 @@ impl ValuePeople {
         }
     }
 
-    /// Of two facets with the numbers of those who carry information: in the first, in the second,
+    /// For two facets with the numbers of those who carry information: in the first, in the second,
     /// and in both together; none where each row is a person who counts as one.
     pub(crate) fn of_facets(n: [u64; 2], persons: Option<[u64; 3]>) -> Self {
         let facets = [0, 1].map(|i| {
@@ -153,8 +154,8 @@ impl ValuePeople {
 
 impl MeasuredValue {
     /// A value of a metric in a scope, with its interval or why there is none: the one place where
-    /// a measured value is put together. It is not a rate, impairs nobody and has no placebo until
-    /// somebody says so.
+    /// a measured value is put together. It is not a rate, no group is worse off by it, and it has
+    /// no placebo, until one of these is set.
     pub(crate) fn new(
         context: &MeasureContext<'_>,
         (metric, scope): (&'static Metric, MetricScope),
@@ -240,7 +241,7 @@ pub(crate) enum CellNumbers {
 }
 
 impl CellNumbers {
-    /// Those of some units.
+    /// The numbers of the cells of some units.
     pub(crate) fn of<const N: usize>(self, units: &UnitSums) -> [u64; N] {
         match self {
             CellNumbers::People => units.people(),
@@ -258,7 +259,7 @@ pub(crate) trait Subject {
     /// The units that a reading is of.
     fn units(&self, of: Self::Reading) -> &UnitSums;
 
-    /// Whether it counts the people of a cell.
+    /// Whether it counts the people of a cell in its value.
     fn counts(&self, of: Self::Reading, cell: usize) -> bool;
 
     /// The rate that it is; none of another value.
@@ -267,7 +268,8 @@ pub(crate) trait Subject {
     /// A value that is no rate.
     fn score(&self, of: Self::Reading) -> MetricValue;
 
-    /// Such a value with its interval; none of one that cells do not give.
+    /// The value of a metric that is not a rate, with its interval; none where cells do not give
+    /// it.
     fn score_estimate(&self, of: Self::Reading, value: f64) -> Option<Estimate>;
 
     /// The rate with its effective size; none where nothing is below it.
@@ -277,7 +279,7 @@ pub(crate) trait Subject {
         Share::new(self.units(of), alone)
     }
 
-    /// The value alone.
+    /// Only the value.
     fn value(&self, of: Self::Reading) -> MetricValue {
         let rate = self.rate(of, CellNumbers::Weight);
         rate.map_or_else(|| self.score(of), Rate::value)
@@ -338,7 +340,7 @@ pub(crate) struct SubjectValue {
 }
 
 impl SubjectValue {
-    /// It with its interval, or why there is none.
+    /// The value with its interval, or why there is none.
     pub(crate) fn measured(
         &self,
         context: &MeasureContext<'_>,

@@ -1,4 +1,5 @@
-//! From evidence to values: measured, compared, the groups furthest apart.
+//! From evidence to values: values of groups and counterfactuals, comparisons, and the groups
+//! furthest apart.
 
 pub(crate) mod amounts;
 pub(crate) mod clarify;

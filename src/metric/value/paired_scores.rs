@@ -1,9 +1,9 @@
-//! How far score metrics differ between two runs that share people, and how sure is that?
+//! How far do score metrics differ between two runs that share people, and how certain is that?
 //!
 //! What a person adds to the value of one run is subtracted from what the same person adds to that
-//! of the other (see [`shift_influence`](crate::metric::evidence::shift_influence)); who is in one
-//! run only adds to that one. The variance of the difference is the sum of the squares over people,
-//! with Student's interval.
+//! of the other (see [`shift_influence`](crate::metric::evidence::shift_influence)); people who are
+//! in only one run add only to that one. The variance of the difference is the sum of the squares
+//! over people, with Student's interval.
 
 use std::collections::BTreeMap;
 

@@ -19,20 +19,20 @@ type ValuesByScope = BTreeMap<(&'static str, MetricScope), Vec<MetricValue>>;
 
 /// The values of all repeats, by metric and scope.
 pub(crate) struct RepeatedValues {
-    /// Those of all people, and of the people with supported counterfactuals alone.
+    /// Those of all people, and of only the people with supported counterfactuals.
     values: [ValuesByScope; 2],
     settings: MeasureSettings,
     level: Level,
 }
 
 impl RepeatedValues {
-    /// No repeat yet, with ends at a level.
+    /// Empty, with ends at a level.
     pub(crate) fn new(settings: &MeasureSettings, level: Level) -> Self {
         let settings = MeasureSettings { level: None, ..settings.clone() };
         RepeatedValues { values: Default::default(), settings, level }
     }
 
-    /// Of repeats of a set, with ends at a level.
+    /// The values of repeats of a set, with ends at a level.
     pub(crate) fn of_set(repeats: &[SetRepeat], settings: &MeasureSettings, level: Level) -> Self {
         let mut all = RepeatedValues::new(settings, level);
         for SetRepeat { counts, second, untaught } in repeats {
@@ -72,7 +72,7 @@ impl RepeatedValues {
         self.add(&measured, supported.as_deref());
     }
 
-    /// Adds a repeat with what its supported counterfactuals alone give; none where all are
+    /// Adds a repeat, with what only its supported counterfactuals give; none where all are
     /// supported.
     fn add(&mut self, all: &[MeasuredValue], supported: Option<&[MeasuredValue]>) {
         for (values, measured) in self.values.iter_mut().zip([all, supported.unwrap_or(all)]) {
@@ -82,8 +82,8 @@ impl RepeatedValues {
         }
     }
 
-    /// By how much each repeat exceeds the same repeat of others; without values that only one of
-    /// them has, or not as often.
+    /// The amount by which each repeat exceeds the same repeat of others; without values that only
+    /// one of them has, or that one has less often.
     pub(crate) fn minus(&self, others: &RepeatedValues) -> Self {
         let paired = |(key, values): (&(&'static str, MetricScope), &Vec<MetricValue>)| {
             let others = others.values[0].get(key).filter(|others| others.len() == values.len())?;
@@ -97,8 +97,8 @@ impl RepeatedValues {
         }
     }
 
-    /// How far a value differs between them, of the people with `supported` counterfactuals alone
-    /// or of all; none where no repeat measures it.
+    /// How far a value differs between them, of all people, or of only those with `supported`
+    /// counterfactuals; none where no repeat measures it.
     pub(crate) fn spread_of(
         &self,
         (metric, scope): (&Metric, MetricScope),

@@ -1,12 +1,12 @@
-//! Do the scores and decisions of a model go with the labels at all?
+//! Do the scores and decisions of a model agree with the labels at all?
 //!
 //! Scores are *inverted* where the AUC for the positive label, of all people with a group, a label
-//! and a score, has a 95 % interval whose upper end is below 0.5; of several classes each against
-//! all others. Decisions are inverted where positive ones are rarer among people with a positive
-//! label than among the others: Newcombe's 95 % interval of the difference is below 0. Then the
-//! score is that of another class, or the positive label is another one.
+//! and a score, has a 95 % interval whose upper end is below 0.5; with several classes, each
+//! against all others. Decisions are inverted where positive ones are rarer among people with a
+//! positive label than among the others: Newcombe's 95 % interval of the difference is below 0.
+//! Then the score is that of another class, or the positive label is another one.
 //!
-//! Of a model that decides alike about everybody, gaps and switches of decisions say nothing.
+//! If a model decides alike about everybody, gaps and switches of decisions say nothing.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,14 +20,14 @@ use crate::param::Level;
 /// What was found of one model.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ModelSanity {
-    /// What goes against the labels: one at most of a label of two sides, of several classes one
-    /// for each.
+    /// What contradicts the labels: at most one for a label of two sides, at most one per class for
+    /// several classes.
     pub(crate) inverted: Vec<InvertedOrder>,
     /// People by decision: negative and positive ones, or those with each class.
     decided: Vec<u64>,
 }
 
-/// That positive labels go with low scores, or with negative decisions.
+/// The finding that positive labels go with low scores, or with negative decisions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum InvertedOrder<C = usize> {
@@ -46,7 +46,7 @@ pub(crate) enum InvertedOrder<C = usize> {
 }
 
 impl InvertedOrder {
-    /// The same with the class by name; none where it has none.
+    /// The finding with the class by name; none where the class has none.
     pub(crate) fn named(&self, classes: &[String]) -> InvertedOrder<String> {
         match *self {
             InvertedOrder::Scores { class, auc, hi } => {
@@ -59,7 +59,7 @@ impl InvertedOrder {
 }
 
 impl ModelSanity {
-    /// Of a label of two sides. Decisions are compared where the model gives no scores, and where
+    /// For a label of two sides. Decisions are compared where the model gives no scores, and where
     /// these are not kept.
     pub(crate) fn of_sides(counts: &FactualCounts, gives_scores: bool) -> Self {
         let all = counts.confusion(GroupSelection::All);
@@ -78,7 +78,7 @@ impl ModelSanity {
         ModelSanity { inverted: inverted.into_iter().collect(), decided }
     }
 
-    /// Of several classes, each against all others in their order.
+    /// For several classes, each against all others in their order.
     pub(crate) fn of_classes(one_vs_rest: &[FactualCounts]) -> Self {
         let each = one_vs_rest.iter().enumerate();
         let inverted = each.filter_map(|(class, counts)| inverted_scores(counts, Some(class)));

@@ -35,8 +35,8 @@ pub(crate) struct ScopePeople<'a> {
 pub(crate) type PeopleByScope<'a> = BTreeMap<MetricScope, ScopePeople<'a>>;
 
 impl<'a> ScopePeople<'a> {
-    /// Those of every scope of some counts, each row a unit; `second` is the second pass over the
-    /// same people.
+    /// The people of every scope of some counts, each row a unit; `second` is the second pass over
+    /// the same people.
     pub(crate) fn by_scope(
         counts: &CounterfactualCounts,
         second: Option<&ShiftPass>,
@@ -54,8 +54,8 @@ impl<'a> ScopePeople<'a> {
         places.scopes().map(of).collect()
     }
 
-    /// The same by person, where a person may have several rows; these are those of the counts in
-    /// this scope.
+    /// These people by person, where a person may have several rows; these are those of the counts
+    /// in this scope.
     pub(crate) fn with_persons(
         &self,
         counts: &CounterfactualCounts,
@@ -67,7 +67,7 @@ impl<'a> ScopePeople<'a> {
         ScopePeople { units, any, shift: self.shift.clone(), settings: self.settings }
     }
 
-    /// The same where no decision and no score moves.
+    /// These people where no decision and no score moves.
     pub(crate) fn without_moves(&self) -> Self {
         let still = |units: &UnitSums| {
             units.mapped(ECCM_CELLS, |cell| Some((cell & !1) | ((cell >> 1) & 1)))
@@ -80,7 +80,8 @@ impl<'a> ScopePeople<'a> {
         }
     }
 
-    /// Those of some units, by the cells of the extended matrix, and by whether anything switches.
+    /// The people of some units, by the cells of the extended matrix, and by whether anything
+    /// switches.
     pub(crate) fn of_units(
         units: UnitSums,
         any: Option<UnitSums>,
@@ -95,7 +96,8 @@ impl<'a> ScopePeople<'a> {
     }
 
     /// People whose prediction switches, persons where a person may have several rows: those that a
-    /// switch rate counts, or that a rate of consistency lacks. None of what names nobody.
+    /// switch rate counts, or that a rate of consistency lacks. None for a metric without such
+    /// people.
     pub(crate) fn switched(&self, metric: &Metric) -> Option<u64> {
         let ImpairedGroupRule::Switch { worse, .. } = metric.impaired else { return None };
         let rate = switch_rate(metric, self.settings);
@@ -110,8 +112,7 @@ impl<'a> ScopePeople<'a> {
         Some(self.units.n_units(|cell| switches[cell]))
     }
 
-    /// The interval of a distance where nobody's score moves; none of a metric that says no
-    /// distance.
+    /// The interval of a distance if no score moves; none for a metric that is no distance.
     pub(crate) fn unmoved_interval(&self, metric: &Metric, z: f64) -> Option<ValueInterval> {
         let pairs = self.rate_of_cells(|e| e.rate(0, e.n(), Undefined::EmptyGroup))?;
         let moved = wilson_of_share(0.0, pairs.size, z, IntervalProcedure::WilsonMoved);

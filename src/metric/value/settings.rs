@@ -1,4 +1,4 @@
-//! What a measurement is asked for: level, families, the favourable side, limits.
+//! The settings of a measurement: level, families, the favourable side, limits.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,8 +25,8 @@ pub(crate) struct MeasureSettings {
     /// Which prediction people want; it decides impaired groups, `di`, `demp_min_ratio`,
     /// `denied_by_group`, `favoured_by_group` and the family clarify, no other value.
     pub favourable: FavourableClass,
-    /// Whether the job says so; without, nobody is called impaired, and values that go by the
-    /// wanted prediction are undefined, but for `di` and `demp_min_ratio`.
+    /// Whether the job says so; otherwise no group is called worse off, and values that depend on
+    /// the wanted prediction are undefined, except `di` and `demp_min_ratio`.
     pub favourable_stated: bool,
     /// Which groups of the attribute are favoured; only the family clarify asks.
     pub favoured: FavouredGroups<usize>,
@@ -34,14 +34,14 @@ pub(crate) struct MeasureSettings {
     pub level: Option<Level>,
     /// A group with fewer people is flagged [`SMALL_GROUP`].
     pub min_group_size: Count,
-    /// A rate with fewer cases below it is flagged [`SMALL_DENOMINATOR`].
+    /// A rate with fewer cases in its denominator is flagged [`SMALL_DENOMINATOR`].
     pub min_denominator: Count,
 }
 
 /// Flag: a group behind the value has fewer people than asked for.
 pub(crate) const SMALL_GROUP: &str = "small_group";
 
-/// Flag: a rate behind the value has fewer cases below it than asked for.
+/// Flag: a rate behind the value has fewer cases in its denominator than asked for.
 pub(crate) const SMALL_DENOMINATOR: &str = "small_denominator";
 
 /// The flags of what depends on few people, in the order of tables.
@@ -67,7 +67,7 @@ pub enum FavouredGroups<G> {
 }
 
 impl FavouredGroups<usize> {
-    /// The comparisons among so many groups.
+    /// The comparisons among this many groups.
     pub fn facets(&self, groups: usize) -> Vec<MetricScope> {
         match self {
             FavouredGroups::Groups(favoured) => {
@@ -83,7 +83,7 @@ impl FavouredGroups<usize> {
     }
 }
 
-/// Who holds a value, and how many groups have none.
+/// The group that has a value, and how many groups have none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FurthestGroups {
     /// The group with the highest value, or the one that is furthest from all.

@@ -4,8 +4,8 @@
 //!
 //! Where people have weights, values are computed from what they weigh. Intervals are those of
 //! [`estimate`](crate::metric::estimate) on the units of each scope. Score metrics have the one of
-//! [`shift_influence`](crate::metric::evidence::shift_influence), or where nobody's score moves
-//! that of the share of people who move.
+//! [`shift_influence`](crate::metric::evidence::shift_influence), or if no score moves that of the
+//! share of people who move.
 
 use rayon::prelude::*;
 
@@ -131,7 +131,7 @@ struct SwitchMeasurement<'a> {
 }
 
 impl SwitchMeasurement<'_> {
-    /// What the placebo gives of a value.
+    /// The value of the placebo.
     fn band(&self, value: impl Fn(&PeopleByScope<'_>) -> MetricValue) -> Option<PlaceboBand> {
         let (repeats, people) = self.noise.as_ref()?;
         Some(PlaceboBand::of_values(*repeats, people.iter().map(value)))
@@ -210,14 +210,14 @@ impl SwitchMeasurement<'_> {
 }
 
 /// Whether the first of two directions is the worse one, by their difference; none where they are
-/// alike, and of what is about no switch.
+/// alike, and none for a metric that is about no switch.
 fn first_is_worse(metric: &Metric, difference: f64) -> Option<bool> {
     let ImpairedGroupRule::Switch { worse, .. } = metric.impaired else { return None };
     (difference != 0.0).then_some((difference > 0.0) == (worse == WorseEnd::High))
 }
 
-/// Whom a value puts at a disadvantage, if it is clear, so many people having switched; of a
-/// difference the direction with the worse value says so.
+/// Which group a value shows as worse off, if the value is clear and enough people have switched;
+/// for a difference the direction with the worse value decides.
 pub(crate) fn impaired(
     metric: &Metric,
     scope: MetricScope,

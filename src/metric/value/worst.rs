@@ -6,7 +6,7 @@
 //!
 //! Choice: groups in which the metric is undefined are left out and counted; where fewer than two
 //! are left there is no difference, no ratio and no distance (a single group does not prove
-//! parity). Of several groups with the same value the first holds it; where all have the same none
+//! parity). If several groups have the same value, the first holds it; if all have the same, none
 //! does. Flags are those of the two groups that hold the value: a small one may hold it by chance.
 //! The interval is that of the largest of all gaps, see [`largest`](super::largest). A group is as
 //! far from all in a rate as it is from the others, times their share of all.
@@ -104,7 +104,7 @@ fn furthest_from_total(values: &[MetricValue], all: MetricValue) -> WorstValue {
     WorstValue { value: Ok(distance), furthest }
 }
 
-/// Of a metric of groups with these confusions and, of one group each, these values.
+/// For a metric of groups with these confusions and these values of single groups.
 fn find(of: GroupReading, groups: &[Confusion], values: &[MetricValue]) -> WorstValue {
     match of.metric.reads {
         Reads::Group(GroupValue::TwoRates(rates), _) => widest(groups, rates),
@@ -165,7 +165,7 @@ impl MeasureContext<'_> {
         };
         let impaired = match (metric.impaired, furthest.highest, furthest.lowest) {
             (ImpairedGroupRule::LowerRate(rate), Some(high), Some(low)) => {
-                // Of several groups the furthest is far by chance too: the pair is one of all.
+                // With several groups the furthest is also far by chance: the pair is one of all.
                 let with_value = groups.len().saturating_sub(found.furthest.n_undefined as usize);
                 let pairs = with_value * with_value.saturating_sub(1) / 2;
                 let clear = self.differ(rate, [&groups[high], &groups[low]], pairs);
@@ -175,7 +175,7 @@ impl MeasureContext<'_> {
             }
             _ => None,
         };
-        // Where nobody holds a value no rate is behind it.
+        // If no group holds the value, no rate is behind it.
         let held = furthest.highest.into_iter().chain(furthest.lowest);
         let mut behind: Vec<SubjectPeople> = held.map(|group| each[group].people).collect();
         if behind.is_empty() {

@@ -1,5 +1,5 @@
 //! The key `amount` of a model, and what else a job says about outcomes that are amounts: which end
-//! people want, and which change matters to them.
+//! people want, and which change is large enough to matter to them.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -1,5 +1,5 @@
-//! The block `command` of a model: any program; and what the rest asks of the kinds of models that
-//! are trained elsewhere, which may be programs underneath.
+//! The block `command` of a model: any program; and the properties that the rest of the program
+//! reads of every kind of external model, some of which are run as programs.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -91,7 +91,8 @@ impl CommandBlock {
 pub(crate) const ONE_SCORE: &str =
     "gives one number a row, which is the score of the positive class";
 
-/// A model that is trained elsewhere: what the rest of the program asks of its block in a job.
+/// An external model, which is trained elsewhere: what the rest of the program reads of its block
+/// in a job.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExternalModel<'a> {
     /// What messages call it: "an ONNX file".

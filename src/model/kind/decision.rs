@@ -67,7 +67,7 @@ pub struct CounterfactualDecisions {
 }
 
 impl DecisionBlock {
-    /// The same as scores computed elsewhere: 1 is the positive decision, 0 the negative one.
+    /// These decisions as given scores: 1 is the positive decision, 0 the negative one.
     pub(crate) fn scores(&self) -> ScoresBlock {
         let made = self.amount.as_ref().or(self.column.as_ref());
         let decided = self.column.as_ref().map(|column| carried_decision(column.as_str()));

@@ -21,7 +21,7 @@ pub struct ForestBlock {
     /// Most leaves of a tree, 2 or more.
     #[serde(default = "Count::of::<255>")]
     #[schemars(extend("minimum" = 2, "maximum" = 131_072,
-        "x-range" = "a number of leaves from 2 to 131072; 31 are usual"))]
+        "x-range" = "a number of leaves from 2 to 131072; 255 are the default"))]
     pub leaves: Count,
     /// Fewest training rows in a leaf, 20 or more.
     #[serde(default = "Count::of::<20>")]

@@ -1,8 +1,8 @@
 //! The block `models`: the list of kinds, where scores come from, and how they become decisions.
 //!
-//! A row of the list is the key in a job with its description and the block of knobs. A kind that
-//! is trained here says how by a recipe ([`trained`]), one that is trained elsewhere what it is
-//! ([`ExternalModel`](command::ExternalModel)).
+//! A row of the list is the key in a job with its description and the block of its knobs. A kind
+//! that the run trains gives a recipe ([`trained`]); any other kind is *external* and describes
+//! itself ([`ExternalModel`](command::ExternalModel)).
 
 pub(crate) mod accept_key;
 pub(crate) mod amount_key;
@@ -52,7 +52,7 @@ macro_rules! model_kinds {
         trained {
             $($(#[$about:meta])* $field:ident = $key:tt: $variant:ident($block:ty), $example:tt;)+
         }
-        elsewhere {
+        external {
             $($(#[$other_about:meta])* $other:ident = $other_key:tt:
                 $other_variant:ident($other_block:ty);)+
         }
@@ -144,9 +144,9 @@ macro_rules! model_kinds {
                 }
             }
 
-            /// What it is, if the model is trained elsewhere; `classes` are those of a label that
-            /// has several.
-            pub fn brought(self, classes: Option<&[Word]>) -> Option<ExternalModel<'a>> {
+            /// What it is, if the model is external; `classes` are those of a label that has
+            /// several.
+            pub fn external(self, classes: Option<&[Word]>) -> Option<ExternalModel<'a>> {
                 match self {
                     $(ModelKind::$variant(_) => None,)+
                     $(ModelKind::$other_variant(block) => Some(block.external(classes)),)+
@@ -191,7 +191,7 @@ model_kinds! {
         /// Random forest, trained here.
         forest = "forest": Forest(ForestBlock), "{}";
     }
-    elsewhere {
+    external {
         /// A model in an ONNX file.
         onnx = "onnx": Onnx(OnnxBlock);
         /// A model file of LightGBM.
@@ -212,18 +212,19 @@ model_kinds! {
 }
 
 impl ModelBlock {
-    /// Its kind and its knobs, where the run itself fits it to the training rows.
+    /// Its kind and its settings, where the run itself fits it to the training rows.
     pub fn trained_here(&self) -> Option<(ModelKind<'_>, TrainedKind<'_>)> {
         self.kinds().into_iter().find_map(|kind| Some((kind, kind.trained_here()?)))
     }
 
-    /// Its kind and what it is, if it is trained elsewhere.
-    pub fn brought(&self) -> Option<(ModelKind<'_>, ExternalModel<'_>)> {
-        self.kinds().into_iter().find_map(|kind| Some((kind, kind.brought(None)?)))
+    /// Its kind and what it is, if it is external.
+    pub fn external(&self) -> Option<(ModelKind<'_>, ExternalModel<'_>)> {
+        self.kinds().into_iter().find_map(|kind| Some((kind, kind.external(None)?)))
     }
 
-    /// Scores computed elsewhere, or decisions as such scores: 1 is positive, 0 negative.
-    pub fn made_elsewhere(&self) -> Option<Cow<'_, ScoresBlock>> {
+    /// The scores that the job gives in place of a model, computed elsewhere; decisions are such
+    /// scores: 1 is positive, 0 negative.
+    pub fn given_scores(&self) -> Option<Cow<'_, ScoresBlock>> {
         let decided = || self.decision.as_ref().map(|decision| Cow::Owned(decision.scores()));
         self.scores.as_ref().map(Cow::Borrowed).or_else(decided)
     }
@@ -231,7 +232,7 @@ impl ModelBlock {
     /// Whether it can score counterfactuals: where its scores are computed elsewhere, only if it
     /// names the file of theirs.
     pub fn scores_counterfactuals(&self) -> bool {
-        self.made_elsewhere().is_none_or(|scores| scores.counterfactual.is_some())
+        self.given_scores().is_none_or(|scores| scores.counterfactual.is_some())
     }
 
     /// The column of its decisions, where it has no scores.
@@ -285,7 +286,7 @@ impl ModelBlock {
     /// read what they like.
     pub fn omitted(&self) -> Option<&[ColumnName]> {
         let trained = self.trained_here().map(|(_, knobs)| knobs.omit);
-        trained.or_else(|| self.brought().and_then(|(_, model)| model.omit))
+        trained.or_else(|| self.external().and_then(|(_, model)| model.omit))
     }
 }
 

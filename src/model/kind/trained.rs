@@ -1,6 +1,7 @@
 //! What the kinds of models that the run trains are to the rest of the program. The limits of the
-//! knobs of trees are LightGBM's; of trees it has none, but each is kept in the model, and below 20
-//! rows in a leaf it has already set columns aside that could be split.
+//! knobs of trees are LightGBM's, except two: it allows any number of trees, but each is kept in
+//! the model; and for leaves of fewer than 20 rows it has already dropped columns that could be
+//! split.
 
 use crate::data::Feature;
 use crate::data::rows::training::TrainingRows;
@@ -75,17 +76,26 @@ impl TrainedKind<'_> {
 
     /// Whether chance has a part in its training.
     pub fn draws(&self) -> bool {
-        matches!(&self.recipe, TrainerRecipe::Trees(settings) if settings.draws())
+        match &self.recipe {
+            TrainerRecipe::Logistic(_) => false,
+            TrainerRecipe::Trees(settings) => settings.draws(),
+        }
     }
 
     /// Whether it is derived from trees.
     pub fn grows_trees(&self) -> bool {
-        matches!(self.recipe, TrainerRecipe::Trees(_))
+        match self.recipe {
+            TrainerRecipe::Logistic(_) => false,
+            TrainerRecipe::Trees(_) => true,
+        }
     }
 
     /// Whether its score rises or falls with each encoded column, regardless of the others.
     pub fn is_linear(&self) -> bool {
-        matches!(self.recipe, TrainerRecipe::Logistic(_))
+        match self.recipe {
+            TrainerRecipe::Logistic(_) => true,
+            TrainerRecipe::Trees(_) => false,
+        }
     }
 
     /// The trainer for rows with these features; `omit` are those that the model must not see.
@@ -95,7 +105,7 @@ impl TrainedKind<'_> {
                 "train/forest"
             }
             // A logistic regression draws nothing.
-            _ => "train/boosting",
+            TrainerRecipe::Logistic(_) | TrainerRecipe::Trees(_) => "train/boosting",
         };
         let inputs = TrainerInputs { features, omit, seed: named_seed(seed.0, stream) };
         ModelTrainer { recipe: self.recipe, inputs }
@@ -118,7 +128,10 @@ impl TrainedKind<'_> {
     /// # Errors
     /// The text is not an artifact of such a model; says why.
     pub fn missing_trees(&self, json: &str) -> Result<Option<(u64, u64)>, String> {
-        let TrainerRecipe::Trees(settings) = &self.recipe else { return Ok(None) };
+        let settings = match &self.recipe {
+            TrainerRecipe::Logistic(_) => return Ok(None),
+            TrainerRecipe::Trees(settings) => settings,
+        };
         let grown = TreesModel::from_json(json)?.n_trees() as u64;
         Ok((grown < settings.trees).then_some((grown, settings.trees)))
     }

@@ -2,11 +2,11 @@
 //!
 //! The library reads the file and walks its trees; which columns it gets is settled by the contract
 //! ([`crate::model::contract`]), for which the file describes itself here. A category is a whole
-//! number in the model. Which number a text has is known to the file alone (`pandas_categorical`):
-//! a text that is not in the list, like one that is missing, is a missing value, as in LightGBM's
-//! own package. Where it is not clear which list belongs to which column, the file is refused.
+//! number in the model. Only the file knows which number a text has (`pandas_categorical`): a text
+//! that is not in the list, like one that is missing, is a missing value, as in LightGBM's own
+//! package. Where it is not clear which list belongs to which column, the file is refused.
 //! Choice: the library's handle of a model cannot be shared by threads, so each block of rows reads
-//! the model again; on blocks of 65,536 rows that is some hundredth of the time.
+//! the model again; on blocks of 65,536 rows that is about a hundredth of the time.
 //! Source: `src/io/gbdt_model_text.cpp` and `python-package/lightgbm/basic.py` of LightGBM 4.
 
 use std::collections::BTreeSet;
@@ -306,7 +306,7 @@ mod library {
         Err(format!("it has {columns} columns and {} classes", model.num_classes()))
     }
 
-    /// The probability of the positive class for rows of so many columns.
+    /// The probability of the positive class for rows of this many columns.
     pub(super) fn predict(text: &str, rows: &[f64], width: usize) -> Result<Vec<f64>, String> {
         let model = Booster::from_string(text).map_err(|e| e.to_string())?;
         let width = i32::try_from(width).map_err(|e| e.to_string())?;

@@ -302,6 +302,6 @@ mod library {
     }
 }
 
-#[cfg(test)]
 #[cfg(feature = "lightgbm")]
+#[cfg(test)]
 mod tests;

@@ -1,9 +1,10 @@
 //! What the graph of an ONNX model says about its classes and about the levels that it knows.
 //!
-//! Classes are those of the classifier, or of the ZipMap, that an output comes from; of models
-//! whose classifier is made of plain operators those that its label is looked up in. Levels are
+//! Classes are those of the classifier, or of the ZipMap, that an output comes from; in models
+//! whose classifier is made of plain operators, those that its label is looked up in. Levels are
 //! those of the encoders that a column of an input reaches unchanged: through joins, selections,
-//! changes of shape and casts. Where a column is computed with before, nothing is known about it.
+//! changes of shape and casts. If a column is changed by a computation before that, nothing is
+//! known about it.
 //! Source: onnx.proto of ONNX 1.18; the operators of `ai.onnx.ml` (OneHotEncoder, LabelEncoder,
 //! CategoryMapper, ArrayFeatureExtractor, ZipMap, the classifiers).
 
@@ -183,7 +184,7 @@ impl OnnxGraph {
         let mut known: BTreeMap<String, Vec<Option<InputColumn>>> =
             widths.iter().map(|of| (of.0.to_owned(), columns(of))).collect();
         let mut levels: BTreeMap<InputColumn, Vec<Value>> = BTreeMap::new();
-        // Nodes stand in the order in which they are computed.
+        // Nodes are in the order in which they are computed.
         for node in &self.nodes {
             let of = |at: usize| node.inputs.get(at).and_then(|name| known.get(name)).cloned();
             let encoder = match node.operator.as_str() {
@@ -389,7 +390,7 @@ mod tests {
         };
         graph.constants.insert("last".to_owned(), integers(&[1]));
         let found = graph.levels(&[("a", 1), ("b", 1), ("t", 4)]);
-        // A label encoder of two columns tells nothing about one.
+        // A label encoder of two columns says nothing about one.
         assert_eq!(found.len(), 1);
         assert_eq!(found[&("b".to_owned(), 0)], [json!("x"), json!("y")]);
         let found = graph.levels(&[("a", 1), ("b", 1), ("t", 2)]);

@@ -43,15 +43,15 @@ mod protobuf;
 pub(crate) mod weight_files;
 
 #[cfg(feature = "onnx")]
-mod columns;
-#[cfg(feature = "onnx")]
 mod graph;
+#[cfg(feature = "onnx")]
+mod input_values;
 #[cfg(feature = "onnx")]
 mod runtime;
 
 #[cfg(feature = "onnx")]
 pub(crate) use runtime::OnnxScorer;
 
-#[cfg(test)]
 #[cfg(feature = "onnx")]
+#[cfg(test)]
 mod tests;

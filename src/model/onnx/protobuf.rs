@@ -1,5 +1,5 @@
-//! The fields of a protobuf message in a file, one after the other, without loading what nobody
-//! reads.
+//! The fields of a protobuf message in a file, one after the other, without loading those that are
+//! not read.
 //!
 //! Every length is checked against its message before it is used; what is read into memory is
 //! bounded by [`MAX_TAKEN`].
@@ -122,7 +122,7 @@ impl<R: Read + Seek> ProtobufFile<R> {
         if read as u64 == n { Ok(bytes) } else { Err("it ends in the middle".to_owned()) }
     }
 
-    /// The same as text.
+    /// The bytes as text.
     pub(super) fn text(&mut self, end: u64) -> Result<String, String> {
         String::from_utf8(self.bytes(end)?).map_err(|_| "a name is not valid UTF-8".to_owned())
     }
@@ -150,7 +150,7 @@ impl<R: Read + Seek> ProtobufFile<R> {
         Ok(())
     }
 
-    /// Adds the floats of a repeated field, likewise.
+    /// Adds the floats of a repeated field, packed or one by one.
     #[cfg(feature = "onnx")]
     pub(super) fn floats(
         &mut self,

@@ -14,8 +14,8 @@ use ort::value::{
 };
 
 use super::OnnxParams;
-use super::columns::{InputValues, padded};
 use super::graph::OnnxGraph;
+use super::input_values::{InputValues, padded};
 use super::library::{environment, first_line};
 use crate::data::FeatureRows;
 use crate::error::{Error, Result};
@@ -93,7 +93,7 @@ impl OnnxScorer {
         let environment = environment(libraries, params)?;
         let session = open_session(params, &environment)?;
         let shapes = input_shapes(params, &session)?;
-        // The runtime has read the file: where its graph cannot be read here, it tells nothing.
+        // The runtime has read the file: if its graph cannot be read here, it says nothing.
         let graph = OnnxGraph::read(&params.path).unwrap_or_default();
         let widths: Vec<(&str, usize)> =
             shapes.iter().map(|shape| (shape.name, shape.width.unwrap_or(0))).collect();

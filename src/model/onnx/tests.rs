@@ -1,12 +1,12 @@
-//! ONNX models against Python's onnxruntime (tests/onnx, made by make.py). Skipped, visibly, where
-//! the library is not installed.
+//! ONNX models against Python's onnxruntime (tests/onnx, made by make.py). Without the library they
+//! are skipped, and say so.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
 
-use super::columns::padded;
+use super::input_values::padded;
 use super::library::load_library;
 use super::{OnnxParams, OnnxScorer};
 use crate::data::source_form::SourceForm;

@@ -18,7 +18,7 @@
 //! Choice: the first tree comes from the cheapest open target of each source in turn; the root is
 //! the target that stays open last.
 //! Choice: the entering arc is the most negative one of a block of about the square root of all
-//! pairs, in row order, and the next search starts where the last one ended. This order alone
+//! pairs, in row order, and the next search starts where the last one ended. Only this order
 //! decides between equal optima: a caller that needs a unique one perturbs the costs.
 //!
 //! Memory: 8 bytes per pair. Time grows about as n^2.5 for n points a side. No recursion.

@@ -78,8 +78,7 @@ fn weights(stream: &mut RandomStream, n: usize, sum: u64) -> Vec<u64> {
     weights
 }
 
-/// The micro-example of the specification of transport: sources {0, 1}, targets {0, 1, 4}, squared
-/// distance.
+/// Computed by hand: sources {0, 1}, targets {0, 1, 4}, squared distance.
 #[test]
 fn two_sources_and_three_targets() {
     let costs = costs(&[&[0.0, 1.0, 16.0], &[1.0, 0.0, 9.0]]);

@@ -1,5 +1,5 @@
 //! False alarms of the permutation test where a person has several rows: with one row of each
-//! person, as the stage takes them, as many as the test claims; with all rows far more.
+//! person, as the stage takes them, there are as many as the test claims; with all rows far more.
 
 use super::*;
 use crate::num::one_row_each::{DrawablePersonRow, one_row_each};

@@ -1,5 +1,5 @@
-//! Traits "at or above": every subgroup, action and count, compared with a search that looks at each
-//! set of traits and each row (tests/oracle/predicates.json, made by predicates.py).
+//! Traits "at or above": every subgroup, action and count, compared with a search that looks at
+//! each set of traits and each row (tests/oracle/predicates.json, made by predicates.py).
 
 use super::*;
 use crate::recourse::feature::TraitPredicate;

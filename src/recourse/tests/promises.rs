@@ -1,4 +1,4 @@
-//! Properties that must hold for any data: on random rows, with random models.
+//! Properties that must hold for any data, tested on random rows with random models.
 
 use super::*;
 use crate::num::seed::h;

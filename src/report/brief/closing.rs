@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use indexmap::IndexSet;
 use minijinja::context;
-use minijinja::value::{Serde, Value};
+use minijinja::value::Value;
 
 use crate::folder::manifest::ModelWords;
 use crate::model::kind::TRAINED_EXAMPLES;
@@ -12,14 +13,14 @@ use crate::report::brief::population;
 use crate::report::brief::voice::AuditVoice;
 use crate::report::page::words::capital;
 use crate::report::read::audit::AuditFolder;
-use crate::report::read::grouped::grouped;
 use crate::report::read::panel::ResultKey;
 use crate::report::read::quality::whole;
 use crate::report::read::words::people;
 use crate::report::section::hidden_cause;
 use crate::table::GroupRow;
+use crate::text::fact;
 
-/// What the job did and did not do, by which the sentences are chosen, and those of the job.
+/// What the job did and did not do, which decides about the sentences, and the job's own sentences.
 pub(crate) fn not_shown(
     audit: &AuditFolder,
     results: &[HarmResult],
@@ -46,14 +47,14 @@ pub(crate) fn not_shown(
         unscored => m.models.iter().filter_map(|of| unscored(audit, of, voice)).collect::<Value>(),
         trained_again => values.any(|of| of.over_trainings().is_some()),
         narrow => is_narrow(m.rows.audited), excluded => excluded(audit, results),
-        overturning => hidden_cause::weakest(audit).map(|row| Value::from(Serde(row))),
+        overturning => hidden_cause::weakest(audit).map(fact),
         graphs => has(&["graph-uncertain"]), features => has(&["greedy", "plausible", "transport"]),
         trained => trained.map(|model| voice.model(&model.name)).collect::<Value>(), scores => of_kind("scores"),
         decisions => of_kind("decision"), label => m.label.is_some(),
         not_compared => population::not_compared(audit, voice),
         without_label => issues.iter().any(|i| i.state.as_deref() == Some("without_label")),
         recourse => !audit.recourse.comparisons.is_empty(), arms => !m.experiments.is_empty(),
-        contradictions => Value::from(Serde(&contradictions)),
+        contradictions => fact(&contradictions),
         limitations => m.words.limitations.iter().map(|words| words.trim()).collect::<Value>(),
     }
 }
@@ -62,8 +63,8 @@ pub(crate) fn not_shown(
 /// are many.
 fn entry(audit: &AuditFolder, results: &[HarmResult], voice: &AuditVoice<'_>) -> Vec<String> {
     let of_entry = results.iter().filter(|result| result.set.only_entry);
-    let changed = grouped(of_entry.map(|of| (voice.attribute(&of.key.attribute), ())));
-    let changed: Vec<String> = changed.into_iter().map(|(name, _)| name).collect();
+    let changed: IndexSet<&str> = of_entry.map(|of| of.key.attribute.as_str()).collect();
+    let changed: Vec<String> = changed.into_iter().map(|name| voice.attribute(name)).collect();
     match (changed.len(), audit.manifest.attributes.as_slice()) {
         (1 | 2, _) => changed,
         (_, [only]) => vec![voice.attribute(&only.name)],
@@ -84,7 +85,7 @@ fn unscored(audit: &AuditFolder, model: &ModelWords, voice: &AuditVoice<'_>) -> 
 }
 
 /// The people whom tests exclude for lack of a valid counterfactual, with their number by set; none
-/// where nobody is.
+/// where there is nobody.
 fn excluded(audit: &AuditFolder, results: &[HarmResult]) -> Option<Value> {
     let directions: BTreeSet<ResultKey> = results
         .iter()
@@ -94,7 +95,7 @@ fn excluded(audit: &AuditFolder, results: &[HarmResult]) -> Option<Value> {
     if directions.is_empty() {
         return None;
     }
-    // Of each set: without a valid counterfactual, and all with one.
+    // For each set: the people without a valid counterfactual, and all who should have one.
     let mut sets: BTreeMap<&str, [i64; 2]> = BTreeMap::new();
     for direction in &directions {
         let Some(values) = audit.quality.values(direction) else { continue };
@@ -111,11 +112,11 @@ fn excluded(audit: &AuditFolder, results: &[HarmResult]) -> Option<Value> {
 /// are counted, by the groups of the first attribute.
 pub(crate) fn sign_off(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Value {
     let all = people(audit, i64::try_from(audit.manifest.rows.audited).unwrap_or(i64::MAX));
-    let words = Value::from(Serde(&audit.manifest.words));
+    let words = fact(&audit.manifest.words);
     context!(part => "sign", of => words, all, groups => population::by_group(audit, voice))
 }
 
-/// Whether intervals are of so many people that they are narrow, and leave out what matters more.
+/// Whether intervals are about so many people that they are narrow, and other doubts matter more.
 fn is_narrow(audited: u64) -> bool {
     audited >= 1_000_000
 }

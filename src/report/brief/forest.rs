@@ -1,10 +1,10 @@
 //! All results of the brief as one table: who would be decided otherwise, in blocks by question,
-//! the worst block first. Facts only; `forest.html` says them.
+//! the worst block first. Facts only; the sentences are in `forest.html`.
 
 use std::collections::BTreeSet;
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
+use minijinja::value::Value;
 use serde::Serialize;
 
 use crate::report::brief::harm::{HarmResult, ranked, seconds};
@@ -18,12 +18,13 @@ use crate::report::read::grouped::grouped;
 use crate::report::read::panel::ResultKey;
 use crate::report::section::graphs::knowledge::{ScenarioKnowledge, stated_knowledge};
 use crate::report::section::graphs::values::ValuesInShort;
+use crate::text::fact;
 
 /// Rows on the page; the others are in the annex.
 const ROWS_AT_MOST: usize = 24;
 
 /// The height that the second printed page has for them, in rows, that of a heading, and that of
-/// the second line of a label beyond so many letters.
+/// the second line of a label beyond this many letters.
 const ROOM: f64 = 30.5;
 const HEADING: f64 = 1.6;
 const SECOND_LINE: f64 = 0.75;
@@ -33,20 +34,6 @@ const LETTERS_OF_A_LINE: usize = 30;
 /// block those that say who is worse off.
 const NAMED_AT_MOST: usize = 2;
 
-/// A result with the limit that judges it.
-#[derive(Serialize)]
-struct ForestRow<'a> {
-    result: &'a HarmResult,
-    limit: Option<f64>,
-}
-
-/// Results that answer one question.
-#[derive(Serialize)]
-struct AnsweredQuestion<'a> {
-    worse: WorseOff<'a>,
-    rows: Vec<ForestRow<'a>>,
-}
-
 /// Who is worse off in a block: named where the tables name the same group in every row, or in
 /// some.
 #[derive(Serialize)]
@@ -54,9 +41,9 @@ struct AnsweredQuestion<'a> {
 enum WorseOff<'a> {
     /// In every result.
     All { group: &'a CalledGroup },
-    /// In so many; which, where they are few.
+    /// In a number of rows; which ones, if they are few.
     Some { group: &'a CalledGroup, clear: usize, named: Vec<&'a HarmResult> },
-    /// A change of class is neither better nor worse by itself.
+    /// A change of class is in itself neither better nor worse.
     Classes,
     /// In none, or not the same in all.
     Nobody,
@@ -197,21 +184,21 @@ pub(crate) fn section<'r>(
     let by_question = grouped(shown.iter().map(|result| (question(result), *result)));
     let block = |(_, mine): (ForestQuestion<'_>, Vec<&'r HarmResult>)| {
         let worse = WorseOff::of(&mine);
-        let row = |result: &'r HarmResult| ForestRow { result, limit: limit_of(result) };
-        AnsweredQuestion { worse, rows: mine.into_iter().map(row).collect() }
+        let row = |result: &HarmResult| context!(result => fact(result), limit => limit_of(result));
+        context!(worse => fact(&worse), rows => mine.into_iter().map(row).collect::<Value>())
     };
-    let blocks: Vec<AnsweredQuestion<'_>> = by_question.into_iter().map(block).collect();
+    let blocks: Value = by_question.into_iter().map(block).collect();
     let named = nobody.iter().take(if nobody.len() > NAMED_AT_MOST { 0 } else { nobody.len() });
     let named: Vec<&HarmResult> = named.copied().collect();
     let facts = context! {
-        worse => Value::from(Serde(&worse_off(results))), notes => Value::from(Serde(&notes(audit, &shown))),
+        worse => fact(&worse_off(results)), notes => fact(&notes(audit, &shown)),
         level => audit.manifest.level.get(), seconds => seconds(shown.iter().copied()).into_iter().collect::<Value>(),
         has_placebo => shown.iter().any(|result| result.placebo.is_some()),
         has_limit => shown.iter().any(|result| limit_of(result).is_some()),
-        scale => Value::from(Serde(&PlotScale::from_zero(
-            shown.iter().flat_map(|result| result.point.extent()), 1.0))),
-        blocks => Value::from(Serde(&blocks)), more => some.len() - shown.len(),
-        n_nobody => nobody.len(), nobody => Value::from(Serde(&named)),
+        scale => fact(&PlotScale::from_zero(
+            shown.iter().flat_map(|result| result.point.extent()), 1.0)),
+        blocks, more => some.len() - shown.len(),
+        n_nobody => nobody.len(), nobody => fact(&named),
     };
-    Some(PageSection::told("all", "forest.html", facts))
+    Some(PageSection::untitled("all", "forest.html", facts))
 }

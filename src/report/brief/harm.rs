@@ -3,7 +3,9 @@
 //!
 //! Ranked by harm: the lower end of the interval times the people of the denominator. One result
 //! speaks for a model, set and attribute: that of the reference group, unless another harms twice
-//! as many. A group is called worse off only where the tables name it.
+//! as many. A group is called worse off only where the column `impaired_group` of `metrics` names
+//! it, which follows from the rule `impaired` of the metric's record
+//! ([`ImpairedGroupRule`](crate::metric::ImpairedGroupRule)).
 
 use std::collections::BTreeSet;
 
@@ -46,21 +48,21 @@ pub(crate) struct HarmResult {
     pub(crate) second: Option<DecidingRange>,
     /// Who would switch, of how many; none where graphs differ.
     pub(crate) counts: Option<(i64, i64)>,
-    /// Of how many people.
+    /// The number of people.
     pub(crate) whole: i64,
     /// The result of shuffled groups.
     pub(crate) placebo: Option<(f64, f64)>,
-    /// The group at a disadvantage, where the tables name one.
+    /// The group that is worse off, where the tables name one.
     pub(crate) worse: Option<CalledGroup>,
     /// People harmed at least; 0 where the interval does not leave out what chance gives.
     pub(crate) harmed: f64,
     /// Whether shares are weighted.
     pub(crate) weighted: bool,
-    /// Whether nobody switches: people without weight may switch although the share is 0.
+    /// Whether no person switches: people without weight may switch although the share is 0.
     pub(crate) nobody: bool,
     /// Level of its interval; none without one.
     level: Option<f64>,
-    /// Of how many cases its interval is, where it is Wilson's.
+    /// The number of cases of its interval, where it is Wilson's.
     cases: Option<f64>,
     /// Its number in the table of all results of the annex.
     pub(crate) number: usize,
@@ -83,8 +85,8 @@ impl HarmResult {
         self.counts.map_or_else(mean, |(part, _)| part)
     }
 
-    /// The lower end of its interval where it is the largest of so many results: each of them may
-    /// be overestimated, so all must hold together (Bonferroni). None without an interval.
+    /// The lower end of its interval as the largest of several results: each of them may be
+    /// overestimated, so all must hold together (Bonferroni). None without an interval.
     pub(crate) fn lower_end_of(&self, compared: usize) -> Option<f64> {
         let ((lo, hi), level) = self.point.interval.zip(self.level)?;
         if compared < 2 {
@@ -100,7 +102,7 @@ impl HarmResult {
         })
     }
 
-    /// Whether it is beyond what noise gives also where it is the largest of so many results.
+    /// Whether it is beyond what noise gives even as the largest of several results.
     pub(crate) fn is_clear_of(&self, compared: usize) -> bool {
         let noise = self.placebo.map_or(0.0, |(_, hi)| hi);
         self.lower_end_of(compared).is_none_or(|lo| lo > noise)
@@ -116,8 +118,8 @@ pub(crate) fn side_of(metric: &str) -> SwitchSide {
     }
 }
 
-/// The metrics that tell of switches, with their sides: by the side that people want where the job
-/// names it, else by the prediction; of several classes whether the class is another one.
+/// The metrics of switches, with their sides: by the side that people want where the job names it,
+/// else by the prediction; of several classes whether the class is another one.
 fn metrics(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Vec<(&'static str, SwitchSide)> {
     if audit.classes.are_there() {
         return vec![("sr", SwitchSide::Either)];
@@ -210,7 +212,8 @@ pub(crate) fn seconds<'r>(results: impl IntoIterator<Item = &'r HarmResult>) -> 
     words.into_iter().collect()
 }
 
-/// Those that harm most people in front; of equals the higher share, then the order of the tables.
+/// The results in order: those that harm most people first, among equals the higher share, then as
+/// in the tables.
 pub(crate) fn ranked(results: &[HarmResult]) -> Vec<&HarmResult> {
     let mut ranked: Vec<&HarmResult> = results.iter().collect();
     ranked.sort_by(|a, b| {
@@ -222,10 +225,10 @@ pub(crate) fn ranked(results: &[HarmResult]) -> Vec<&HarmResult> {
     ranked
 }
 
-/// A result of each direction, those that harm most people in front.
+/// A result of each direction, those that harm most people first.
 pub(crate) fn directions(results: &[HarmResult]) -> Vec<&HarmResult> {
-    let all = grouped(ranked(results).into_iter().map(|result| (&result.key, result)));
-    all.into_iter().filter_map(|(_, of)| of.into_iter().next()).collect()
+    let mut known = BTreeSet::new();
+    ranked(results).into_iter().filter(|result| known.insert(&result.key)).collect()
 }
 
 /// The result that speaks for each model, set and attribute, worst first.
@@ -242,8 +245,8 @@ pub(crate) fn findings<'r>(audit: &AuditFolder, results: &'r [HarmResult]) -> Ve
     found
 }
 
-/// Of several that harm, the worst first, the one that speaks for all: it is about the reference
-/// group, unless another harms twice as many.
+/// The one of several that harm, worst first, that represents all: it is about the reference group,
+/// unless another harms twice as many.
 pub(super) fn speaks<T>(
     ranked: &[T],
     is_of_reference: impl Fn(&T) -> bool,

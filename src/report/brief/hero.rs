@@ -1,19 +1,18 @@
-//! The sentence of the page as facts, which `hero.html` says;
+//! The main sentence of the page as facts, worded in `hero.html`;
 //! [`hero_chart`](crate::report::brief::hero_chart) draws it.
 //!
-//! It is the worst finding among those that a broken limit judges; with no limit broken, the worst
-//! of all. Rows that are made up, or scores that are awaited, come first. A group is said to be
+//! It is about the worst finding among those that a broken limit judges; if no limit is broken, the
+//! worst of all. That rows are made up, or scores awaited, is said first. A group is said to be
 //! treated worse only where the tables name it, and *treats* is said only of sets that change
 //! nothing but the entry.
 //!
-//! It is picked because it is the largest of m values that were compared, and the largest is
-//! overestimated most. So its lower end is that at the level 1 - alpha / m, the sentence says so,
-//! and without a limit there is no such sentence where that end is within what chance gives. With
-//! 40 independent results and no difference the ordinary interval of the largest misses in 62 % of
-//! audits.
+//! This finding is chosen as the largest of m compared values, and the largest is overestimated
+//! most. So its lower end is the one at the level 1 - alpha / m, and the sentence says so; without
+//! a limit there is no such sentence if that end is within what chance gives. With 40 independent
+//! results and no difference the ordinary interval of the largest misses in 62 % of audits.
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
+use minijinja::value::Value;
 use serde::Serialize;
 
 use crate::report::brief::harm::{HarmResult, findings, ranked};
@@ -21,17 +20,17 @@ use crate::report::brief::inputs::BriefInputs;
 use crate::report::brief::limit_part::LimitPart;
 use crate::report::brief::limits::{self, AuditLimit};
 use crate::report::brief::shares::{ClearGap, GroupFavourableShare, ModelShares};
-use crate::report::brief::support::UnsupportedSwitches;
 use crate::report::brief::voice::{CalledAttribute, CalledGroup, CalledModel};
 use crate::report::page::number::NumberFormat;
 use crate::report::read::judged::JudgedValue;
 use crate::report::read::panel::ResultKey;
-use crate::report::section::graphs::knowledge::{ScenarioKnowledge, stated_knowledge};
+use crate::report::section::graphs::knowledge::stated_knowledge;
 use crate::report::section::recourse;
 use crate::table::deciding_range::DecidingRange;
 use crate::table::recourse::UNFAIR_SUBGROUPS;
+use crate::text::fact;
 
-/// Below so many people of a group the page says how few they are.
+/// Below this many people of a group the page says how few they are.
 const FEW_PEOPLE: i64 = 50;
 
 /// What the page says first.
@@ -41,7 +40,7 @@ pub(crate) struct HeroFinding<'a> {
     pub(crate) subject: HeroSubject<'a>,
     /// The limit that judges it.
     pub(crate) limit: Option<&'a AuditLimit>,
-    /// Of how many values it is the largest.
+    /// The number of values of which it is the largest.
     compared: usize,
 }
 
@@ -60,16 +59,8 @@ pub(crate) enum HeroSubject<'a> {
     Nobody,
     /// No difference is clear.
     NothingClear,
-    /// Nothing was measured that a finding could depend on.
+    /// Nothing was measured that could be a finding.
     Nothing,
-}
-
-/// A result with its interval, whose lower end is that of the largest of so many.
-#[derive(Serialize)]
-struct SwitchFacts<'a> {
-    result: &'a HarmResult,
-    ends: Option<(f64, f64)>,
-    compared: usize,
 }
 
 /// How the sentence about a switch starts.
@@ -85,22 +76,12 @@ enum HeroOpening {
     Undecided,
 }
 
-/// The facts of the sentence of the page.
-#[derive(Serialize)]
-struct HeroSentence<'a> {
-    #[serde(flatten)]
-    told: HeroFacts<'a>,
-    limit: Option<&'a AuditLimit>,
-    none_broken: bool,
-    compared: usize,
-}
-
-/// Its facts by its kind.
+/// The facts of the sentence of the page by its kind.
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 enum HeroFacts<'a> {
     Switch {
-        switch: SwitchFacts<'a>,
+        switch: Value,
         opening: HeroOpening,
         /// Whether no limit judges it, though there are limits.
         no_limit: bool,
@@ -128,45 +109,8 @@ enum HeroFacts<'a> {
     Nothing,
 }
 
-/// What is below the sentence.
-#[derive(Serialize)]
-struct HeroTest<'a> {
-    result: Option<&'a HarmResult>,
-    knowledge: Option<ScenarioKnowledge>,
-    unsupported: Option<UnsupportedSwitches<'a>>,
-    unmoved: Option<(i64, i64)>,
-    few: Option<(CalledGroup, i64)>,
-    turns: Option<TurningDifference>,
-    /// Whether nobody switches in tests that change one entry.
-    only_entry: bool,
-    /// A finding about more people that no limit judges.
-    more: Option<SwitchFacts<'a>>,
-    decided_by: Option<DecidedBy>,
-    /// Level of the intervals; none where no interval is shown.
-    level: Option<f64>,
-}
-
-/// A result minus that of the opposite direction, where graphs, fits or trainings give it either
-/// sign: which of the two groups is worse off turns with them.
-#[derive(Serialize)]
-struct TurningDifference {
-    value: f64,
-    ends: (f64, f64),
-    range: DecidingRange,
-}
-
-/// The range that decides a limit in place of the interval over people.
-#[derive(Serialize)]
-struct DecidedBy {
-    range: DecidingRange,
-    kind: NumberFormat,
-    ends: (f64, f64),
-    /// Whether it is the first range of the sentence.
-    is_first: bool,
-}
-
 impl HeroFinding<'_> {
-    /// Whether it is clear also where it is the largest of so many values.
+    /// Whether it is clear also where it is the largest of several values.
     fn is_clear_of(&self, compared: usize) -> bool {
         match &self.subject {
             HeroSubject::Switch(result) => result.is_clear_of(compared),
@@ -180,16 +124,16 @@ impl HeroFinding<'_> {
         match &self.subject {
             HeroSubject::Switch(result) => result.harmed,
             HeroSubject::Gap(_, gap) => gap.harmed,
-            // Of everybody nobody says who is worse off.
+            // For all people together no group is called worse off.
             _ => -1.0,
         }
     }
 }
 
 impl<'a> BriefInputs<'a> {
-    /// What a limit judges: the part that decides. Of a broken gate on harm also the other part,
-    /// where it breaks the limit too and its group is named: a part that keeps the limit would say
-    /// the opposite next to a broken one.
+    /// What a limit judges: the part that decides. For a broken gate on harm also the other part,
+    /// if it breaks the limit too and its group is named: a part that keeps the limit would say the
+    /// opposite next to a broken one.
     fn judged(&self, limit: &'a AuditLimit) -> Vec<HeroFinding<'a>> {
         let mut found: Vec<HeroSubject<'a>> = Vec::new();
         let plain = limit.arm.is_empty() && limit.class.is_empty() && !limit.of_change;
@@ -238,7 +182,7 @@ impl<'a> BriefInputs<'a> {
             let of = self.limits.iter().filter(|limit| limit.verdict == verdict);
             let found: Vec<HeroFinding<'a>> = of.flat_map(|limit| self.judged(limit)).collect();
             if let Some(worst) = self.worst(found.iter().copied()) {
-                // One that is not clear as the largest of so many is what its limit says.
+                // One that is not clear as the largest of several is what its limit says.
                 let compared = found.len();
                 let is_clear = worst.is_clear_of(compared);
                 let subject = if is_clear { worst.subject } else { HeroSubject::Limit };
@@ -256,7 +200,7 @@ impl<'a> BriefInputs<'a> {
             let limit = limits::of_result(self.limits, result);
             HeroFinding { subject: HeroSubject::Switch(result), limit, compared }
         });
-        // A switch says more than a gap, which has many causes.
+        // A switch is preferred to a gap, which has many causes.
         if let Some(worst) = self.worst(switches).filter(|worst| worst.is_clear_of(compared)) {
             return worst;
         }
@@ -279,14 +223,14 @@ impl<'a> BriefInputs<'a> {
     }
 
     /// A result, and of how many it is the largest: the lower end is that of the largest.
-    fn switch<'r>(&self, result: &'r HarmResult, compared: usize) -> SwitchFacts<'r> {
+    fn switch(&self, result: &HarmResult, compared: usize) -> Value {
         let ends = result.point.interval;
         let ends = ends.map(|(lo, hi)| (result.lower_end_of(compared).unwrap_or(lo), hi));
-        SwitchFacts { result, ends, compared }
+        context!(result => fact(result), ends => fact(&ends), compared)
     }
 
     /// The facts of the sentence of the page.
-    fn sentence<'r>(&'r self, finding: &HeroFinding<'r>) -> HeroSentence<'r> {
+    fn sentence(&self, finding: &HeroFinding<'_>) -> Value {
         let broken = self.limits.iter().any(|limit| limit.verdict == "fail");
         let none_broken = !broken && !self.limits.is_empty();
         let told = match (finding.subject, finding.limit) {
@@ -319,7 +263,7 @@ impl<'a> BriefInputs<'a> {
             (HeroSubject::Nothing, _) => HeroFacts::Nothing,
         };
         let HeroFinding { limit, compared, .. } = *finding;
-        HeroSentence { told, limit, none_broken, compared }
+        context!(limit => fact(&limit), none_broken, compared, ..fact(&told))
     }
 
     fn only_entry(&self) -> bool {
@@ -348,7 +292,7 @@ impl<'a> BriefInputs<'a> {
         groups.as_slice().try_into().ok().filter(|_| self.results.is_empty())
     }
 
-    /// Of a limit on the groups that are furthest apart, the highest and the lowest; none of
+    /// For a limit on the groups that are furthest apart, the highest and the lowest; none of
     /// others.
     fn furthest(&self, limit: &AuditLimit) -> Option<[CalledGroup; 2]> {
         let JudgedValue { key, metric } = &limit.parts.first()?.judged;
@@ -401,9 +345,9 @@ impl<'a> BriefInputs<'a> {
         }
     }
 
-    /// The difference to the opposite direction of a result that names who is worse off, where it
-    /// turns.
-    fn turns(&self, own: &HarmResult) -> Option<TurningDifference> {
+    /// A result that names who is worse off minus that of the opposite direction, where graphs, fits
+    /// or trainings give it either sign: which of the two groups is worse off turns with them.
+    fn turns(&self, own: &HarmResult) -> Option<Value> {
         own.worse.as_ref()?;
         let key = |from: &str, to: &str| ResultKey {
             scope: "difference".to_owned(),
@@ -419,12 +363,12 @@ impl<'a> BriefInputs<'a> {
         let turns = |((lo, hi), _): &((f64, f64), DecidingRange)| *lo < 0.0 && *hi > 0.0;
         let ((lo, hi), range) = measure.doubts().into_iter().flatten().find(turns)?;
         let ends = if *sign > 0.0 { (lo, hi) } else { (-hi, -lo) };
-        Some(TurningDifference { value: sign * measure.value?, ends, range })
+        Some(context!(value => sign * measure.value?, ends => fact(&ends), range => fact(&range)))
     }
 
-    /// What is below the sentence: what the test changes, a finding that no limit judges where
-    /// it harms more people, and what the intervals are about.
-    fn test<'r>(&'r self, finding: &HeroFinding<'r>) -> HeroTest<'r> {
+    /// The lines below the sentence: what the test changes, a finding that no limit judges where it
+    /// harms more people, and what the intervals are about.
+    fn test(&self, finding: &HeroFinding<'_>) -> Value {
         let own = match finding.subject {
             HeroSubject::Switch(result) => Some(result),
             _ => None,
@@ -442,23 +386,24 @@ impl<'a> BriefInputs<'a> {
         let decided_by = finding.limit.and_then(|limit| {
             let of = |part: &&LimitPart| own.is_some_and(|own| part.judged == own.judged());
             let part = limit.parts.iter().find(of).or(limit.parts.first())?;
-            let (kind, ends) = (limit.kind, part.interval?);
-            Some(DecidedBy { range: limit.range?, kind, ends, is_first })
+            let (range, ends) = (limit.range?, part.interval?);
+            let kind = fact(&limit.kind);
+            Some(context!(range => fact(&range), kind, ends => fact(&ends), is_first))
         });
         let has_range = self.shows_range(finding)
             || more.is_some_and(|more| more.point.interval.is_some())
             || decided_by.is_some();
-        HeroTest {
-            result: own,
-            knowledge: own.and_then(|own| stated_knowledge(self.audit, &own.set.name)),
-            unsupported: own.and_then(|own| self.unsupported(own)),
-            unmoved: own.and_then(|own| self.unmoved(&own.key)),
-            few: own.and_then(|own| self.few_people(&own.key)),
-            turns: own.and_then(|own| self.turns(own)),
-            only_entry: matches!(finding.subject, HeroSubject::Nobody) && self.only_entry(),
-            more: more.map(|more| self.switch(more, 1)),
-            decided_by,
-            level: has_range.then_some(self.audit.manifest.level.get()),
+        let knowledge = own.and_then(|own| stated_knowledge(self.audit, &own.set.name));
+        context! {
+            result => fact(&own), knowledge => fact(&knowledge), decided_by,
+            unsupported => own.and_then(|own| self.unsupported(own)),
+            unmoved => fact(&own.and_then(|own| self.unmoved(&own.key))),
+            few => fact(&own.and_then(|own| self.few_people(&own.key))),
+            turns => own.and_then(|own| self.turns(own)),
+            // Whether no person switches in tests that change one entry.
+            only_entry => matches!(finding.subject, HeroSubject::Nobody) && self.only_entry(),
+            more => more.map(|more| self.switch(more, 1)),
+            level => has_range.then_some(self.audit.manifest.level.get()),
         }
     }
 
@@ -473,16 +418,15 @@ impl<'a> BriefInputs<'a> {
         let is_said = matches!(finding.subject, HeroSubject::Limit)
             && finding.limit.is_some_and(|limit| limit.counted.is_some());
         context! {
-            first => Value::from(Serde(&told)), is_said,
-            persons => recourse::persons_judged(self.audit),
+            first => fact(&told), is_said, persons => recourse::persons_judged(self.audit),
         }
     }
 
     /// The sentence of the page and what is below it.
     pub(crate) fn hero_facts(&self, finding: &HeroFinding<'_>) -> Value {
         context! {
-            sentence => Value::from(Serde(&self.sentence(finding))),
-            test => Value::from(Serde(&self.test(finding))), recourse => self.recourse(finding),
+            sentence => self.sentence(finding), test => self.test(finding),
+            recourse => self.recourse(finding),
         }
     }
 }

@@ -1,7 +1,7 @@
-//! The chart below the sentence of the page as facts, which `shares.html` draws: who holds the
+//! The chart below the main sentence of the page as facts, which `shares.html` draws: who holds the
 //! favourable decision as people are, and as members of another group.
 
-use minijinja::value::{Serde, Value};
+use minijinja::value::Value;
 use serde::Serialize;
 
 use crate::report::brief::harm::{HarmResult, ranked, switches};
@@ -12,6 +12,7 @@ use crate::report::brief::voice::{CalledGroup, CalledModel};
 use crate::report::draw::panel::SwitchCounts;
 use crate::report::draw::plot::PlotScale;
 use crate::report::read::panel::ResultKey;
+use crate::text::fact;
 
 /// Groups in the hero chart of several.
 const GROUPS_AT_MOST: usize = 12;
@@ -91,7 +92,7 @@ impl<'a> BriefInputs<'a> {
     pub(crate) fn hero_chart(&self, finding: &HeroFinding<'a>) -> Value {
         let own = self.drawn_result(finding);
         let drawn = own.and_then(|own| self.switch_chart(own));
-        Value::from(Serde(&drawn.or_else(|| self.share_chart(finding))))
+        fact(&drawn.or_else(|| self.share_chart(finding)))
     }
 
     fn turned(&self, key: &ResultKey, from: &str, to: &str) -> Option<TurnedGroup> {
@@ -120,7 +121,8 @@ impl<'a> BriefInputs<'a> {
             return (!groups.is_empty()).then_some(HeroChart::Bars { result, groups, top });
         }
         let is_reference = names.first().is_none_or(|first| key.from == *first);
-        // Where the finding is about two groups without the reference, all are shown as its other.
+        // If the finding is about two groups without the reference, all are shown as members of its
+        // other group.
         let turned_to = names.iter().position(|name| *name == key.to && !is_reference);
         if let Some(at) = turned_to {
             let to = names.remove(at);
@@ -157,7 +159,7 @@ impl<'a> BriefInputs<'a> {
         })
     }
 
-    /// Without a counterfactual: the shares of the groups as they are.
+    /// The chart without a counterfactual: the shares of the groups as they are.
     fn share_chart(&self, finding: &HeroFinding<'a>) -> Option<HeroChart<'a>> {
         let own = match finding.subject {
             HeroSubject::Gap(shares, _) => Some(shares),

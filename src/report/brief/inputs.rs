@@ -1,4 +1,4 @@
-//! What the sections of brief and evidence are made of.
+//! The inputs from which the sections of brief and evidence are made.
 
 use crate::report::brief::harm::HarmResult;
 use crate::report::brief::limits::AuditLimit;
@@ -28,7 +28,7 @@ impl<'a> BriefInputs<'a> {
         self.shares.iter().map(ModelShares::n_pairs).sum()
     }
 
-    /// Of the gaps that are clear as the largest of so many, the one that harms most people; of
+    /// Among the gaps that are clear as the largest of several, the one that harms most people; of
     /// equals the first.
     pub(crate) fn worst_gap(&self, compared: usize) -> Option<(&'a ModelShares, ClearGap<'a>)> {
         let clear = self.shares.iter().filter_map(|shares| {

@@ -1,5 +1,5 @@
-//! What is next to a limit: how many people would decide it, and between which thresholds none
-//! keeps it.
+//! The notes next to a limit: how many people would decide it, and the range of thresholds in which
+//! none keeps it.
 
 use crate::metric::catalog::ccm::HARM;
 use crate::metric::value::curves::{LEAST_BROKEN_STEPS, broken_run};
@@ -13,8 +13,8 @@ use crate::report::read::panel::ResultKey;
 use crate::report::read::score_tables::ReportedCurve;
 use crate::table::GateRow;
 
-/// From the row of a gate; none where it says no number. `of_persons` tells that a person may have
-/// several rows or none that weighs.
+/// The people needed, from the row of a gate; none where it has no number. `of_persons`: a person
+/// may have several rows, or none with a weight above 0.
 pub(super) fn need(row: &GateRow, voice: &AuditVoice<'_>, of_persons: bool) -> Option<LimitNeed> {
     let n = row.n_needed_80?;
     if of_persons {
@@ -102,8 +102,8 @@ fn curve_of<'a>(
     as_measured.or_else(|| Some((audit.scores.curve(key, "di")?, true)))
 }
 
-/// Two thresholds in as few digits as tell hundredths of a scale of this width, rounded towards
-/// each other.
+/// Two thresholds, rounded towards each other, with as few digits as distinguish hundredths of a
+/// scale of this width.
 fn inwards(width: f64, (lo, hi): (f64, f64)) -> [f64; 2] {
     let unit = unit(width / 100.0);
     [(lo / unit - 1e-9).ceil() * unit, (hi / unit + 1e-9).floor() * unit]

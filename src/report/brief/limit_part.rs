@@ -1,5 +1,5 @@
-//! The facts of a limit: what its values are, which its question and their labels depend on, and the
-//! side of it on which a value must lie. `limit.html` says them.
+//! The facts of a limit: the kind of its values, on which its question and their labels depend, and
+//! the side on which a value must be. The sentences are in `limit.html`.
 
 use serde::Serialize;
 
@@ -7,7 +7,7 @@ use crate::report::brief::voice::{CalledAttribute, CalledGroup, CalledRate, Call
 use crate::report::draw::plot::{PlotPoint, SwitchSide};
 use crate::report::read::judged::JudgedValue;
 
-/// On which side of a limit a value must lie.
+/// The side of a limit on which a value must lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum LimitBound {
@@ -21,7 +21,7 @@ pub(crate) enum LimitBound {
     FallAtMost,
 }
 
-/// What a value of a limit is: of the value that decides, the question that the limit asks.
+/// The kind of a value of a limit; for the deciding value, the question that the limit asks.
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(crate) enum LimitSubject {
@@ -54,17 +54,17 @@ pub(crate) enum LimitSubject {
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(crate) enum LimitNeed {
-    /// Persons, or people of weight above 0: rows do not compare with them.
+    /// Persons, or people with a weight above 0: rows are not comparable with them.
     Persons { n: i64 },
     /// People below the value, and people to audit, who are more.
     Audited { n: i64, audited: i64 },
     /// People, in both groups together or of any kind.
     People { n: i64, both: bool },
-    /// As many as there are, but others.
+    /// The same number of other people.
     AsManyAgain,
     /// More than anybody has.
     TooClose,
-    /// So many more of those who may switch; of other values of those who count.
+    /// This many more of those who may switch; for other values, of those who count.
     More { n: i64, side: Option<SwitchSide>, from: CalledGroup },
 }
 
@@ -72,7 +72,7 @@ pub(crate) enum LimitNeed {
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct GroupAhead {
     pub(super) rate: CalledRate,
-    /// Whether it is the first; none where the data cannot tell.
+    /// Whether it is the first; none where the data do not determine it.
     pub(super) first: Option<bool>,
 }
 
@@ -97,16 +97,16 @@ pub(crate) struct LimitPart {
     pub(super) ends: String,
     /// Cases on top and below.
     pub(crate) counts: Option<(i64, i64)>,
-    /// Of a limit on recourse, the subgroups that are unfair to either group.
+    /// For a limit on recourse, the subgroups that are unfair to either group.
     pub(crate) unfair: Option<(i64, i64)>,
-    /// Cases below, where graphs differ in what is on top.
+    /// Cases in the denominator, where graphs differ in the numerator.
     pub(crate) whole: Option<i64>,
     /// What the value was before, as it is printed.
     pub(super) before: Option<String>,
     /// The value as it is drawn: of the plain audit with the interval of people, and that over
     /// graphs or fits where there is one.
     pub(super) point: Option<PlotPoint>,
-    /// Whether it breaks the limit by what decides: its value alone, or its whole interval.
+    /// Whether it breaks the limit by what decides: only its value, or its whole interval.
     pub(crate) breaks: bool,
     /// Whether a sentence about the limit gives its value: the part that decides, and of a broken
     /// limit on harm each that breaks it.

@@ -1,10 +1,10 @@
 //! The limits of the brief: each gate as a question, with one verdict and a bullet chart for each
-//! of its parts. Facts only; `limit.html` and `limits.html` say them.
+//! of its parts. Facts only; the sentences are in `limit.html` and `limits.html`.
 
 use std::collections::BTreeMap;
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
+use minijinja::value::Value;
 use serde::Serialize;
 
 use crate::gate::reason::{GateCount, GateFindings};
@@ -26,9 +26,10 @@ use crate::report::read::judged::JudgedValue;
 use crate::report::read::panel::KeyedRow;
 use crate::table::GateRow;
 use crate::table::deciding_range::DecidingRange;
-use crate::table::needed::deciding_need;
+use crate::table::people_needed::deciding_need;
 use crate::table::recourse::UNFAIR_SUBGROUPS;
 use crate::table::why::CONFIRMED_PATTERNS;
+use crate::text::fact;
 
 /// Rows of values that the first printed page has room for; further limits that are kept become one
 /// line.
@@ -46,7 +47,7 @@ pub(crate) struct AuditLimit {
     /// Experiment and arm; empty for the plain audit.
     #[serde(skip)]
     pub(crate) arm: String,
-    /// The arm alone.
+    /// Only the arm.
     arm_name: Option<String>,
     /// The class; empty = all.
     pub(crate) class: String,
@@ -79,8 +80,8 @@ pub(crate) struct AuditLimit {
     model: CalledModel,
     /// The name of its metric.
     metric: String,
-    /// Of a change, what the metric measures, and whether it is the gap of that; none where only its
-    /// name tells it.
+    /// For a change, what the metric measures, and whether it is the gap of that; none where it has
+    /// only its name.
     measured: Option<(CalledRate, bool)>,
     /// The group whose harm it asks about; none of other limits.
     harmed: Option<CalledGroup>,
@@ -98,11 +99,11 @@ pub(crate) struct AuditLimit {
     pub(crate) unit: AxisUnit,
     /// Its axis, which limits of one unit and limit share.
     scale: PlotScale,
-    /// Of a gap of rates, which group is ahead.
+    /// For a gap of rates, which group is ahead.
     ahead: Option<GroupAhead>,
-    /// Of one that is not decided, how many people would decide it; none where no number would.
+    /// For one that is not decided, how many people would decide it; none where no number would.
     needed: Option<LimitNeed>,
-    /// Of one that is broken, thresholds between which none keeps it; none where one does.
+    /// For one that is broken, thresholds between which none keeps it; none where one does.
     no_threshold: Option<[String; 2]>,
     /// Whether its interval is that of a change, and the run trained the model again: what these
     /// trainings give is then no part of the interval.
@@ -188,7 +189,7 @@ fn difference_of(metric: &str) -> Option<&'static str> {
     Some(gap.0)
 }
 
-/// The verdict of a gate; of a row with another word it cannot be told.
+/// The verdict of a gate; a row with another word has none.
 fn verdict(row: &GateRow) -> &str {
     let known = ["fail", "pass", "skipped"].contains(&row.verdict.as_str());
     if known { row.verdict.as_str() } else { "inconclusive" }
@@ -238,7 +239,7 @@ impl<'a> GateShape<'a> {
             .and_then(|of| of.counted)
             .filter(|of| row.value.is_some() && matches!(of, GateCount::Subgroups { .. }));
         let of_rows = audit.manifest.person.is_some();
-        // Curves count rows: where a person has several, they do not tell at which steps there are
+        // Curves count rows: where a person has several, they do not show at which steps there are
         // enough persons.
         let is_broken =
             row.verdict == "fail" && row.arm.is_empty() && row.class.is_empty() && !of_rows;
@@ -389,7 +390,7 @@ impl<'a> GateShape<'a> {
                 value,
                 interval: measure.ends(),
                 second: match self.decides {
-                    // What decides is drawn, and not the first of several doubts.
+                    // The deciding source is drawn, not the first of several doubts.
                     "fit" | "training" | "all" => interval,
                     _ => measure.second().map(|second| second.0),
                 },
@@ -461,7 +462,7 @@ fn set_scales(limits: &mut [AuditLimit]) {
             _ => f64::INFINITY,
         };
         let below = limit.of_change || limit.kind == NumberFormat::Points;
-        // Of a ratio the limit need not be shown twice.
+        // For a ratio the limit need not be shown twice.
         let room = if limit.bound == LimitBound::AtLeast { 1.2 } else { 2.0 };
         let of = all.entry(shared(limit)).or_insert((below, cap, vec![room * limit.drawn]));
         of.2.extend(limit.parts.iter().filter_map(|part| part.point).flat_map(PlotPoint::extent));
@@ -490,51 +491,28 @@ pub(crate) fn section(audit: &AuditFolder, limits: &[AuditLimit]) -> PageSection
     let (limits_shown, folded): (Vec<&AuditLimit>, Vec<&AuditLimit>) =
         limits.iter().partition(fits);
     let facts = context! {
-        tally => Value::from(Serde(&LimitTally::of(limits))), arms => limits.iter().any(|limit| !limit.arm.is_empty()),
+        tally => tally(limits), arms => limits.iter().any(|limit| !limit.arm.is_empty()),
         folds => audit.manifest.experiments.iter().any(|of| of.folds.is_some()),
-        limits => Value::from(Serde(&limits_shown)), folded => Value::from(Serde(&folded)),
+        limits => fact(&limits_shown), folded => fact(&folded),
     };
-    PageSection::told("limits", "limits.html", facts)
+    PageSection::untitled("limits", "limits.html", facts)
 }
 
-/// How many limits there are of each verdict.
-#[derive(Debug, Clone, Serialize)]
-pub(crate) struct LimitTally {
-    all: usize,
-    broken: usize,
-    undecided: usize,
-    kept: usize,
-    unchecked: usize,
-    /// Broken ones that only warn.
-    warned: usize,
-    /// Whether an undecided one may stop the pipeline.
-    may_stop: bool,
-    /// The verdict of the page.
-    verdict: &'static str,
-}
-
-impl LimitTally {
-    /// Of these limits.
-    pub(crate) fn of(limits: &[AuditLimit]) -> Self {
-        let n = |verdict: &str| limits.iter().filter(|limit| limit.verdict == verdict).count();
-        let [broken, undecided, kept, unchecked] =
-            ["fail", "inconclusive", "pass", "skipped"].map(n);
-        let verdict = match (limits.len(), broken, undecided, kept) {
-            (0, ..) => "no_limit",
-            (_, 1.., ..) => "fail",
-            (_, 0, 1.., _) => "inconclusive",
-            (_, 0, 0, 1..) => "pass",
-            _ => "skipped",
-        };
-        LimitTally {
-            all: limits.len(),
-            broken,
-            undecided,
-            kept,
-            unchecked,
-            warned: limits.iter().filter(|of| of.verdict == "fail" && of.warns).count(),
-            may_stop: limits.iter().any(|of| of.verdict == "inconclusive" && !of.warns),
-            verdict,
-        }
+/// How many limits there are of each verdict and how many broken ones only warn, whether an undecided
+/// one may stop the pipeline, and the verdict of the page.
+pub(crate) fn tally(limits: &[AuditLimit]) -> Value {
+    let n = |verdict: &str| limits.iter().filter(|limit| limit.verdict == verdict).count();
+    let [broken, undecided, kept, unchecked] = ["fail", "inconclusive", "pass", "skipped"].map(n);
+    let verdict = match (limits.len(), broken, undecided, kept) {
+        (0, ..) => "no_limit",
+        (_, 1.., ..) => "fail",
+        (_, 0, 1.., _) => "inconclusive",
+        (_, 0, 0, 1..) => "pass",
+        _ => "skipped",
+    };
+    context! {
+        all => limits.len(), broken, undecided, kept, unchecked, verdict,
+        warned => limits.iter().filter(|of| of.verdict == "fail" && of.warns).count(),
+        may_stop => limits.iter().any(|of| of.verdict == "inconclusive" && !of.warns),
     }
 }

@@ -22,10 +22,9 @@ pub(crate) mod voice;
 use std::collections::BTreeSet;
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
+use minijinja::value::Value;
 
 use crate::report::brief::inputs::BriefInputs;
-use crate::report::brief::limits::LimitTally;
 use crate::report::brief::voice::AuditVoice;
 use crate::report::evidence;
 use crate::report::page::{self, PageSection};
@@ -33,6 +32,7 @@ use crate::report::read::audit::AuditFolder;
 use crate::report::read::words;
 use crate::report::selective;
 use crate::table::IssueRow;
+use crate::text::fact;
 
 /// The page of a folder.
 pub(crate) fn page(audit: &AuditFolder, title: &str) -> String {
@@ -101,20 +101,21 @@ fn brief(inputs: &BriefInputs<'_>) -> Vec<PageSection> {
     let finding = inputs.choose_hero();
     let verdict = context! {
         stand_in => &audit.manifest.stand_in, audited => audit.manifest.rows.audited,
-        tally => Value::from(Serde(&LimitTally::of(limits))), first => first_of_all(audit, voice), hero => inputs.hero_facts(&finding),
+        tally => limits::tally(limits), first => first_of_all(audit, voice),
+        hero => inputs.hero_facts(&finding),
         retrained => evidence::retraining::answer(inputs), persons => words::persons(audit),
         doubts => doubts(audit),
         unbound => unbound(audit).into_iter().collect::<Value>(),
         chart => inputs.hero_chart(&finding),
     };
-    let mut sections = vec![PageSection::told("verdict", "hero.html", verdict)];
+    let mut sections = vec![PageSection::untitled("verdict", "hero.html", verdict)];
     if !limits.is_empty() {
         sections.push(limits::section(audit, limits));
     }
     sections.extend(forest::section(audit, results, voice, limits));
     let not_shown = closing::not_shown(audit, results, voice);
-    sections.push(PageSection::told("not", "closing.html", not_shown));
-    sections.push(PageSection::told("sign", "closing.html", closing::sign_off(audit, voice)));
+    sections.push(PageSection::untitled("not", "closing.html", not_shown));
+    sections.push(PageSection::untitled("sign", "closing.html", closing::sign_off(audit, voice)));
     sections
 }
 
@@ -124,11 +125,9 @@ fn waiting(inputs: &BriefInputs<'_>) -> PageSection {
     let m = &audit.manifest;
     let audited = i64::try_from(m.rows.audited).unwrap_or(i64::MAX);
     let facts = context! {
-        m => Value::from(Serde(m)), measured => audit.is_measured(),
-        people => words::people(audit, audited),
-        tally => (!audit.gates.is_empty())
-            .then(|| Value::from(Serde(&LimitTally::of(inputs.limits)))),
+        m => fact(m), measured => audit.is_measured(), people => words::people(audit, audited),
+        tally => (!audit.gates.is_empty()).then(|| limits::tally(inputs.limits)),
         annex => inputs.annex,
     };
-    PageSection::told("verdict", "waits.html", facts)
+    PageSection::untitled("verdict", "waits.html", facts)
 }

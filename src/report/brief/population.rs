@@ -1,8 +1,8 @@
-//! Everybody is somewhere: the people of the audit by group, those without a group among them, and
-//! the groups that no sentence compares.
+//! The people of the audit by group, including those without a group, and the groups that no
+//! sentence compares.
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
+use minijinja::value::Value;
 
 use crate::metric::interval::{wilson, z_of_level};
 use crate::metric::rate::{Rate, Undefined};
@@ -12,12 +12,13 @@ use crate::report::read::audit::AuditFolder;
 use crate::report::read::words::people;
 use crate::table::PopulationRow;
 use crate::table::population::AUDITED;
+use crate::text::fact;
 
 /// Groups of the population that the sign-off counts.
 const GROUPS_AT_MOST: usize = 4;
 
-/// From so many people without a group on the chart of groups has a row for them; or from one in a
-/// hundred on.
+/// From this number of people without a group on, or from one in a hundred on, the chart of groups
+/// has a row for them.
 const MANY_WITHOUT_GROUP: i64 = 30;
 
 /// The audited rows of an attribute, whatever the model.
@@ -32,8 +33,8 @@ fn audited<'a>(
         .filter(move |row| row.is_of_rows() && row.state == AUDITED && row.sensitive == attribute)
 }
 
-/// The people by the groups of the first attribute, of which some are named: `900 people: 551 white,
-/// 224 Black, 125 without race`. None of a folder without groups.
+/// The people by the groups of the first attribute, of which some are named: `900 people: 551
+/// white, 224 Black, 125 without race`. None of a folder without groups.
 pub(crate) fn by_group(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Option<Value> {
     let attribute = &audit.manifest.attributes.first()?.name;
     let rows: Vec<&PopulationRow> = audited(audit, attribute).collect();
@@ -49,14 +50,14 @@ pub(crate) fn by_group(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Option<Va
     let others = all - without - named.iter().map(|(n, _)| n).sum::<i64>();
     (!named.is_empty() || others > 0 || without > 0).then(|| {
         context! {
-            people => people(audit, all), named => Value::from(Serde(&named)), others, without,
+            people => people(audit, all), named => fact(&named), others, without,
             attribute => voice.attribute(attribute),
         }
     })
 }
 
-/// The share of favourable decisions of the people without a group under a model, with its interval,
-/// and those with the decision, of how many; none where they are too few to be drawn.
+/// The share of favourable decisions of the people without a group under a model, with its
+/// interval, and those with the decision, of how many; none where they are too few to be drawn.
 pub(super) fn without_group(
     audit: &AuditFolder,
     voice: &AuditVoice<'_>,
@@ -102,9 +103,9 @@ pub(crate) fn not_compared(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Vec<V
                 rows().filter_map(|row| Some(voice.called_group(by, row.group.as_deref()?)));
             let groups: Vec<CalledGroup> = named.collect();
             let n: i64 = rows().map(|row| row.rows).sum();
-            let by = Value::from(Serde(&voice.called_attribute(by)));
+            let by = fact(&voice.called_attribute(by));
             let some = !groups.is_empty();
-            some.then(|| context!(what, by, groups => Value::from(Serde(&groups)), n))
+            some.then(|| context!(what, by, groups => fact(&groups), n))
         };
         kinds.into_iter().filter_map(of_kind).collect::<Vec<_>>()
     };

@@ -61,7 +61,7 @@ pub(crate) struct ClearGap<'a> {
 }
 
 impl ClearGap<'_> {
-    /// Whether the groups differ clearly also where theirs is the largest of so many gaps.
+    /// Whether the groups differ clearly also where theirs is the largest of several gaps.
     pub(crate) fn is_clear_of(&self, compared: usize) -> bool {
         if compared <= 1 {
             return true;
@@ -173,7 +173,8 @@ impl ModelShares {
         speaks(&gaps, is_of_reference, |gap| gap.harmed).copied()
     }
 
-    /// Its rows, one a group, and one of the people without a group where they are many.
+    /// The rows of the attribute, one for each group, and one for the people without a group where
+    /// they are many.
     pub(crate) fn rows(
         &self,
         audit: &AuditFolder,

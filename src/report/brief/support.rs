@@ -1,46 +1,25 @@
-//! That a finding is about people whom the reference rows hardly hold.
+//! The note that a finding is about people whom the reference rows hardly hold.
 
-use serde::Serialize;
+use minijinja::context;
+use minijinja::value::Value;
 
 use crate::report::brief::harm::HarmResult;
 use crate::report::brief::inputs::BriefInputs;
-use crate::report::brief::voice::CalledGroup;
 use crate::report::draw::plot::SwitchSide;
 use crate::report::read::panel::ResultKey;
 use crate::table::SupportCountRow;
 use crate::table::support::is_told;
+use crate::text::fact;
 
 /// Whether a row of the tables of support is about a direction.
 fn is_of(key: &ResultKey, [set, attribute, from, to]: [&str; 4]) -> bool {
     [&key.set, &key.attribute, &key.from, &key.to] == [set, attribute, from, to]
 }
 
-/// Those who switch and would be people whom the reference rows hardly hold.
-#[derive(Serialize)]
-pub(crate) struct UnsupportedSwitches<'a> {
-    /// How many, of how many who switch.
-    n: i64,
-    switched: i64,
-    from: &'a CalledGroup,
-    to: &'a CalledGroup,
-    /// The same of everybody.
-    people: i64,
-    of_people: i64,
-    /// The feature and the value that they would have; no value of a number that no row has.
-    feature: &'a str,
-    level: Option<&'a str>,
-    /// People of the other group with it, among all with it, in the reference rows.
-    in_reference: i64,
-    level_in_reference: i64,
-}
-
 impl BriefInputs<'_> {
     /// The people among those who switch whom the reference rows hardly hold, by the value that
-    /// most of them would have; none where few would.
-    pub(crate) fn unsupported<'r>(
-        &'r self,
-        result: &'r HarmResult,
-    ) -> Option<UnsupportedSwitches<'r>> {
+    /// most of them would have, with its row of the table of support; none where few would.
+    pub(crate) fn unsupported(&self, result: &HarmResult) -> Option<Value> {
         let key = &result.key;
         let switched = result.counts?.0;
         let lost = self.audit.manifest.favourable_is_positive().unwrap_or(true);
@@ -64,19 +43,9 @@ impl BriefInputs<'_> {
             let own = self.audit.support_counts.iter().filter(switches);
             (value, own.filter(|row| row.rank == value.rank).map(|row| row.n).sum::<i64>())
         });
-        // Of equals the first.
+        // The first of equal ones.
         let (value, n) = counted.reduce(|best, of| if of.1 > best.1 { of } else { best })?;
-        is_told(n, switched).then(|| UnsupportedSwitches {
-            n,
-            switched,
-            from: &result.from,
-            to: &result.to,
-            people: value.people,
-            of_people: value.of_people,
-            feature: &value.feature,
-            level: value.level.as_deref(),
-            in_reference: value.in_reference,
-            level_in_reference: value.level_in_reference,
-        })
+        let (from, to) = (fact(&result.from), fact(&result.to));
+        is_told(n, switched).then(|| context!(n, switched, from, to, ..fact(value)))
     }
 }

@@ -1,10 +1,10 @@
 //! The job's own words: what groups, attributes, models, sets and the two decisions are called.
 //!
 //! Here they are facts, resolved once, so that no template looks anything up; `page/voice.html`
-//! says them. What is not a template yet asks [`AuditVoice`], which calls the same macros.
+//! words them. Rust code that needs such words asks [`AuditVoice`], which calls the same macros.
 
 use minijinja::Environment;
-use minijinja::value::{Serde, Value};
+use minijinja::value::Value;
 use serde::Serialize;
 
 use crate::folder::manifest::{AmountWords, Manifest, SetWords};
@@ -13,7 +13,7 @@ use crate::metric::catalog::find;
 use crate::report::draw::plot::SwitchSide;
 use crate::report::page::render::vocabulary;
 use crate::report::section::graphs::values::{ValueKnobs, ValuesInShort};
-use crate::text::said;
+use crate::text::{fact, said};
 
 /// Names of models that say something else in front of `model`: which of several models is meant,
 /// or how good it is.
@@ -104,9 +104,9 @@ pub(crate) struct CalledSet {
     pub(crate) only_entry: bool,
     /// The features that it may move; none where it may move all.
     moved: Option<Vec<String>>,
-    /// Whether another set reads alike, so that its name must stand behind.
+    /// Whether another set reads alike, so that its name must be added.
     ambiguous: bool,
-    /// Of a set of causal graphs, what its values are.
+    /// For a set of causal graphs, what its values are.
     pub(crate) values: Option<ValuesInShort>,
 }
 
@@ -147,7 +147,7 @@ pub(crate) enum CalledRate {
     ByLabel { right: bool, gets: CalledSide, label: CalledSide },
 }
 
-/// What the audit says its sentences in.
+/// The vocabulary of the sentences of an audit.
 #[derive(Debug, Clone)]
 pub(crate) struct AuditVoice<'a> {
     manifest: &'a Manifest,
@@ -180,7 +180,7 @@ fn moved(set: &SetWords) -> Option<Vec<String>> {
 }
 
 impl<'a> AuditVoice<'a> {
-    /// The words of an audit; of `classes` nobody says which is better.
+    /// The words of an audit; for `classes` it is not known which is better.
     pub(crate) fn new(manifest: &'a Manifest, classes: bool) -> Self {
         let words = manifest.label.as_ref().and_then(|label| label.words.as_ref());
         let decision = match (manifest.favourable_is_positive(), words) {
@@ -208,7 +208,7 @@ impl<'a> AuditVoice<'a> {
             weighted: manifest.weight.is_some(),
             annex: !manifest.words.without_annex,
         };
-        let vocabulary = vocabulary(Value::from(Serde(&facts)));
+        let vocabulary = vocabulary(fact(&facts));
         AuditVoice { manifest, facts, vocabulary }
     }
 
@@ -219,7 +219,7 @@ impl<'a> AuditVoice<'a> {
 
     /// What the templates of a page get as `voice`.
     pub(crate) fn facts(&self) -> Value {
-        Value::from(Serde(&self.facts))
+        fact(&self.facts)
     }
 
     /// What a macro of the vocabulary says.
@@ -268,8 +268,8 @@ impl<'a> AuditVoice<'a> {
         }
     }
 
-    /// A set. Where two would read alike each has its name behind; of sets that change the entries
-    /// of different attributes the groups next to the label tell which is meant.
+    /// A set. Where two would read alike, each is followed by its name; if sets change the entries
+    /// of different attributes, the groups next to the label show which is meant.
     pub(crate) fn called_set(&self, name: &str) -> CalledSet {
         let set = self.set(name);
         let elsewhere = || SetChange::Elsewhere { name: name.to_owned() };
@@ -351,17 +351,17 @@ impl<'a> AuditVoice<'a> {
 
     /// The people of a group: `women`, or `people in group Female`.
     pub(crate) fn people(&self, attribute: &str, group: &str) -> String {
-        self.say("people", &[Value::from(Serde(&self.called_group(attribute, group)))])
+        self.say("people", &[fact(&self.called_group(attribute, group))])
     }
 
     /// A group as a label: `women`, or `Female`.
     pub(crate) fn group(&self, attribute: &str, group: &str) -> String {
-        self.say("group", &[Value::from(Serde(&self.called_group(attribute, group)))])
+        self.say("group", &[fact(&self.called_group(attribute, group))])
     }
 
     /// `as women`, or `as Female`.
     pub(crate) fn as_group(&self, attribute: &str, group: &str) -> String {
-        self.say("as_group", &[Value::from(Serde(&self.called_group(attribute, group)))])
+        self.say("as_group", &[fact(&self.called_group(attribute, group))])
     }
 
     /// What stands between a number of cases and the people whose cases they are: nothing where
@@ -372,34 +372,34 @@ impl<'a> AuditVoice<'a> {
 
     /// What an attribute is called.
     pub(crate) fn attribute(&self, name: &str) -> String {
-        self.say("attribute", &[Value::from(Serde(&self.called_attribute(name)))])
+        self.say("attribute", &[fact(&self.called_attribute(name))])
     }
 
     /// `the scorecard model`, and of a name that reads as another statement there `the model
     /// “other”`.
     pub(crate) fn model(&self, name: &str) -> String {
-        self.say("model", &[Value::from(Serde(&self.called_model(name)))])
+        self.say("model", &[fact(&self.called_model(name))])
     }
 
     /// What a rate of a confusion matrix counts: `wrongly refused`; none of other metrics.
     pub(crate) fn done(&self, metric: &str) -> Option<String> {
-        Some(self.say("done", &[Value::from(Serde(&self.by_label(metric)?))]))
+        Some(self.say("done", &[fact(&self.by_label(metric)?)]))
     }
 
     /// What one of the two decisions is called, that of the side gained or lost.
     pub(crate) fn decided(&self, side: SwitchSide) -> String {
-        self.say("decided", &[Value::from(Serde(&side))])
+        self.say("decided", &[fact(&side)])
     }
 
-    /// Those who may switch: `men who are granted the loan`, `refused women`.
+    /// The people who may switch: `men who are granted the loan`, `refused women`.
     pub(crate) fn switchable(&self, side: SwitchSide, attribute: &str, group: &str) -> String {
-        let group = Value::from(Serde(&self.called_group(attribute, group)));
-        self.say("switchable", &[Value::from(Serde(&side)), group])
+        let group = fact(&self.called_group(attribute, group));
+        self.say("switchable", &[fact(&side), group])
     }
 
     /// What they would do: `would be refused`, `would be granted the loan`.
     pub(crate) fn would(&self, side: SwitchSide) -> String {
-        self.say("would", &[Value::from(Serde(&side))])
+        self.say("would", &[fact(&side)])
     }
 
     /// The groups of an attribute in declared order; none of an unknown one.
@@ -421,15 +421,15 @@ impl<'a> AuditVoice<'a> {
         attribute: &str,
         (from, to): (&str, &str),
     ) -> String {
-        let [from, to] = [from, to].map(|of| Value::from(Serde(&self.called_group(attribute, of))));
-        self.say("switch_label", &[Value::from(Serde(&side)), from, to])
+        let [from, to] = [from, to].map(|of| fact(&self.called_group(attribute, of)));
+        self.say("switch_label", &[fact(&side), from, to])
     }
 
     /// What a metric measures, in plain words: `share wrongly refused`, `gap in the share judged
     /// correctly`. None where only its own name tells it.
     pub(crate) fn measured(&self, metric: &str) -> Option<String> {
         let (rate, is_gap) = self.measured_rate(metric)?;
-        Some(self.say("measured_as", &[Value::from(Serde(&rate)), Value::from(is_gap)]))
+        Some(self.say("measured_as", &[fact(&rate), Value::from(is_gap)]))
     }
 
     /// A set of the job by its name.
@@ -450,7 +450,7 @@ impl<'a> AuditVoice<'a> {
 
     /// What a set changes, as a label: `entry only`, `4 features follow`.
     pub(crate) fn set_label(&self, name: &str) -> String {
-        self.say("set_label", &[Value::from(Serde(&self.called_set(name)))])
+        self.say("set_label", &[fact(&self.called_set(name))])
     }
 }
 

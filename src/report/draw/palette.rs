@@ -6,7 +6,7 @@
 //! are greys without the middle of the scale, where neither dark nor light text reaches 5:1.
 
 /// The colours by the name of their custom property, in the light theme and in the dark one. Two
-/// hues say one thing each: lost and gained. A verdict has none.
+/// hues have one meaning each: lost and gained. A verdict has none.
 const COLOURS: [(&str, [&str; 2]); 12] = [
     // Behind everything.
     ("paper", ["#ffffff", "#14161b"]),

@@ -1,4 +1,4 @@
-//! Charts that are alone: shares before and after, who switches as a mosaic, the ladder of
+//! Charts with a function each: shares before and after, who switches as a mosaic, the ladder of
 //! assumptions, distributions of scores, the trade-off of retraining.
 //!
 //! As in [`super::plot`] nothing is scaled but curves, and each drawing is described by `title` and
@@ -22,9 +22,9 @@ pub(crate) struct SwitchCounts {
     pub(crate) keep: i64,
     /// They have it and would lose it.
     pub(crate) lose: i64,
-    /// They have it not and would gain it.
+    /// They do not have it and would gain it.
     pub(crate) gain: i64,
-    /// They have it not and would not get it.
+    /// They do not have it and would not get it.
     pub(crate) without: i64,
 }
 
@@ -34,17 +34,17 @@ impl SwitchCounts {
         self.held().saturating_add(self.lacked())
     }
 
-    /// Those who have the favourable decision.
+    /// The people with the favourable decision.
     pub(crate) fn held(self) -> i64 {
         self.keep.saturating_add(self.lose)
     }
 
-    /// Those who have it not.
+    /// The people without the favourable decision.
     pub(crate) fn lacked(self) -> i64 {
         self.gain.saturating_add(self.without)
     }
 
-    /// Those who would have it as members of the other group.
+    /// The people who would have the favourable decision as members of the other group.
     pub(crate) fn held_after(self) -> i64 {
         self.keep.saturating_add(self.gain)
     }
@@ -56,7 +56,7 @@ const LOSE: &str = "lose it";
 const GAIN: &str = "gain it";
 const WITHOUT: &str = "without";
 
-/// A share of a whole; 0 of nobody.
+/// A share of a whole; 0 without people.
 fn part(n: i64, whole: i64) -> f64 {
     if whole > 0 { n as f64 / whole as f64 } else { 0.0 }
 }
@@ -66,8 +66,8 @@ fn rect(svg: &mut Svg, class: &str, x: [f64; 2], y: [f64; 2]) {
 }
 
 /// Two bars of 26 pixels with 30 pixels between them: the favourable share of a group as it is, and
-/// as it would be. Who keeps the decision joins them, who loses it is hatched in the upper bar, who
-/// gains it is plain in the lower one. `top` is the end of the scale, a share.
+/// as it would be. People who keep the decision join them, those who lose it are hatched in the
+/// upper bar, those who gain it are plain in the lower one. `top` is the end of the scale, a share.
 pub(crate) fn share_bars(name: &str, counts: SwitchCounts, top: f64) -> String {
     let all = counts.all();
     let scale = PlotScale::new(0.0, top);
@@ -110,7 +110,7 @@ pub(crate) fn share_bars(name: &str, counts: SwitchCounts, top: f64) -> String {
         "{held} of {all} with the actual group, {after} with the other group: {lose} {LOSE}, \
          {gain} {GAIN}."
     );
-    svg.told("", Some(82.0), (name, &desc))
+    svg.described("", Some(82.0), (name, &desc))
 }
 
 /// The height that both bands of a mosaic share.
@@ -166,7 +166,7 @@ pub(crate) fn mosaic(title: &str, counts: SwitchCounts) -> String {
     let [keep, lose, gain, without] =
         [counts.keep, counts.lose, counts.gain, counts.without].map(count);
     let desc = format!("{keep} {KEEP}, {lose} {LOSE}, {gain} {GAIN}, {without} {WITHOUT}.");
-    svg.told("mosaic", Some(118.0), (title, &desc))
+    svg.described("mosaic", Some(118.0), (title, &desc))
 }
 
 /// A pixel to a tenth.
@@ -189,7 +189,7 @@ const RUNG_WIDTH: f64 = 250.0;
 /// The height of a row of a ladder.
 const RUNG: f64 = 25.0;
 
-/// Letters of a name of a ladder; of longer ones the title tells the rest.
+/// Letters of a name of a ladder; for longer ones the title has the rest.
 const NAME_AT_MOST: usize = 29;
 
 /// The width of the names of a ladder, in per cent of the narrowest drawing, 320 pixels: 5.6 pixels
@@ -218,7 +218,7 @@ pub(crate) fn ladder(
     limit: Option<&DrawnLimit>,
 ) -> String {
     let (shape, hue) = side.mark();
-    // Room for each value behind its whisker, by its letters, also on a phone.
+    // Room for each value after its whisker, by its letters, also on a phone.
     let room = |words: &str| {
         let width = 9.0 + 6.6 * words.chars().count() as f64;
         (1.0 / (1.0 - width / RUNG_WIDTH)).clamp(1.2, 2.0)
@@ -266,7 +266,7 @@ pub(crate) fn ladder(
             y += RUNG;
         }
     }
-    svg.told("ladder", Some(bottom + 18.0), (title, &desc.join("; ")))
+    svg.described("ladder", Some(bottom + 18.0), (title, &desc.join("; ")))
 }
 
 /// The head and the plot of a distribution, in pixels.
@@ -360,7 +360,7 @@ pub(crate) fn change_bars(
         plot.guide("ln.thin.dash", mean, &words);
         let _ = write!(desc, "; {words}");
     }
-    plot.told((title, &(desc + ".")))
+    plot.described((title, &(desc + ".")))
 }
 
 /// Two or three digits, for a label.
@@ -404,7 +404,7 @@ pub(crate) fn score_bars(
     }
     let [before, after] = [original, counterfactual].map(|bins| count(cases(bins).n));
     let desc = format!("{before} scores with the actual group, {after} with the other group.");
-    plot.told((title, &desc))
+    plot.described((title, &desc))
 }
 
 /// An arm of an experiment in the trade-off: a rate of switches and how many people are judged
@@ -490,7 +490,7 @@ pub(crate) fn trade_off(title: &str, arms: &[TradeOffArm], limit: Option<&DrawnL
         let [switch, right] = [arm.rate, arm.right].map(|of| of.value * 100.0);
         desc.push(format!("{}: {switch:.1} % switch, {right:.1} % right", arm.name));
     }
-    plot.svg.told("", Some(bottom + 22.0), (title, &desc.join("; ")))
+    plot.svg.described("", Some(bottom + 22.0), (title, &desc.join("; ")))
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 //! The kit of all charts of the page: a linear scale in per cent of the plot's width, round axes,
-//! and the rows and plots that stand on it.
+//! and the rows and plots that are drawn on it.
 //!
 //! Nothing is scaled: an `svg` is as wide as its cell and has a fixed height, every mark is a
 //! `rect`, `line`, `use` or `text` whose x is a per cent of the plot, `100 (v - lo) / (hi - lo)`,
@@ -34,7 +34,7 @@ impl AxisUnit {
 
     /// A value on the axis without its unit.
     pub(crate) fn label(self, value: f64) -> String {
-        // What rounding left of a product is not a digit.
+        // Digits that come from rounding a product are dropped.
         let shown = (value * self.factor() * 1e9).round() / 1e9;
         let text = format!("{}", shown.abs());
         if shown < 0.0 { format!("\u{2212}{text}") } else { text }
@@ -63,13 +63,14 @@ pub(crate) struct PlotScale {
 }
 
 impl PlotScale {
-    /// From `lo` to `hi`; a scale without width, or of what is not a number, is one from 0 to 1.
+    /// A scale from `lo` to `hi`; a scale without width, or of what is not a number, is one from 0
+    /// to 1.
     pub(crate) fn new(lo: f64, hi: f64) -> Self {
         let sound = lo.is_finite() && hi.is_finite() && hi > lo;
         if sound { PlotScale { lo, hi } } else { PlotScale { lo: 0.0, hi: 1.0 } }
     }
 
-    /// From 0 to the round number that is not below any of the values, at most `cap`.
+    /// A scale from 0 to the round number that is not below any of the values, at most `cap`.
     pub(crate) fn from_zero(values: impl Iterator<Item = f64>, cap: f64) -> Self {
         let most = values.filter(|v| v.is_finite()).fold(0.0, f64::max);
         PlotScale::new(0.0, round_up(most).min(cap))
@@ -95,7 +96,7 @@ impl PlotScale {
         if share.is_finite() { share.clamp(0.0, 100.0) } else { 0.0 }
     }
 
-    /// The same as a place.
+    /// The place of a value.
     pub(crate) fn x(self, value: f64) -> Percent {
         Percent(self.at(value))
     }
@@ -136,14 +137,14 @@ fn step(width: f64) -> f64 {
 }
 
 /// Which way a switch goes: the hue, the shape and the word of a mark.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum SwitchSide {
     /// The favourable decision is lost.
     Lost,
     /// It is gained.
     Gained,
-    /// The prediction is another one, and nobody says which is better.
+    /// The prediction is another one, and it is not known which is better.
     Either,
 }
 
@@ -191,7 +192,7 @@ impl PlotPoint {
     }
 }
 
-/// On which side of a limit a value must not lie.
+/// The side of a limit on which a value must not lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ForbiddenSide {
@@ -221,8 +222,8 @@ impl DrawnLimit {
     }
 }
 
-/// A mark in a row of a chart; without a place it is not there. Macros of `charts.html` say which
-/// marks a row has.
+/// A mark in a row of a chart; without a position it is not drawn. Macros of `charts.html` say
+/// which marks a row has.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum RowMark {
@@ -285,7 +286,7 @@ pub(crate) fn plot_cell(scale: PlotScale, marks: &[RowMark], title: &str) -> Str
             _ => {}
         }
     }
-    svg.told("", None, (title, ""))
+    svg.described("", None, (title, ""))
 }
 
 /// A thin line with ends over another interval.
@@ -412,7 +413,7 @@ impl Plot {
         self.svg.text(&format!("hd.{}", anchor(x, 20.0)), x, 13.0, label);
     }
 
-    /// Numbers below the plot; those nearer to an end than so many per cent turn inwards.
+    /// Numbers below the plot; those nearer to an end than this many per cent turn inwards.
     pub(crate) fn numbers(
         &mut self,
         values: impl IntoIterator<Item = f64>,
@@ -446,13 +447,13 @@ impl Plot {
     }
 
     /// The drawing with room for the numbers below it.
-    pub(crate) fn told(self, words: (&str, &str)) -> String {
+    pub(crate) fn described(self, words: (&str, &str)) -> String {
         let height = self.ends()[1] + BELOW;
-        self.svg.told("", Some(height), words)
+        self.svg.described("", Some(height), words)
     }
 }
 
-/// The stretches of so many places that have something.
+/// The stretches of this many places that have something.
 fn stretches(n: usize, has: impl Fn(usize) -> bool) -> Vec<std::ops::Range<usize>> {
     let mut found: Vec<std::ops::Range<usize>> = Vec::new();
     for i in (0..n).filter(|&i| has(i)) {

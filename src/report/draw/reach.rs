@@ -1,5 +1,5 @@
-//! Who has a way out: two bars for the shares of a subgroup that a way reaches, and two step curves
-//! of the same by cost.
+//! Who has a way out: two bars for the shares of a subgroup that actions reach, and two step curves
+//! of these shares by cost.
 //!
 //! The group that is compared is dark and a full line, the reference grey and dashed.
 
@@ -11,27 +11,21 @@ use crate::report::draw::svg::Svg;
 /// End labels keep this distance, in pixels.
 const APART: f64 = 15.0;
 
-/// A group at the end of its bar or curve: its share, in [0, 1], and its text.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct ReachEnd {
-    /// The share.
-    pub(crate) share: f64,
-    /// Such as `22 % of 88 women`.
-    pub(crate) text: String,
-}
+/// A group at the end of its bar or curve: its share, in [0, 1], and its text, such as `22 % of 88
+/// women`.
+pub(crate) type ReachEnd = (f64, String);
 
 /// Two bars of 14 pixels, from 0 to all.
 pub(crate) fn reach_bars(title: &str, ends: &[ReachEnd; 2]) -> String {
     let scale = PlotScale::new(0.0, 1.0);
     let mut svg = Svg::default();
-    for (end, class, weight, y) in
-        [(&ends[0], "ink", "hd", 2.0), (&ends[1], "stay.sl", "mut", 22.0)]
-    {
-        let width = scale.x(end.share);
+    let bars = [("ink", "hd", 2.0), ("stay.sl", "mut", 22.0)];
+    for ((share, text), (class, weight, y)) in ends.iter().zip(bars) {
+        let width = scale.x(*share);
         svg.rect(class, [scale.x(0.0), width], [y, 14.0]);
-        svg.text_beside(weight, (width, 6.0), y + 11.0, &end.text);
+        svg.text_beside(weight, (width, 6.0), y + 11.0, text);
     }
-    svg.told("", Some(40.0), (title, ""))
+    svg.described("", Some(40.0), (title, ""))
 }
 
 /// Shares by cost as step curves; costs run from 0 to `most`. Each step is a cost with the shares
@@ -64,17 +58,17 @@ pub(crate) fn reach_curves(
         paths.path(class, &(path + "H100"));
     }
     plot.stretched(&paths.marks());
-    let [first, second] = [&ends[0], &ends[1]].map(|end| plot.y(end.share) + 4.0);
+    let [first, second] = [&ends[0], &ends[1]].map(|end| plot.y(end.0) + 4.0);
     // Labels that would touch move apart evenly.
     let near = (APART - (first - second).abs()).max(0.0) / 2.0;
     let moved = if first <= second { -near } else { near };
     for (end, class, y) in [(&ends[0], "hd", first + moved), (&ends[1], "mut", second - moved)] {
-        plot.svg.text_beside(class, ("100%", 6.0), y, &end.text);
+        plot.svg.text_beside(class, ("100%", 6.0), y, &end.1);
     }
     let ticks = across.ticks().into_iter().filter(|tick| across.at(*tick) > 12.0);
     plot.numbers(ticks, 0.0, |tick| AxisUnit::Number.label(tick));
     plot.numbers([0.0], 2.0, |_| "cost".to_owned());
-    plot.told((words.0, &format!("{} at the highest cost.", words.1)))
+    plot.described(words)
 }
 
 #[cfg(test)]
@@ -83,7 +77,7 @@ mod tests {
     use crate::tests::Says;
 
     fn end(share: f64, text: &str) -> ReachEnd {
-        ReachEnd { share, text: text.to_owned() }
+        (share, text.to_owned())
     }
 
     #[test]

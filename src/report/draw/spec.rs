@@ -1,5 +1,5 @@
 //! Charts as facts: what a template gives to `draw`, next to a title and a description. A template
-//! draws a row of its own by marks; the other charts have a function each.
+//! draws a single row by marks; every other chart has a function.
 
 use serde::Deserialize;
 
@@ -9,6 +9,8 @@ use crate::report::draw::panel::{
     trade_off,
 };
 use crate::report::draw::plot::{DrawnLimit, PlotPoint, PlotScale, RowMark, SwitchSide, plot_cell};
+use crate::report::draw::reach::{ReachEnd, reach_bars, reach_curves};
+use crate::report::draw::score_track::{TrackMark, score_track};
 use crate::report::draw::thresholds::{
     ReliabilityDot, reliability, strength_curves, threshold_curve,
 };
@@ -34,6 +36,9 @@ pub(crate) enum ChartSpec {
     StrengthCurves([CurvePoints; 2], Option<DrawnLimit>, Option<(f64, String)>, Option<f64>),
     Trend(Vec<TrendRun>, DrawnLimit, [String; 2]),
     PairMap(Vec<[f64; 4]>, [[f64; 2]; 2], String),
+    ReachBars([ReachEnd; 2]),
+    ReachCurves(Vec<(f64, [f64; 2])>, f64, [ReachEnd; 2], Option<f64>),
+    ScoreTrack([TrackMark; 2], Option<TrackMark>, SwitchSide),
 }
 
 impl ChartSpec {
@@ -62,6 +67,13 @@ impl ChartSpec {
             }
             ChartSpec::Trend(runs, limit, [last, run]) => trend(words, runs, limit, (last, run)),
             ChartSpec::PairMap(pairs, ends, id) => pair_map(pairs, *ends, id, words),
+            ChartSpec::ReachBars(ends) => reach_bars(words.0, ends),
+            ChartSpec::ReachCurves(steps, most, ends, target) => {
+                reach_curves(words, steps, *most, ends, *target)
+            }
+            ChartSpec::ScoreTrack(scores, cut_off, side) => {
+                score_track(words.0, scores, cut_off.as_ref(), *side)
+            }
         }
     }
 }

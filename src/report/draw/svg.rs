@@ -1,4 +1,4 @@
-//! The writer of all drawings: marks at places, and the frame with its words.
+//! Writes all drawings: marks at positions, and the frame with title and description.
 //!
 //! A drawing that says something is `role="img"` with `<title>` and `<desc>`; one that repeats the
 //! words next to it is hidden from screen readers. Colours come from the classes of the style
@@ -48,7 +48,7 @@ impl MarkPlace for f64 {
 }
 
 impl MarkPlace for Percent {
-    /// With at most two decimals.
+    /// The attribute, with at most two decimals.
     fn attribute(self) -> String {
         let text = format!("{:.2}", self.0);
         let text = text.trim_end_matches('0').trim_end_matches('.');
@@ -62,7 +62,7 @@ impl MarkPlace for &str {
     }
 }
 
-/// Labels nearer to an end than so many per cent of the width turn inwards.
+/// Labels nearer to an end than this many per cent of the width turn inwards.
 pub(crate) fn anchor(at: Percent, near: f64) -> &'static str {
     match at.0 {
         at if at < near => "st",
@@ -95,7 +95,7 @@ impl Svg {
         self.line_moved(class, (x, y), 0.0);
     }
 
-    /// The same so many pixels lower.
+    /// As [`Self::line`], some pixels lower.
     pub(crate) fn line_moved(
         &mut self,
         class: &str,
@@ -133,7 +133,7 @@ impl Svg {
         self.mark_moved(shape, class, (x, y), 0.0);
     }
 
-    /// The same so many pixels lower.
+    /// As [`Self::mark`], some pixels lower.
     pub(crate) fn mark_moved(
         &mut self,
         shape: &str,
@@ -160,7 +160,7 @@ impl Svg {
         self.text_beside(class, (x, 0.0), y, words);
     }
 
-    /// Words so many pixels to the right of a place.
+    /// Words this many pixels to the right of a place.
     pub(crate) fn text_beside(
         &mut self,
         class: &str,
@@ -174,7 +174,7 @@ impl Svg {
         let _ = write!(self.0, r#"<text{class} x="{x}"{dx} y="{y}">{words}</text>"#);
     }
 
-    /// The marks alone.
+    /// The marks without the drawing around them.
     pub(crate) fn marks(self) -> String {
         self.0
     }
@@ -189,9 +189,9 @@ impl Svg {
         );
     }
 
-    /// The drawing, which its title and its description tell to those who do not see it; one
-    /// without a height is as high as its cell.
-    pub(crate) fn told(self, class: &str, height: Option<f64>, words: (&str, &str)) -> String {
+    /// The drawing with its title and description, for those who do not see it; without a
+    /// height it is as high as its cell.
+    pub(crate) fn described(self, class: &str, height: Option<f64>, words: (&str, &str)) -> String {
         let class = classes(class);
         let height = height.map_or_else(String::new, |of| format!(r#" height="{}""#, at(of)));
         let (title, desc) = (escape(words.0), escape(words.1));
@@ -200,8 +200,8 @@ impl Svg {
         format!(r#"<svg{class}{height} role="img"><title>{title}</title>{desc}{marks}</svg>"#)
     }
 
-    /// A drawing in pixels that is scaled as a whole; `attributes` stand before the others, and
-    /// the id is unique on the page: letters, digits and hyphens only.
+    /// A drawing in pixels that is scaled as a whole; `attributes` come before the others, and the
+    /// id is unique on the page: letters, digits and hyphens only.
     pub(crate) fn scaled(
         self,
         attributes: &str,
@@ -256,6 +256,6 @@ mod tests {
         let marks = "<text x=\"0%\" y=\"3\">&lt;b&gt;</text><use href=\"#dot\" class=\"m\" \
                      x=\"50%\" y=\"50%\" transform=\"translate(0 -2)\"/>";
         let all = format!("<svg height=\"9\" role=\"img\"><title>\"</title>{marks}</svg>");
-        assert_eq!(svg.told("", Some(9.0), ("\"", "")), all.replace(">\"<", ">&quot;<"));
+        assert_eq!(svg.described("", Some(9.0), ("\"", "")), all.replace(">\"<", ">&quot;<"));
     }
 }

@@ -25,7 +25,7 @@ fn finish(mut plot: Plot, words: (&str, &str)) -> String {
     plot.base(plot.up.ends().0, AxisUnit::Percent);
     let (lo, hi) = plot.across.ends();
     plot.numbers(plot.across.ticks(), 2.0, |tick| on_axis(tick, hi - lo));
-    plot.told(words)
+    plot.described(words)
 }
 
 /// A rate by threshold: the threshold of the job as a line down, a limit as a line across. `points`

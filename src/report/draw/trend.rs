@@ -63,7 +63,7 @@ pub(crate) fn trend(
     }
     plot.svg.text("t.st", "0", bottom + 14.0, "run 1");
     plot.svg.text("t.en", "100%", bottom + 14.0, this_run);
-    plot.told(words)
+    plot.described(words)
 }
 
 /// A dashed line before the first run of each version after the first, with its name; of names that

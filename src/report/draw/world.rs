@@ -1,7 +1,7 @@
-//! One feature of the people as they are, of their counterparts, and of the real people of the
+//! One feature of the people as they are, of their counterfactuals, and of the real people of the
 //! other group: numbers as curves over the same bins, levels as rows.
 //!
-//! Area and bar are people as they are, the full line and the dot their counterparts, the dashed
+//! Area and bar are people as they are, the full line and the dot their counterfactuals, the dashed
 //! line and the ring the real people of the other group.
 
 use std::fmt::Write as _;
@@ -19,23 +19,23 @@ const ROW: f64 = 26.0;
 /// Which levels are drawn first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LevelOrder {
-    /// Those in which the counterparts differ most from the people as they are.
+    /// Those in which the counterfactuals differ most from the people as they are.
     Moved,
     /// Those in which they differ most from these or from the real people of the other group.
     Apart,
 }
 
-/// The share of a side; none where nobody is there.
+/// The share of a side; none without people.
 fn share(bar: &DistributionBar, side: usize) -> Option<f64> {
     bar.share[side].filter(|share| share.is_finite())
 }
 
-/// How far the shares of two sides are apart; 0 where nobody is on one of them.
+/// How far the shares of two sides are apart; 0 where one of them has no people.
 fn gap(bar: &DistributionBar, [a, b]: [usize; 2]) -> f64 {
     share(bar, a).zip(share(bar, b)).map_or(0.0, |(a, b)| (a - b).abs())
 }
 
-/// How far the counterparts are from the people as they are: the share of people in other bars.
+/// How far the counterfactuals are from the people as they are: the share of people in other bars.
 pub(crate) fn moved_share(feature: &FeatureQuality) -> f64 {
     feature.bars.iter().map(|bar| gap(bar, [0, 1])).sum::<f64>() / 2.0
 }
@@ -45,8 +45,8 @@ pub(crate) fn has_shapes(feature: &FeatureQuality) -> bool {
     feature.bars.iter().any(|bar| !bar.rest)
 }
 
-/// The drawing of a feature; `title` says what it is. It has the scale of shares of `alike`, the same
-/// feature in drawings to compare it with, itself among them. Empty where it has no shapes.
+/// The drawing of a feature; `title` says what it is. It has the scale of shares of `alike`, the
+/// same feature in drawings to compare it with, itself among them. Empty where it has no shapes.
 pub(crate) fn feature_shapes(
     feature: &FeatureQuality,
     alike: &[&FeatureQuality],
@@ -94,7 +94,7 @@ fn curves(bars: &[DistributionBar], (lo, hi): (f64, f64), up: PlotScale, title: 
     } else {
         plot.numbers([lo, hi], 2.0, |value| on_axis(value, hi - lo));
     }
-    plot.told((title, &middles(bars)))
+    plot.described((title, &middles(bars)))
 }
 
 /// The edges of a bin in words; of a number that never varies its value.
@@ -105,7 +105,7 @@ fn edges(lo: f64, hi: f64) -> String {
     }
 }
 
-/// In which bin the middle of each side lies, in words.
+/// The bins in which the middles of both sides lie, in words.
 fn middles(bars: &[DistributionBar]) -> String {
     let names = ["as they are", "counterparts", "the other group"];
     let of = |side: usize| {
@@ -163,7 +163,7 @@ fn levels(shown: &[&DistributionBar], scale: PlotScale, title: &str) -> String {
     let end = AxisUnit::Percent.label_with_unit(scale.ends().1);
     svg.text("t.st", Percent(0.0), below + 12.0, "0");
     svg.text("t.en", Percent(100.0), below + 12.0, &end);
-    svg.told("", Some(below + 16.0), (title, &desc.join("; ")))
+    svg.described("", Some(below + 16.0), (title, &desc.join("; ")))
 }
 
 #[cfg(test)]
@@ -187,7 +187,7 @@ mod tests {
         }
     }
 
-    /// The drawing alone.
+    /// Only the drawing.
     fn drawn(feature: &FeatureQuality, order: LevelOrder) -> String {
         feature_shapes(feature, &[feature], order, "x")
     }

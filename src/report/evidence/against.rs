@@ -1,8 +1,7 @@
-//! Against the last version: what changed for whom. Facts only; `changes.html` says them.
+//! Against the last version: what changed for whom. Facts only; the sentences are in
+//! `changes.html`.
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
-use serde::Serialize;
 
 use crate::metric::catalog::ccm::HARM;
 use crate::report::brief::harm::side_of;
@@ -12,24 +11,16 @@ use crate::report::page::PageSection;
 use crate::report::page::number::NumberFormat;
 use crate::report::page::terms;
 use crate::report::page::words::short;
+use crate::table::ChangeRow;
+use crate::text::fact;
 
 /// Rows on the page; the others are in the annex.
 const ROWS_AT_MOST: usize = 12;
 
-/// A value before and after.
-#[derive(Serialize)]
-struct VersionChange {
-    label: String,
-    before: f64,
-    after: f64,
-    interval: Option<(f64, f64)>,
-    clear: bool,
-    reading: String,
-}
-
-fn changes(inputs: &BriefInputs<'_>) -> Vec<VersionChange> {
+/// The changes that concern people, with what each is of, the clearly worse ones first.
+fn changes<'a>(inputs: &BriefInputs<'a>) -> Vec<(String, &'a ChangeRow)> {
     let voice = inputs.voice;
-    let mut found = Vec::new();
+    let mut found: Vec<(String, &ChangeRow)> = Vec::new();
     for row in inputs.audit.changes.iter() {
         let plain = [&row.key.arm, &row.key.slice, &row.class].iter().all(|text| text.is_empty());
         let metric = row.metric.as_str();
@@ -37,12 +28,10 @@ fn changes(inputs: &BriefInputs<'_>) -> Vec<VersionChange> {
         let wanted = HARM.contains(&metric) && row.key.scope.as_str() == "direction"
             || metric == "sr" && row.key.scope.as_str() == "total"
             || metric == "acc" && row.key.scope.as_str() == "total";
-        if !(plain && share && wanted && row.status.as_str() == "compared") {
+        let has_both = row.old_value.is_some() && row.new_value.is_some();
+        if !(plain && share && wanted && has_both && row.status.as_str() == "compared") {
             continue;
         }
-        let (Some(before), Some(after)) = (row.old_value, row.new_value) else {
-            continue;
-        };
         let attribute = row.key.sensitive.as_str();
         let pair = (row.key.from_group.as_str(), row.key.to_group.as_str());
         let what = match side_of(metric) {
@@ -52,28 +41,21 @@ fn changes(inputs: &BriefInputs<'_>) -> Vec<VersionChange> {
         let set = row.key.counterfactual.as_str();
         let set =
             if set.is_empty() { String::new() } else { format!(", {}", voice.set_label(set)) };
-        let change = VersionChange {
-            label: format!("{what}: {}{set}", short(row.key.model.as_str())),
-            before,
-            after,
-            interval: row.lo.zip(row.hi),
-            clear: row.clear == 1,
-            reading: row.reading.as_str().to_owned(),
-        };
+        let label = format!("{what}: {}{set}", short(row.key.model.as_str()));
         // Accuracy is the same for every attribute.
-        if found.iter().all(|other: &VersionChange| other.label != change.label) {
-            found.push(change);
+        if found.iter().all(|(other, _)| *other != label) {
+            found.push((label, row));
         }
     }
-    let order = |change: &VersionChange| match (change.clear, change.reading.as_str()) {
+    let order = |row: &ChangeRow| match (row.clear == 1, row.reading.as_str()) {
         (true, "worse") => 0,
         (true, _) => 1,
         (false, _) => 2,
     };
-    found.sort_by(|a, b| {
-        let size = |c: &VersionChange| (c.after - c.before).abs();
-        order(a).cmp(&order(b)).then(size(b).total_cmp(&size(a)))
-    });
+    let size = |row: &ChangeRow| {
+        row.new_value.zip(row.old_value).map_or(0.0, |(new, old)| (new - old).abs())
+    };
+    found.sort_by(|(_, a), (_, b)| order(a).cmp(&order(b)).then(size(b).total_cmp(&size(a))));
     found
 }
 
@@ -81,13 +63,16 @@ fn changes(inputs: &BriefInputs<'_>) -> Vec<VersionChange> {
 pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
     let baseline = inputs.audit.manifest.baseline.as_ref()?;
     let found = changes(inputs);
-    let clearly = |reading: &str| found.iter().filter(|c| c.clear && c.reading == reading).count();
+    let clearly = |reading: &str| {
+        found.iter().filter(|(_, row)| row.clear == 1 && row.reading == *reading).count()
+    };
     let shown = &found[..found.len().min(ROWS_AT_MOST)];
-    let scale = PlotScale::from_zero(shown.iter().flat_map(|c| [c.before, c.after]), 1.0);
+    let values = shown.iter().flat_map(|(_, row)| [row.old_value, row.new_value]).flatten();
+    let scale = PlotScale::from_zero(values, 1.0);
     let facts = context! {
         run => &baseline.run, version => &baseline.version, all => found.len(),
         worse => clearly("worse"), better => clearly("better"),
-        scale => Value::from(Serde(&scale)), shown => Value::from(Serde(shown)),
+        scale => fact(&scale), shown => fact(shown),
     };
-    Some(PageSection::told("against", "changes.html", facts))
+    Some(PageSection::untitled("against", "changes.html", facts))
 }

@@ -2,28 +2,27 @@
 //! before and after.
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
+use minijinja::value::Value;
 
 use crate::folder::manifest::ModelWords;
 use crate::num::short_number::short_text;
 use crate::report::brief::harm::ranked;
 use crate::report::brief::hero::HeroFinding;
 use crate::report::brief::inputs::BriefInputs;
-use crate::report::brief::voice::DecisionVoice;
 use crate::report::draw::plot::SwitchSide;
-use crate::report::draw::score_track::{TrackMark, score_track};
 use crate::report::page::PageSection;
 use crate::report::page::words::{RichText, capital, level, short};
 use crate::report::read::grouped::grouped;
 use crate::report::read::panel::ResultKey;
 use crate::table::{CfExampleRow, SharedText};
+use crate::text::fact;
 
 /// Features of a card that changed, and of any kind.
 const CHANGED_AT_MOST: usize = 10;
 const LINES_AT_MOST: usize = 6;
 
-/// The people in the rows of features of a model, set and attribute, in the order in which they were
-/// drawn: the table is sorted by groups first.
+/// The people in the rows of features of a model, set and attribute, in the order in which they
+/// were drawn: the table is sorted by groups first.
 fn people<'a>(rows: impl Iterator<Item = &'a CfExampleRow>) -> Vec<(i64, Vec<&'a CfExampleRow>)> {
     let mut people = grouped(rows.map(|row| (row.example, row)));
     people.sort_by_key(|(number, _)| *number);
@@ -48,7 +47,7 @@ fn shown<'a>(
     keys.map(of).find(|people| !people.is_empty()).unwrap_or_default()
 }
 
-/// The section; none where the job shows nobody.
+/// The section; none where the job shows no cases.
 pub(super) fn section<'a>(
     inputs: &BriefInputs<'a>,
     finding: &HeroFinding<'a>,
@@ -63,7 +62,7 @@ pub(super) fn section<'a>(
         n => people.len(), model => inputs.voice.model(&first.model),
         set => inputs.voice.set_label(&first.counterfactual), cards => cards.collect::<Value>(),
     };
-    Some(PageSection::told("cases", "cases.html", facts))
+    Some(PageSection::untitled("cases", "cases.html", facts))
 }
 
 /// The side of a switch from one decision to the other.
@@ -95,43 +94,33 @@ fn card(
     );
     let (lines, rest) = lines(inputs, features);
     context! {
-        number, groups => capital(&groups), before, after, side => Value::from(Serde(&side)),
-        drawing => drawing(inputs, case, side, &better), lines, rest,
+        number, groups => capital(&groups), before, after, side => fact(&side),
+        track => track(inputs, case), better => &better, lines, rest,
     }
 }
 
-/// The track of both scores; empty where there are none.
-fn drawing(
-    inputs: &BriefInputs<'_>,
-    case: &CfExampleRow,
-    side: SwitchSide,
-    better: &str,
-) -> String {
-    let model = inputs.audit.manifest.model(&case.model);
-    let scores = case.score.zip(case.score_cf);
-    let Some(((before, after), model)) = scores.zip(model) else { return String::new() };
+/// Where both scores and the cut-off are, with their texts, and on which side of the cut-off the
+/// favourable decision is; none where there are no scores.
+fn track(inputs: &BriefInputs<'_>, case: &CfExampleRow) -> Option<Value> {
+    let manifest = &inputs.audit.manifest;
+    let (model, before, after) = (manifest.model(&case.model)?, case.score?, case.score_cf?);
     let scale = model.score_scale();
     let cut_off = model.cut_off().filter(|at| scale.contains(*at));
-    let texts = score_texts(model, &[Some(before), Some(after), cut_off]);
-    let mark =
-        |score: f64, text: &str| TrackMark { share: scale.share(score), text: text.to_owned() };
-    let [before, after] = [(before, 0), (after, 1)].map(|(score, i)| mark(score, &texts[i]));
-    let favourable = inputs.audit.manifest.favourable_is_positive() != Some(false);
-    let words = match (inputs.voice.decision(), favourable, scale.turned) {
-        (DecisionVoice::Named { .. }, true, false) => format!("{better} from {}", texts[2]),
-        (DecisionVoice::Named { .. }, true, true) => format!("{better} up to {}", texts[2]),
-        (DecisionVoice::Named { .. }, false, false) => format!("{better} below {}", texts[2]),
-        (DecisionVoice::Named { .. }, false, true) => format!("{better} above {}", texts[2]),
-        _ => format!("cut-off {}", texts[2]),
+    let scores = [Some(before), Some(after), cut_off];
+    let texts = score_texts(model, &scores);
+    let marks =
+        scores.iter().flatten().zip(&texts).map(|(score, text)| (scale.share(*score), text));
+    let side = match (manifest.favourable_is_positive() != Some(false), scale.turned) {
+        (true, false) => "from",
+        (true, true) => "up_to",
+        (false, false) => "below",
+        (false, true) => "above",
     };
-    let cut_off = cut_off.map(|at| mark(at, &words));
-    let told = cut_off.as_ref().map_or_else(String::new, |mark| format!("; {}", mark.text));
-    let title = format!("Score {}, then {}{told}", before.text, after.text);
-    score_track(&title, (&before, &after), cut_off.as_ref(), side)
+    Some(context!(marks => fact(&marks.collect::<Vec<_>>()), side))
 }
 
-/// Scores as people read them: as many decimals as the scale is wide for, and as many more as tell
-/// different ones apart.
+/// Scores as people read them: as many decimals as fit the width of the scale, and more if
+/// different ones would look equal.
 fn score_texts(model: &ModelWords, scores: &[Option<f64>]) -> Vec<String> {
     let width = model.score_scale().width();
     let least = match width {

@@ -1,41 +1,26 @@
-//! Of a label of several classes: which class people would get instead of which, as members of
+//! For a label of several classes: which class people would get instead of which, as members of
 //! another group.
 //!
 //! Each row is a class before, a class after and a direction; its share is of the people whose
-//! factual prediction is the class before. The rows with most people come first. Nobody says which
-//! class is better, so no group is called worse off.
+//! factual prediction is the class before. The rows with most people come first. It is not known
+//! which class is better, so no group is called worse off.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
-use serde::Serialize;
+use minijinja::value::Value;
 
 use crate::report::brief::inputs::BriefInputs;
-use crate::report::brief::voice::{CalledGroup, CalledModel, CalledSet};
 use crate::report::draw::plot::{PlotPoint, PlotScale};
 use crate::report::page::PageSection;
 use crate::report::read::classes::ClassTallies;
 use crate::report::read::panel::ResultKey;
 use crate::report::read::tally::WeightedCount;
+use crate::text::fact;
 
 /// Rows on the page; the others are in the annex.
 const ROWS_AT_MOST: usize = 12;
-
-/// People of one class who would get another; `class_moves.html` says it.
-#[derive(Serialize)]
-struct ClassMove<'a> {
-    model: CalledModel,
-    set: CalledSet,
-    from: CalledGroup,
-    to: CalledGroup,
-    before: &'a str,
-    after: &'a str,
-    n: i64,
-    whole: i64,
-    point: PlotPoint,
-}
 
 /// The counts of each direction.
 fn directions<'a>(
@@ -47,7 +32,7 @@ fn directions<'a>(
 
 /// Every change of class in every direction, those of most people first; of equals in the order of
 /// the tables.
-fn moves<'a>(inputs: &BriefInputs<'a>) -> Vec<ClassMove<'a>> {
+fn moves(inputs: &BriefInputs<'_>) -> Vec<(i64, PlotPoint, Value)> {
     let voice = inputs.voice;
     let mut found = Vec::new();
     for (key, matrix) in directions(inputs) {
@@ -63,20 +48,16 @@ fn moves<'a>(inputs: &BriefInputs<'a>) -> Vec<ClassMove<'a>> {
             let whole = of_class[before];
             let Some(value) = tally.part_of(whole) else { continue };
             let interval = intervals.and_then(|of| of.get(pair)).copied();
-            found.push(ClassMove {
-                model: voice.called_model(&key.model),
-                set: voice.called_set(&key.set),
-                from: group(&key.from),
-                to: group(&key.to),
-                before,
-                after,
-                n: tally.n,
-                whole: whole.n,
-                point: PlotPoint::new(value, interval),
-            });
+            let point = PlotPoint::new(value, interval);
+            let facts = context! {
+                model => fact(&voice.called_model(&key.model)), before, after, n => tally.n,
+                set => fact(&voice.called_set(&key.set)), from => fact(&group(&key.from)),
+                to => fact(&group(&key.to)), whole => whole.n, point => fact(&point),
+            };
+            found.push((tally.n, point, facts));
         }
     }
-    found.sort_by_key(|of| Reverse(of.n));
+    found.sort_by_key(|(n, ..)| Reverse(*n));
     found
 }
 
@@ -87,12 +68,12 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
     }
     let moves = moves(inputs);
     let shown = &moves[..moves.len().min(ROWS_AT_MOST)];
-    let scale = PlotScale::from_zero(shown.iter().flat_map(|of| of.point.extent()), 1.0);
-    let any = shown.iter().any(|of| of.point.interval.is_some());
+    let scale = PlotScale::from_zero(shown.iter().flat_map(|(_, point, _)| point.extent()), 1.0);
+    let any = shown.iter().any(|(_, point, _)| point.interval.is_some());
     let facts = context! {
-        shown => Value::from(Serde(shown)), more => moves.len() - shown.len(),
-        scale => Value::from(Serde(&scale)),
+        shown => shown.iter().map(|(.., facts)| facts.clone()).collect::<Value>(),
+        more => moves.len() - shown.len(), scale => fact(&scale),
         level => any.then_some(inputs.audit.manifest.level.get()),
     };
-    Some(PageSection::told("classes", "class_moves.html", facts))
+    Some(PageSection::untitled("classes", "class_moves.html", facts))
 }

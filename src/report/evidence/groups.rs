@@ -1,13 +1,16 @@
-//! Do the groups get the same decisions, as they are? Facts only; `as_they_are.html` says them.
+//! Do the groups get the same decisions, as they are? Facts only; the sentences are in
+//! `as_they_are.html`.
 
-use minijinja::value::{Serde, Value};
+use minijinja::context;
+use minijinja::value::Value;
 use serde::Serialize;
 
 use crate::report::brief::inputs::BriefInputs;
 use crate::report::brief::shares::{GroupFavourableShare, ModelShares};
-use crate::report::brief::voice::{CalledAttribute, CalledModel};
+use crate::report::brief::voice::CalledModel;
 use crate::report::draw::plot::PlotScale;
 use crate::report::page::PageSection;
+use crate::text::fact;
 
 /// Rows of groups on the page; the others are in the annex.
 const ROWS_AT_MOST: usize = 30;
@@ -18,43 +21,12 @@ const ROWS_AT_MOST: usize = 30;
 enum GroupsLead<'a> {
     /// The gap that harms most.
     Gap { model: &'a CalledModel, low: &'a GroupFavourableShare, high: &'a GroupFavourableShare },
-    /// Nobody gets the favourable decision.
+    /// No person gets the favourable decision.
     Nobody,
     /// Everybody gets it.
     Everybody,
     /// No difference is clear.
     Unclear,
-}
-
-/// How far the groups of a model are apart.
-#[derive(Serialize)]
-struct GapDistance<'a> {
-    low: &'a GroupFavourableShare,
-    high: &'a GroupFavourableShare,
-    distance: f64,
-    /// The group with the lowest share, where it is another one: the gap is the one about most
-    /// people.
-    lowest: Option<&'a GroupFavourableShare>,
-}
-
-/// The groups of an attribute under a model.
-#[derive(Serialize)]
-struct ModelGroupRows<'a> {
-    model: &'a CalledModel,
-    /// None of the only attribute.
-    attribute: Option<&'a CalledAttribute>,
-    apart: Option<GapDistance<'a>>,
-    rows: Vec<GroupFavourableShare>,
-}
-
-#[derive(Serialize)]
-struct GroupsFacts<'a> {
-    lead: GroupsLead<'a>,
-    labelled: bool,
-    scale: PlotScale,
-    shown: Vec<ModelGroupRows<'a>>,
-    /// Combinations of model and attribute that the page has no room for.
-    left: usize,
 }
 
 fn lead<'a>(inputs: &BriefInputs<'a>) -> GroupsLead<'a> {
@@ -71,16 +43,15 @@ fn lead<'a>(inputs: &BriefInputs<'a>) -> GroupsLead<'a> {
     GroupsLead::Gap { model: &of.model, low: gap.low, high: gap.high }
 }
 
-fn apart<'a>(inputs: &BriefInputs<'a>, of: &'a ModelShares) -> Option<GapDistance<'a>> {
+/// How far the groups of a model are apart, and the one with the lowest share, where it is another
+/// one: the gap is the one about most people.
+fn apart(inputs: &BriefInputs<'_>, of: &ModelShares) -> Option<Value> {
     let gap = of.clear_gap(inputs.audit)?;
     let large = of.groups.iter().filter(|group| !group.is_small);
     let lowest = large.min_by(|a, b| a.point.value.total_cmp(&b.point.value));
-    Some(GapDistance {
-        low: gap.low,
-        high: gap.high,
-        distance: gap.high.point.value - gap.low.point.value,
-        lowest: lowest.filter(|lowest| lowest.name() != gap.low.name()),
-    })
+    let lowest = lowest.filter(|lowest| lowest.name() != gap.low.name());
+    let distance = gap.high.point.value - gap.low.point.value;
+    Some(context!(low => fact(gap.low), high => fact(gap.high), distance, lowest => fact(&lowest)))
 }
 
 /// The section; none where no group was measured.
@@ -97,19 +68,16 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
             continue;
         }
         rows += of.groups.len();
-        shown.push(ModelGroupRows {
-            model: &of.model,
-            attribute: several.then_some(&of.attribute),
-            apart: apart(inputs, of),
-            rows: of.rows(audit, voice),
+        shown.push(context! {
+            model => fact(&of.model), attribute => fact(&several.then_some(&of.attribute)),
+            apart => apart(inputs, of), rows => fact(&of.rows(audit, voice)),
         });
     }
-    let facts = GroupsFacts {
-        lead: lead(inputs),
-        labelled: inputs.shares.iter().flat_map(|of| &of.groups).any(|g| g.labelled.is_some()),
-        scale: PlotScale::from_zero(inputs.shares.iter().flat_map(ModelShares::extent), 1.0),
-        shown,
-        left,
+    let scale = PlotScale::from_zero(inputs.shares.iter().flat_map(ModelShares::extent), 1.0);
+    let mut groups = inputs.shares.iter().flat_map(|of| &of.groups);
+    let facts = context! {
+        lead => fact(&lead(inputs)), labelled => groups.any(|group| group.labelled.is_some()),
+        scale => fact(&scale), shown, left,
     };
-    Some(PageSection::told("groups", "as_they_are.html", Value::from(Serde(&facts))))
+    Some(PageSection::untitled("groups", "as_they_are.html", facts))
 }

@@ -1,20 +1,20 @@
 //! How the answer depends on the assumptions: the same question under each counterfactual set.
-//! Facts only; `ladder.html` says them.
+//! Facts only; the sentences are in `ladder.html`.
 
 use std::collections::BTreeSet;
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
-use serde::Serialize;
+use minijinja::value::Value;
 
 use crate::report::brief::forest::{ForestQuestion, question};
 use crate::report::brief::harm::{HarmResult, ranked, seconds};
 use crate::report::brief::inputs::BriefInputs;
-use crate::report::brief::limits::{self, AuditLimit};
+use crate::report::brief::limits;
 use crate::report::draw::panel::LadderBlock;
 use crate::report::page::PageSection;
 use crate::report::page::number::{NumberFormat, value_text};
 use crate::report::page::words::short;
+use crate::text::fact;
 
 /// Questions that are drawn.
 const LADDERS_AT_MOST: usize = 4;
@@ -35,15 +35,7 @@ fn scenario_place(inputs: &BriefInputs<'_>, set: &str) -> Option<usize> {
 }
 
 /// A question that is drawn, named by one of its results.
-#[derive(Serialize)]
-struct QuestionLadder<'a> {
-    result: &'a HarmResult,
-    blocks: Vec<LadderBlock>,
-    /// The line runs across all models and sets, so it must be the limit of each.
-    limit: Option<&'a AuditLimit>,
-}
-
-fn ladder<'a>(inputs: &BriefInputs<'a>, mine: &[&'a HarmResult]) -> QuestionLadder<'a> {
+fn ladder(inputs: &BriefInputs<'_>, mine: &[&HarmResult]) -> Value {
     let (voice, models) = (inputs.voice, &inputs.audit.manifest.models);
     let block = |model: &str| {
         let mut rungs: Vec<&HarmResult> =
@@ -60,11 +52,10 @@ fn ladder<'a>(inputs: &BriefInputs<'a>, mine: &[&'a HarmResult]) -> QuestionLadd
         let rungs: Vec<_> = rungs.into_iter().map(rung).collect();
         (!rungs.is_empty()).then(|| LadderBlock { model: short(model).into_owned(), rungs })
     };
-    QuestionLadder {
-        result: mine[0],
-        blocks: models.iter().filter_map(|model| block(&model.name)).collect(),
-        limit: limits::common(inputs.limits, mine.iter().map(|result| result.judged())),
-    }
+    let blocks: Vec<_> = models.iter().filter_map(|model| block(&model.name)).collect();
+    // The line runs across all models and sets, so it must be the limit of each.
+    let limit = limits::common(inputs.limits, mine.iter().map(|result| result.judged()));
+    context!(result => fact(mine[0]), blocks => fact(&blocks), limit => fact(&limit))
 }
 
 /// The section; none with a single set.
@@ -94,11 +85,11 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
         high.point.extent().fold(f64::INFINITY, f64::min),
     );
     let apart = low.point.interval.is_some() && high.point.interval.is_some() && below < above;
-    let ladders: Vec<QuestionLadder<'_>> = all.iter().map(|mine| ladder(inputs, mine)).collect();
+    let ladders: Value = all.iter().map(|mine| ladder(inputs, mine)).collect();
     let facts = context! {
-        low => Value::from(Serde(low)), high => Value::from(Serde(high)), apart,
-        equal => low.point.value == high.point.value, ladders => Value::from(Serde(&ladders)),
+        low => fact(low), high => fact(high), apart,
+        equal => low.point.value == high.point.value, ladders,
         seconds => seconds(all.iter().flatten().copied()).into_iter().collect::<Value>(),
     };
-    Some(PageSection::told("ladder", "ladder.html", facts))
+    Some(PageSection::untitled("ladder", "ladder.html", facts))
 }

@@ -1,5 +1,5 @@
-//! The evidence behind the brief: one section for each question, each opened by a sentence that
-//! answers it and shown by one picture.
+//! The evidence behind the brief: one section for each question, each with a sentence that answers
+//! it and one picture.
 
 mod against;
 mod cases;

@@ -5,7 +5,7 @@
 //! its interval at the level 1 - alpha / m.
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
+use minijinja::value::Value;
 
 use crate::metric::interval::clopper_pearson_lower;
 use crate::metric::reading_path::{self, NO_DATA, ReadingOutcome, ReadingStep, STEPS, experiment};
@@ -18,18 +18,20 @@ use crate::report::brief::shares::GroupFavourableShare;
 use crate::report::brief::voice::DecisionVoice;
 use crate::report::draw::plot::SwitchSide;
 use crate::report::evidence::retraining::{self, ArmRateChange, JUDGED_CORRECTLY};
-use crate::report::evidence::why::{self, WhyFeature, WhyQuestion};
+use crate::report::evidence::why;
 use crate::report::page::PageSection;
 use crate::report::page::number::{self, NumberFormat, ends_text, value_text};
 use crate::report::page::words::short;
 use crate::report::read::panel::ResultKey;
 use crate::table::MetricRow;
 use crate::table::why::SwitchPatternRow;
+use crate::text::fact;
 
-/// The outcome of a step, and what its line says.
+/// The outcome of a step, and the facts of its line.
 type StepFacts = (&'static str, Value);
 
-/// How labels that differ stand to decisions, from the intervals of both gaps between two groups.
+/// How different labels are related to the decisions, from the intervals of both gaps between two
+/// groups.
 fn against_decisions(labels: (f64, f64), decisions: (f64, f64)) -> &'static str {
     let turn = |(lo, hi): (f64, f64)| if labels.0 > 0.0 { (lo, hi) } else { (-hi, -lo) };
     let ((_, widest), (least, most)) = (turn(labels), turn(decisions));
@@ -71,7 +73,7 @@ fn number(kind: NumberFormat, value: f64, ends: Option<(f64, f64)>, of: usize) -
     context!(value => text, ends => ends.map(|ends| ends_text(kind, ends)), of)
 }
 
-/// A share with its lower end as the largest of so many.
+/// A share with its lower end as the largest of several.
 fn picked(result: &HarmResult, of: usize) -> Value {
     let ends = result.point.interval.zip(result.lower_end_of(of)).map(|((_, hi), lo)| (lo, hi));
     number(NumberFormat::Share, result.point.value, ends, of)
@@ -136,12 +138,10 @@ impl<'a> PathWalk<'a> {
         let is_only =
             finding.worse.is_some() && worse.all(|group| Some(group) == finding.worse.as_ref());
         let facts = context! {
-            finding => Value::from(Serde(finding)),
-            who => format!("{}{}", voice.of_cases(),
-                voice.switchable(side, &key.attribute, &key.from)),
-            would => voice.would(side), other => voice.as_group(&key.attribute, &key.to),
-            share => picked(finding, compared),
-            worse => finding.worse.as_ref().map(|group| Value::from(Serde(group))),
+            finding => fact(finding), who => format!("{}{}", voice.of_cases(),
+                voice.switchable(side, &key.attribute, &key.from)), would => voice.would(side),
+            other => voice.as_group(&key.attribute, &key.to), share => picked(finding, compared),
+            worse => finding.worse.as_ref().map(fact),
             alone => is_only && voice.has_several_others(&key.attribute),
         };
         Some((code, facts))
@@ -193,7 +193,7 @@ impl<'a> PathWalk<'a> {
     /// The trait whose people switch more often than the others.
     fn who(&self) -> Option<StepFacts> {
         let inputs = self.inputs;
-        // Of several blocks the one on what the finding counts.
+        // The one of several blocks that is about what the finding counts.
         let asked = self.finding?.metric;
         let everybody = self.patterns().filter(|row| row.pattern.is_empty());
         let everybody = everybody.min_by_key(|row| row.metric != *asked)?;
@@ -213,14 +213,14 @@ impl<'a> PathWalk<'a> {
         });
         let of = told.unwrap_or(everybody);
         let people = context! {
-            question => Value::from(Serde(&WhyQuestion::of(inputs, of))), carried => compared,
+            question => why::question(inputs, of), carried => compared,
         };
         let Some((row, rate, ends)) = clear else { return Some(("everybody", people)) };
         let others = row.k_others.zip(row.n_others).filter(|(_, n)| *n > 0);
         let others = others
             .map(|(k, n)| value_text(NumberFormat::Share, k as f64 / n as f64, row.lo.zip(row.hi)));
         let facts = context! {
-            traits => row.traits.as_str(), counts => number::of(row.k, row.n),
+            traits => fact(&row.listed_traits()), counts => number::of(row.k, row.n),
             share => number(NumberFormat::Share, rate, Some(ends), compared), others, ..people
         };
         Some(("traits", facts))
@@ -235,7 +235,7 @@ impl<'a> PathWalk<'a> {
         });
         let block = rows.min_by_key(|row| row.metric != **metric);
         let features = block.map_or_else(Vec::new, |row| why::features(inputs, row.why.as_str()));
-        let entry = Value::from(Serde(&inputs.voice.called_attribute(&key.attribute)));
+        let entry = fact(&inputs.voice.called_attribute(&key.attribute));
         let Some(first) = features.first() else {
             // What such a set changes needs no measuring.
             let is_of_the_entry = inputs.voice.is_of_the_entry(&key.set);
@@ -251,7 +251,7 @@ impl<'a> PathWalk<'a> {
             Some(_) if first.feature == first.sensitive => "entry",
             Some(_) => "feature",
         };
-        let feature = Value::from(Serde(&WhyFeature::of(inputs, first)));
+        let feature = why::feature(inputs, first);
         let share = number(NumberFormat::Share, value, ends, features.len());
         Some((code, context!(entry, feature, share)))
     }
@@ -263,7 +263,7 @@ impl<'a> PathWalk<'a> {
         Some((measure, measure.value?))
     }
 
-    /// Whether the labels of a pair of groups differ, as the largest of so many.
+    /// Whether the labels of a pair of groups differ, as the largest of several.
     fn label_gap(&self, key: &ResultKey, of: usize) -> Option<StepFacts> {
         let (measure, value) = self.gap_of(key, "prev_difference")?;
         let (lo, hi) = joint_ends(value, measure.ends()?, self.level(), of);
@@ -460,7 +460,7 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
         steps => taken.iter().filter(has_data).map(line).collect::<Value>(),
         missing => missing.collect::<Value>(), lines => lines.flatten(),
     };
-    Some(PageSection::told("path", "path.html", facts))
+    Some(PageSection::untitled("path", "path.html", facts))
 }
 
 #[cfg(test)]

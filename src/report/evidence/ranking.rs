@@ -1,20 +1,21 @@
-//! Do scores rank people, and mean what they say, in every group? And what would other thresholds
-//! do? Facts only; `ranking.html` says them.
+//! Do scores rank people, and are they calibrated, in every group? And what would other thresholds
+//! do? Facts only; the sentences are in `ranking.html`.
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
+use minijinja::value::Value;
 use serde::Serialize;
 
 use crate::metric::rate::Undefined;
 use crate::report::brief::harm::{HarmResult, point, ranked};
 use crate::report::brief::inputs::BriefInputs;
-use crate::report::brief::limits::{self, AuditLimit};
-use crate::report::brief::voice::{CalledAttribute, CalledGroup, CalledModel};
+use crate::report::brief::limits;
+use crate::report::brief::voice::{CalledGroup, CalledModel};
 use crate::report::draw::plot::{AxisUnit, PlotPoint, PlotScale};
 use crate::report::draw::thresholds::ReliabilityDot;
 use crate::report::page::PageSection;
 use crate::report::read::panel::ResultKey;
 use crate::report::read::score_tables::ReportedCurve;
+use crate::text::fact;
 
 /// Rows of groups in a table; the others are in the tables of the run.
 const ROWS_AT_MOST: usize = 24;
@@ -72,49 +73,6 @@ enum RankingLead {
     Unmeasured { why: Option<&'static str> },
 }
 
-/// A row of a table: a group, or everybody.
-#[derive(Serialize)]
-struct RankedRow {
-    group: Option<CalledGroup>,
-    people: i64,
-    point: Option<PlotPoint>,
-    /// Why it has no value.
-    why: &'static str,
-}
-
-/// The rows of a model, and of an attribute where there are several.
-#[derive(Serialize)]
-struct RankedRows<'a> {
-    model: &'a str,
-    attribute: Option<CalledAttribute>,
-    rows: Vec<RankedRow>,
-}
-
-/// A table of one metric of all groups.
-#[derive(Serialize)]
-struct RankedTable<'a> {
-    scale: PlotScale,
-    bodies: Vec<RankedRows<'a>>,
-}
-
-/// The bins of a group.
-#[derive(Serialize)]
-struct ReliabilityPanel<'a> {
-    group: CalledGroup,
-    model: &'a str,
-    people: i64,
-    dots: Vec<ReliabilityDot>,
-}
-
-/// A rate at every threshold, with that of the job and its limit.
-#[derive(Serialize)]
-struct ThresholdPanel<'a> {
-    result: &'a HarmResult,
-    points: Vec<(f64, Option<PlotPoint>)>,
-    cut_off: Option<(f64, String)>,
-    limit: Option<&'a AuditLimit>,
-}
-
 fn group(inputs: &BriefInputs<'_>, key: &ResultKey, name: &str) -> CalledGroup {
     inputs.voice.called_group(&key.attribute, name)
 }
@@ -147,13 +105,14 @@ fn lead(inputs: &BriefInputs<'_>, all: &[RankedGroups<'_>]) -> RankingLead {
     RankingLead::Unmeasured { why: why.map(Undefined::clause) }
 }
 
-/// A table of one metric of all groups; none where none has a value.
-fn table<'a>(
+/// A table of one metric of all groups, the rows of a model together, and of an attribute where
+/// there are several; none where none has a value.
+fn table(
     inputs: &BriefInputs<'_>,
-    all: &[RankedGroups<'a>],
+    all: &[RankedGroups<'_>],
     metric: &str,
     ideal: Option<f64>,
-) -> Option<RankedTable<'a>> {
+) -> Option<Value> {
     let values = all.iter().flat_map(|of| &of.keys);
     let points: Vec<PlotPoint> =
         values.filter_map(|key| inputs.audit.measure(key, metric).and_then(point)).collect();
@@ -170,28 +129,24 @@ fn table<'a>(
     for of in all {
         let row = |key: &ResultKey| {
             let value = inputs.audit.measure(key, metric)?;
-            Some(RankedRow {
-                group: (!key.from.is_empty()).then(|| group(inputs, key, &key.from)),
-                people: value.n_rows,
-                point: point(value),
-                why: Undefined::of_code(&value.undefined).map_or("", Undefined::clause),
+            let group = (!key.from.is_empty()).then(|| group(inputs, key, &key.from));
+            let why = Undefined::of_code(&value.undefined).map_or("", Undefined::clause);
+            Some(context! {
+                group => fact(&group), people => value.n_rows, point => fact(&point(value)), why,
             })
         };
-        let rows: Vec<RankedRow> = of.keys.iter().filter_map(row).collect();
+        let rows: Vec<Value> = of.keys.iter().filter_map(row).collect();
         if !rows.is_empty() && (n == 0 || n + rows.len() <= ROWS_AT_MOST) {
             n += rows.len();
             let attribute = several.then(|| inputs.voice.called_attribute(of.attribute));
-            bodies.push(RankedRows { model: of.model, attribute, rows });
+            bodies.push(context!(model => of.model, attribute => fact(&attribute), rows));
         }
     }
-    Some(RankedTable { scale, bodies })
+    Some(context!(scale => fact(&scale), bodies))
 }
 
 /// Scores against labels, a panel a group, and the end of their common scale.
-fn bins<'a>(
-    inputs: &BriefInputs<'a>,
-    all: &[RankedGroups<'a>],
-) -> (Vec<ReliabilityPanel<'a>>, f64) {
+fn bins(inputs: &BriefInputs<'_>, all: &[RankedGroups<'_>]) -> (Vec<Value>, f64) {
     let tables = &inputs.audit.scores;
     let with_bins = |of: &&RankedGroups<'_>| of.keys.iter().any(|key| !tables.bins(key).is_empty());
     let Some(first) = all.iter().find(with_bins) else { return (Vec::new(), 0.0) };
@@ -206,11 +161,12 @@ fn bins<'a>(
             score: bin.mean_score,
             observed: PlotPoint::new(bin.observed, bin.lo.zip(bin.hi)),
         });
-        (!bins.is_empty()).then(|| ReliabilityPanel {
-            group: group(inputs, key, &key.from),
-            model: first.model,
-            people: bins.iter().map(|bin| bin.n).sum(),
-            dots: dots.collect(),
+        (!bins.is_empty()).then(|| {
+            context! {
+                group => fact(&group(inputs, key, &key.from)), model => first.model,
+                people => bins.iter().map(|bin| bin.n).sum::<i64>(),
+                dots => fact(&dots.collect::<Vec<_>>()),
+            }
         })
     };
     (groups().filter_map(panel).collect(), most)
@@ -231,14 +187,17 @@ fn drawn(curve: &ReportedCurve) -> Vec<(f64, Option<PlotPoint>)> {
     points
 }
 
-/// The directions that harm most people, at every threshold.
-fn curves<'a>(inputs: &BriefInputs<'a>) -> Vec<ThresholdPanel<'a>> {
-    let panel = |result: &'a HarmResult| {
+/// The directions that harm most people, at every threshold, with that of the job and its limit.
+fn curves(inputs: &BriefInputs<'_>) -> Vec<Value> {
+    let panel = |result: &HarmResult| {
         let curve = inputs.audit.scores.curve(&result.key, result.metric)?;
         let cut_off =
             curve.threshold.map(|at| (at, format!("cut-off {}", AxisUnit::Number.label(at))));
         let limit = limits::of_result(inputs.limits, result);
-        Some(ThresholdPanel { result, points: drawn(curve), cut_off, limit })
+        Some(context! {
+            result => fact(result), points => fact(&drawn(curve)), cut_off => fact(&cut_off),
+            limit => fact(&limit),
+        })
     };
     ranked(inputs.results).into_iter().filter_map(panel).take(PANELS_AT_MOST).collect()
 }
@@ -250,7 +209,7 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
         return None;
     }
     let audit = inputs.audit;
-    // Of scores that are points, not probabilities, only the order is judged.
+    // For scores that are points, not probabilities, only the order is judged.
     let is_of_points = |of: &&RankedGroups<'_>| {
         let mut values = of.keys.iter().filter_map(|key| audit.measure(key, "brier"));
         values.any(|of| of.undefined == Undefined::NoProbability.code())
@@ -261,12 +220,11 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
     let (bins, most) = bins(inputs, &all);
     let mut issues = audit.issues.iter();
     let facts = context! {
-        lead => Value::from(Serde(&lead(inputs, &all))), points => Value::from(Serde(&points)),
+        lead => fact(&lead(inputs, &all)), points => fact(&points),
         selective => issues.any(|issue| issue.state.as_deref() == Some("without_label")),
-        auc => Value::from(Serde(&table(inputs, &all, "auc", None))),
-        expected => Value::from(Serde(&table(inputs, &all, "observed_expected", Some(1.0)))),
-        bins => Value::from(Serde(&bins)), most, curves => Value::from(Serde(&curves(inputs))),
-        least => LEAST_CASES,
+        auc => table(inputs, &all, "auc", None),
+        expected => table(inputs, &all, "observed_expected", Some(1.0)), bins,
+        most, curves => curves(inputs), least => LEAST_CASES,
     };
-    Some(PageSection::told("ranking", "ranking.html", facts))
+    Some(PageSection::untitled("ranking", "ranking.html", facts))
 }

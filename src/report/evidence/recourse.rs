@@ -2,16 +2,16 @@
 //! curves where people and chance allow a conclusion.
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
+use minijinja::value::Value;
 
 use crate::report::brief::inputs::BriefInputs;
-use crate::report::draw::reach::{ReachEnd, reach_bars};
 use crate::report::page::PageSection;
-use crate::report::page::number::{NumberFormat, count, three_digits, value_text};
+use crate::report::page::number::{NumberFormat, count, value_text};
 use crate::report::section::recourse;
 use crate::report::section::recourse::cards::{
     UnfairSubgroup, UnfairSubgroups, end_of, unfair_subgroups,
 };
+use crate::text::fact;
 
 /// Subgroups of a comparison on the page, and comparisons.
 const SUBGROUPS_AT_MOST: usize = 4;
@@ -26,10 +26,10 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
     let pictures = worst.iter().take(COMPARISONS_AT_MOST).map(|of| pictures(inputs, of));
     let told = recourse::evidence(inputs.audit, inputs.voice, inputs.limits);
     let facts = context! {
-        told => Value::from(Serde(&told)), persons => recourse::persons_judged(inputs.audit),
+        told => fact(&told), persons => recourse::persons_judged(inputs.audit),
         pictures => pictures.collect::<Value>(),
     };
-    Some(PageSection::told("recourse", "reach.html", facts))
+    Some(PageSection::untitled("recourse", "reach.html", facts))
 }
 
 /// The worst subgroups of a comparison, on one axis of costs.
@@ -60,27 +60,19 @@ fn panel(
 ) -> Value {
     let curves = &subgroup.curves;
     let groups = curves.names.map(|group| few_letters(&inputs.voice.group(recourse, group)));
-    let percent = |share: f64| value_text(NumberFormat::Share, share, None);
     let last = curves.steps.len().saturating_sub(1);
     let at = subgroup.cost.map_or(last, |cost| {
         // What rounding left of a sum of costs is no cost.
         let within = curves.steps.iter().take_while(|(of, _)| *of <= cost * (1.0 + 1e-9));
         within.count().saturating_sub(1)
     });
-    let cost = curves.steps.get(at).map_or(0.0, |(cost, _)| *cost);
     let bar = |g: usize| {
-        let share = curves.share(at, g);
-        ReachEnd {
-            share,
-            text: format!("{} of {} {}", percent(share), count(curves.n[g]), groups[g]),
-        }
+        let (share, n) = (curves.share(at, g), count(curves.n[g]));
+        (share, format!("{} of {n} {}", value_text(NumberFormat::Share, share, None), groups[g]))
     };
-    let within = format!("within cost {}", three_digits(cost));
-    let bars = [bar(0), bar(1)];
-    let told = format!("{within}: {}; {}", bars[0].text, bars[1].text);
-    let title = format!("Share helped by cost: {}", subgroup.traits);
     context! {
-        traits => &subgroup.traits, within, bars => reach_bars(&told, &bars),
-        curves => curves.drawing(&title, most, groups, None),
+        traits => &subgroup.traits, cost => curves.steps.get(at).map_or(0.0, |(cost, _)| *cost),
+        bars => fact(&[bar(0), bar(1)]),
+        curves => curves.facts(most, groups, None),
     }
 }

@@ -1,15 +1,15 @@
-//! Did retraining help: what became of switches and of accuracy in each arm, and which gaps
-//! are larger. Facts only; `retraining.html` and `arms.html` say them.
+//! Did retraining help: how switches and accuracy changed in each arm, and which gaps became
+//! larger. Facts only; the sentences are in `retraining.html` and `arms.html`.
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
+use minijinja::value::Value;
 use serde::Serialize;
 
 use crate::folder::manifest::{ArmWords, ExperimentWords};
 use crate::metric::catalog::ccm::HARM;
 use crate::report::brief::harm::{HarmResult, of_measures, point, side_of};
 use crate::report::brief::inputs::BriefInputs;
-use crate::report::brief::limits::{self, AuditLimit};
+use crate::report::brief::limits;
 use crate::report::draw::panel::TradeOffArm;
 use crate::report::draw::plot::{PlotPoint, PlotScale};
 use crate::report::page::PageSection;
@@ -20,6 +20,7 @@ use crate::report::read::grouped::grouped;
 use crate::report::read::judged::JudgedValue;
 use crate::report::read::panel::{TrainingChanges, is_clear_change, is_clear_of_zero};
 use crate::table::deciding_range::DecidingRange;
+use crate::text::fact;
 
 /// Experiments on the page.
 const EXPERIMENTS_AT_MOST: usize = 2;
@@ -58,35 +59,8 @@ pub(super) struct ArmRateChange {
     word: &'static str,
 }
 
-/// An experiment.
-#[derive(Serialize)]
-struct ToldExperiment<'a> {
-    /// None of the only one.
-    name: Option<&'a str>,
-    /// Arms that added no rows, and whether there are others.
-    empty: Vec<&'a str>,
-    is_empty: bool,
-    /// The rate that harmed most before, with the arms drawn.
-    rate: Option<HarmResult>,
-    arms: Vec<TradeOffArm>,
-    /// The line runs across all arms, so it must be the limit of each.
-    limit: Option<&'a AuditLimit>,
-    /// Clear changes of the accuracy, and harms that are clearly larger, with their arms.
-    accuracy: Vec<&'a ArmRateChange>,
-    larger: Vec<(&'a String, Vec<&'a ArmRateChange>)>,
-    /// The rows that each arm adds.
-    adds: Vec<&'a ArmWords>,
-    /// The harms of each arm.
-    harms: Vec<(&'a String, Vec<&'a ArmRateChange>)>,
-    scale: PlotScale,
-    is_trained_again: bool,
-    has_reversed: bool,
-    has_trainings: bool,
-    lacks_trainings: bool,
-}
-
 impl ArmRateChange {
-    /// The same with the experiment before the name of its arm.
+    /// This arm with the experiment before the name of its arm.
     pub(super) fn in_experiment(self, experiment: &str) -> Self {
         ArmRateChange { arm: format!("{experiment}/{}", self.arm), ..self }
     }
@@ -97,8 +71,8 @@ impl ArmRateChange {
     }
 }
 
-/// What a change comes to: the interval is that of the signed change, so of a gap that turned round
-/// it does not tell about the size.
+/// The reading of a change: the interval is that of the signed change, so for a gap that changed
+/// its sign it says nothing about the size.
 fn word(
     ends: (f64, f64),
     interval: Option<(f64, f64)>,
@@ -124,7 +98,7 @@ fn worst_rate(
     base: &ArmWords,
     words: &ExperimentWords,
 ) -> Option<HarmResult> {
-    // Where the job names a favourable side, the two rates that tell of harm.
+    // Where the job names a favourable side, the two rates of harm.
     let has_harm = inputs.results.iter().any(|of| HARM.contains(&of.metric));
     let metrics: &[&'static str] = if has_harm { &HARM } else { &["sr"] };
     let metrics: Vec<_> = metrics.iter().map(|metric| (*metric, side_of(metric))).collect();
@@ -158,7 +132,7 @@ pub(super) fn without_rows<'a>(
     words.arms.iter().skip(1).filter(added_nothing).map(|arm| arm.name.as_str()).collect()
 }
 
-/// What became of the rate that harmed most, for the first page; of the first experiment.
+/// How the rate that harmed most changed, for the first page; from the first experiment.
 pub(crate) fn answer(inputs: &BriefInputs<'_>) -> Option<Value> {
     let words = inputs.audit.manifest.experiments.first()?;
     let (first, others) = words.arms.split_first()?;
@@ -173,7 +147,7 @@ pub(crate) fn answer(inputs: &BriefInputs<'_>) -> Option<Value> {
     let arms = others.iter().filter(|arm| !empty.contains(&arm.name.as_str()));
     let arms: Vec<(String, PlotPoint)> = arms.filter_map(measured).collect();
     (!arms.is_empty()).then(|| {
-        let [rate, arms] = [Value::from(Serde(&rate)), Value::from(Serde(&arms))];
+        let [rate, arms] = [fact(&rate), fact(&arms)];
         context!(empty => (), rate, arms, folds => words.folds.is_some())
     })
 }
@@ -249,13 +223,16 @@ pub(super) fn changes(inputs: &BriefInputs<'_>, words: &ExperimentWords) -> Vec<
     found
 }
 
-fn experiment<'a>(
-    inputs: &BriefInputs<'a>,
-    words: &'a ExperimentWords,
-    changes: &'a [ArmRateChange],
-) -> Option<ToldExperiment<'a>> {
+/// An experiment: the rate that harmed most before with the arms drawn, clear changes of accuracy,
+/// harms that are clearly larger with their arms, and those of each arm.
+fn experiment(
+    inputs: &BriefInputs<'_>,
+    words: &ExperimentWords,
+    changes: &[ArmRateChange],
+) -> Option<Value> {
     let rate = worst_rate(inputs, words.arms.first()?, words);
     let empty = without_rows(inputs, words);
+    // The line runs across all arms, so it must be the limit of each.
     let limit = rate.as_ref().and_then(|rate| {
         let key = |arm: &ArmWords| rate.key.in_arm(&words.in_tables(&arm.name));
         let judged = words.arms.iter().map(|arm| JudgedValue::of(key(arm), rate.metric));
@@ -283,22 +260,19 @@ fn experiment<'a>(
         rows.sort_by(|a, b| b.is_clear.cmp(&a.is_clear).then(b.worse_by.total_cmp(&a.worse_by)));
         rows.truncate(ROWS_AT_MOST);
     }
-    Some(ToldExperiment {
-        name: (inputs.audit.manifest.experiments.len() > 1).then_some(&words.name),
-        is_empty: empty.len() + 1 == words.arms.len(),
-        rate,
-        is_trained_again: drawn.iter().any(|arm| arm.rate.second.is_some()),
-        arms: drawn,
-        limit,
-        accuracy: changes().filter(|change| !change.is_harm && change.is_clear).collect(),
-        larger,
-        adds: words.arms.iter().skip(1).collect(),
-        harms: by_arm,
-        scale: PlotScale::around_zero(harms().flat_map(|change| [change.before, change.after])),
-        has_reversed: harms().any(|change| change.word == "reversed"),
-        has_trainings: harms().any(|change| change.is_trained_again),
-        lacks_trainings: harms().any(ArmRateChange::lacks_trainings),
-        empty,
+    let name = (inputs.audit.manifest.experiments.len() > 1).then_some(words.name.as_str());
+    let accuracy = changes().filter(|change| !change.is_harm && change.is_clear);
+    let scale = PlotScale::around_zero(harms().flat_map(|change| [change.before, change.after]));
+    Some(context! {
+        name, is_empty => empty.len() + 1 == words.arms.len(), empty => fact(&empty),
+        rate => fact(&rate),
+        is_trained_again => drawn.iter().any(|arm| arm.rate.second.is_some()),
+        arms => fact(&drawn), limit => fact(&limit), larger => fact(&larger),
+        accuracy => fact(&accuracy.collect::<Vec<_>>()), harms => fact(&by_arm),
+        adds => fact(&words.arms.iter().skip(1).collect::<Vec<_>>()), scale => fact(&scale),
+        has_reversed => harms().any(|change| change.word == "reversed"),
+        has_trainings => harms().any(|change| change.is_trained_again),
+        lacks_trainings => harms().any(ArmRateChange::lacks_trainings),
     })
 }
 
@@ -312,8 +286,8 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
     let all: Vec<Vec<ArmRateChange>> = shown.iter().map(|words| changes(inputs, words)).collect();
     let told = shown.iter().zip(&all).filter_map(|(words, all)| experiment(inputs, words, all));
     let facts = context! {
-        experiments => Value::from(Serde(&told.collect::<Vec<_>>())),
-        correctly => JUDGED_CORRECTLY, trainings => DecidingRange::TRAININGS.short,
+        experiments => told.collect::<Value>(), correctly => JUDGED_CORRECTLY,
+        trainings => DecidingRange::TRAININGS.short,
     };
-    Some(PageSection::told("retraining", "retraining.html", facts))
+    Some(PageSection::untitled("retraining", "retraining.html", facts))
 }

@@ -1,9 +1,8 @@
-//! How far scores move: the change of each person's score, and both distributions. Facts only;
-//! `scores.html` says them.
+//! How far scores move: the change of each person's score, and both distributions. Facts only; the
+//! sentences are in `scores.html`.
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
-use serde::Serialize;
+use minijinja::value::Value;
 
 use crate::folder::manifest::ModelWords;
 use crate::report::brief::harm::{HarmResult, directions};
@@ -15,6 +14,7 @@ use crate::report::page::number::three_digits;
 use crate::report::read::audit::ScoreHistograms;
 use crate::report::read::tally::HistogramBin;
 use crate::report::section::shift::thresholds;
+use crate::text::fact;
 
 /// Directions that are drawn.
 const DIRECTIONS_AT_MOST: usize = 4;
@@ -41,18 +41,6 @@ fn score_ends(bins: &[[Vec<HistogramBin>; 3]], cut_offs: &[f64]) -> (f64, f64) {
     }
     let near = cut_offs.iter().filter(|at| (2.0 * lo - hi..=2.0 * hi - lo).contains(*at));
     near.fold((lo, hi), |(lo, hi), &at| (lo.min(at), hi.max(at)))
-}
-
-/// A direction that is drawn, named by one of its results.
-#[derive(Serialize)]
-struct ScorePanel<'a> {
-    result: &'a HarmResult,
-    /// The scores before and after.
-    scores: [&'a [HistogramBin]; 2],
-    change: &'a [HistogramBin],
-    mean: Option<f64>,
-    /// The cut-off, where it is drawn.
-    cut_offs: Vec<(f64, String)>,
 }
 
 /// The section; none where no score was measured.
@@ -87,15 +75,15 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
     let at: Vec<f64> = cut_offs.iter().flatten().map(|(at, _)| *at).collect();
     let (lowest, most) = score_ends(&bins, &at);
     let panels = found.iter().zip(&bins).zip(cut_offs);
-    let panels: Vec<ScorePanel<'_>> = panels
-        .map(|(((result, _), [before, after, change]), cut_off)| ScorePanel {
-            result,
-            scores: [before, after],
-            change,
-            mean: mean(result),
-            cut_offs: cut_off.into_iter().filter(|(at, _)| (lowest..=most).contains(at)).collect(),
-        })
-        .collect();
+    let panels = panels.map(|(((result, _), [before, after, change]), cut_off)| {
+        // The cut-off, where it is drawn.
+        let cut_off = cut_off.filter(|(at, _)| (lowest..=most).contains(at));
+        context! {
+            result => fact(*result), scores => fact(&[before, after]), change => fact(change),
+            mean => mean(result), cut_offs => fact(&Vec::from_iter(cut_off)),
+        }
+    });
+    let panels: Value = panels.collect();
     // In the numbers of the model, where these are not probabilities.
     let scale = model_of(first).and_then(|model| model.scale);
     let moved = |shares: f64| match scale.map(|scale| scale.user_change(shares)) {
@@ -105,13 +93,12 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
     let shown = |model: &&ModelWords| found.iter().any(|(of, _)| of.key.model == model.name);
     let scales = audit.manifest.models.iter().filter(shown).filter_map(ModelWords::scale_in_words);
     let facts = context! {
-        result => Value::from(Serde(first)), panels => Value::from(Serde(&panels)), top, score_top,
+        result => fact(first), panels, top, score_top,
         moved => mean(first).filter(|mean| *mean != 0.0).map(moved).map(|(by, of_probability)| {
             context!(falls => by < 0.0, by => three_digits(by.abs()), of_probability)
         }),
-        change_scale => Value::from(Serde(&change_scale)),
-        score_scale => Value::from(Serde(&PlotScale::new(lowest, most))),
+        change_scale => fact(&change_scale), score_scale => fact(&PlotScale::new(lowest, most)),
         scales => scales.collect::<Value>(),
     };
-    Some(PageSection::told("scores", "scores.html", facts))
+    Some(PageSection::untitled("scores", "scores.html", facts))
 }

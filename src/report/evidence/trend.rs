@@ -1,8 +1,7 @@
-//! How each limit was kept from run to run. Facts only; `trend.html` says them.
+//! How each limit was kept from run to run. Facts only; the sentences are in `trend.html`.
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
-use serde::Serialize;
+use minijinja::value::Value;
 
 use crate::report::brief::inputs::BriefInputs;
 use crate::report::brief::limit_part::LimitPart;
@@ -13,18 +12,10 @@ use crate::report::page::PageSection;
 use crate::report::read::judged::JudgedValue;
 use crate::report::read::panel::KeyedRow;
 use crate::table::HistoryRow;
+use crate::text::fact;
 
 /// Charts on the page; the numbers of all limits are in the table `history`.
 const CHARTS_AT_MOST: usize = 8;
-
-/// A limit that was judged before.
-#[derive(Serialize)]
-struct LimitTrend<'a> {
-    limit: &'a AuditLimit,
-    runs: Vec<TrendRun>,
-    /// In how many of the runs it was broken.
-    broken: usize,
-}
 
 /// The runs of a part of a limit, this one last.
 fn runs(inputs: &BriefInputs<'_>, limit: &AuditLimit, part: &LimitPart) -> Vec<TrendRun> {
@@ -57,16 +48,17 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
     if earlier == 0 {
         return None;
     }
-    let of_limit = |limit| {
+    let of_limit = |limit: &AuditLimit| {
         let runs = runs(inputs, limit, limit.parts.first()?);
         let is_known = runs[..earlier].iter().any(|run| run.point.is_some());
         let broken = runs.iter().filter(|run| run.broken).count();
-        is_known.then_some(LimitTrend { limit, runs, broken })
+        is_known.then(|| (broken, context!(limit => fact(limit), runs => fact(&runs), broken)))
     };
-    let found: Vec<LimitTrend<'_>> = inputs.limits.iter().filter_map(of_limit).collect();
+    let found: Vec<(usize, Value)> = inputs.limits.iter().filter_map(of_limit).collect();
+    let trends = found.iter().take(CHARTS_AT_MOST).map(|(_, facts)| facts.clone());
     let facts = context! {
-        earlier, n => found.len(), broken => found.iter().filter(|of| of.broken > 0).count(),
-        trends => Value::from(Serde(&found[..found.len().min(CHARTS_AT_MOST)])),
+        earlier, n => found.len(), broken => found.iter().filter(|(broken, _)| *broken > 0).count(),
+        trends => trends.collect::<Value>(),
     };
-    Some(PageSection::told("trend", "trend.html", facts))
+    Some(PageSection::untitled("trend", "trend.html", facts))
 }

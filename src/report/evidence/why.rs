@@ -1,77 +1,47 @@
 //! *Why*: who switches more often than the others, and through which features; the sentences are in
-//! `why.html` and, where the reading path says them too, in `pattern.html`.
+//! `why.html`, and those that the reading path shares in `pattern.html`.
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
-use serde::Serialize;
+use minijinja::value::Value;
 
 use crate::report::brief::harm::side_of;
 use crate::report::brief::inputs::BriefInputs;
-use crate::report::brief::voice::{
-    CalledAttribute, CalledGroup, CalledModel, CalledRate, CalledSet,
-};
-use crate::report::draw::plot::{PlotPoint, PlotScale, SwitchSide};
+use crate::report::draw::plot::{PlotPoint, PlotScale};
 use crate::report::page::PageSection;
-use crate::table::has_flag;
 use crate::table::why::{SwitchFeatureRow, SwitchPatternRow};
+use crate::table::{SharedText, has_flag};
+use crate::text::fact;
 
-/// Blocks told on the page; the table has all.
+/// Blocks on the page; the table has all.
 const BLOCKS_AT_MOST: usize = 6;
 /// Features drawn of a block; the others become one line.
 const FEATURES_AT_MOST: usize = 6;
 
-/// The people that a block asks about, and what is a switch.
-#[derive(Serialize)]
-pub(super) struct WhyQuestion<'a> {
-    model: CalledModel,
-    set: Option<CalledSet>,
-    arm: &'a str,
-    metric: &'a str,
-    side: SwitchSide,
-    /// Where a metric by label is asked for.
-    rate: Option<CalledRate>,
-    from: Option<CalledGroup>,
-    to: Option<CalledGroup>,
-}
-
-impl<'a> WhyQuestion<'a> {
-    pub(super) fn of(inputs: &BriefInputs<'_>, row: &'a SwitchPatternRow) -> Self {
+/// The people that a block asks about, and what is a switch; the rate where a metric by label is
+/// asked for.
+pub(super) fn question(inputs: &BriefInputs<'_>, row: &SwitchPatternRow) -> Value {
         let (voice, metric) = (inputs.voice, row.metric.as_str());
-        let some = |name: &'a str| Some(name).filter(|name| !name.is_empty());
-        let group = |name: &'a str| Some(voice.called_group(&row.sensitive, some(name)?));
-        WhyQuestion {
-            model: voice.called_model(&row.model),
-            set: some(&row.counterfactual).map(|set| voice.called_set(set)),
-            arm: &row.arm,
-            metric,
-            side: side_of(metric),
-            rate: voice.by_label(metric),
-            from: group(&row.from_group),
-            to: group(&row.to_group),
-        }
+    let some = |name: &SharedText| Some(name.clone()).filter(|name| !name.is_empty());
+    let group = |name| Some(voice.called_group(&row.sensitive, &some(name)?));
+    let set = some(&row.counterfactual).map(|set| voice.called_set(&set));
+    context! {
+        model => fact(&voice.called_model(&row.model)), set => fact(&set), metric,
+        arm => row.arm.as_str(), side => fact(&side_of(metric)),
+        rate => fact(&voice.by_label(metric)), from => fact(&group(&row.from_group)),
+        to => fact(&group(&row.to_group)),
     }
 }
 
-/// A feature through which people switch.
-#[derive(Serialize)]
-pub(super) struct WhyFeature<'a> {
-    row: &'a SwitchFeatureRow,
-    /// The attribute, where the feature is its entry.
-    entry: Option<CalledAttribute>,
-    /// What it adds to the switches.
-    point: Option<PlotPoint>,
+/// What a feature adds to the switches.
+fn added(row: &SwitchFeatureRow) -> Option<PlotPoint> {
+    Some(PlotPoint::new(row.decision?, row.decision_lo.zip(row.decision_hi)))
 }
 
-impl<'a> WhyFeature<'a> {
-    pub(super) fn of(inputs: &BriefInputs<'_>, row: &'a SwitchFeatureRow) -> Self {
+/// A feature through which people switch, with the attribute where it is its entry.
+pub(super) fn feature(inputs: &BriefInputs<'_>, row: &SwitchFeatureRow) -> Value {
         let is_entry = row.feature == row.sensitive;
-        let ends = row.decision_lo.zip(row.decision_hi);
-        WhyFeature {
-            row,
-            entry: is_entry.then(|| inputs.voice.called_attribute(&row.sensitive)),
-            point: row.decision.map(|value| PlotPoint::new(value, ends)),
-        }
-    }
+    let entry = is_entry.then(|| inputs.voice.called_attribute(&row.sensitive));
+    context!(row => fact(row), entry => fact(&entry), point => fact(&added(row)))
 }
 
 /// What each feature adds to the switches of a block, of the direction with the most people; none
@@ -105,11 +75,11 @@ fn through(
     let called = |group: &str| inputs.voice.called_group(&first.sensitive, group);
     let direction = [called(&first.from_group), called(&first.to_group)];
     let direction = Some(direction).filter(|_| everybody.to_group.is_empty());
-    let [first_facts, most_facts] = [first, most].map(|row| WhyFeature::of(inputs, row));
+    let [first_facts, most_facts] = [first, most].map(|row| feature(inputs, row));
     Some(context! {
-        first => Value::from(Serde(&first_facts)), most => Value::from(Serde(&most_facts)),
-        is_first => most.feature == first.feature, undone => Value::from(Serde(&undone)),
-        direction => Value::from(Serde(&direction)),
+        first => first_facts, most => most_facts,
+        is_first => most.feature == first.feature, undone => fact(&undone),
+        direction => fact(&direction),
     })
 }
 
@@ -133,37 +103,35 @@ fn unexplained(inputs: &BriefInputs<'_>, why: &str) -> Option<&'static str> {
 }
 
 /// A block: the row of everybody on the half that was tested, and what explains its switches.
-fn block(
-    inputs: &BriefInputs<'_>,
-    everybody: &SwitchPatternRow,
+fn block<'a>(
+    inputs: &BriefInputs<'a>,
+    everybody: &'a SwitchPatternRow,
     explained: &[&SwitchFeatureRow],
 ) -> Value {
     let patterns = || inputs.audit.patterns.iter().filter(|row| row.why == everybody.why);
     let carried = || patterns().filter(|row| row.half == "second" && !row.pattern.is_empty());
-    let mut rows: Vec<&SwitchPatternRow> = carried().filter(|row| row.told.is_some()).collect();
+    let mut rows: Vec<&'a SwitchPatternRow> = carried().filter(|row| row.told.is_some()).collect();
     rows.sort_by_key(|row| row.told);
     rows.push(everybody);
     let point = |row: &SwitchPatternRow| Some(PlotPoint::new(row.rate?, row.lo.zip(row.hi)));
-    let rows: Vec<_> = rows.into_iter().filter_map(|row| Some((row, point(row)?))).collect();
-    let extent = rows.iter().flat_map(|(_, point)| point.extent());
+    let told = |row: &'a SwitchPatternRow| Some((row, point(row)?, row.listed_traits()?));
+    let rows: Vec<_> = rows.into_iter().filter_map(told).collect();
+    let extent = rows.iter().flat_map(|(_, point, _)| point.extent());
     let drawn = &explained[..explained.len().min(FEATURES_AT_MOST)];
-    let features: Vec<WhyFeature<'_>> =
-        drawn.iter().map(|row| WhyFeature::of(inputs, row)).collect();
-    let ends = features.iter().filter_map(|of| of.point).flat_map(PlotPoint::extent);
+    let ends = drawn.iter().filter_map(|row| added(row)).flat_map(PlotPoint::extent);
     let rest = &explained[drawn.len()..];
     let without = Some(everybody.why.as_str()).filter(|_| explained.is_empty());
     context! {
         why => everybody.why.as_str(), carried => carried().count(),
-        question => Value::from(Serde(&WhyQuestion::of(inputs, everybody))),
-        searched => everybody.n > 0
+        question => question(inputs, everybody), searched => everybody.n > 0
             && !rows.is_empty()
             && patterns().any(|row| row.half == "first" && row.pattern.is_empty() && row.n > 0),
         confirmed => carried().filter(|row| row.confirmed == Some(1)).count(),
-        scale => Value::from(Serde(&PlotScale::from_zero(extent, 1.0))),
-        rows => Value::from(Serde(&rows)), through => through(inputs, everybody, explained),
+        scale => fact(&PlotScale::from_zero(extent, 1.0)), rows => fact(&rows),
+        through => through(inputs, everybody, explained),
         unexplained => without.and_then(|why| unexplained(inputs, why)),
-        feature_scale => Value::from(Serde(&PlotScale::around_zero(ends))),
-        features => Value::from(Serde(&features)), n_rest => rest.len(),
+        features => drawn.iter().map(|row| feature(inputs, row)).collect::<Value>(),
+        feature_scale => fact(&PlotScale::around_zero(ends)), n_rest => rest.len(),
         rest => rest.iter().filter_map(|row| row.decision).sum::<f64>(),
     }
 }
@@ -189,5 +157,5 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
         more => asked.len().saturating_sub(BLOCKS_AT_MOST),
         blocks => shown.map(|(row, features)| block(inputs, row, features)).collect::<Value>(),
     };
-    Some(PageSection::told("why", "why.html", facts))
+    Some(PageSection::untitled("why", "why.html", facts))
 }

@@ -1,9 +1,9 @@
-//! What the people look like whom a set makes: the features that move, for the people as they are,
-//! for their counterparts, and for the real people of the other group. Facts only; `worlds.html`
-//! says them.
+//! How the counterfactuals of a set look: the features that move, for the people as they are, for
+//! their counterfactuals, and for the real people of the other group. Facts only; the sentences are
+//! in `worlds.html`.
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
+use minijinja::value::Value;
 
 use crate::report::brief::harm::{HarmResult, ranked};
 use crate::report::brief::inputs::BriefInputs;
@@ -12,8 +12,9 @@ use crate::report::page::PageSection;
 use crate::report::page::words::short;
 use crate::report::read::panel::ResultKey;
 use crate::report::read::quality::FeatureQuality;
+use crate::text::fact;
 
-/// Features that are drawn; the others stand in the annex.
+/// Features that are drawn; the others are in the annex.
 const FEATURES_AT_MOST: usize = 6;
 
 /// Features that the opening sentence names.
@@ -51,12 +52,12 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
     let panels: Vec<Value> = drawn.map(panel).collect();
     let made = quality.value(&pair, "n_cf").zip(quality.value(&pair, "share_discarded"));
     let facts = context! {
-        result => Value::from(Serde(result)), moved => moved.len(), farther => farther.len(),
+        result => fact(result), moved => moved.len(), farther => farther.len(),
         named => farther.into_iter().take(NAMED_AT_MOST).collect::<Value>(),
         left => moved.len() - panels.len(), panels,
         discarded => made.filter(|(_, share)| *share > 0.0).map(|(n, share)| {
             context!(out => n * share, all => n, share)
         }),
     };
-    Some(PageSection::told("worlds", "worlds.html", facts))
+    Some(PageSection::untitled("worlds", "worlds.html", facts))
 }

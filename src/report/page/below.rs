@@ -1,4 +1,4 @@
-//! What is below the values of a table.
+//! The notes below the values of a table.
 
 use serde::Serialize;
 
@@ -15,7 +15,7 @@ pub(crate) struct Below {
 }
 
 impl Below {
-    /// Of a cell that shows this.
+    /// The notes for a cell that shows this measure.
     pub(crate) fn of(measure: &MetricRow) -> Self {
         let is_there = measure.value.is_some();
         let level = measure.level.filter(|_| is_there && measure.ends().is_some());
@@ -29,7 +29,7 @@ impl Below {
         }
     }
 
-    /// Of two cells.
+    /// The notes of two cells together.
     pub(crate) fn and(mut self, other: &Below) -> Self {
         self.levels.extend(&other.levels);
         self.levels.sort_by(f64::total_cmp);

@@ -1,12 +1,13 @@
-//! The page of brief and evidence: its sections, and `report.html` as they are on it.
+//! The page of brief and evidence: its sections, and `report.html` made from them.
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
+use minijinja::value::Value;
 
 use crate::report::draw::palette;
 use crate::report::draw::plot::DEFS;
 use crate::report::page::{PageSection, render};
 use crate::report::read::audit::AuditFolder;
+use crate::text::fact;
 
 /// `report.html` as HTML: the first section of the brief is the verdict.
 pub(crate) fn html(
@@ -19,7 +20,7 @@ pub(crate) fn html(
     let foot = foot(&m.job, &m.run, m.words.version.as_deref());
     let css = [&palette::css(), include_str!("report.css"), include_str!("chart.css"), &foot];
     let page = context! {
-        title, m => Value::from(Serde(m)), has_cases => !audit.cases.is_empty(),
+        title, m => fact(m), has_cases => !audit.cases.is_empty(),
         briefs => brief.len(), defs => DEFS, css => css.concat(),
         sections => brief.iter().chain(&evidence).map(Value::from).collect::<Value>(),
     };

@@ -1,4 +1,4 @@
-//! Tables of values: cells of metrics at keys, and what is below them.
+//! Tables of values: cells of metrics at keys, and the notes below them.
 
 use crate::report::draw::chart;
 use crate::report::draw::plot::PlotPoint;

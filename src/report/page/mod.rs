@@ -15,32 +15,14 @@ pub(crate) mod terms;
 pub(crate) mod words;
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
+use minijinja::value::Value;
 use serde::Serialize;
 
+use crate::folder::manifest::Manifest;
 use crate::report::draw::{palette, plot};
 use crate::report::page::below::Below;
 use crate::report::page::words::RichText;
-
-/// A page of numbered sections: `annex.html`, or what two folders differ in.
-pub(crate) struct SectionPage {
-    /// The one `h1`.
-    pub(super) title: String,
-    /// Name of the job.
-    pub(super) job: String,
-    /// Id of the run.
-    pub(super) run: String,
-    /// Version of the program.
-    pub(super) program: String,
-    /// The catalog data set that stand-in data replaced.
-    pub(super) stand_in: Option<String>,
-    /// Whether it is the annex of the page that is next to it.
-    pub(super) is_annex: bool,
-    /// Whether it has positions of single rows.
-    pub(super) has_maps: bool,
-    /// The sections in order.
-    pub(super) sections: Vec<PageSection>,
-}
+use crate::text::fact;
 
 /// One section of a page; its number is its place on it.
 pub(crate) struct PageSection {
@@ -86,7 +68,7 @@ impl PageTable {
     }
 }
 
-/// In place of a value that does not exist.
+/// The sign in place of a value that does not exist.
 pub(super) const DASH: &str = "\u{2013}";
 
 /// A row of a [`PageTable`].
@@ -137,7 +119,7 @@ impl PageCell {
         PageCell { small, ..PageCell::from(main) }
     }
 
-    /// In place of a value that does not exist.
+    /// The cell in place of a value that does not exist.
     pub(super) fn none() -> Self {
         DASH.into()
     }
@@ -147,7 +129,7 @@ impl PageCell {
         if name.is_empty() { PageCell::none() } else { RichText::new().name(name).into() }
     }
 
-    /// The same with an anchor.
+    /// This cell with an anchor.
     pub(super) fn at(self, id: String) -> Self {
         PageCell { id, ..self }
     }
@@ -174,8 +156,8 @@ impl PageSection {
         PageSection::new(names, vec![PageBlock(template, facts)])
     }
 
-    /// A section of `report.html`, which has its heading.
-    pub(super) fn told(id: &'static str, template: &'static str, facts: Value) -> Self {
+    /// A section of `report.html`, whose template has the heading.
+    pub(super) fn untitled(id: &'static str, template: &'static str, facts: Value) -> Self {
         PageSection::of_facts((id, ""), template, facts)
     }
 }
@@ -187,20 +169,21 @@ impl From<&PageSection> for Value {
     }
 }
 
-impl SectionPage {
-    /// The page as HTML.
-    pub(super) fn html(&self) -> String {
-        let page = context! {
-            title => &self.title, job => &self.job, run => &self.run, program => &self.program,
-            stand_in => &self.stand_in, is_annex => self.is_annex,
-            has_maps => self.has_maps,
-            css => format!("{}{}{}", palette::css(), include_str!("chart.css"),
-                include_str!("sections.css")),
-            defs => plot::DEFS,
-            sections => self.sections.iter().map(Value::from).collect::<Value>(),
-        };
-        render::page("sections.html", None, page)
-    }
+/// A page of numbered sections about a run: `annex.html`, or what two folders differ in. `own` says
+/// whether it is the annex of the page that is next to it and has positions of single rows, and the
+/// catalog data set that stand-in data replaced.
+pub(super) fn of_sections(
+    title: &str,
+    m: &Manifest,
+    own: Value,
+    sections: &[PageSection],
+) -> String {
+    let css = [&palette::css(), include_str!("chart.css"), include_str!("sections.css")];
+    let page = context! {
+    title, job => &m.job, run => &m.run, program => &m.program, css => css.concat(),
+    defs => plot::DEFS, sections => sections.iter().map(Value::from).collect::<Value>(), ..own
+    };
+    render::page("sections.html", None, page)
 }
 
 impl From<PageTable> for Value {
@@ -218,12 +201,11 @@ impl PageTable {
         let row = |row: &ReportRow| {
             let cells = shown.iter().filter_map(|&column| row.cells.get(column.checked_sub(1)?));
             let cells: Vec<&PageCell> = cells.collect();
-            context!(id => &row.id, head => &row.head, cells => Value::from(Serde(&cells)))
+            context!(id => &row.id, head => &row.head, cells => fact(&cells))
         };
         let below = self.rows.iter().flat_map(|row| &row.cells).map(|cell| &cell.below);
         context! {
-            head => Value::from(Serde(&head)),
-            below => Value::from(Serde(&below.fold(Below::default(), Below::and))),
+            head => fact(&head), below => fact(&below.fold(Below::default(), Below::and)),
             rows => self.rows.iter().map(row).collect::<Value>(),
         }
     }

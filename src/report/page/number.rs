@@ -31,7 +31,7 @@ pub(crate) enum NumberFormat {
 /// Decimals up to which the ends of an interval are distinguished; beyond they are powers of ten.
 const MOST_DECIMALS: usize = 8;
 
-/// A difference of shares or scores below this is what rounding left: zero.
+/// A difference of shares or scores below this is only rounding: zero.
 pub(crate) const ROUNDING: f64 = 1e-12;
 
 impl NumberFormat {
@@ -46,7 +46,7 @@ impl NumberFormat {
         }
     }
 
-    /// What a number is times, and its unit.
+    /// The factor of a number, and its unit.
     pub(crate) fn unit(self) -> (f64, &'static str) {
         match self {
             NumberFormat::Share => (100.0, " %"),
@@ -75,7 +75,7 @@ impl NumberFormat {
         }
     }
 
-    /// A number as it is printed: scaled, and 0 where it is what rounding left of a difference.
+    /// A number as it is printed: scaled, and 0 where a difference is only rounding.
     fn scaled(self, value: f64) -> f64 {
         let left =
             matches!(self, NumberFormat::Points | NumberFormat::Distance | NumberFormat::Signed)
@@ -83,13 +83,13 @@ impl NumberFormat {
         if left { 0.0 } else { value * self.scale() }
     }
 
-    /// How far a scaled number is from the ends of its scale that it must not seem to touch.
+    /// How far a scaled number is from the ends of its scale, so that it is not printed as an end.
     fn distance_to_end(self, x: f64) -> f64 {
         if self == NumberFormat::Share { x.abs().min((100.0 - x).abs()) } else { x.abs() }
     }
 
-    /// Decimals of a scaled value: three significant digits, of a share that is not all as many as
-    /// tell it from 100 per cent.
+    /// Decimals of a scaled value: three significant digits; for a share below 100 per cent as many
+    /// as distinguish it from 100.
     fn decimals(self, x: f64) -> Option<usize> {
         decimals(x).map(|least| {
             if self == NumberFormat::Share && x < 100.0 {
@@ -100,7 +100,7 @@ impl NumberFormat {
         })
     }
 
-    /// The lowest and the highest of these values, once where they read the same; none of none.
+    /// The lowest and the highest of these values, once if they read the same; none without values.
     pub(crate) fn span(self, values: impl Iterator<Item = f64>) -> Option<String> {
         let all = values.map(|value| (value, value));
         let (low, high) = all.reduce(|(a, b), (c, d)| (a.min(c), b.max(d)))?;
@@ -221,7 +221,7 @@ fn looks_like_zero(value: f64, decimals: usize) -> bool {
     value != 0.0 && fixed(value, decimals) == fixed(0.0, decimals)
 }
 
-/// A number with so many decimals; what is not zero does not look like it.
+/// A number with this many decimals; what is not zero does not look like it.
 fn at_least(value: f64, decimals: usize) -> String {
     match value {
         0.0 => "0".to_owned(),
@@ -236,7 +236,8 @@ fn at_least(value: f64, decimals: usize) -> String {
 const MORE_DECIMALS: usize = 6;
 
 /// As [`at_least`], but a number that is not zero has as many decimals as its first digit needs: of
-/// a difference the sign counts, and an interval that leaves out zero must not seem to hold it.
+/// a difference the sign counts, and an interval that leaves out zero must not be printed as one
+/// that contains it.
 fn to_first_digit(value: f64, decimals: usize) -> String {
     if !looks_like_zero(value, decimals) {
         return at_least(value, decimals);
@@ -327,14 +328,14 @@ pub(crate) fn three_digits(value: f64) -> String {
     }
 }
 
-/// A value on an axis of this width: with the digits that tell its thousandths apart, and no zeros
+/// A value on an axis of this width: with the digits that distinguish its thousandths, and no zeros
 /// at the end.
 pub(crate) fn on_axis(value: f64, width: f64) -> String {
     let Some(e) = exponent(width).filter(|_| value.abs() < 1e15) else {
         return three_digits(value);
     };
     match usize::try_from(2 - e) {
-        // Far below 1 the digits that count would be behind a row of zeros.
+        // Far below 1 the significant digits would come after a row of zeros.
         Ok(6..=12) if value.abs() < 100.0 * width && value != 0.0 => {
             let mantissa = fixed(value / power_of_ten(e), 2);
             let mantissa = mantissa.trim_end_matches('0').trim_end_matches('.');
@@ -413,7 +414,7 @@ pub(crate) fn grouped_in(text: &str) -> String {
     shown.collect::<Vec<_>>().join("`")
 }
 
-/// The same without the backticks, for sentences in which no word is set apart.
+/// As [`grouped_in`], without the backticks, for sentences in which no word is marked.
 pub(crate) fn grouped_unmarked(text: &str) -> String {
     grouped_in(text).replace('`', "")
 }
@@ -441,7 +442,7 @@ pub(crate) fn count(n: i64) -> String {
     if n < 0 { format!("\u{2212}{digits}") } else { digits }
 }
 
-/// So many of a whole: `16 of 122`.
+/// A part of a whole: `16 of 122`.
 pub(crate) fn of(part: i64, whole: i64) -> String {
     format!("{} of {}", count(part), count(whole))
 }
@@ -456,7 +457,7 @@ pub(crate) fn count_of(n: i64, one: &str, many: &str) -> String {
     format!("{} {}", count(n), if n == 1 { one } else { many })
 }
 
-/// So many people: `1 person`, `122 people`.
+/// A number of people: `1 person`, `122 people`.
 pub(crate) fn people(n: i64) -> String {
     count_of(n, "person", "people")
 }

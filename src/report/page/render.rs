@@ -1,5 +1,5 @@
-//! The templates of all pages and what they may call: numbers, names, drawings. Nothing here
-//! speaks; the vocabulary of the job is in `voice.html`.
+//! The templates of all pages and the filters and functions that they may call: numbers, names,
+//! drawings. There are no words here; the vocabulary of the job is in `voice.html`.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -69,14 +69,15 @@ fn listed(names: &[String]) -> String {
     }
 }
 
-/// Adds the filter of shares of people in per cent with one decimal, as the table of issues has them.
+/// Adds the filter of shares of people in per cent with one decimal, as the table of issues has
+/// them.
 pub(crate) fn add_shares(environment: &mut Environment<'static>) {
     environment.add_filter("part", |of: Serde<CountedShare>| {
         format!("{:.1} %", 100.0 * of.0.n as f64 / of.0.of.max(1) as f64)
     });
 }
 
-/// So many of a whole.
+/// A number of cases out of a whole.
 #[derive(Deserialize)]
 struct CountedShare {
     n: u64,
@@ -102,10 +103,6 @@ fn bare() -> Environment<'static> {
     environment.add_filter("grouped", |text: &str| number::grouped_in(text));
     environment.add_filter("unmarked", |text: &str| number::grouped_unmarked(text));
     environment.add_filter("without_end", |text: &str| text.trim_end_matches('.').to_owned());
-    // A cell of a table that holds JSON.
-    environment.add_filter("parsed", |json: &str| {
-        Value::from(Serde(&serde_json::from_str::<serde_json::Value>(json).unwrap_or_default()))
-    });
     // As the job writes it.
     environment.add_filter("as_written", |v: f64| v.to_string());
     environment
@@ -144,7 +141,7 @@ fn bare() -> Environment<'static> {
     environment
 }
 
-/// The vocabulary of a job alone as plain words, for what is not a template yet.
+/// Templates with only the vocabulary of a job, as plain words, for Rust code.
 pub(crate) fn vocabulary(voice: Value) -> Environment<'static> {
     let mut environment = bare();
     environment.add_global("voice", voice);
@@ -153,7 +150,7 @@ pub(crate) fn vocabulary(voice: Value) -> Environment<'static> {
     environment
 }
 
-/// Drawings, whose words templates say.
+/// Drawings, whose words come from templates.
 fn add_drawings(environment: &mut Environment<'static>) {
     let axis = |on: Serde<PlotScale>, unit: Serde<AxisUnit>, limit: Serde<Option<DrawnLimit>>| {
         Value::from_safe_string(axis(on.0, unit.0, limit.0.as_ref()))

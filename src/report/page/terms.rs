@@ -2,7 +2,6 @@
 //! intervals, sides of a decision.
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
 
 use crate::counterfactual::strategy::{self, StrategyRecord};
 use crate::metric::catalog::find;
@@ -15,6 +14,7 @@ use crate::report::page::number::{self, NumberFormat};
 use crate::report::page::words::RichText;
 use crate::report::read::panel::AuditPanel;
 use crate::table::{ComparisonRow, MetricRow, has_flag};
+use crate::text::fact;
 
 /// The metrics of the catalog, and which of them the page has shown.
 pub(crate) struct PageGlossary<'a> {
@@ -24,14 +24,14 @@ pub(crate) struct PageGlossary<'a> {
 }
 
 impl<'a> PageGlossary<'a> {
-    /// Nothing shown yet.
+    /// A glossary of a page that shows nothing yet.
     pub(crate) fn new(catalog: &'a dyn Fn(&str) -> Option<GlossaryEntry>) -> Self {
         PageGlossary { catalog, shown: Vec::new() }
     }
 
     /// The metrics that were shown, with formula and source.
     pub(crate) fn block(&self) -> PageBlock {
-        PageBlock("glossary.html", context!(entries => Value::from(Serde(&self.shown))))
+        PageBlock("glossary.html", context!(entries => fact(&self.shown)))
     }
 
     /// The entry of a metric; one that the catalog does not know is called by its id.
@@ -59,8 +59,8 @@ impl<'a> PageGlossary<'a> {
         entry
     }
 
-    /// The symbol as the head of a column: it leads to its entry in the glossary, and tells its
-    /// name to who points at it.
+    /// The symbol as the head of a column: it leads to its entry in the glossary, and shows its
+    /// name on hover.
     pub(crate) fn head(&mut self, metric: &str) -> RichText {
         let entry = self.show(metric);
         RichText::new().metric(
@@ -76,7 +76,7 @@ impl<'a> PageGlossary<'a> {
         self.named(metric)
     }
 
-    /// The same of a metric of which the page shows no value.
+    /// As [`Self::title`], for a metric of which the page shows no value.
     pub(crate) fn named(&self, metric: &str) -> RichText {
         let entry = self.entry(metric);
         if entry.name == entry.symbol {
@@ -118,8 +118,8 @@ pub(crate) fn above_and_below(metric: &str, first: &str, second: &str) -> String
     sides.map_or_else(String::new, |[above, below]| format!(" {above} over {below}"))
 }
 
-/// The one of two groups that is above in a ratio, and the other; none of what is no ratio of a group
-/// over another.
+/// The one of two groups that is above in a ratio, and the other; none of what is no ratio of a
+/// group over another.
 pub(crate) fn ratio_sides<T>(metric: &str, [first, second]: [T; 2]) -> Option<[T; 2]> {
     match find(metric)?.transform()? {
         GapTransform::Ratio => Some([first, second]),
@@ -134,8 +134,8 @@ pub(crate) fn between_directions(metric: &str) -> &'static str {
     if find(metric).is_some_and(Metric::is_of_two_directions) { " over " } else { " minus " }
 }
 
-/// What a row says that depends on labels which are missing for some people more often than for
-/// others; none of other rows.
+/// The note of a row that depends on labels which are missing for some people more often than for
+/// others; none for other rows.
 pub(crate) fn missing_labels(row: &ComparisonRow) -> Option<&'static str> {
     has_flag(&row.flags, SELECTIVE_LABELS)
         .then_some("labels are missing for some people more often than for others")
@@ -151,8 +151,8 @@ pub(crate) fn reason(code: &str) -> &str {
     }
 }
 
-/// Why a measure is undefined: of counterfactuals there is nobody where none of them is valid,
-/// though the group may be large.
+/// Why a measure is undefined: a value about counterfactuals has no people if none of these is
+/// valid, though the group may be large.
 pub(crate) fn why(measure: &MetricRow) -> &str {
     match (measure.undefined.as_str(), measure.family.as_str()) {
         ("empty_group", "ccm" | "eccm" | "shift") => "there is no valid counterfactual",
@@ -160,7 +160,7 @@ pub(crate) fn why(measure: &MetricRow) -> &str {
     }
 }
 
-/// That none of so many counterfactuals is valid, as a clause.
+/// The clause that none of `n` counterfactuals is valid.
 pub(crate) fn none_valid(n: i64) -> String {
     match n {
         0 => "no counterfactual was made".to_owned(),

@@ -1,12 +1,13 @@
-//! Sentences whose parts know what they are: names from the data are set apart from our own words,
-//! so that they can be isolated.
+//! Sentences whose parts are typed: names from the data are kept separate from our own words, so
+//! that they can be isolated.
 
 use std::borrow::Cow;
 
-use minijinja::value::{Serde, Value};
+use minijinja::value::Value;
 use serde::Serialize;
 
 use crate::metric::evidence::flip_test::FlipSearch;
+use crate::text::fact;
 
 /// A part of a sentence; `words` of `blocks.html` lays it out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -149,7 +150,7 @@ impl From<RichText> for Value {
 
 impl From<&RichText> for Value {
     fn from(words: &RichText) -> Self {
-        Value::from(Serde(words))
+        fact(words)
     }
 }
 

@@ -1,9 +1,11 @@
-//! Reads an output folder into what the sections ask for: values and counts by key, and the panels
+//! Reads an output folder into what the sections need: values and counts by key, and the panels,
 //! worst first.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+
+use indexmap::{IndexMap, IndexSet};
 
 use crate::error::{Error, Result};
 use crate::exec::files;
@@ -13,13 +15,13 @@ use crate::metric::catalog::shift;
 use crate::report::read::classes::ClassResults;
 use crate::report::read::graphs::{GraphEvidence, ScenarioGraphs};
 use crate::report::read::panel::{
-    AuditPanel, EccmTallies, KeyedRow, MetricValues, PanelDirection, ResultKey, is_plain_audit,
+    AuditPanel, EccmTallies, KeyedRow, MetricValues, ResultKey, is_plain_audit,
 };
 use crate::report::read::quality::{DirectionQuality, QualityTables, SetQuality};
 use crate::report::read::recourse;
 use crate::report::read::score_tables::ScoreTables;
 use crate::report::read::tally::{HistogramBin, WeightedCount};
-use crate::table::file::{read_matching, read_rows};
+use crate::table::file::{each_row, read_rows};
 use crate::table::support::SUPPORTED;
 use crate::table::why::{SwitchFeatureRow, SwitchPatternRow};
 use crate::table::{
@@ -58,7 +60,10 @@ pub(crate) struct AuditFolder {
     /// `job.resolved.yaml`; empty where the folder has none.
     pub(crate) job: String,
     /// Values by key and metric: of the audit, its classes, its slices and the arms.
-    values: BTreeMap<ResultKey, MetricValues>,
+    values: KeyedValues,
+    /// The groups of each attribute: the reference first, then as declared, then those that only
+    /// the tables know.
+    groups_by_attribute: BTreeMap<String, IndexSet<String>>,
     /// What the label of several classes adds.
     pub(crate) classes: ClassResults,
     cells: BTreeMap<ResultKey, EccmTallies>,
@@ -114,6 +119,9 @@ pub(crate) struct AuditFolder {
     pub(crate) issues: Vec<IssueRow>,
 }
 
+/// Values by key, which are found by hash: pages look them up by the ten thousand.
+type KeyedValues = IndexMap<ResultKey, MetricValues>;
+
 /// Place of a set of an attribute on the page: position and name of attribute and set.
 type SetPlace<'a> = (usize, &'a str, usize, &'a str);
 
@@ -126,7 +134,7 @@ fn sorted<R: TableRow>(tables: &Path) -> Result<Vec<R>> {
 
 fn patterns(tables: &Path) -> Result<Vec<SwitchPatternRow>> {
     let rows = sorted::<SwitchPatternRow>(tables)?;
-    match rows.iter().all(SwitchPatternRow::holds_traits) {
+    match rows.iter().all(|row| row.listed_traits().is_some()) {
         true => Ok(rows),
         false => Err(opened::damaged_column(tables, SwitchPatternRow::TABLE, "traits")),
     }
@@ -145,21 +153,13 @@ impl AuditFolder {
         self.measures().next().is_some() || !self.amounts.is_empty()
     }
 
-    /// The scenarios of each attribute, both in the order of the manifest, numbered.
-    pub(crate) fn graphs_by_attribute(&self) -> Vec<(String, Vec<&ScenarioGraphs>)> {
-        let set = |s: &&ScenarioGraphs| {
-            AuditFolder::position(self.manifest.counterfactuals.iter().map(|c| &c.name), &s.set)
-        };
-        let mut all: Vec<(String, Vec<&ScenarioGraphs>)> = Vec::new();
-        for attribute in &self.manifest.attributes {
-            let mut mine: Vec<&ScenarioGraphs> =
-                self.graphs.scenarios.iter().filter(|s| s.attribute == attribute.name).collect();
-            mine.sort_by_key(set);
-            if !mine.is_empty() {
-                all.push((attribute.name.clone(), mine));
-            }
-        }
-        all
+    /// The scenarios of each attribute, both in the order of the manifest.
+    pub(crate) fn graphs_by_attribute(&self) -> Vec<(&str, Vec<&ScenarioGraphs>)> {
+        let all = self.manifest.attributes.iter().map(|attribute| {
+            let mine = self.graphs.scenarios.iter().filter(|of| of.attribute == attribute.name);
+            (attribute.name.as_str(), mine.collect::<Vec<_>>())
+        });
+        all.filter(|(_, mine)| !mine.is_empty()).collect()
     }
 
     /// The sets in the order of attributes and sets, each with its directions worst first.
@@ -195,8 +195,10 @@ impl AuditFolder {
         let counts = read_rows::<CountRow>(&tables)?;
         let names = manifest.label.as_ref().map_or_else(Vec::new, |label| label.classes.clone());
         let classes = ClassResults::of(names, &counts, &read_rows(&tables)?);
+        let values = values(&tables)?;
         Ok(AuditFolder {
-            values: values(&tables)?,
+            groups_by_attribute: groups(&manifest, &values),
+            values,
             // Classes may be called 0 and 1 as well.
             cells: if classes.are_there() { BTreeMap::new() } else { cells(&counts) },
             classes,
@@ -211,10 +213,7 @@ impl AuditFolder {
             graphs: GraphEvidence::of(
                 (sorted(&tables)?, sorted(&tables)?, sorted(&tables)?),
                 sorted(&tables)?,
-                &manifest.attributes,
-            )
-            .numbered(
-                &manifest.counterfactuals.iter().map(|set| set.name.as_str()).collect::<Vec<_>>(),
+                &manifest,
             ),
             groups: sorted(&tables)?,
             population: sorted(&tables)?,
@@ -299,11 +298,11 @@ impl AuditFolder {
     pub(crate) fn of_arm(&self, arm: String) -> impl Iterator<Item = (&ResultKey, &MetricValues)> {
         let first = ResultKey { arm, ..ResultKey::default() };
         let is_own = |key: &ResultKey, arm: &str| key.arm == arm && key.is_plain();
-        let from = self.values.range(first.clone()..);
-        from.take_while(move |(key, _)| is_own(key, &first.arm))
+        let from = self.values.partition_point(|key, _| *key < first);
+        self.values[from..].iter().take_while(move |(key, _)| is_own(key, &first.arm))
     }
 
-    /// Of the metrics that are 0 only where no score moves the values that were measured.
+    /// The measured values of the metrics that are 0 only where no score moves.
     pub(crate) fn score_moves(&self, key: &ResultKey) -> impl Iterator<Item = Option<f64>> {
         let telling = shift::METRICS.iter().filter(|metric| metric.shows_every_move);
         telling.filter_map(move |metric| Some(self.measure(key, metric.id)?.value))
@@ -322,23 +321,7 @@ impl AuditFolder {
     /// Groups of an attribute: the reference first, then as declared, then those that only the
     /// tables know.
     pub(crate) fn groups_of(&self, attribute: &str) -> Vec<String> {
-        let mut groups = Vec::new();
-        if let Some(words) = self.manifest.attribute(attribute) {
-            groups.extend(words.groups.iter().filter(|g| **g == words.reference).cloned());
-            groups.extend(words.groups.iter().filter(|g| **g != words.reference).cloned());
-        }
-        let known: BTreeSet<&str> = groups.iter().map(String::as_str).collect();
-        let mut others = BTreeSet::new();
-        for (key, _) in self.measures().filter(|(key, _)| key.attribute == attribute) {
-            others.extend(
-                [&key.from, &key.to]
-                    .into_iter()
-                    .filter(|g| !g.is_empty() && !known.contains(g.as_str())),
-            );
-        }
-        let others: Vec<String> = others.into_iter().cloned().collect();
-        groups.extend(others);
-        groups
+        self.groups_by_attribute.get(attribute).into_iter().flatten().cloned().collect()
     }
 
     /// Position of an attribute, set or model in the manifest; names that it does not know come
@@ -357,8 +340,8 @@ impl AuditFolder {
         )
     }
 
-    /// Directions of an attribute by how bad they are, the worst first, of equals in the order of the
-    /// groups; `rated` gives both, with the place of a group.
+    /// Directions of an attribute by how bad they are, the worst first, of equals in the order of
+    /// the groups; `rated` gives both, with the place of a group.
     fn worst_first<D>(
         &self,
         attribute: &str,
@@ -376,7 +359,7 @@ impl AuditFolder {
     /// The panels in the order of attributes, sets and models, each with its directions worst
     /// first.
     pub(crate) fn panels(&self) -> Vec<AuditPanel> {
-        let mut found: BTreeMap<_, Vec<PanelDirection>> = BTreeMap::new();
+        let mut found: BTreeMap<_, Vec<ResultKey>> = BTreeMap::new();
         let measured = self.measures().map(|(key, _)| key);
         let counted = self.cells.keys().filter(|key| key.arm.is_empty() && self.at(key).is_none());
         for key in measured.chain(counted).filter(|key| key.scope == "direction") {
@@ -384,7 +367,7 @@ impl AuditFolder {
             let model = (Self::position(models, &key.model), key.model.as_str());
             let directions =
                 found.entry((self.place(&key.attribute, &key.set), model)).or_default();
-            directions.push(PanelDirection { from: key.from.clone(), to: key.to.clone() });
+            directions.push(key.clone());
         }
         let panel = |(id, (((_, attribute, _, set), (_, model)), directions))| {
             let words = self.manifest.set(set);
@@ -406,18 +389,17 @@ impl AuditFolder {
         for panel in &mut panels {
             let directions = std::mem::take(&mut panel.directions);
             panel.directions = self.worst_first(&panel.attribute, directions, |of, at| {
-                (self.switch_rate(panel, of), at(&of.from), at(&of.to))
+                (self.switch_rate(of), at(&of.from), at(&of.to))
             });
         }
         self.limit_panels(&mut panels);
         panels
     }
 
-    fn switch_rate(&self, panel: &AuditPanel, direction: &PanelDirection) -> f64 {
-        let key = panel.direction(direction);
-        let measured = self.measure(&key, "sr").and_then(|m| m.value);
+    fn switch_rate(&self, direction: &ResultKey) -> f64 {
+        let measured = self.measure(direction, "sr").and_then(|m| m.value);
         let counted = || {
-            let [[cn, sp], [sn, cp]] = self.cells(&key)?.all();
+            let [[cn, sp], [sn, cp]] = self.cells(direction)?.all();
             sp.plus(sn).part_of(sp.plus(sn).plus(cn).plus(cp))
         };
         measured.or_else(counted).unwrap_or(-1.0)
@@ -426,7 +408,7 @@ impl AuditFolder {
     fn limit_panels(&self, panels: &mut [AuditPanel]) {
         let mut worst: Vec<(f64, usize)> = panels
             .iter()
-            .map(|p| (p.directions.first().map_or(-1.0, |d| self.switch_rate(p, d)), p.id))
+            .map(|p| (p.directions.first().map_or(-1.0, |d| self.switch_rate(d)), p.id))
             .collect();
         worst.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         worst.truncate(PANELS_AT_MOST);
@@ -445,28 +427,49 @@ impl AuditFolder {
     }
 }
 
-/// The values of all people by key: the table may be long, so no row of it is kept twice.
-fn values(tables: &Path) -> Result<BTreeMap<ResultKey, MetricValues>> {
-    let mut values: BTreeMap<ResultKey, MetricValues> = BTreeMap::new();
-    let (mut key, mut of_key) = (ResultKey::default(), MetricValues::new());
-    let mut last = (AuditKey::default(), SharedText::default());
-    read_matching(tables, |row: &MetricRow| {
+/// The values of all people, in the order of their keys: the table may be long, so no row of it is
+/// kept twice.
+fn values(tables: &Path) -> Result<KeyedValues> {
+    let mut values = KeyedValues::new();
+    // Rows of a key mostly follow one another: the last one, and the place of its values.
+    let mut last: Option<(AuditKey, SharedText, usize)> = None;
+    each_row(tables, |row: MetricRow| {
         if row.support == SUPPORTED {
-            return false;
+            return;
         }
-        // Rows of a key mostly follow one another.
-        if (&last.0, &last.1) != (&row.key, &row.class) {
-            last = (row.key.clone(), row.class.clone());
-            let before = std::mem::replace(&mut key, row.key());
-            values.entry(before).or_default().append(&mut of_key);
+        let is_same = |(key, class, _): &(AuditKey, SharedText, usize)| {
+            (key, class) == (&row.key, &row.class)
+        };
+        if !last.as_ref().is_some_and(is_same) {
+            let of_key = values.entry(row.key());
+            last = Some((row.key.clone(), row.class.clone(), of_key.index()));
+            of_key.or_default();
         }
+        let of_key = last.as_ref().and_then(|of| values.get_index_mut(of.2));
         let value = row.value.filter(|value| value.is_finite());
-        of_key.insert(row.metric.clone(), MetricRow { value, ..row.clone() });
-        false
+        if let Some((_, of_key)) = of_key {
+            of_key.insert(row.metric.clone(), MetricRow { value, ..row });
+        }
     })?;
-    values.entry(key).or_default().append(&mut of_key);
-    values.retain(|_, of_key| !of_key.is_empty());
+    values.sort_unstable_keys();
     Ok(values)
+}
+
+/// The groups that the manifest and the values name, by attribute.
+fn groups(manifest: &Manifest, values: &KeyedValues) -> BTreeMap<String, IndexSet<String>> {
+    let mut groups: BTreeMap<String, IndexSet<String>> = BTreeMap::new();
+    for words in &manifest.attributes {
+        let (reference, others): (Vec<_>, Vec<_>) =
+            words.groups.iter().cloned().partition(|group| *group == words.reference);
+        groups.insert(words.name.clone(), reference.into_iter().chain(others).collect());
+    }
+    let keys = values.keys().take_while(|key| key.arm.is_empty() && key.is_plain());
+    let ends = keys.flat_map(|key| [(&key.attribute, &key.from), (&key.attribute, &key.to)]);
+    let named: BTreeSet<(&String, &String)> = ends.filter(|(_, name)| !name.is_empty()).collect();
+    for (attribute, group) in named {
+        groups.entry(attribute.clone()).or_default().insert(group.clone());
+    }
+    groups
 }
 
 fn cells(counts: &[CountRow]) -> BTreeMap<ResultKey, EccmTallies> {

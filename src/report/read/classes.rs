@@ -34,7 +34,7 @@ impl ClassResults {
         if all.names.is_empty() {
             return all;
         }
-        // Who has no score is in no matrix.
+        // People without a score are in no matrix.
         let is_scored = |row: &&CountRow| !row.predicted.is_empty();
         for row in counts.iter().filter(is_plain_audit).filter(is_scored) {
             let sides = if row.key.counterfactual.is_empty() {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::folder::manifest::AttributeWords;
+use crate::folder::manifest::Manifest;
 use crate::metric::value::worlds::FOLLOWS_FROM;
 use crate::table::{EdgeRow, GraphRow, NodeRow, SharedText, WorldPeopleRow};
 
@@ -58,13 +58,13 @@ impl GraphEvidence {
     pub(in crate::report) fn of(
         (edges, nodes, graphs): (Vec<EdgeRow>, Vec<NodeRow>, Vec<GraphRow>),
         people: Vec<WorldPeopleRow>,
-        attributes: &[AttributeWords],
+        manifest: &Manifest,
     ) -> Self {
         // Every set has the movement from the first declared group to the second; sets of rows have
         // the reverse too.
-        let first = |sensitive: &str| {
-            let of = attributes.iter().find(|of| of.name == sensitive)?;
-            Some((of.groups.first()?.clone(), of.groups.get(1)?.clone()))
+        let first = |sensitive: &str| match manifest.attribute(sensitive)?.groups.as_slice() {
+            [first, second, ..] => Some((first.clone(), second.clone())),
+            _ => None,
         };
         let mut found: BTreeMap<(String, String), ScenarioGraphs> = BTreeMap::new();
         let mut counted = BTreeSet::new();
@@ -107,21 +107,17 @@ impl GraphEvidence {
         let mut scenarios: Vec<ScenarioGraphs> = found.into_values().collect();
         for scenario in &mut scenarios {
             scenario.nodes.sort_by(|a, b| (a.position, &a.level).cmp(&(b.position, &b.level)));
-            // Of the attribute itself the movement is from one group to the other in every graph.
+            // The attribute itself moves from one group to the other in every graph.
             let own = scenario.nodes.iter().find(|n| {
                 n.below_sensitive == 1.0 && n.r#move == 1.0 && n.level == scenario.groups.1
             });
             scenario.sensitive = own.map(|n| n.node.to_string()).unwrap_or_default();
         }
+        // The sort is stable: of a set in the order of the names of attributes.
+        let sets = || manifest.counterfactuals.iter().map(|set| &set.name);
+        scenarios.sort_by_key(|of| sets().position(|name| *name == of.set).unwrap_or(usize::MAX));
+        scenarios.iter_mut().enumerate().for_each(|(id, of)| of.id = id);
         GraphEvidence { scenarios }
-    }
-
-    /// Numbers the scenarios in the order of the manifest's sets.
-    pub(in crate::report) fn numbered(mut self, sets: &[&str]) -> Self {
-        self.scenarios
-            .sort_by_key(|s| (sets.iter().position(|name| *name == s.set), s.attribute.clone()));
-        self.scenarios.iter_mut().enumerate().for_each(|(id, s)| s.id = id);
-        self
     }
 }
 
@@ -198,10 +194,11 @@ pub(crate) const LEAST: f64 = 0.05;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::folder::manifest::AttributeWords;
     use crate::tests::TextRow;
 
-    /// Sets of rows move people both ways; next to sets that move levels one way, all tell of the
-    /// same way, that of the declared groups.
+    /// Sets of rows move people both ways; next to sets that move levels one way, all show the same
+    /// way, that of the declared groups.
     #[test]
     fn movements_of_all_sets_have_one_direction() {
         let row = |set: &str, (from, to): (&str, &str), movement: f64| {
@@ -215,7 +212,8 @@ mod tests {
             vec![row("expected", forth, 2.0), row("rows", back, -1.9), row("rows", forth, 2.2)];
         let groups = ["white", "black"].map(ToString::to_string).to_vec();
         let race = AttributeWords { name: "race".to_owned(), groups, ..AttributeWords::default() };
-        let found = GraphEvidence::of((Vec::new(), rows, Vec::new()), Vec::new(), &[race]);
+        let manifest = Manifest { attributes: vec![race], ..Manifest::default() };
+        let found = GraphEvidence::of((Vec::new(), rows, Vec::new()), Vec::new(), &manifest);
         let movements: Vec<f64> =
             found.scenarios.iter().flat_map(|of| &of.nodes).map(|node| node.r#move).collect();
         assert_eq!(movements, [2.0, 2.2]);

@@ -1,15 +1,14 @@
-//! Rows that belong together.
+//! Groups rows that have a key in common.
+
+use std::hash::Hash;
+
+use indexmap::IndexMap;
 
 /// Rows by what they have in common, in the order in which it first appears.
-pub(crate) fn grouped<K: PartialEq, T>(rows: impl IntoIterator<Item = (K, T)>) -> Vec<(K, Vec<T>)> {
-    let mut found: Vec<(K, Vec<T>)> = Vec::new();
-    for (key, row) in rows {
-        match found.iter_mut().find(|(known, _)| *known == key) {
-            Some((_, rows)) => rows.push(row),
-            None => found.push((key, vec![row])),
-        }
-    }
-    found
+pub(crate) fn grouped<K: Hash + Eq, T>(rows: impl IntoIterator<Item = (K, T)>) -> Vec<(K, Vec<T>)> {
+    let mut found: IndexMap<K, Vec<T>> = IndexMap::new();
+    rows.into_iter().for_each(|(key, row)| found.entry(key).or_default().push(row));
+    found.into_iter().collect()
 }
 
 #[cfg(test)]

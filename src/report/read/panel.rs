@@ -1,4 +1,4 @@
-//! What values belong to, what the rows of the table `metrics` say, and a panel of the page: the
+//! The keys of values, the contents of rows of the table `metrics`, and a panel of the page: the
 //! values of one attribute, set and model.
 
 use std::borrow::Cow;
@@ -20,7 +20,7 @@ use crate::table::{
 
 /// What a value belongs to: whose decisions, of which people. In order the plain audit of all rows
 /// and classes comes first, then its classes, its slices, the arms.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub(crate) struct ResultKey {
     /// Experiment and arm; empty for the plain audit.
     pub(crate) arm: String,
@@ -55,12 +55,12 @@ impl ResultKey {
         ResultKey { model, set, attribute, scope, from, to, ..ResultKey::default() }
     }
 
-    /// The same in an arm.
+    /// This key in an arm.
     pub(crate) fn in_arm(&self, arm: &str) -> Self {
         ResultKey { arm: arm.to_owned(), ..self.clone() }
     }
 
-    /// The same of a class against all others.
+    /// This key for a class against all others.
     pub(crate) fn of_class(&self, class: &str) -> Self {
         ResultKey { class: class.to_owned(), ..self.clone() }
     }
@@ -104,15 +104,6 @@ impl EccmTallies {
     }
 }
 
-/// A direction and its place in its panel, worst first.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct PanelDirection {
-    /// The factual group.
-    pub(crate) from: String,
-    /// The counterfactual group.
-    pub(crate) to: String,
-}
-
 /// All that the page shows of one attribute, set and model.
 #[derive(Debug, Clone)]
 pub(crate) struct AuditPanel {
@@ -130,8 +121,8 @@ pub(crate) struct AuditPanel {
     pub(crate) model: String,
     /// Its groups: the reference first, then as declared.
     pub(crate) groups: Vec<String>,
-    /// All directions by switch rate, worst first.
-    pub(crate) directions: Vec<PanelDirection>,
+    /// The keys of all directions by switch rate, worst first.
+    pub(crate) directions: Vec<ResultKey>,
     /// How many of them are drawn; 0 where the page has no room for this panel.
     pub(crate) drawn: usize,
     /// Whether nothing switches in any direction.
@@ -152,9 +143,9 @@ impl AuditPanel {
         ResultKey::new([&self.model, &self.set, &self.attribute], scope, [from, to])
     }
 
-    /// The key of one of its directions.
-    pub(crate) fn direction(&self, direction: &PanelDirection) -> ResultKey {
-        self.key("direction", &direction.from, &direction.to)
+    /// The key of the direction from one group to another.
+    pub(crate) fn direction(&self, from: &str, to: &str) -> ResultKey {
+        self.key("direction", from, to)
     }
 
     /// The key over all its directions.
@@ -253,7 +244,7 @@ impl TrainingChanges {
         }
     }
 
-    /// The same with other ends.
+    /// These changes with other ends.
     pub(crate) fn map(self, ends: impl Fn((f64, f64)) -> (f64, f64)) -> Self {
         match self {
             TrainingChanges::Range(range) => TrainingChanges::Range(ends(range)),
@@ -268,8 +259,8 @@ pub(crate) fn is_clear_of_zero((lo, hi): (f64, f64)) -> bool {
 }
 
 /// Whether a change of an arm leaves out zero: its interval, and where the model is trained again
-/// the changes of these trainings on the same side. Where too few of them give the change, nobody
-/// knows that, and the change is not clear.
+/// the changes of these trainings on the same side. If too few of them give the change, that is not
+/// known, and the change is not clear.
 pub(crate) fn is_clear_change(interval: Option<(f64, f64)>, trainings: TrainingChanges) -> bool {
     let sides = |(lo, hi): (f64, f64)| (lo > 0.0, hi < 0.0);
     let agrees = |ends| match trainings {
@@ -307,7 +298,7 @@ impl MetricRow {
         serde_json::from_str(&self.args).ok()
     }
 
-    /// What noise gives; none where no placebo was asked for or its repeats give no value.
+    /// The values of the placebo; none where no placebo was asked for or its repeats give no value.
     pub(crate) fn placebo(&self) -> Option<(f64, f64)> {
         self.placebo_lo.zip(self.placebo_hi)
     }
@@ -327,13 +318,13 @@ impl MetricRow {
         self.training_lo.zip(self.training_hi)
     }
 
-    /// Whether the tables flag it as resting on few cases.
+    /// Whether the tables flag it as based on few cases.
     pub(crate) fn is_small(&self) -> bool {
         SMALL.iter().any(|flag| has_flag(&self.flags, flag))
     }
 
-    /// The interval of the doubt next to people, and what it is over; none where there is none. Of
-    /// several that of graphs, else the wider of fits and trainings.
+    /// The interval of the doubt next to people, and what it is over; none where there is none. If
+    /// there are several, that of graphs, else the wider of fits and trainings.
     pub(crate) fn second(&self) -> Option<((f64, f64), DecidingRange)> {
         let [graphs, fits, trainings] = self.doubts();
         let width = |of: &((f64, f64), DecidingRange)| of.0.1 - of.0.0;

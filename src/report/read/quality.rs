@@ -1,9 +1,9 @@
 //! What the tables of quality say, by set, attribute and direction: measures, measures by feature,
 //! distributions.
 //!
-//! A *world* is one set and attribute. Its directions stand worst first: by the largest distance to
-//! the target group that a moved feature is left with. No model has a part in any of it, and no
-//! weight.
+//! A *world* is one set and attribute. Its directions are listed worst first: by the largest
+//! remaining distance of a moved feature to the target group. None of it depends on a model or on
+//! weights.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use crate::report::read::panel::ResultKey;
 use crate::table::{CfDistributionRow, CfFeatureRow, CfQualityRow, RARE, SetPair, finite};
 
-/// The key of a direction in tables that no model has a part in.
+/// The key of a direction in tables that do not depend on a model.
 impl From<&SetPair> for ResultKey {
     fn from(pair: &SetPair) -> Self {
         let groups = [&pair.from_group, &pair.to_group].map(|of| of.as_str());
@@ -111,8 +111,8 @@ impl FeatureQuality {
         self.value("share_changed").is_some_and(|share| share > 0.0)
     }
 
-    /// How the counterfactuals lie to the target group, compared with their rows; none where there
-    /// is nothing to compare.
+    /// Where the counterfactuals are relative to the target group, compared with their rows; none
+    /// where there is nothing to compare.
     pub(crate) fn drift(&self) -> Option<Ordering> {
         let (before, after) = (self.value("dist_before")?, self.value("dist_after")?);
         // Less is the same to a reader, who sees three digits.
@@ -142,7 +142,7 @@ impl FeatureQuality {
         self.count("n_values")
     }
 
-    /// Of these, those of a class that the target group has.
+    /// Counterfactuals that have a value and whose class the target group has.
     pub(crate) fn n_compared(&self) -> i64 {
         self.count("n_compared")
     }

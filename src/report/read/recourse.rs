@@ -1,6 +1,6 @@
-//! What the page reads of the tables of recourse: all of the small ones, and of the long ones the
-//! subgroups that are shown. Of those that are not it keeps how large they are, and whether both
-//! views say the same of them.
+//! What the page reads from the tables of recourse: the small ones as a whole, and from the long
+//! ones the subgroups that are shown. For the other subgroups it keeps how large they are, and
+//! whether both views have the same result.
 
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,12 +40,12 @@ pub(crate) struct RecourseTables {
 #[derive(Debug, Clone, Default)]
 struct ComparisonSummary {
     /// How many people the smaller group of the unfair subgroups has, and how many subgroups have
-    /// so many.
+    /// this many.
     smaller: SizeCounts,
     /// Of the unfair subgroups.
     chance: ChanceTests,
-    /// Of all that is said about them. Two views with the same hash say the same: that they differ
-    /// and still meet has odds of 1 in 2^64.
+    /// The hash of all results about them. Two views with the same hash have the same results:
+    /// different ones have equal hashes with odds of 1 in 2^64.
     hash: DefaultHasher,
 }
 
@@ -160,7 +160,7 @@ impl RecourseTables {
         self.summary(comparison, criterion).map(|sum| sum.chance).filter(|chance| chance.tested > 0)
     }
 
-    /// Whether two views of a definition say the same of every subgroup.
+    /// Whether two views of a definition have the same result for every subgroup.
     pub(crate) fn agree(
         &self,
         comparison: &RecourseRow,
@@ -176,7 +176,7 @@ impl RecourseTables {
     /// A table is damaged or of another version.
     pub(in crate::report) fn read(folder: &Path) -> Result<RecourseTables> {
         let mut sums = BTreeMap::new();
-        // Rows of one view stand together: the last key serves most of them.
+        // Rows of one view are next to each other: the last key serves most of them.
         let mut key = (ComparedPair::default(), CriterionWords::default());
         let mut sum = ComparisonSummary::default();
         let subgroups = read_matching(folder, |row: &SubgroupRow| {
@@ -193,7 +193,7 @@ impl RecourseTables {
         let shown: BTreeSet<i64> = subgroups.iter().map(|row| row.subgroup).collect();
         let listed: BTreeSet<(i64, i64)> =
             comparatives.iter().filter_map(|row| Some((row.subgroup, row.action?))).collect();
-        // Of several comparisons some rows too many may be picked: a lookup names the
+        // With several comparisons a few rows too many may be picked: a lookup names the
         // comparison.
         let is_listed = |row: &ActionRow| {
             shown.contains(&row.subgroup) && listed.contains(&(row.subgroup, row.action))

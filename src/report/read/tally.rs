@@ -18,7 +18,7 @@ impl WeightedCount {
         WeightedCount { n, weight: weight.unwrap_or(n as f64).max(0.0) }
     }
 
-    /// These and others.
+    /// The sum of these cases and others.
     #[must_use]
     pub(crate) fn plus(self, other: WeightedCount) -> Self {
         WeightedCount { n: self.n.saturating_add(other.n), weight: self.weight + other.weight }

@@ -1,4 +1,4 @@
-//! What is to be known of counts and shares: of persons, and of weights. `words.html` says it.
+//! Notes on counts and shares of persons and of weights. The sentences are in `words.html`.
 
 use minijinja::context;
 use minijinja::value::Value;
@@ -6,7 +6,7 @@ use minijinja::value::Value;
 use crate::report::page::number;
 use crate::report::read::audit::AuditFolder;
 
-/// So many people, or their rows where a person may have several: `122 people`, `122 rows`.
+/// A number of people, or of their rows where a person may have several: `122 people`, `122 rows`.
 pub(crate) fn people(audit: &AuditFolder, n: i64) -> String {
     match audit.manifest.person {
         Some(_) => number::count_of(n, "row", "rows"),
@@ -14,8 +14,8 @@ pub(crate) fn people(audit: &AuditFolder, n: i64) -> String {
     }
 }
 
-/// That counts are rows, of how many persons, and that the person is the unit; none where each row
-/// is a person.
+/// The note that counts are rows, of how many persons, and that the person is the unit; none where
+/// each row is a person.
 pub(crate) fn persons(audit: &AuditFolder) -> Option<Value> {
     let column = audit.manifest.person.as_ref()?;
     let all = audit.groups.iter().filter(|row| row.group.is_empty() && row.slice.is_empty());
@@ -23,7 +23,7 @@ pub(crate) fn persons(audit: &AuditFolder) -> Option<Value> {
     Some(context!(column, n, recourse => !audit.recourse.comparisons.is_empty()))
 }
 
-/// That shares are weighted, and counts are not; none where the job has no weights.
+/// The note that shares are weighted, and counts are not; none where the job has no weights.
 pub(crate) fn weights(audit: &AuditFolder) -> Option<Value> {
     let column = audit.manifest.weight.as_ref()?;
     Some(context!(column, persons => audit.manifest.person.is_some()))

@@ -1,14 +1,13 @@
 //! Section "Against the last version": what has changed from an earlier run, clear changes first,
 //! and what in the job differs.
 //!
-//! Also what `cfaudit diff` prints: its page is this section for two folders, its text the same
-//! rows.
+//! It is also what `cfaudit diff` shows: its page is this section for two folders, its text has the
+//! same rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
-use serde::Serialize;
+use minijinja::value::Value;
 
 use crate::folder::manifest::RunComparison;
 use crate::metric::catalog::place::PageList;
@@ -20,6 +19,7 @@ use crate::report::page::terms::{self, PageGlossary};
 use crate::report::section::models::{kinds, place};
 use crate::report::shown_changes::ShownChanges;
 use crate::table::{ChangeRow, RefitReason, WITH_FITS};
+use crate::text::fact;
 
 /// Drawings on one page.
 const DRAWN_AT_MOST: usize = 60;
@@ -36,74 +36,53 @@ pub(crate) fn section(
 ) -> PageSection {
     let shown = ShownChanges::of(changes);
     let all_clear = shown.printed(false).count();
-    let clear = shown.printed(false).take(rows_shown).map(|row| told(row, glossary));
+    let clear = shown.printed(false).take(rows_shown).map(|row| change_facts(row, glossary));
     let clear: Vec<Value> = clear.collect();
     let (panels, same, more_same) = drawn(changes, glossary);
     let differs = &compared.differs[..compared.differs.len().min(JOB_AT_MOST)];
     let facts = context! {
         job => &compared.job, run => &compared.run, version => &compared.version,
-        rows => compared.rows,
-        tally => Value::from(Serde(&ComparisonTally::of(compared, &shown))),
+        rows => compared.rows, tally => tally(compared, &shown),
         pairing => number::grouped_in(&compared.pairing), all_differs => compared.differs.len(),
-        differs => Value::from(Serde(differs)), clear, all_clear, panels, same, more_same,
+        differs => fact(differs), clear, all_clear, panels, same, more_same,
         methods => methods(&shown),
     };
     PageSection::of_facts(("against", "Against the last version"), "against.html", facts)
 }
 
-/// What the sentences about a comparison depend on; `compared.html` has them.
-#[derive(Serialize)]
-pub(crate) struct ComparisonTally<'a> {
-    /// Whether definitions are the same; `forced` where all is compared although they are not.
-    comparable: &'static str,
-    /// What there is to judge.
-    status: &'static str,
-    clear: usize,
-    /// All that are judged.
-    all: usize,
-    level: Option<f64>,
-    /// Changes that are not judged because of the rows their sets were fitted on: why, how many, of
-    /// which sets.
-    refitted: Vec<(RefitReason, usize, BTreeSet<&'a str>)>,
-    /// What could not be compared, and how many values.
-    left_out: Vec<(&'static str, usize)>,
-}
-
-impl<'a> ComparisonTally<'a> {
-    /// Of these changes.
-    pub(crate) fn of(compared: &RunComparison, shown: &ShownChanges<'a>) -> Self {
-        let rows = || shown.all();
-        let n = |status: &str| rows().filter(|row| row.status == status).count();
-        let mut by_reason: BTreeMap<RefitReason, Vec<&str>> = BTreeMap::new();
-        for (row, why) in rows().filter_map(|row| Some((row, row.refit_reason()?))) {
-            by_reason.entry(why).or_default().push(&row.key.counterfactual);
-        }
-        let undefined = rows().filter(|r| r.status == "compared" && r.difference.is_none());
-        let status = match (n("compared"), n("refitted"), n("not_comparable")) {
-            (1.., ..) => "judged",
-            (_, 1.., _) => "refitted",
-            (.., 1..) => "not_comparable",
-            _ => "nothing",
-        };
-        let mut left_out: Vec<(&str, usize)> =
-            ["not_comparable", "only_old", "only_new"].map(|status| (status, n(status))).to_vec();
-        left_out.push(("undefined", undefined.count()));
-        left_out.retain(|(_, n)| *n > 0);
-        let of_reason =
-            |(reason, sets): (_, Vec<_>)| (reason, sets.len(), sets.into_iter().collect());
-        ComparisonTally {
-            comparable: match (compared.comparable, compared.forced) {
-                (true, _) => "yes",
-                (false, false) => "part",
-                (false, true) => "forced",
-            },
-            status,
-            clear: rows().filter(|row| row.is_clear()).count(),
-            all: rows().filter(|row| row.is_judged()).count(),
-            level: rows().find_map(|row| row.level),
-            refitted: by_reason.into_iter().map(of_reason).collect(),
-            left_out,
-        }
+/// What the sentences about a comparison depend on; `compared.html` has them: whether definitions are
+/// the same, what there is to judge, changes that are not judged because of the rows their sets were
+/// fitted on (why, how many, of which sets), and what could not be compared.
+pub(crate) fn tally(compared: &RunComparison, shown: &ShownChanges<'_>) -> Value {
+    let rows = || shown.all();
+    let n = |status: &str| rows().filter(|row| row.status == status).count();
+    let mut by_reason: BTreeMap<RefitReason, Vec<&str>> = BTreeMap::new();
+    for (row, why) in rows().filter_map(|row| Some((row, row.refit_reason()?))) {
+        by_reason.entry(why).or_default().push(&row.key.counterfactual);
+    }
+    let undefined = rows().filter(|r| r.status == "compared" && r.difference.is_none());
+    let status = match (n("compared"), n("refitted"), n("not_comparable")) {
+        (1.., ..) => "judged",
+        (_, 1.., _) => "refitted",
+        (.., 1..) => "not_comparable",
+        _ => "nothing",
+    };
+    let mut left_out: Vec<(&str, usize)> =
+        ["not_comparable", "only_old", "only_new"].map(|status| (status, n(status))).to_vec();
+    left_out.push(("undefined", undefined.count()));
+    left_out.retain(|(_, n)| *n > 0);
+    let of_reason = |(reason, sets): (_, Vec<_>)| (reason, sets.len(), BTreeSet::from_iter(sets));
+    let comparable = match (compared.comparable, compared.forced) {
+        (true, _) => "yes",
+        (false, false) => "part",
+        (false, true) => "forced",
+    };
+    let refitted: Vec<_> = by_reason.into_iter().map(of_reason).collect();
+    context! {
+        comparable, status, clear => rows().filter(|row| row.is_clear()).count(),
+        all => rows().filter(|row| row.is_judged()).count(),
+        level => rows().find_map(|row| row.level), refitted => fact(&refitted),
+        left_out => fact(&left_out),
     }
 }
 
@@ -140,7 +119,7 @@ fn drawn(changes: &[ChangeRow], glossary: &mut PageGlossary<'_>) -> (Vec<Value>,
         let row = |row: &&ChangeRow| {
             let both = row.old_value.zip(row.new_value);
             let drawing = both.map(|(old, new)| chart::dumbbell(old, new, end)).unwrap_or_default();
-            context!(drawing, ..told(row, glossary))
+            context!(drawing, ..change_facts(row, glossary))
         };
         let (end, rows) = (chart::tick(end * 100.0), rows.iter().map(row).collect::<Vec<_>>());
         found.push(context!(set, attribute, model, end, rows));
@@ -155,10 +134,10 @@ fn drawn(changes: &[ChangeRow], glossary: &mut PageGlossary<'_>) -> (Vec<Value>,
 }
 
 /// A change as a row of a table.
-fn told(row: &ChangeRow, glossary: &mut PageGlossary<'_>) -> Value {
+fn change_facts(row: &ChangeRow, glossary: &mut PageGlossary<'_>) -> Value {
     let key = &row.key;
     context! {
-        metric => glossary.title(&row.metric), row => Value::from(Serde(row)),
+        metric => glossary.title(&row.metric), row => fact(row),
         place => place(&row.metric, &key.scope, [&key.from_group, &key.to_group]),
         kinds => kinds(&row.metric, &key.scope), reading => reading(row),
     }
@@ -184,7 +163,8 @@ pub(crate) fn reading(row: &ChangeRow) -> String {
 
 /// How the intervals of changes are made, and of how many.
 fn methods(shown: &ShownChanges<'_>) -> Value {
-    // Of two values or shares: with what the same people add to both, or as if of other people.
+    // For two values or shares: whether the interval uses what the same people add to both, or
+    // treats them as different people.
     let methods = [
         ("paired", None, ["paired", "paired-people"].as_slice()),
         ("together", Some(1), &["newcombe", "newcombe-eff", "mover"]),

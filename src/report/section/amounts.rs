@@ -13,7 +13,7 @@ use crate::report::read::panel::ResultKey;
 use crate::report::section::models::place_of;
 use crate::table::AmountRow;
 
-/// Rows in one table; the others stand in the tables.
+/// Rows in one table; the others are in the tables.
 const ROWS_AT_MOST: usize = 60;
 
 /// Tables on one page.

@@ -1,9 +1,9 @@
-//! What the page shows next to the rest where the label has several classes: a matrix of all
-//! classes per direction and per group, and each class against all others.
+//! What the page also shows where the label has several classes: a matrix of all classes per
+//! direction and per group, and each class against all others.
 //!
 //! Rows of a matrix are factual predictions, or labels; columns those of counterfactuals, or
-//! predictions. Of more than [`SHOWN`] classes the largest are shown separately and the others
-//! together, so that sums stay those of everybody.
+//! predictions. If there are more than [`SHOWN`] classes, the largest are shown separately and the
+//! others together, so that sums are still those of everybody.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ use crate::report::page::words::RichText;
 use crate::report::page::{PageBlock, PageCell, PageTable, ReportRow};
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::classes::ClassResults;
-use crate::report::read::panel::{AuditPanel, PanelDirection, ResultKey};
+use crate::report::read::panel::{AuditPanel, ResultKey};
 use crate::report::read::tally::WeightedCount;
 
 /// Classes that are shown separately; one more does too where it would be all others.
@@ -54,7 +54,7 @@ impl ClassResults {
         let place =
             |class: &str| shown.iter().position(|name| *name == class).unwrap_or(shown.len());
         let mut sums = vec![vec![WeightedCount::default(); places]; places];
-        // Next to the sums: of classes that are shown together these do not tell who left one for
+        // Next to the sums: for classes that are shown together these do not say who left one for
         // another.
         let (mut same, mut all) = (WeightedCount::default(), WeightedCount::default());
         for ((before, after), tally) in self.matrices.get(key).into_iter().flatten() {
@@ -146,7 +146,7 @@ pub(crate) fn of_panel(
     panel: &AuditPanel,
     glossary: &mut PageGlossary<'_>,
 ) -> Option<PageBlock> {
-    let named = |d: &PanelDirection| (RichText::direction(&d.from, &d.to), panel.direction(d));
+    let named = |d: &ResultKey| (RichText::direction(&d.from, &d.to), d.clone());
     let drawn: Vec<_> = panel.directions.iter().take(panel.drawn).map(named).collect();
     block(audit, &drawn, (&panel.total(), 0), glossary)
 }
@@ -162,7 +162,7 @@ pub(crate) fn of_facets(
 ) -> Option<Value> {
     let metrics = lists.map(PageList::ids).concat();
     let mut shown = audit.classes.shown(total);
-    // The family may be measured of one class alone.
+    // The family may be measured for a single class only.
     shown.retain(|class| audit.measure(&key.of_class(class), "dppl").is_some());
     one_vs_all(audit, key, (shown.as_slice(), metrics.as_slice()), sides, glossary)
 }

@@ -1,9 +1,10 @@
-//! Section "Did augmentation help": of every experiment the arms in columns, each value with its
-//! change against the base.
+//! Section "Did augmentation help": the arms of every experiment in columns, each value with its
+//! change from the base.
 //!
-//! Everything is measured on the rows of all folds together; what single folds give stands folded
-//! below. Changes depend on the same people and the same draws. The section states the trade-off
-//! and names no winner: what a switched decision is worth in accuracy is not in the tables.
+//! Everything is measured on the rows of all folds together; what single folds give is in a
+//! collapsed part below. Changes depend on the same people and the same draws. The section states
+//! the trade-off and names no winner: what a switched decision is worth in accuracy is not in the
+//! tables.
 
 use std::collections::BTreeMap;
 
@@ -39,7 +40,7 @@ struct ArmChange<'a> {
 }
 
 impl<'a> ArmChange<'a> {
-    /// None where it is undefined.
+    /// The change of a metric; none where it is undefined.
     fn of(row: &'a ComparisonRow) -> Option<Self> {
         let kind = terms::kind(&row.metric, &row.scope).of_change();
         Some(ArmChange { value: row.difference?, interval: row.lo.zip(row.hi), kind, row })
@@ -50,35 +51,35 @@ impl<'a> ArmChange<'a> {
         is_clear_change(self.interval, TrainingChanges::of(self.row))
     }
 
-    /// Strong where it is clear.
-    fn told(&self, value: String) -> RichText {
+    /// In bold where it is clear.
+    fn emphasised(&self, value: String) -> RichText {
         if self.clear() { RichText::new().strong(value) } else { value.into() }
     }
 
     fn value(&self) -> RichText {
-        self.told(self.kind.value(self.value))
+        self.emphasised(self.kind.value(self.value))
     }
 
     fn ends(&self) -> Option<String> {
         self.interval.map(|(lo, hi)| format!("({})", self.kind.interval(self.value, lo, hi)))
     }
 
-    /// In a sentence.
+    /// The value with its interval, in a sentence.
     fn words(&self) -> RichText {
         self.ends().into_iter().fold(self.value(), |words, ends| words.text(" ").text(ends))
     }
 
-    /// Of a gap with a sign: how much narrower or wider it is, and both its values. Where it turns
-    /// round, only its values.
+    /// For a gap with a sign: how much narrower or wider it is, and both its values. If it changes
+    /// its sign, only its values.
     fn of_gap(&self, base: f64, kind: NumberFormat) -> Value {
         let change = apart_from_zero(base, base + self.value);
         let size = without_sign(self.kind);
-        // Of the change in size: with the sign of the gap, and turned where it narrows.
+        // For the change in size: with the sign of the gap, and turned where it narrows.
         let turned = |(lo, hi): (f64, f64)| if self.value < 0.0 { (-hi, -lo) } else { (lo, hi) };
         let ends = change.zip(self.interval.map(turned));
         context! {
             base => kind.value(base), arm => kind.value(base + self.value), change,
-            by => change.map(|change| self.told(size.value(change.abs()))),
+            by => change.map(|change| self.emphasised(size.value(change.abs()))),
             ends => ends.map(|(change, (lo, hi))| size.interval(change.abs(), lo, hi)),
         }
     }
@@ -111,7 +112,7 @@ fn apart_from_zero(before: f64, after: f64) -> Option<f64> {
     (before * after >= 0.0).then(|| zero(after.abs() - before.abs()))
 }
 
-/// What became of the size of a gap that has a sign; none for what is not such a gap.
+/// How the size of a gap with a sign changed; none for a value that is no such gap.
 fn in_size(before: f64, after: f64, kind: NumberFormat) -> Option<&'static str> {
     match apart_from_zero(before, after) {
         _ if !matches!(kind, NumberFormat::Points | NumberFormat::Signed) => None,
@@ -151,8 +152,7 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
     let shown = experiments.iter().take(EXPERIMENTS_AT_MOST);
     let facts = context! {
         trained_again => rows.any(|row| row.training_repeats.is_some()),
-        more => experiments.len().saturating_sub(EXPERIMENTS_AT_MOST),
-        experiments => shown
+        more => experiments.len().saturating_sub(EXPERIMENTS_AT_MOST), experiments => shown
             .map(|words| ExperimentNumbers::of(audit, words).facts(glossary))
             .collect::<Value>(),
     };
@@ -208,8 +208,7 @@ impl<'a> ExperimentNumbers<'a> {
                 let metrics = PageList::ArmPerformance.ids().iter();
                 let row = |m: &&'static str| (glossary.title(m), key.clone(), *m);
                 self.table("Metric", metrics.map(row).collect())
-            }),
-            gaps => attributes().map(|name| self.gaps(name, glossary)).collect::<Value>(),
+            }), gaps => attributes().map(|name| self.gaps(name, glossary)).collect::<Value>(),
             switches => changed.iter().map(|of| self.switching(of, glossary)).collect::<Value>(),
             by_fold => self.folds(&changed, glossary),
         }
@@ -333,7 +332,7 @@ impl<'a> ExperimentNumbers<'a> {
         if let Some(change) = arm.changes.get(&(key.in_arm(&arm.full), metric)) {
             cell.small.extend(change.lines());
         } else if let Some((value, base)) = both {
-            // Of score metrics only the difference is known.
+            // For score metrics only the difference is known.
             cell.small.push(format!("change {}", kind.of_change().value(value - base)).into());
         }
         let both = both.filter(|_| key.scope == "pair");

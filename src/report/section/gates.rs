@@ -1,10 +1,10 @@
 //! Section "Gates": every row of the table `gates`, what it asks, its limit and its value. The
-//! brief leads here limit by limit. Facts only; `gates.html` says them.
+//! brief leads here limit by limit. Facts only; the sentences are in `gates.html`.
 
 use std::cmp::Ordering;
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
+use minijinja::value::Value;
 
 use crate::gate::reason::{GateCount, GateFindings};
 use crate::metric::catalog::ccm::HARM;
@@ -20,6 +20,7 @@ use crate::report::section::graphs;
 use crate::table::GateRow;
 use crate::table::recourse::UNFAIR_SUBGROUPS;
 use crate::table::why::CONFIRMED_PATTERNS;
+use crate::text::fact;
 
 /// Rows on the page; the others are in the table `gates`.
 const ROWS_AT_MOST: usize = 200;
@@ -51,7 +52,7 @@ fn place(audit: &AuditFolder, gate: &GateRow) -> Value {
     let (from, to) = (gate.from_group.as_str(), gate.to_group.as_str());
     let of_amounts = audit.manifest.amounts().is_some();
     if !from.is_empty() && !to.is_empty() && gate.counterfactual.is_empty() {
-        // Of facets the name of the metric says what is compared.
+        // For facets the name of the metric says what is compared.
         let of_pair = find(&gate.metric).filter(|metric| metric.family == MetricFamily::Group);
         let by = of_pair.and_then(Metric::transform);
         let word = match by {
@@ -116,23 +117,22 @@ fn row(audit: &AuditFolder, gate: &GateRow, glossary: &mut PageGlossary<'_>) -> 
     let counted = findings.as_ref().and_then(|of| of.counted.as_ref()).map(GateCount::words);
     let why =
         findings.as_ref().map_or_else(|| gate.reason.to_string(), GateFindings::words_of_verdict);
-    // Why the set of a gate names no group at a disadvantage, where graphs are the reason.
+    // Why the set of a gate names no group as worse off, where graphs are the reason.
     let is_plain = gate.arm.is_empty() && gate.class.is_empty();
     let key = Some(gate.key()).filter(|_| is_plain);
     let caution = key.and_then(|key| graphs::knowledge::caution(audit, &key.set, &key.attribute));
     context! {
         name => gate.gate.as_str(), note => audit.manifest.words.gate_notes.get(gate.gate.as_str()),
         thing => thing.map(|[_, many]| many), counted,
-        title => thing.is_none().then(|| glossary.title(metric)),
-        class => gate.class.as_str(), place => place(audit, gate),
-        attribute => gate.sensitive.as_str(), set => gate.counterfactual.as_str(),
-        model => gate.model.as_str(), arm => gate.arm.as_str(),
+        title => thing.is_none().then(|| glossary.title(metric)), class => gate.class.as_str(),
+        place => place(audit, gate), attribute => gate.sensitive.as_str(),
+        set => gate.counterfactual.as_str(), model => gate.model.as_str(), arm => gate.arm.as_str(),
         verdict => gate.verdict.as_str(), decides_gate => gate.decides == 1,
-        warns => gate.level == "warn", bound,
-        limit => of_limit(gate.limit), decides, value => gate.value.map(shown),
+        warns => gate.level == "warn", bound, limit => of_limit(gate.limit), decides,
+        value => gate.value.map(shown),
         interval => ends.map(|(value, (lo, hi))| kind.interval(value, lo, hi)),
-        baseline => gate.value.and(gate.baseline_value).map(|value| of_value.value(value)),
-        cases, enough => gate.enough, why, caution => Value::from(Serde(&caution)),
+        baseline => gate.value.and(gate.baseline_value).map(|value| of_value.value(value)), cases,
+        enough => gate.enough, why, caution => fact(&caution),
     }
 }
 

@@ -148,7 +148,7 @@ impl<'a> GroupsSubject<'a> {
         ValuesByKey::of(self.audit, first, keys, list.ids()).table(head)
     }
 
-    /// A row per metric with its value at one key, and the group at a disadvantage.
+    /// A row per metric with its value at one key, and the group that is worse off.
     fn by_metric(
         &self,
         key: &ResultKey,
@@ -206,8 +206,8 @@ impl<'a> GroupsSubject<'a> {
         ValuesByKey { anchors, ..values }.table(&mut |m| glossary.head(m))
     }
 
-    /// The smallest groups with their people: what few people tell is uncertain, and those of a
-    /// crossed attribute may be few.
+    /// The smallest groups with their people: values of few people are uncertain, and groups of a
+    /// crossed attribute may be small.
     fn smallest(&self) -> Option<Value> {
         let attributes = &self.audit.manifest.attributes;
         let derived = attributes.iter().any(|a| a.name == self.attribute && a.made_of.is_some());
@@ -256,7 +256,7 @@ impl<'a> GroupsSubject<'a> {
         Some(context!(table => table?, shown => pairs.len(), all))
     }
 
-    /// That a gate asks for a gap the other way round, where its sign is the other one than here.
+    /// The note that a gate asks for a gap in the other order, where its sign is the opposite.
     fn asked_in_reverse(&self, glossary: &mut PageGlossary<'_>) -> Value {
         let mut told: BTreeSet<(&str, &str, &str)> = BTreeSet::new();
         for gate in self.audit.gates.iter().filter(|gate| gate.value.is_some()) {

@@ -2,14 +2,14 @@
 //! causes, how well that fits the rows, and how strong something that no column holds would have to
 //! be to overturn what is found.
 //!
-//! Read from the tables `knowledge_fit`, `needed_knowledge` and `hidden_cause`. A verdict that turns is said with the
-//! strength and with the strongest recorded column next to it, which is a yardstick and no bound on
-//! what is not recorded; so no sentence calls a verdict robust.
+//! Read from the tables `knowledge_fit`, `needed_knowledge` and `hidden_cause`. If a verdict
+//! changes, the page gives the strength, and for comparison the strongest recorded column, which is
+//! no bound on what is not recorded; so no sentence calls a verdict robust.
 
 use std::cmp::Ordering;
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
+use minijinja::value::Value;
 
 use crate::metric::catalog::ccm::HARM;
 use crate::metric::rate::Undefined;
@@ -23,6 +23,7 @@ use crate::report::read::graphs::ScenarioGraphs;
 use crate::report::read::grouped::grouped;
 use crate::report::section::graphs::knowledge::stated_knowledge;
 use crate::table::{ANY_TARGET, GateRow, HiddenCauseRow, KnowledgeFitRow, NeededKnowledgeRow};
+use crate::text::fact;
 
 /// Findings on one page.
 const FINDINGS_AT_MOST: usize = 12;
@@ -57,9 +58,9 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
     Some(PageSection::of_facts(names, "hidden_cause.html", facts))
 }
 
-/// The row of the weakest hidden cause that changes a verdict of the table of gates, by itself; none
-/// where none does. A pass changes with the first of its directions, a fail with the last of those
-/// that fail; without weak links that the graphs leave out, which are no hidden cause.
+/// The row of the weakest hidden cause that changes a verdict of the table of gates, by itself;
+/// none where none does. A pass changes with the first of its directions, a fail with the last of
+/// those that fail; without weak links that the graphs leave out, which are no hidden cause.
 pub(crate) fn weakest<'a>(audit: &'a AuditFolder) -> Option<&'a HiddenCauseRow> {
     let findings = findings(audit).into_iter();
     let of_gates = grouped(findings.map(|of| (of.rows[0].key.gate.as_str(), of)));
@@ -85,7 +86,7 @@ pub(crate) fn weakest<'a>(audit: &'a AuditFolder) -> Option<&'a HiddenCauseRow> 
     of_gates.into_iter().filter_map(turning).min_by(by_strength).map(|(_, row)| row)
 }
 
-/// What a set takes for given about causes, and how well its graphs fit the rows.
+/// What a set assumes about causes, and how well its graphs fit the rows.
 fn statement(audit: &AuditFolder, set: &ScenarioGraphs) -> Value {
     let is_of_set = |fit: &&KnowledgeFitRow| {
         fit.sensitive == set.attribute
@@ -99,7 +100,7 @@ fn statement(audit: &AuditFolder, set: &ScenarioGraphs) -> Value {
         }
     });
     let is_asked = audit.hidden.iter().any(|row| row.key.counterfactual == set.set);
-    let knowledge = stated_knowledge(audit, &set.set).map(|of| Value::from(Serde(&of)));
+    let knowledge = stated_knowledge(audit, &set.set).map(|of| fact(&of));
     context!(set => &set.set, knowledge, fit, is_asked)
 }
 
@@ -113,8 +114,8 @@ fn needed(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> Option<Value>
         let others = rows.iter().filter(|row| row.verdict != whole.verdict);
         let others: Vec<&NeededKnowledgeRow> = others.filter(|_| !is_unknown).collect();
         let facts = context! {
-            row => Value::from(Serde(whole)), metric => glossary.show(&whole.key.metric).name,
-            is_unknown, others => Value::from(Serde(&others)),
+            row => fact(whole), metric => glossary.show(&whole.key.metric).name,
+            is_unknown, others => fact(&others),
         };
         all.push((others.is_empty(), facts));
     }
@@ -125,7 +126,7 @@ fn needed(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> Option<Value>
     (!all.is_empty()).then(|| context!(verdicts => all, more))
 }
 
-/// Those with a limit; where no gate has one, the rates of harm, else of both switches.
+/// The rates with a limit; where no gate has one, the rates of harm, else of both switches.
 fn findings(audit: &AuditFolder) -> Vec<HiddenFinding<'_>> {
     let has_gates = audit.hidden.iter().any(|row| !row.key.gate.is_empty());
     let has_harm = audit.hidden.iter().any(|row| HARM.contains(&row.key.metric.as_str()));
@@ -157,7 +158,7 @@ impl<'a> HiddenFinding<'a> {
         rows.filter(move |row| row.target == target && row.push == push)
     }
 
-    /// Where the verdict turns first.
+    /// The turn of the verdict at the smallest strength.
     fn turning(&self, target: &'a str) -> Option<VerdictTurn<'a>> {
         let rows =
             HiddenPush::ALL.into_iter().filter_map(|push| self.of(target, push.word()).next());
@@ -166,7 +167,7 @@ impl<'a> HiddenFinding<'a> {
     }
 }
 
-/// What the page says about a finding.
+/// The facts of the page about a finding.
 fn facts(finding: &HiddenFinding<'_>, glossary: &mut PageGlossary<'_>) -> Option<Value> {
     let first = finding.of(ANY_TARGET, "up").next()?;
     let limit = finding.gate.map(|gate| {
@@ -174,15 +175,15 @@ fn facts(finding: &HiddenFinding<'_>, glossary: &mut PageGlossary<'_>) -> Option
         context!(name => gate.gate.as_str(), at => gate.limit, least)
     });
     Some(context! {
-        row => Value::from(Serde(first)), metric => glossary.show(&first.key.metric).name, limit,
+        row => fact(first), metric => glossary.show(&first.key.metric).name, limit,
         clause => Undefined::of_code(&first.undefined).map_or("", Undefined::clause),
-        turning => finding.turning(ANY_TARGET).map(|(_, row)| Value::from(Serde(row))),
-        columns => columns(finding), strengths => Value::from(Serde(&strengths(finding))),
+        turning => finding.turning(ANY_TARGET).map(|(_, row)| fact(row)),
+        columns => columns(finding), strengths => fact(&strengths(finding)),
         curves => curves(finding),
     })
 }
 
-/// The columns that could turn the verdict alone, the weakest cause first.
+/// The columns that could each change the verdict, the weakest cause first.
 fn columns(finding: &HiddenFinding<'_>) -> Vec<Value> {
     let mut names: Vec<&str> = finding.rows.iter().map(|row| row.target.as_str()).collect();
     names.sort_unstable();
@@ -217,5 +218,5 @@ fn curves(finding: &HiddenFinding<'_>) -> Option<Value> {
         rows.map(|row| (row.strength, point(row))).collect()
     };
     let both = [points("up"), points("down")];
-    (!both[0].is_empty()).then(|| Value::from(Serde(&both)))
+    (!both[0].is_empty()).then(|| fact(&both))
 }

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
+use minijinja::value::Value;
 use serde::Serialize;
 
 use crate::report::page::PageSection;
@@ -17,6 +17,7 @@ use crate::report::read::panel::ResultKey;
 use crate::report::read::quality::{DirectionQuality, QualityValues, value, whole};
 use crate::report::section::{models, recourse};
 use crate::table::GroupRow;
+use crate::text::fact;
 
 /// Rows of each table of this section.
 const ROWS_AT_MOST: usize = 100;
@@ -39,8 +40,7 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> P
         missing => rows(audit.groups.iter().filter(lacks)),
         strata => audit.groups.iter().any(|g| g.n_missing_stratum.is_some_and(|n| n > 0)),
         classes => audit.classes.are_there(), issues => rows(issues),
-        undefined => rows(undefined(audit, glossary)),
-        recourse => rows(recourse::left_out(audit)),
+        undefined => rows(undefined(audit, glossary)), recourse => rows(recourse::left_out(audit)),
         waiting => !audit.manifest.awaited.is_empty(),
     };
     PageSection::of_facts(("left-out", "What was excluded"), "left_out.html", facts)
@@ -50,7 +50,7 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> P
 fn rows<R: Serialize>(all: impl IntoIterator<Item = R>) -> Value {
     let all: Vec<R> = all.into_iter().collect();
     let shown = &all[..all.len().min(ROWS_AT_MOST)];
-    context!(all => all.len(), rows => Value::from(Serde(shown)))
+    context!(all => all.len(), rows => fact(shown))
 }
 
 /// A direction is next to its set where its share of discarded counterfactuals differs by more
@@ -68,8 +68,7 @@ fn counterfactuals(audit: &AuditFolder) -> Vec<Value> {
     let row = |place: &ResultKey, values: &QualityValues| {
         let (made, share) = (whole(values, "n_cf"), share_of(values));
         context! {
-            place => Value::from(Serde(place)), made, share,
-            discarded => (share * made as f64).round() as i64,
+            place => fact(place), made, share, discarded => (share * made as f64).round() as i64,
             valid => whole(values, "n_pairs_valid"), pairs => whole(values, "n_pairs"),
             without_class => whole(values, "n_without_class"),
             without_target => whole(values, "n_without_target"),
@@ -98,7 +97,7 @@ fn undercount(audit: &AuditFolder, direction: &ResultKey) -> Option<(i64, i64)> 
         .filter(|(people, counted)| people > counted)
 }
 
-/// People of a group whom a direction does not count, where no table tells how many of their
+/// People of a group whom a direction does not count, where no table says how many of their
 /// counterfactuals were discarded; of every model and every arm, those that lose the same together,
 /// with the models and whether the audit itself is among them.
 fn not_counted(audit: &AuditFolder) -> Vec<Value> {

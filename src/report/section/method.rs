@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
+use minijinja::value::Value;
 
 use crate::folder::manifest::{ModelWords, SetWords};
 use crate::metric::interval::INTERVAL_METHODS;
@@ -16,13 +16,14 @@ use crate::report::read::grouped::grouped;
 use crate::report::read::words;
 use crate::report::section::recourse;
 use crate::table::ThresholdRow;
+use crate::text::fact;
 
 /// The section; comes after every section that shows metrics.
 pub(crate) fn section(audit: &AuditFolder, glossary: &PageGlossary<'_>) -> PageSection {
     let m = &audit.manifest;
     let mut values = audit.without_arms().flat_map(|(_, values)| values.values());
     let facts = context! {
-        m => Value::from(Serde(m)), sets => m.counterfactuals.iter().map(set).collect::<Value>(),
+        m => fact(m), sets => m.counterfactuals.iter().map(set).collect::<Value>(),
         recourse => recourse::is_there(audit), classes => audit.classes.are_there(),
         thresholds => thresholds(audit),
         scales => m.models.iter().filter_map(ModelWords::scale_in_words).collect::<Value>(),
@@ -44,7 +45,7 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &PageGlossary<'_>) -> PageS
 fn set(of: &SetWords) -> Value {
     let written = of.attributes.iter().all(|attribute| of.written.contains_key(attribute));
     let knobs = of.knobs.iter().map(ToString::to_string);
-    context!(of => Value::from(Serde(of)), written, knobs => knobs.collect::<Value>())
+    context!(of => fact(of), written, knobs => knobs.collect::<Value>())
 }
 
 /// The thresholds that were fitted, of each model.

@@ -33,13 +33,13 @@ fn present(audit: &AuditFolder, list: PageList, keys: &[ResultKey]) -> Vec<&'sta
     list.ids().iter().copied().filter(is_there).collect()
 }
 
-/// The sections of an audit, in the order of the page; those with nothing to show are absent. Of an
-/// audit that waits for scores they hold what is known of the rows as they are.
+/// The sections of an audit, in the order of the page; those with nothing to show are absent. For
+/// an audit that waits for scores they hold what is known about the rows as they are.
 pub(crate) fn sections(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> Vec<PageSection> {
     let waits = !audit.manifest.awaited.is_empty();
     let (full, known) = (!waits, !waits || audit.is_measured());
-    // Of amounts nobody is decided about: no prediction switches, and no share is predicted, unless
-    // the job says above which number they count as positive.
+    // With amounts there are no decisions: no prediction switches, and no share is predicted,
+    // unless the job says above which number they count as positive.
     let decides = audit.manifest.amounts().is_none();
     let counted = known && (decides || full && !audit.groups.is_empty());
     let panels = if full && decides { audit.panels() } else { Vec::new() };

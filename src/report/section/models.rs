@@ -1,10 +1,10 @@
-//! Section "One model against another": what the values of a model are minus those of another on
-//! the same people, clear differences first.
+//! Section "One model against another": the values of a model minus those of another on the same
+//! people, clear differences first.
 
 use std::collections::BTreeMap;
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
+use minijinja::value::Value;
 
 use crate::report::page::terms::PageGlossary;
 use crate::report::page::words::RichText;
@@ -13,6 +13,7 @@ use crate::report::read::audit::AuditFolder;
 use crate::report::read::panel::ResultKey;
 use crate::report::shown_changes::clearness;
 use crate::table::ComparisonRow;
+use crate::text::fact;
 
 /// Tables on one page: two models, set and attribute.
 const TABLES_AT_MOST: usize = 12;
@@ -55,7 +56,7 @@ fn pair(
 
 fn row(row: &ComparisonRow, glossary: &mut PageGlossary<'_>) -> Value {
     context! {
-        metric => glossary.title(&row.metric), row => Value::from(Serde(row)),
+        metric => glossary.title(&row.metric), row => fact(row),
         place => place(&row.metric, &row.scope, [&row.from_group, &row.to_group]),
         kinds => kinds(&row.metric, &row.scope), why => terms::reason(&row.undefined),
         missing => terms::missing_labels(row),
@@ -65,7 +66,7 @@ fn row(row: &ComparisonRow, glossary: &mut PageGlossary<'_>) -> Value {
 /// How values of a metric are printed, and how their differences.
 pub(crate) fn kinds(metric: &str, scope: &str) -> Value {
     let kind = terms::kind(metric, scope);
-    Value::from(Serde(&[kind, kind.of_change()]))
+    fact(&[kind, kind.of_change()])
 }
 
 /// Where a value holds, whatever its metric.

@@ -2,10 +2,10 @@
 //! read the tables.
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
 
 use crate::report::page::PageSection;
 use crate::report::read::audit::AuditFolder;
+use crate::text::fact;
 
 /// Input files listed.
 const FILES_AT_MOST: usize = 60;
@@ -23,7 +23,7 @@ const QUERY: &str = "select model, counterfactual, from_group, to_group, metric,
 pub(crate) fn section(audit: &AuditFolder) -> PageSection {
     let job: String = audit.job.chars().take(JOB_AT_MOST).collect();
     let facts = context! {
-        m => Value::from(Serde(&audit.manifest)), files_at_most => FILES_AT_MOST, query => QUERY,
+        m => fact(&audit.manifest), files_at_most => FILES_AT_MOST, query => QUERY,
         is_cut => job.len() < audit.job.len(), characters => JOB_AT_MOST, job,
     };
     PageSection::of_facts(("provenance", "Provenance"), "provenance.html", facts)

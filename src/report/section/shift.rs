@@ -2,7 +2,7 @@
 //! distances between them.
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
+use minijinja::value::Value;
 
 use crate::folder::manifest::ModelWords;
 use crate::metric::catalog::place::PageList;
@@ -15,10 +15,11 @@ use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
 use crate::report::page::{PageBlock, PageSection, PageTable, number};
 use crate::report::read::audit::{AuditFolder, ScoreHistograms};
-use crate::report::read::panel::{AuditPanel, PanelDirection, ResultKey};
+use crate::report::read::panel::{AuditPanel, ResultKey};
 use crate::report::read::tally::{HistogramBin, WeightedCount};
 use crate::report::section::models::place_of;
 use crate::report::section::switches;
+use crate::text::fact;
 
 /// The section; none where no score shift was measured.
 pub(crate) fn section(
@@ -28,10 +29,9 @@ pub(crate) fn section(
 ) -> Option<PageSection> {
     let has = |p: &&AuditPanel| {
         p.drawn > 0
-            && p.directions.iter().any(|d| {
-                let key = p.direction(d);
-                audit.histograms(&key).is_some()
-                    || PageList::ScoreShifts.ids().iter().any(|m| has_scores(audit, &key, m))
+            && p.directions.iter().any(|key| {
+                audit.histograms(key).is_some()
+                    || PageList::ScoreShifts.ids().iter().any(|m| has_scores(audit, key, m))
             })
     };
     let panels: Vec<&AuditPanel> = panels.iter().filter(has).collect();
@@ -41,7 +41,7 @@ pub(crate) fn section(
     let facts = context!(part => "introduction", weighted => audit.manifest.weight.is_some());
     let mut blocks = vec![PageBlock("shift.html", facts)];
     for panel in panels {
-        let scale = model_words(audit, &panel.model).and_then(ModelWords::scale_in_words);
+        let scale = audit.manifest.model(&panel.model).and_then(ModelWords::scale_in_words);
         let facts = context! {
             part => "panel", id => format!("s{}", panel.id), heading => switches::heading(panel),
             drawn => switches::drawn(panel), graphs => terms::follows_graphs(&panel.strategy),
@@ -63,39 +63,35 @@ fn has_scores(audit: &AuditFolder, key: &ResultKey, metric: &str) -> bool {
     measure.is_some_and(|of| of.undefined != Undefined::NoScore.code())
 }
 
-/// The farthest edge from zero of a bin that holds something.
+/// The edge farthest from zero of a bin that is not empty.
 fn farthest(bins: &[HistogramBin]) -> f64 {
     let edges = bins.iter().filter(|bin| bin.2.n > 0).flat_map(|bin| [bin.0.abs(), bin.1.abs()]);
     edges.fold(0.0, f64::max)
 }
 
 fn drawings(audit: &AuditFolder, panel: &AuditPanel) -> Value {
-    let drawn: Vec<_> = panel
-        .directions
-        .iter()
-        .take(panel.drawn)
-        .filter_map(|direction| Some((direction, audit.histograms(&panel.direction(direction))?)))
-        .collect();
-    let moving = drawn.iter().filter(|(direction, _)| !is_unmoved(audit, panel, direction));
+    let shown = panel.directions.iter().take(panel.drawn);
+    let drawn: Vec<_> = shown.filter_map(|key| Some((key, audit.histograms(key)?))).collect();
+    let moving = drawn.iter().filter(|(direction, _)| !is_unmoved(audit, direction));
     let moving: Vec<&ScoreHistograms> = moving.map(|(_, histograms)| *histograms).collect();
     let most = |of: fn(&ScoreHistograms) -> f64| moving.iter().map(|h| of(h)).fold(0.0, f64::max);
     let change_top = most(|h| highest(&h.change));
     let score_top = most(|h| highest(&h.original).max(highest(&h.counterfactual)));
     let end = round_up(most(|h| farthest(&h.change))).min(1.0);
     let (change_scale, score_scale) = (PlotScale::new(-end, end), PlotScale::new(0.0, 1.0));
-    let scale = model_words(audit, &panel.model).map(ModelWords::score_scale).unwrap_or_default();
+    let scale = audit.manifest.model(&panel.model).map(ModelWords::score_scale).unwrap_or_default();
     let thresholds: Vec<(f64, String)> = thresholds(audit, &panel.model)
         .into_iter()
         .map(|at| (scale.share(at), format!("cut-off {}", number::three_digits(at))))
         .filter(|(at, _)| (0.0..=1.0).contains(at))
         .collect();
-    let drawing = |(direction, histograms): (&PanelDirection, &ScoreHistograms)| {
+    let drawing = |(direction, histograms): (&ResultKey, &ScoreHistograms)| {
         // A bin has a width: drawn, a change of nothing would be a block next to zero.
-        if is_unmoved(audit, panel, direction) {
+        if is_unmoved(audit, direction) {
             return context!(from => &direction.from, to => &direction.to, moves => ());
         }
         let ScoreHistograms { original, counterfactual, change, .. } = histograms;
-        let sr = audit.measure(&panel.direction(direction), "sr");
+        let sr = audit.measure(direction, "sr");
         let crossing = sr.and_then(|sr| {
             let (part, whole) = sr.counts()?;
             let share = number::percent_text(sr.value?, sr.is_weighted());
@@ -104,23 +100,18 @@ fn drawings(audit: &AuditFolder, panel: &AuditPanel) -> Value {
         let changes = (change, change_scale, change_top, None::<f64>);
         let scores = ([original, counterfactual], score_scale, score_top, &thresholds);
         context! {
-            from => &direction.from, to => &direction.to, crossing,
-            changes => Value::from(Serde(&changes)), scores => Value::from(Serde(&scores)),
-            moves => chart::moves(change, audit.manifest.weight.is_some()),
+            from => &direction.from, to => &direction.to, crossing, changes => fact(&changes),
+            scores => fact(&scores), moves => chart::moves(change, audit.manifest.weight.is_some()),
             factual => middle(original), counterfactual => middle(counterfactual),
         }
     };
     drawn.into_iter().map(drawing).collect()
 }
 
-fn model_words<'a>(audit: &'a AuditFolder, model: &str) -> Option<&'a ModelWords> {
-    audit.manifest.models.iter().find(|words| words.name == model)
-}
-
 /// The thresholds of a model in its own numbers: the one that the job gives, or those fitted, one a
 /// fold.
 pub(crate) fn thresholds(audit: &AuditFolder, model: &str) -> Vec<f64> {
-    let given = model_words(audit, model).and_then(ModelWords::cut_off).into_iter();
+    let given = audit.manifest.model(model).and_then(ModelWords::cut_off).into_iter();
     let plain =
         audit.thresholds.iter().filter(|row| row.arm.is_empty() && row.model.as_str() == model);
     let mut all: Vec<f64> = given.chain(plain.map(|row| row.threshold)).collect();
@@ -130,11 +121,12 @@ pub(crate) fn thresholds(audit: &AuditFolder, model: &str) -> Vec<f64> {
 }
 
 /// Whether no score of a direction moved.
-fn is_unmoved(audit: &AuditFolder, panel: &AuditPanel, direction: &PanelDirection) -> bool {
-    audit.score_moves(&panel.direction(direction)).any(|value| value == Some(0.0))
+fn is_unmoved(audit: &AuditFolder, direction: &ResultKey) -> bool {
+    audit.score_moves(direction).any(|value| value == Some(0.0))
 }
 
-/// In which bin the middle score lies, for those who do not see the drawing; none without a score.
+/// The bin in which the middle score lies, for those who do not see the drawing; none without a
+/// score.
 fn middle(bins: &[HistogramBin]) -> Option<Value> {
     let all = drawn_panel::cases(bins);
     let mut below = WeightedCount::default();
@@ -153,7 +145,7 @@ fn table(
     panel: &AuditPanel,
     glossary: &mut PageGlossary<'_>,
 ) -> Option<PageTable> {
-    let directions = panel.directions.iter().take(panel.drawn).map(|d| panel.direction(d));
+    let directions = panel.directions.iter().take(panel.drawn).cloned();
     let mut keys: Vec<_> = directions.map(|key| (place_of(&key), key)).collect();
     keys.push(("All directions".into(), panel.total()));
     if let [a, b] = panel.groups.as_slice() {

@@ -6,7 +6,7 @@
 //! browsers read the same numbers.
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
+use minijinja::value::Value;
 
 use crate::metric::catalog::place::PageList;
 use crate::report::draw::palette;
@@ -17,16 +17,17 @@ use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
 use crate::report::page::{PageBlock, PageCell, PageSection, PageTable, ReportRow};
 use crate::report::read::audit::AuditFolder;
-use crate::report::read::panel::{AuditPanel, EccmTallies, PanelDirection, ResultKey};
+use crate::report::read::panel::{AuditPanel, EccmTallies, ResultKey};
 use crate::report::read::tally::WeightedCount;
 use crate::report::section::models::place_of;
 use crate::report::section::{classes, graphs, present};
 use crate::table::MetricRow;
+use crate::text::fact;
 
 /// Groups up to which the overview of all pairs is drawn.
 const OVERVIEW_UP_TO: usize = 24;
 
-/// Groups up to which the overview has room for counts, and for names of so many letters.
+/// Groups up to which the overview has room for counts, and for names of this many letters.
 const NAMED_UP_TO: usize = 8;
 const LETTERS_UP_TO: usize = 14;
 
@@ -37,10 +38,9 @@ pub(crate) fn section(
     glossary: &mut PageGlossary<'_>,
 ) -> Option<PageSection> {
     let has = |p: &&AuditPanel| {
-        p.directions.iter().any(|d| {
-            let key = p.direction(d);
-            audit.cells(&key).is_some()
-                || PageList::SwitchRows.ids().iter().any(|m| audit.measure(&key, m).is_some())
+        p.directions.iter().any(|key| {
+            audit.cells(key).is_some()
+                || PageList::SwitchRows.ids().iter().any(|m| audit.measure(key, m).is_some())
         })
     };
     let panels: Vec<&AuditPanel> = panels.iter().filter(has).collect();
@@ -82,21 +82,20 @@ fn panel_blocks(
     glossary: &mut PageGlossary<'_>,
 ) -> Vec<PageBlock> {
     let of = SwitchPanel { audit, panel };
-    let set = audit.manifest.counterfactuals.iter().find(|set| set.name == panel.set);
+    let set = audit.manifest.set(&panel.set);
     let overview = (panel.groups.len() > 2).then(|| of.overview(glossary)).flatten();
     let caution = graphs::knowledge::caution(audit, &panel.set, &panel.attribute);
     let facts = context! {
         part => "panel", id => format!("p{}", panel.id), heading => heading(panel),
-        strategy => &panel.strategy, set => Value::from(Serde(&set.cloned().unwrap_or_default())),
+        strategy => &panel.strategy, set => fact(&set.cloned().unwrap_or_default()),
         written => !panel.written.is_empty(), graphs => terms::follows_graphs(&panel.strategy),
-        caution => Value::from(Serde(&caution)), overview, drawn => drawn(panel),
-        matrices => of.matrices(),
+        caution => fact(&caution), overview, drawn => drawn(panel), matrices => of.matrices(),
     };
     let mut blocks = vec![PageBlock("switches.html", facts)];
     blocks.extend(classes::of_panel(audit, panel, glossary));
     let is_by_metric = panel.directions.len() <= 2;
     let rates = if is_by_metric { of.by_metric(glossary) } else { of.by_direction(glossary) };
-    let directions = panel.directions.iter().map(direction);
+    let directions = panel.directions.iter().map(place_of);
     let facts = context! {
         part => "rates", written => written(panel), rates, is_by_metric,
         directions => directions.collect::<Value>(), rest => of.against_the_rest(glossary),
@@ -105,18 +104,13 @@ fn panel_blocks(
     blocks
 }
 
-/// `A → B`.
-fn direction(of: &PanelDirection) -> RichText {
-    RichText::direction(&of.from, &of.to)
-}
-
 /// What represents the groups of a derived attribute, for the directions that are drawn.
 fn written(panel: &AuditPanel) -> Value {
     let drawn = panel.directions.iter().take(panel.drawn);
-    let row = |d: &PanelDirection| {
+    let row = |d: &ResultKey| {
         let columns = panel.written_in(&d.from, &d.to);
         let several = columns.iter().any(|(_, values)| values.len() > 1);
-        let facts = Value::from(Serde(&columns));
+        let facts = fact(&columns);
         let some = !columns.is_empty();
         some.then(|| context!(from => &d.from, to => &d.to, columns => facts, several))
     };
@@ -126,7 +120,7 @@ fn written(panel: &AuditPanel) -> Value {
 /// A direction of a matrix.
 struct MatrixSide<'a> {
     id: String,
-    direction: &'a PanelDirection,
+    direction: &'a ResultKey,
     cells: &'a EccmTallies,
 }
 
@@ -166,7 +160,7 @@ fn matrix(sides: &[MatrixSide<'_>], weighted: bool) -> Value {
         let (switched, all) = (sp.plus(sn), sp.plus(sn).plus(cn).plus(cp));
         let share = number::share(switched, all, weighted);
         let share = share.unwrap_or_else(|| WEIGHS_NOTHING.to_owned());
-        let MatrixSide { id, direction: PanelDirection { from, to }, .. } = side;
+        let MatrixSide { id, direction: ResultKey { from, to, .. }, .. } = side;
         let (all, switched, positive, negative) = (all.n, switched.n, sp.n, sn.n);
         context!(id, from, to, all, switched, positive, negative, share)
     };
@@ -176,7 +170,7 @@ fn matrix(sides: &[MatrixSide<'_>], weighted: bool) -> Value {
     context!(sides, labelled, wide, rows)
 }
 
-/// In place of a share of those who weigh nothing together.
+/// The text in place of a share of people who weigh nothing together.
 const WEIGHS_NOTHING: &str = "no weight";
 
 /// The rows "predicted positive" and "predicted negative" of counts of each direction.
@@ -206,7 +200,7 @@ impl SwitchPanel<'_> {
         let (panel, weighted) = (self.panel, self.audit.manifest.weight.is_some());
         let drawn = panel.directions.iter().take(panel.drawn).enumerate();
         let side = |(d, direction)| {
-            let cells = self.audit.cells(&panel.direction(direction))?;
+            let cells = self.audit.cells(direction)?;
             Some(MatrixSide { id: format!("p{}-{d}", panel.id), direction, cells })
         };
         let sides: Vec<MatrixSide<'_>> = drawn.filter_map(side).collect();
@@ -220,8 +214,8 @@ impl SwitchPanel<'_> {
     /// Two directions: a row per metric, both directions side by side and drawn on one axis.
     fn by_metric(&self, glossary: &mut PageGlossary<'_>) -> PageTable {
         let (audit, panel) = (self.audit, self.panel);
-        let keys: Vec<ResultKey> = panel.directions.iter().map(|d| panel.direction(d)).collect();
-        let shown = present(audit, PageList::SwitchRows, &keys);
+        let keys = &panel.directions;
+        let shown = present(audit, PageList::SwitchRows, keys);
         let both = (keys.len() > 1).then(|| (RichText::from("Both directions"), panel.total()));
         let ends = panel.groups.first().zip(panel.groups.get(1));
         let difference = ends.map(|(a, b)| panel.difference(a, b));
@@ -234,7 +228,7 @@ impl SwitchPanel<'_> {
             .flat_map(|m| [m.ends().map_or(m.value, |i| Some(i.1)), m.placebo().map(|p| p.1)]);
         let end = round_up(highest.flatten().fold(0.0, f64::max)).min(1.0);
         let drawn = RichText::from(format!("0 to {}", number::level(end)));
-        let head = std::iter::once("Metric".into()).chain(panel.directions.iter().map(direction));
+        let head = std::iter::once("Metric".into()).chain(keys.iter().map(place_of));
         let head = head.chain([drawn]).chain(others.iter().map(|(head, _)| head.clone()));
         let row = |metric: &&str| {
             let value = |key: &ResultKey| {
@@ -255,12 +249,11 @@ impl SwitchPanel<'_> {
     /// More than two directions: a row per direction.
     fn by_direction(&self, glossary: &mut PageGlossary<'_>) -> PageTable {
         let (audit, panel) = (self.audit, self.panel);
-        let named = |d: &PanelDirection| (direction(d), panel.direction(d));
+        let directions = &panel.directions[..panel.drawn];
         let mut keys: Vec<(RichText, ResultKey)> =
-            panel.directions.iter().take(panel.drawn).map(named).collect();
-        // The columns are those of the directions alone.
-        let directions: Vec<ResultKey> = keys.iter().map(|(_, key)| key.clone()).collect();
-        let metrics = present(audit, PageList::SwitchColumns, &directions);
+            directions.iter().map(|key| (place_of(key), key.clone())).collect();
+        // The columns are only those of the directions.
+        let metrics = present(audit, PageList::SwitchColumns, directions);
         let total = ("All directions".into(), panel.total());
         keys.extend(Some(total).filter(|(_, key)| audit.at(key).is_some()));
         let id = format!("p{}", panel.id);
@@ -307,12 +300,8 @@ impl SwitchPanel<'_> {
     /// Switch rates of all ordered pairs at one glance.
     fn overview(&self, glossary: &mut PageGlossary<'_>) -> Option<Value> {
         let groups = &self.panel.groups;
-        let measured = |from: &str, to: &str| {
-            let direction = PanelDirection { from: from.to_owned(), to: to.to_owned() };
-            self.audit.measure(&self.panel.direction(&direction), "sr")
-        };
-        let mut all =
-            self.panel.directions.iter().filter_map(|d| measured(&d.from, &d.to)).peekable();
+        let rate = |key: &ResultKey| self.audit.measure(key, "sr");
+        let mut all = self.panel.directions.iter().filter_map(rate).peekable();
         if groups.len() > OVERVIEW_UP_TO || all.peek().is_none() {
             return None;
         }
@@ -329,8 +318,10 @@ impl SwitchPanel<'_> {
             if from == to {
                 return "\u{b7}".into();
             }
-            let Some(measure) = measured(from, to) else { return PageCell::none() };
-            let Some(rate) = measure.value else { return PageCell::none() };
+            let measure = self.audit.measure(&self.panel.direction(from, to), "sr");
+            let Some((measure, rate)) = measure.and_then(|of| Some((of, of.value?))) else {
+                return PageCell::none();
+            };
             let counts = measure.counts().filter(|_| is_small);
             let counts = counts.map(|(part, whole)| number::of(part, whole));
             let digits = NumberFormat::Share.value(rate);

@@ -1,5 +1,5 @@
-//! The brief and the evidence of hand-made folders: what they say, where they lead, how large they
-//! are.
+//! The brief and the evidence of hand-made folders: their sentences, the targets of their links,
+//! their size.
 
 use super::html::{annex, check_tags, section};
 use super::plausibility::QualitySample;

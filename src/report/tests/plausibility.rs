@@ -1,4 +1,4 @@
-//! The section on how plausible the other worlds are: its tables as samples write them, and what
+//! The section on the plausibility of counterfactuals: its tables as samples write them, and what
 //! the page says about them.
 
 use super::html::{page, page_within, section, words};

@@ -5,9 +5,9 @@
 //! | --- | --- | --- |
 //! | count | `cases` | `cf_examples`, over all models, sets and attributes |
 //!
-//! Nobody chooses the people: of those who switch under a model in a set by an attribute the job
-//! shows those whose hash h(seed of `cases/MODEL/SET/ATTRIBUTE`, row key, target group) is least,
-//! so neither threads nor the order of the rows matter. A person is listed once, with the first
+//! The people are drawn by a hash: among those who switch under a model in a set by an attribute,
+//! those whose h(seed of `cases/MODEL/SET/ATTRIBUTE`, row key, target group) is smallest, so
+//! neither threads nor the order of the rows matter. A person is listed once, with the first
 //! counterfactual of that group that switches. Sets of causal graphs have none, because a decision
 //! there depends on the mean over many worlds.
 
@@ -52,32 +52,32 @@ impl Stage for CasesStage {
             let mut found = Vec::new();
             for (model, set, sources) in &parts {
                 let drawing = CaseDrawing { context: row_context, model, set, wanted, seed };
-                found.extend(drawing.rows(&sources.open(ctx, row_context)?)?);
+                found.extend(drawing.rows(&sources.open(row_context)?)?);
             }
             write_rows(ctx.out(), &found)
         })
     }
 }
 
-/// Where somebody stands who switches: row group, row, counterfactual.
+/// Where a person who switches is: row group, row, counterfactual.
 type CasePlace = (usize, usize, usize);
 
-/// By hash and row number where the people stand who are drawn.
+/// The places of the drawn people, by hash and row number.
 type DrawnCases = BTreeMap<(u64, u64), CasePlace>;
 
-/// What the people of one model and set are drawn with.
+/// The inputs for drawing the people of one model and set.
 struct CaseDrawing<'a> {
     context: RowContext<'a>,
     model: &'a str,
     set: &'a str,
-    /// So many people.
+    /// The number of people to draw.
     wanted: usize,
     /// The seed of the job.
     seed: Seed,
 }
 
 impl CaseDrawing<'_> {
-    /// The rows of `cf_examples`: who is drawn first, then, of these alone, the features.
+    /// The rows of `cf_examples`: first who is drawn, then the features of only these.
     fn rows(&self, scored: &CountInputs) -> Result<Vec<CfExampleRow>> {
         let drawn = self.draw(scored)?;
         let mut found = Vec::new();
@@ -105,7 +105,7 @@ impl CaseDrawing<'_> {
         Ok(drawn)
     }
 
-    /// Leaves those with the least hashes.
+    /// Keeps those with the smallest hashes.
     fn cut(&self, drawn: &mut DrawnCases) {
         while drawn.len() > self.wanted {
             drawn.pop_last();
@@ -132,7 +132,7 @@ impl CaseDrawing<'_> {
             let [rule, rule_cf] = &group.rules;
             let own = rule.decide(batch, fold, i, group.scores[i]);
             let decisions = own.zip(rule_cf.decide(batch, fold, i, group.scores_cf[k]));
-            // Counterfactuals of a row and group stand in the order of their index.
+            // Counterfactuals of a row and group are in the order of their index.
             if decisions.is_some_and(|(own, other)| own != other) && switched.insert((i, to)) {
                 let case = (h(seed, batch.row_key[i], u64::from(to)), k);
                 let of_person = least.entry(i).or_insert(case);
@@ -161,7 +161,7 @@ impl CaseDrawing<'_> {
         let fold = group.roles.audited(i);
         let [rule, rule_cf] = &group.rules;
         let from = group.batch.groups[scored.attribute][i];
-        // Who is drawn switches, so both are decided.
+        // Every drawn person switches, so both are decided.
         let decisions = [
             rule.decide(&group.batch, fold, i, score),
             rule_cf.decide(&group.batch, fold, i, score_cf),

@@ -1,8 +1,8 @@
 //! The stage `count` where the label has several classes: a file of scores per class, the highest
 //! decides.
 //!
-//! As [`counting`](crate::stage::count::evidence): evidence is integers and fixed-point sums, one
-//! mergeable value per row group. Scores of a class are in a separate folder, each joined to
+//! As in [`evidence`](crate::stage::count::evidence), evidence is integers and fixed-point sums,
+//! one mergeable value per row group. Scores of a class are in a separate folder, each joined to
 //! the rows by itself, so that a file of scores is read once per class.
 
 use std::path::{Path, PathBuf};
@@ -105,11 +105,8 @@ pub(crate) fn gather_rows(
         FactualClassCounts::new(n_classes(layout), &one)
     };
     row_context.row_groups().gather(empty, |part, g| {
-        let (batch, roles, scores) = (
-            row_context.rows.read(g, Projection::NO_FEATURES)?,
-            row_context.roles.read(g)?,
-            scores.read(g)?,
-        );
+        let (batch, roles) = row_context.read(g, Projection::NO_FEATURES)?;
+        let scores = scores.read(g)?;
         let words = words_of_ungrouped(row_context.rows, &batch, (g, attribute))?;
         for (i, &group) in batch.groups[attribute].iter().enumerate() {
             let weight = weight_units(layout, &batch, i);
@@ -146,7 +143,7 @@ fn person_at<'a>(
     ClassPerson { group, label: class_at(batch, i), predicted, score: scores, weight }
 }
 
-/// One row group with everything that belongs to it.
+/// One row group with all its data.
 pub(crate) type ClassScoredGroup = ScoredGroup<ClassScoreGroup, ()>;
 
 impl ClassScoredGroup {
@@ -155,10 +152,11 @@ impl ClassScoredGroup {
         scored: &ClassCountInputs,
         g: usize,
     ) -> Result<Self> {
+        let (batch, roles) = row_context.read(g, Projection::NO_FEATURES)?;
         Ok(ScoredGroup {
-            batch: row_context.rows.read(g, Projection::NO_FEATURES)?,
-            roles: row_context.roles.read(g)?,
-            keys: scored.counterfactuals.keys(g)?,
+            keys: scored.counterfactuals.keys_beside(g, (&batch, &roles))?,
+            batch,
+            roles,
             unsupported: scored.support.read(g)?,
             scores: scored.scores.read(g)?,
             scores_cf: scored.scores_cf.read(g)?,
@@ -176,7 +174,7 @@ impl ClassScoredGroup {
     ) {
         let (ranks, own) = (ranks(&layout.attributes[attribute]), &self.batch.groups[attribute]);
         let mut cfs = Vec::new();
-        self.each_person(layout, own, |i, weight, of_row| {
+        self.each_person(layout, attribute, |i, weight, of_row| {
             cfs.clear();
             cfs.extend(of_row.map(|k| {
                 let (predicted, score) = self.scores_cf.at(k);

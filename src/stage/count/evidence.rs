@@ -1,7 +1,8 @@
 //! The stage `count`: folds scored rows into evidence, and writes the outcomes row by row.
 //!
 //! Evidence is integers and fixed-point sums only, one mergeable value per row group, so it does
-//! not depend on threads or batches. Weights become whole numbers of the unit that preparing found.
+//! not depend on threads or batches. Weights become whole multiples of the unit that preparing
+//! found.
 
 use std::ops::Range;
 
@@ -9,9 +10,9 @@ use crate::data::prepare::weight::WeightColumn;
 use crate::data::rows::aligned::{
     CounterfactualKeys, CounterfactualReader, ScoreReader, SupportReader,
 };
-use crate::data::rows::ids::RowIds;
 use crate::data::rows::split::RowRoles;
 use crate::data::rows::{PreparedBatch, Projection, RowsReader};
+use crate::data::values::SourceValues;
 use crate::data::{Attribute, Layout, MISSING, MISSING_GROUP};
 use crate::error::{Fault, Result};
 use crate::exec::accumulator::merge_present;
@@ -19,7 +20,7 @@ use crate::exec::accumulator::{Accumulator, merge_all, merge_each};
 use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::group_counts::GroupFactualCounts;
-use crate::metric::evidence::labelled_scores::LabelledScores;
+use crate::metric::evidence::labelled_scores::{LabelledRow, LabelledScores, SCORES_AT_ONCE};
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson, is_rounded_switch};
 use crate::metric::evidence::score_grid::ScoreGrid;
 use crate::metric::evidence::strata::Strata;
@@ -32,7 +33,7 @@ use crate::stage::row_context::{DecisionRule, RowContext, RowThreshold};
 use crate::table::file::RowWriter;
 use crate::table::{OutcomeRow, SharedText};
 
-/// Number of the state of the first slice; those of folds stand before it.
+/// Number of the state of the first slice; those of folds come before it.
 pub(crate) const FIRST_SLICE: u64 = 1 << 32;
 
 /// How rows are counted.
@@ -40,6 +41,8 @@ pub(crate) const FIRST_SLICE: u64 = 1 << 32;
 pub(crate) struct CountSettings {
     /// Whether scores as such are measured.
     pub scores: bool,
+    /// Whether the scores of everybody are one group, the first.
+    pub together: bool,
     /// Whether rates are measured at every threshold.
     pub curves: bool,
 }
@@ -51,13 +54,13 @@ pub(crate) fn ranks(attribute: &Attribute) -> Vec<usize> {
     ranks
 }
 
-/// Fails where people have weights and those of so many rows or counterfactuals could outgrow the
-/// sums of the evidence.
+/// Fails where people have weights and the weights of this number of rows or counterfactuals could
+/// overflow the sums of the evidence.
 pub(crate) fn check_weight_total(layout: &Layout, n: u64) -> Result<()> {
     layout.weight.as_ref().map_or(Ok(()), |weight| check_weight(weight, n))
 }
 
-/// The same for rows that have weights.
+/// As [`check_weight_total`], for rows that have weights.
 fn check_weight(weight: &WeightColumn, n: u64) -> Result<()> {
     if u128::from(n) * u128::from(weight.largest) <= u128::from(MAX_TOTAL_WEIGHT) {
         return Ok(());
@@ -78,7 +81,7 @@ pub(crate) fn weight_units(layout: &Layout, batch: &PreparedBatch, i: usize) -> 
     layout.weight.as_ref().map_or(1, |weight| weight.unit.units_of(batch.weight[i]))
 }
 
-/// No rows yet of so many groups, whose scores are compared as a grid says; `strata` hold nobody.
+/// No rows yet of this many groups, whose scores are compared as a grid says; `strata` hold nobody.
 pub(crate) fn no_rows(
     layout: &Layout,
     n_groups: usize,
@@ -123,12 +126,12 @@ pub(crate) struct RowCounting<'a> {
     rule: &'a DecisionRule,
     blocks: CountSettings,
     ranks: Vec<usize>,
-    /// Nobody by stratum; none where the job names no strata.
+    /// Empty counts by stratum; none where the job names no strata.
     strata: Option<Strata>,
 }
 
-/// Nobody by stratum and group of an attribute; none where the job names no strata. Groups that are
-/// strata of themselves hold nobody to compare.
+/// Empty counts by stratum and group of an attribute; none where the job names no strata. Groups
+/// that are themselves strata have nobody to compare with.
 pub(crate) fn no_strata(layout: &Layout, attribute: usize) -> Option<Strata> {
     let (of, attribute) = (layout.strata.as_ref()?, &layout.attributes[attribute]);
     let n_groups = attribute.groups.len();
@@ -177,16 +180,27 @@ impl<'a> RowCounting<'a> {
         score: f64,
         group: u16,
     ) {
+        let scored = self.add_unscored(part, (batch, i), fold, score, group);
+        part.add_scores(scored.as_slice());
+    }
+
+    /// The same without the score as such, which is to be added ([`FactualCounts::add_scores`]);
+    /// none where it is not measured.
+    fn add_unscored(
+        &self,
+        part: &mut FactualCounts,
+        (batch, i): (&PreparedBatch, usize),
+        fold: u8,
+        score: f64,
+        group: u16,
+    ) -> Option<LabelledRow> {
         let weight = (batch.person_keys()[i], weight_units(self.layout, batch, i));
         let threshold = self.rule.threshold_at(batch, Some(fold), i);
         let predicted = self.rule.compare(score, threshold);
         let (group, label) = (self.ranks[usize::from(group)], label(self.layout, batch, i));
         part.add((group, weight.0, weight.1), label, predicted, score == threshold);
         if weight.1 == 0 {
-            return;
-        }
-        if self.blocks.scores {
-            part.add_score(group, (label, score), weight.1, (weight.0, batch.row_key[i]));
+            return None;
         }
         if self.strata.is_some() {
             part.add_stratum(
@@ -196,12 +210,19 @@ impl<'a> RowCounting<'a> {
                 Some(batch.strata[i]).filter(|&stratum| stratum != MISSING),
             );
         }
+        self.blocks.scores.then(|| LabelledRow {
+            group: if self.blocks.together { 0 } else { group },
+            label,
+            score,
+            weight: weight.1,
+            keys: (weight.0, batch.row_key[i]),
+        })
     }
 }
 
 impl RowCounting<'_> {
     /// Counts a row that is audited in a fold and has no declared group, by the number of its word.
-    /// It is in no value, so one without a threshold of its own is no fault.
+    /// It is in no value, so a missing threshold of the row is no fault.
     pub(crate) fn add_ungrouped(
         &self,
         part: &mut FactualCounts,
@@ -257,15 +278,21 @@ pub(crate) fn gather_rows(
             let (batch, roles) = row_context.read(g, cut.reads())?;
             let scores = scores.read(g)?;
             let words = words_of_ungrouped(row_context.rows, &batch, (g, attribute))?;
+            let mut scored = vec![Vec::new(); n_folds];
             for (i, (&score, &group)) in scores.iter().zip(&batch.groups[attribute]).enumerate() {
                 let Some(fold) = roles.audited(i) else { continue };
-                let part = &mut parts[usize::from(fold).min(n_folds - 1)];
+                let place = usize::from(fold).min(n_folds - 1);
+                let (part, scored) = (&mut parts[place], &mut scored[place]);
                 if group == MISSING_GROUP {
                     let word = words.as_ref().map_or(MISSING, |words| words[i]);
                     counting.add_ungrouped(part, (&batch, i), fold, score, word);
                 } else {
                     cut.check(layout, &batch, i, score)?;
-                    counting.add(part, (&batch, i), fold, score, group);
+                    scored.extend(counting.add_unscored(part, (&batch, i), fold, score, group));
+                    if scored.len() == SCORES_AT_ONCE {
+                        part.add_scores(scored);
+                        scored.clear();
+                    }
                     if let Some((slices, counting)) = &sliced {
                         slices.each_of_row(layout, &batch, i, |slice| {
                             let part = of_slices[slice].get_or_insert_with(|| counting.empty());
@@ -274,6 +301,7 @@ pub(crate) fn gather_rows(
                     }
                 }
             }
+            parts.iter_mut().zip(&scored).for_each(|(part, scored)| part.add_scores(scored));
             Ok(batch.row.len() as u64)
         },
         |(folds, of_slices), part| {
@@ -286,7 +314,7 @@ pub(crate) fn gather_rows(
     Ok((0..).zip(folds).chain(of_slices).collect())
 }
 
-/// What was counted of all rows, fold by fold.
+/// The counts of all rows, fold by fold.
 ///
 /// # Errors
 /// No row counts.
@@ -320,9 +348,9 @@ pub(crate) fn check_rows_counted(
 /// What was counted in each fold, and their sum.
 #[derive(Debug)]
 pub(crate) struct CountedFolds<S> {
-    /// Of all folds.
+    /// For all folds.
     pub whole: S,
-    /// One for each fold; empty where there is one alone.
+    /// One for each fold; empty where there is only one.
     pub folds: Vec<S>,
 }
 
@@ -414,19 +442,19 @@ pub(crate) struct ScoredGroup<S = Vec<f64>, R = [DecisionRule; 2]> {
 }
 
 impl<S, R> ScoredGroup<S, R> {
-    /// Passes on the position of every audited row of a group that weighs something, its weight and
-    /// the positions of its counterfactuals; `own` are the groups of the rows.
+    /// Passes on the position of every audited row of a group of an attribute that weighs
+    /// something, its weight and the positions of its counterfactuals.
     pub(super) fn each_person(
         &self,
         layout: &Layout,
-        own: &[u16],
+        attribute: usize,
         mut each: impl FnMut(usize, u64, Range<usize>),
     ) {
         let parent = |k: usize| self.keys.parent.get(k).map(|&parent| parent as usize);
         let mut next = 0;
-        for (i, &own) in own.iter().enumerate() {
+        for (i, ..) in self.roles.people(&self.batch.groups[attribute]) {
             let weight = weight_units(layout, &self.batch, i);
-            if own == MISSING_GROUP || self.roles.audited(i).is_none() || weight == 0 {
+            if weight == 0 {
                 continue;
             }
             // Counterfactuals of rows that are left out here.
@@ -443,18 +471,18 @@ impl<S, R> ScoredGroup<S, R> {
 }
 
 impl ScoredGroup {
-    /// Passes on the position of every audited row of a group that weighs something, the person and
-    /// the counterfactuals; `own` are the groups of the rows.
+    /// Passes on the position of every audited row of a group of an attribute that weighs
+    /// something, the person and the counterfactuals.
     pub(crate) fn people(
         &self,
         layout: &Layout,
-        attribute: &Attribute,
-        own: &[u16],
+        attribute: usize,
         mut each: impl FnMut(usize, &ScoredPerson, &[ScoredCounterfactual]),
     ) {
-        let (ranks, [rule, rule_cf]) = (ranks(attribute), &self.rules);
+        let (ranks, own) = (ranks(&layout.attributes[attribute]), &self.batch.groups[attribute]);
+        let [rule, rule_cf] = &self.rules;
         let mut cfs = Vec::new();
-        self.each_person(layout, own, |i, weight, of_row| {
+        self.each_person(layout, attribute, |i, weight, of_row| {
             let (score, fold) = (self.scores[i], self.roles.audited(i));
             let predicted = rule.decide(&self.batch, fold, i, score);
             let threshold_cf = rule_cf.threshold_at(&self.batch, fold, i);
@@ -495,9 +523,9 @@ impl ScoredGroup {
         let of = Projection { keys, ..scored.rule.reads() };
         let (batch, roles) = row_context.read(g, of)?;
         Ok(ScoredGroup {
+            keys: scored.counterfactuals.keys_beside(g, (&batch, &roles))?,
             batch,
             roles,
-            keys: scored.counterfactuals.keys(g)?,
             unsupported: scored.support.read(g)?,
             scores: scored.scores.read(g)?,
             scores_cf: scored.scores_cf.read(g)?,
@@ -538,7 +566,7 @@ fn outcome_rows<'a>(
     attribute: &Attribute,
     (model, set): (&str, &str),
     group: &'a ScoredGroup,
-    ids: &'a Option<RowIds>,
+    ids: &'a Option<SourceValues>,
 ) -> impl Iterator<Item = OutcomeRow> + 'a {
     let (batch, keys) = (&group.batch, &group.keys);
     let decide = move |of: usize, score: f64, i: usize| {

@@ -1,9 +1,9 @@
-//! The stage of the flip test: people with their numeric features become the votes of those most
-//! like them.
+//! The stage of the flip test: for each person, the votes of the people who are most like them in
+//! numeric features.
 
 use crate::data::rows::Projection;
 use crate::data::rows::aligned::ScoreReader;
-use crate::data::{FeatureKind, Layout, MISSING_GROUP};
+use crate::data::{FeatureKind, Layout};
 use crate::error::Result;
 use crate::metric::evidence::flip_test::{
     FlipTestPerson, FlipTestResult, FlipTestSample, FlipTestSettings, PreparedFlipTest,
@@ -46,18 +46,12 @@ pub(crate) fn gather_people(
     row_context.row_groups().gather(
         || FlipTestSample::new(columns.len(), knobs, seed),
         |part, g| {
-            let (batch, scores, roles) = (
-                row_context.rows.read(g, Projection::ALL)?,
-                scores.read(g)?,
-                row_context.roles.read(g)?,
-            );
+            let (batch, roles) = row_context.read(g, Projection::ALL)?;
+            let scores = scores.read(g)?;
             let features: Vec<&[f64]> = columns.iter().map(|&f| batch.rows.numbers(f)).collect();
             let mut own = vec![0.0; columns.len()];
-            for (i, (&score, &group)) in scores.iter().zip(&batch.groups[attribute]).enumerate() {
-                let counts = group != MISSING_GROUP && roles.audited(i).is_some();
-                let Some(predicted) =
-                    cut.decide(&batch, roles.audited(i), i, score).filter(|_| counts)
-                else {
+            for (i, group, fold) in roles.people(&batch.groups[attribute]) {
+                let Some(predicted) = cut.decide(&batch, Some(fold), i, scores[i]) else {
                     continue;
                 };
                 own.iter_mut().zip(&features).for_each(|(own, column)| *own = column[i]);

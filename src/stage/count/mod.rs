@@ -10,11 +10,9 @@ mod score_memory;
 pub(crate) mod slices;
 pub(crate) mod switches;
 
-use std::path::Path;
-
 use serde::Serialize;
 
-use crate::data::rows::aligned::{CounterfactualReader, ScoreReader};
+use crate::data::rows::aligned::CounterfactualReader;
 use crate::error::{Error, Result};
 use crate::exec::{StageContext, files, misfit};
 use crate::job::Job;
@@ -29,22 +27,20 @@ use crate::metric::value::sanity::ModelSanity;
 use crate::stage::artifact::{
     EVIDENCE, FOLD_EVIDENCE, SANITY, SHIFT_EVIDENCE, SLICE_EVIDENCE, keeps_rows,
 };
-use crate::stage::count::classes::{ClassCountInputs, ClassScores};
+use crate::stage::count::classes::ClassCountInputs;
 use crate::stage::count::evidence::{
     CountInputs, CountSettings, CountedFolds, FIRST_SLICE, no_switches,
 };
 use crate::stage::count::slices::{AttributeSlices, CountedSlices};
 use crate::stage::count::switches::{CountedParts, CountedSet, ScoredSet, ShiftSettings};
-use crate::stage::kinds::{
-    CountStage, FlipsStage, GenerateStage, OutcomesStage, ScoreStage, WorldsStage,
-};
+use crate::stage::decided_scores::{DecidedScores, PooledScores};
+use crate::stage::kinds::{CountStage, FlipsStage, GenerateStage, OutcomesStage, WorldsStage};
 use crate::stage::measure::{self, catalog};
 use crate::stage::memory;
 use crate::stage::memory::refuse_memory;
 use crate::stage::plan::StagePlan;
-use crate::stage::row_context::{DecisionRule, RowContext};
+use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
-use crate::stage::rule_inputs::RuleInputs;
 use crate::stage::sharding::shard_rows::each_batch;
 use crate::stage::sharding::share::ShardPass;
 use crate::stage::stage_builder::{Planned, Stage, StageBuilder, StageInput};
@@ -52,63 +48,16 @@ use crate::table::OutcomeRow;
 use crate::table::file::RowWriter;
 use crate::unit::AuditUnit;
 
-/// The scores that an audit counts: those of the plain audit, or of the models of an arm in all
-/// folds, of which each has those of its own rows.
-pub(crate) struct PooledScores(Vec<StageInput<ScoreStage>>);
-
-impl PooledScores {
-    fn need(unit: &AuditUnit, b: &mut StageBuilder<'_, '_>) -> Result<Self> {
-        let scores = b.plan.pooled_units(unit)?;
-        let scores = scores.iter().map(|unit| b.need::<ScoreStage>(unit));
-        Ok(PooledScores(scores.collect::<Result<_>>()?))
-    }
-
-    pub(crate) fn open(&self, ctx: &StageContext<'_>, rows: RowContext<'_>) -> Result<ScoreReader> {
-        if let [stage] = self.0.as_slice() {
-            return stage.open(ctx, rows);
-        }
-        let folders: Vec<&Path> = self.0.iter().map(|stage| stage.folder(ctx)).collect();
-        ScoreReader::pooled(&folders)
-    }
-
-    /// The scores of each of `n` classes. No arm has such, and no worlds.
-    fn of_classes(
-        &self,
-        ctx: &StageContext<'_>,
-        rows: RowContext<'_>,
-        n: usize,
-    ) -> Result<ClassScores> {
-        match self.0.as_slice() {
-            [stage] => stage.of_classes(ctx, rows, n),
-            _ => Err(misfit("scores of several classes are not pooled".to_owned())),
-        }
-    }
-}
-
-/// The rule of an audit, by the thresholds of all its models. `several` models are distinguished by
-/// their names in the key.
-fn rule_of<'a>(
-    unit: &AuditUnit,
-    several: bool,
-    b: &mut StageBuilder<'_, 'a>,
-) -> Result<RuleInputs<'a>> {
-    let prefix = if several { format!("models.{}.", unit.model) } else { String::new() };
-    let (_, model) = b.plan.model_of(unit)?;
-    let units = b.plan.pooled_units(&unit.factual())?;
-    RuleInputs::of_units(b, &prefix, model, units)
-}
-
 /// The scores of the rows as they are by one model.
 pub(crate) struct RowScoreInputs<'a> {
     pub(crate) rows: RowInputs<'a>,
-    pub(crate) scores: PooledScores,
-    pub(crate) rule: RuleInputs<'a>,
+    pub(crate) scored: DecidedScores<'a>,
     /// Place of the sensitive attribute.
     pub(crate) position: usize,
 }
 
 impl<'a> RowScoreInputs<'a> {
-    /// Those of a unit. `several` models are distinguished by their names in the key.
+    /// The inputs for a unit. `several` models are distinguished by their names in the key.
     pub(crate) fn need(
         unit: &AuditUnit,
         several: bool,
@@ -116,19 +65,8 @@ impl<'a> RowScoreInputs<'a> {
     ) -> Result<Self> {
         let (position, _) = b.plan.attribute_of(unit)?;
         let rows = RowInputs::of_audit(b, unit)?;
-        let scores = PooledScores::need(&unit.factual(), b)?;
-        let rule = rule_of(unit, several, b)?.cutting_amounts(b);
-        Ok(RowScoreInputs { rows, scores, rule, position })
-    }
-
-    /// The scores, and how they become decisions.
-    pub(crate) fn open(
-        &self,
-        ctx: &StageContext<'_>,
-        row_context: RowContext<'_>,
-    ) -> Result<(DecisionRule, ScoreReader)> {
-        let scores = self.scores.open(ctx, row_context)?;
-        Ok((self.rule.open(ctx, row_context, &scores)?, scores))
+        let scored = DecidedScores::need(b, unit, several)?.cutting_amounts(b);
+        Ok(RowScoreInputs { rows, scored, position })
     }
 }
 
@@ -136,19 +74,18 @@ impl<'a> RowScoreInputs<'a> {
 pub(crate) struct SetScoreInputs<'a> {
     pub(crate) rows: RowInputs<'a>,
     made: StageInput<GenerateStage>,
-    /// Of a set that depends on causal graphs, whose scores are means over their worlds, one for
+    /// For a set that depends on causal graphs, whose scores are means over their worlds, one for
     /// each person and target group; else none.
     worlds: Option<StageInput<WorldsStage>>,
-    scores: PooledScores,
+    scored: DecidedScores<'a>,
     /// Of the rows that were made; none of worlds.
     scores_cf: PooledScores,
-    rule: RuleInputs<'a>,
     /// Place of the sensitive attribute.
     position: usize,
 }
 
 impl<'a> SetScoreInputs<'a> {
-    /// Those of a unit. `several` models are distinguished by their names in the key.
+    /// The inputs for a unit. `several` models are distinguished by their names in the key.
     pub(crate) fn need(
         unit: &AuditUnit,
         several: bool,
@@ -157,54 +94,45 @@ impl<'a> SetScoreInputs<'a> {
         let set = b.plan.set_of(unit)?;
         let position = set.position;
         let rows = RowInputs::of_audit(b, unit)?;
-        let scores = PooledScores::need(&unit.factual(), b)?;
+        let scored = DecidedScores::need(b, unit, several)?;
         let made = b.need::<GenerateStage>(&set.unit())?;
         let (worlds, scores_cf) = match set.graphs() {
-            Some(_) => (Some(b.need::<WorldsStage>(unit)?), PooledScores(Vec::new())),
-            None => (None, PooledScores::need(unit, b)?),
+            Some(_) => (Some(b.need::<WorldsStage>(unit)?), PooledScores::default()),
+            None => (None, PooledScores::need(b, unit)?),
         };
-        let rule = rule_of(unit, several, b)?;
-        Ok(SetScoreInputs { rows, made, worlds, scores, scores_cf, rule, position })
+        Ok(SetScoreInputs { rows, made, worlds, scored, scores_cf, position })
     }
 
     /// The scores, and what they belong to.
-    pub(crate) fn open(
-        &self,
-        ctx: &StageContext<'_>,
-        row_context: RowContext<'_>,
-    ) -> Result<CountInputs> {
+    pub(crate) fn open(&self, row_context: RowContext<'_>) -> Result<CountInputs> {
         let (counterfactuals, scores_cf) = match &self.worlds {
-            None => (self.made.open(ctx, row_context)?, self.scores_cf.open(ctx, row_context)?),
+            None => (self.made.open(row_context)?, self.scores_cf.open(row_context)?),
             Some(worlds) => {
                 let (rows, roles) = (row_context.rows, row_context.roles);
                 let keys = CounterfactualReader::of_keys(rows, roles, self.position)?;
-                (keys, worlds.scores(ctx, row_context)?)
+                (keys, worlds.scores(row_context)?)
             }
         };
-        let scores = self.scores.open(ctx, row_context)?;
+        let (rule, scores) = self.scored.open(row_context)?;
         Ok(CountInputs {
-            rule: self.rule.open(ctx, row_context, &scores)?,
+            rule,
             attribute: self.position,
             counterfactuals,
-            support: self.made.support(ctx)?,
+            support: self.made.support(row_context.ctx)?,
             scores,
             scores_cf,
         })
     }
 
-    /// The same where the scores are those of `n` classes.
-    fn open_classes(
-        &self,
-        ctx: &StageContext<'_>,
-        (row_context, n): (RowContext<'_>, usize),
-    ) -> Result<ClassCountInputs> {
+    /// As [`Self::open`], where the scores are those of `n` classes.
+    fn open_classes(&self, row_context: RowContext<'_>, n: usize) -> Result<ClassCountInputs> {
         Ok(ClassCountInputs {
             rule: (),
             attribute: self.position,
-            counterfactuals: self.made.open(ctx, row_context)?,
-            support: self.made.support(ctx)?,
-            scores: self.scores.of_classes(ctx, row_context, n)?,
-            scores_cf: self.scores_cf.of_classes(ctx, row_context, n)?,
+            counterfactuals: self.made.open(row_context)?,
+            support: self.made.support(row_context.ctx)?,
+            scores: self.scored.scores.of_classes(row_context, n)?,
+            scores_cf: self.scores_cf.of_classes(row_context, n)?,
         })
     }
 }
@@ -218,11 +146,11 @@ fn count_settings(unit: &AuditUnit, b: &mut StageBuilder<'_, '_>) -> Result<Coun
             b.texts([(what.to_owned(), "yes".to_owned())]);
         }
     }
-    Ok(CountSettings { scores, curves })
+    Ok(CountSettings { scores, together: false, curves })
 }
 
 /// Whether rates of an audit are measured at every threshold: of scores that are compared with one.
-/// Of a set that depends on causal graphs they would be those of mean scores.
+/// For a set that depends on causal graphs they would be those of mean scores.
 fn has_curves(unit: &AuditUnit, b: &StageBuilder<'_, '_>) -> Result<bool> {
     let (_, model) = b.plan.model_of(unit)?;
     let graphs = !unit.set.is_empty() && b.plan.set_of(unit)?.graphs().is_some();
@@ -257,8 +185,8 @@ impl StagePlan<'_> {
         self.n_classes().map_or(1, |classes| classes as u64 + 1)
     }
 
-    /// Fails where the sums of persons, of so many places for each row, could take more memory than
-    /// the run may have.
+    /// Fails where the sums of persons, of this many places for each row, could take more memory
+    /// than the run may have.
     pub(crate) fn check_person_memory(
         &self,
         row_context: RowContext<'_>,
@@ -268,7 +196,7 @@ impl StagePlan<'_> {
         let (rows, threads) = (row_context.roles.n_audited(), self.settings.threads.max(1));
         // What rows weigh is summed too.
         let per_row = per_row * (1 + u64::from(row_context.rows.layout().weight.is_some()));
-        // Slices count the rows of a person once more each.
+        // Each slice counts the rows of a person once more.
         let slices = self.job.metrics.by.len() as u64;
         let per_row = per_row * (1 + slices + slices * slices.saturating_sub(1) / 2);
         let needed = person_sums::memory(person.persons, rows, per_row, threads);
@@ -316,26 +244,26 @@ impl Stage for CountStage {
         let sliced = plain && !plan.job.metrics.by.is_empty() && plan.n_classes().is_none();
         let passes = b.passes();
         sources.rows.clone().work(1, move |ctx, row_context| {
-            let RowScoreInputs { scores, position, .. } = &sources;
-            // Of strata the persons of each group too.
+            let RowScoreInputs { scored, position, .. } = &sources;
+            // For strata also the persons of each group.
             let strata = u64::from(row_context.rows.layout().strata.is_some());
             plan.check_person_memory(row_context, (1 + strata) * plan.class_forms())?;
             plan.check_score_memory(row_context, *position)?;
             let out = ctx.out().join(EVIDENCE);
-            // Whether scores go with the labels is looked at in any case. The rows of a person
-            // must stay together, so that of many all would be kept: then decisions tell.
+            // Whether scores go with the labels is looked at in any case. The rows of a person must
+            // stay together, so that of many all would be kept: then decisions are used.
             let layout = row_context.rows.layout();
             let few = layout.person.is_none() || layout.n_rows < EXACT_ROWS as u64;
             let kept = asked.scores || looks && gives_scores && few;
-            let blocks = CountSettings { scores: kept, ..asked };
+            let blocks = CountSettings { scores: kept, together: !asked.scores, ..asked };
             if let Some(n) = plan.n_classes() {
                 let gather = || {
-                    let scores = scores.of_classes(ctx, row_context, n)?;
+                    let scores = scored.scores.of_classes(row_context, n)?;
                     classes::gather_rows(row_context, &scores, *position, blocks)
                 };
                 let counts = passes.gather_one(ctx, ShardPass::Count, gather)?;
                 let Some(counts) = counts else { return Ok(()) };
-                // Whom one class leaves out, all leave out.
+                // A person whom one class leaves out is left out by all.
                 let mut one = counts.one_vs_rest.iter().take(1);
                 one.try_for_each(|one| evidence::check_rows_counted(row_context, one, *position))?;
                 if looks {
@@ -347,7 +275,7 @@ impl Stage for CountStage {
             }
             let slices = sliced.then(|| AttributeSlices::of(layout, *position)).transpose()?;
             let gather = || {
-                let (rule, scores) = sources.open(ctx, row_context)?;
+                let (rule, scores) = sources.scored.open(row_context)?;
                 let of = (row_context, &rule, &scores);
                 let slices = slices.as_ref().map(|slices| (slices, asked));
                 evidence::gather_rows(of, *position, (blocks, n_folds), slices)
@@ -415,14 +343,14 @@ fn plan_switches<'a>(
         let slices = sliced.then(|| AttributeSlices::of(layout, sources.position)).transpose()?;
         let count = |scored: ScoredSet<'_>| {
             let parts = CountedParts { slices: slices.as_ref(), smallest, n_folds };
-            switches::count_switches((ctx, passes), row_context, scored, blocks, wanted, parts)
+            switches::count_switches((passes, row_context), scored, blocks, wanted, parts)
         };
         let counted = match plan.n_classes() {
             Some(n) => {
-                let scored = sources.open_classes(ctx, (row_context, n))?;
+                let scored = sources.open_classes(row_context, n)?;
                 count(ScoredSet::Classes(&scored, n))
             }
-            None => count(ScoredSet::Sides(&sources.open(ctx, row_context)?)),
+            None => count(ScoredSet::Sides(&sources.open(row_context)?)),
         };
         let Some(CountedSet { classes, whole, slices, folds }) = counted? else { return Ok(()) };
         let (mut whole, shift): (Vec<_>, Vec<_>) = whole.into_iter().unzip();
@@ -444,7 +372,7 @@ fn plan_switches<'a>(
     })
 }
 
-/// Writes what was counted, and fold by fold where folds were counted apart.
+/// Writes what was counted, also fold by fold where folds were counted separately.
 fn write_counted<S: Serialize>(ctx: &StageContext<'_>, counted: &CountedFolds<S>) -> Result<()> {
     if !counted.folds.is_empty() {
         files::write_json(&ctx.out().join(FOLD_EVIDENCE), &counted.folds)?;
@@ -477,7 +405,7 @@ impl Stage for FlipsStage {
             let position = &sources.position;
             let drawn = (&knobs, seed);
             let gather = || {
-                let (rule, scores) = sources.open(ctx, row_context)?;
+                let (rule, scores) = sources.scored.open(row_context)?;
                 flip_test::gather_people(row_context, &rule, &scores, *position, drawn)
             };
             let people = passes.gather_one(ctx, ShardPass::Count, gather)?;
@@ -517,7 +445,7 @@ impl Stage for OutcomesStage {
             }
             let fill = |part: usize, writer: &mut RowWriter<OutcomeRow>| {
                 let (name, set, sources) = &parts[part];
-                let scored = sources.open(ctx, row_context)?;
+                let scored = sources.open(row_context)?;
                 evidence::write_outcomes(row_context, &scored, (name, set), named, writer)
             };
             let lists = passes.row_lists(ctx, parts.len(), |part, folder| {

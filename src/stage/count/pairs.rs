@@ -1,4 +1,4 @@
-//! The stage `pair`: the rows of two models, or of an arm and the base, by what both say.
+//! The stage `pair`: rows counted by the predictions of two models, or of an arm and the base.
 //!
 //! | kind | id | what it writes |
 //! | --- | --- | --- |
@@ -6,7 +6,6 @@
 //! | augment | the same with `experiment=/arm=` | evidence of an arm and the base |
 
 use crate::augment::ExperimentArm;
-use crate::data::MISSING_GROUP;
 use crate::data::rows::Projection;
 use crate::error::Result;
 use crate::exec::{StageContext, files, misfit};
@@ -56,7 +55,7 @@ impl Stage for PairStage {
                 plan.check_person_memory(row_context, groups.len() as u64)?;
                 write(ctx, passes, || {
                     let [first, second] = &sides;
-                    let opened = [first.open(ctx, row_context)?, second.open(ctx, row_context)?];
+                    let opened = [first.open(row_context)?, second.open(row_context)?];
                     gather_switches(row_context, &opened)
                 })
             });
@@ -65,7 +64,7 @@ impl Stage for PairStage {
         let passes = b.passes();
         sides[0].rows.clone().work(1, move |ctx, row_context| {
             plan.check_person_memory(row_context, 1)?;
-            write(ctx, passes, || gather_rows(ctx, row_context, &sides))
+            write(ctx, passes, || gather_rows(row_context, &sides))
         })
     }
 }
@@ -80,16 +79,15 @@ fn write(
     counts.map_or(Ok(()), |counts| files::write_json(&ctx.out().join(EVIDENCE), &counts))
 }
 
-/// Counts the audited rows by what both models say, in the groups of one attribute.
+/// Counts the audited rows by the predictions of both models, in the groups of one attribute.
 fn gather_rows(
-    ctx: &StageContext<'_>,
     row_context: RowContext<'_>,
     sides: &[RowScoreInputs<'_>; 2],
 ) -> Result<PairedCounts> {
     let (layout, attribute) = (row_context.rows.layout(), sides[0].position);
     check_weight_total(layout, layout.n_rows)?;
     let ranks = ranks(&layout.attributes[attribute]);
-    let opened = sides.iter().map(|side| side.open(ctx, row_context));
+    let opened = sides.iter().map(|side| side.scored.open(row_context));
     let opened = opened.collect::<Result<Vec<_>>>()?;
     let carried = opened.iter().any(|(rule, _)| rule.reads().carried);
     row_context.row_groups().gather(
@@ -99,15 +97,11 @@ fn gather_rows(
             let (batch, roles) = row_context.read(g, of)?;
             let scored = opened.iter().map(|(rule, scores)| Ok((rule, scores.read(g)?)));
             let scored = scored.collect::<Result<Vec<_>>>()?;
-            for (i, &group) in batch.groups[attribute].iter().enumerate() {
-                let fold = roles.audited(i).filter(|_| group != MISSING_GROUP);
-                if fold.is_none() {
-                    continue;
-                }
+            for (i, group, fold) in roles.people(&batch.groups[attribute]) {
                 let label = label(layout, &batch, i);
                 let said = |side: usize| {
                     let (rule, scores) = &scored[side];
-                    let predicted = rule.decide(&batch, fold, i, scores[i]);
+                    let predicted = rule.decide(&batch, Some(fold), i, scores[i]);
                     predicted.map(|predicted| confusion_cell(label, predicted))
                 };
                 let row = (batch.person_keys()[i], weight_units(layout, &batch, i));
@@ -125,31 +119,24 @@ fn switch_cell(person: &ScoredPerson, moved: &ScoredCounterfactual) -> Option<us
     Some(cell_index(person.label, predicted, predicted_cf))
 }
 
-/// The same of the counterfactuals of one set, in its directions.
+/// Gathers the pairs of the counterfactuals of one set, in its directions.
 fn gather_switches(row_context: RowContext<'_>, sides: &[CountInputs; 2]) -> Result<PairedCounts> {
     let (layout, position) = (row_context.rows.layout(), sides[0].attribute);
     check_weight_total(layout, sides[0].counterfactuals.n_rows().max(layout.n_rows))?;
-    let attribute = &layout.attributes[position];
-    let n = attribute.groups.len();
+    let n = layout.attributes[position].groups.len();
     row_context.row_groups().gather(
         || PairedCounts::new(n, counting_unit(layout)),
         |part, g| {
             let of_first = ScoredGroup::read(row_context, &sides[0], g, true)?;
             let mut first = Vec::new();
-            of_first.people(
-                layout,
-                attribute,
-                &of_first.batch.groups[position],
-                |_, person, cfs| {
-                    first.push(
-                        cfs.iter().map(|moved| switch_cell(person, moved)).collect::<Vec<_>>(),
-                    );
-                },
-            );
-            // Both models score the same counterfactuals, so they stand in the same order.
+            of_first.people(layout, position, |_, person, cfs| {
+                let cells = cfs.iter().map(|moved| switch_cell(person, moved));
+                first.push(cells.collect::<Vec<_>>());
+            });
+            // Both models score the same counterfactuals, so they are in the same order.
             let (group, mut first) =
                 (ScoredGroup::read(row_context, &sides[1], g, true)?, first.iter());
-            group.people(layout, attribute, &group.batch.groups[position], |i, person, cfs| {
+            group.people(layout, position, |i, person, cfs| {
                 let said = first.next().into_iter().flatten();
                 let cells = said.zip(cfs).map(|(&one, moved)| PairedCell {
                     place: person.group * n + moved.to,

@@ -1,4 +1,4 @@
-//! How much memory the scores of people may take, and that a run has it.
+//! How much memory the scores of people may take, and a check that the run has it.
 
 use crate::data::Attribute;
 use crate::error::Result;
@@ -30,7 +30,7 @@ impl StagePlan<'_> {
         let groups = row_context.rows.layout().attributes[attribute].groups.len() as u64;
         let cells = (groups * CELLS_PER_GROUP).max(EXACT_ROWS as u64);
         let whole = if has_persons { rows } else { rows.min(cells) };
-        // Each group, all of them, and of more than two groups all others of each.
+        // Each group, all of them, and with more than two groups all others of each.
         let copies = 2 + if groups > 2 { groups } else { 0 };
         let columns = self.job.metrics.by.len() as u64;
         let sliced = rows.saturating_mul(columns + columns * columns.saturating_sub(1) / 2);

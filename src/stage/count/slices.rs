@@ -9,7 +9,7 @@ use crate::data::{Layout, MISSING};
 use crate::error::{Fault, Result};
 use crate::metric::evidence::shift_pass::ShiftEvidence;
 
-/// A job may have so many slices.
+/// A job may have this many slices.
 const SLICES_AT_MOST: usize = 10_000;
 
 /// One or two columns whose levels make slices.
@@ -28,7 +28,7 @@ pub(crate) struct AttributeSlices {
 }
 
 impl AttributeSlices {
-    /// The slices of a layout. A column that the groups are derived from cuts nothing for that
+    /// The slices of a layout. A column that the groups are derived from makes no slices for that
     /// attribute.
     ///
     /// # Errors

@@ -11,7 +11,6 @@ use crate::data::Layout;
 use crate::data::rows::PreparedBatch;
 use crate::data::rows::aligned::CounterfactualReader;
 use crate::error::{Error, Result};
-use crate::exec::StageContext;
 use crate::exec::accumulator::{Accumulator, merge_present};
 use crate::metric::evidence::class_counts::{ClassCounterfactual, ClassPerson};
 use crate::metric::evidence::counts::CounterfactualCounts;
@@ -39,19 +38,19 @@ pub(crate) struct ShiftSettings {
 pub(crate) struct SwitchPart {
     /// All classes together; none of a label of two sides.
     classes: Option<SwitchClassCounts>,
-    /// By number everybody, each slice and each fold, or each class against all others; made where
-    /// somebody is.
+    /// The counts by number: everybody, each slice and each fold, or each class against all others;
+    /// they exist only where there are people.
     all: Vec<Option<CounterfactualCounts>>,
 }
 
 impl SwitchPart {
-    /// Nobody yet under so many numbers.
+    /// Empty counts under this many numbers.
     pub(crate) fn new(n: usize, classes: Option<SwitchClassCounts>) -> Self {
         let all = std::iter::repeat_with(|| None).take(n).collect();
         SwitchPart { classes, all }
     }
 
-    /// Adds a row; `nobody` are the empty counts under a number.
+    /// Adds a row; `nobody` gives the empty counts under a number.
     pub(crate) fn add(
         &mut self,
         nobody: impl FnOnce(usize) -> CounterfactualCounts,
@@ -98,7 +97,7 @@ pub(crate) enum CountedRow<'a> {
 }
 
 impl CountedRow<'_> {
-    /// Calls `each` with a row of so many classes, and with every class against all others.
+    /// Calls `each` with a row of this many classes, and with every class against all others.
     pub(crate) fn of_classes(
         classes: usize,
         (key, person, cfs): KeyedClassRow<'_>,
@@ -117,8 +116,7 @@ impl CountedRow<'_> {
 /// The second pass over all rows for those counts of which score metrics are wanted, which are
 /// `measured`; none in a shard, which ends with its states.
 fn second_pass(
-    (ctx, passes): (&StageContext<'_>, StagePasses<'_>),
-    row_context: RowContext<'_>,
+    (passes, row_context): (StagePasses<'_>, RowContext<'_>),
     wanted: ShiftSettings,
     measured: &[Option<&CounterfactualCounts>],
     add: impl Fn(&mut [Option<ShiftPass>], usize) -> Result<u64> + Sync,
@@ -141,7 +139,9 @@ fn second_pass(
         )?;
         Ok((0..).zip(whole).filter_map(|(number, of)| Some((number, of?))).collect())
     };
-    let Some(states) = passes.gather(ctx, ShardPass::Shift, gather)? else { return Ok(None) };
+    let Some(states) = passes.gather(row_context.ctx, ShardPass::Shift, gather)? else {
+        return Ok(None);
+    };
     let mut states: BTreeMap<u64, ShiftPass> = states.into_iter().collect();
     let evidence =
         (0..).zip(measured).map(|(number, counts)| match (states.remove(&number), counts) {
@@ -157,9 +157,9 @@ fn second_pass(
 /// The scored counterfactuals of one model, set and attribute.
 #[derive(Clone, Copy)]
 pub(crate) enum ScoredSet<'a> {
-    /// Of a label of two sides.
+    /// For a label of two sides.
     Sides(&'a CountInputs),
-    /// Of so many classes: each against all others is a label of two sides.
+    /// For this many classes: each against all others is a label of two sides.
     Classes(&'a ClassCountInputs, usize),
 }
 
@@ -193,9 +193,9 @@ struct SwitchPass<'a> {
     context: RowContext<'a>,
     scored: ScoredSet<'a>,
     blocks: CountSettings,
-    /// Behind the numbers of all people.
+    /// After the numbers of all people.
     slices: Option<&'a AttributeSlices>,
-    /// So many folds are behind the slices.
+    /// This many folds come after the slices.
     n_folds: usize,
 }
 
@@ -208,7 +208,7 @@ impl SwitchPass<'_> {
         self.slices.map_or(0, AttributeSlices::len)
     }
 
-    /// Nobody under a number. Folds have no curves.
+    /// The empty counts of a number. Folds have no curves.
     fn nobody(&self, number: usize) -> CounterfactualCounts {
         let curves = self.blocks.curves && number < self.scored.n_whole() + self.n_slices();
         let (grid, drawn) = match self.scored {
@@ -235,8 +235,7 @@ impl SwitchPass<'_> {
         };
         let group = ScoredGroup::read(self.context, scored, g, false)?;
         let batch: &PreparedBatch = &group.batch;
-        let own = &batch.groups[position];
-        group.people(layout, &layout.attributes[position], own, |i, person, cfs| {
+        group.people(layout, position, |i, person, cfs| {
             let row = (batch.shared_key(i), person, cfs);
             each(CountedRow::Sides(0, row));
             if let Some(slices) = self.slices {
@@ -273,7 +272,7 @@ impl SwitchPass<'_> {
     }
 }
 
-/// What is counted apart, in the same pass.
+/// What is counted separately, in the same pass.
 #[derive(Clone, Copy)]
 pub(crate) struct CountedParts<'a> {
     /// The slices.
@@ -288,11 +287,11 @@ pub(crate) struct CountedParts<'a> {
 pub(crate) struct CountedSet {
     /// All classes together; none of a label of two sides.
     pub(crate) classes: Option<SwitchClassCounts>,
-    /// Of everybody, or of each class against all others, with score metrics.
+    /// For everybody, or for each class against all others, with score metrics.
     pub(crate) whole: Vec<(CounterfactualCounts, Option<ShiftEvidence>)>,
     /// The same inside slices.
     pub(crate) slices: CountedSlices<CounterfactualCounts>,
-    /// Fold by fold, where folds are counted apart.
+    /// Fold by fold, where folds are counted separately.
     pub(crate) folds: Vec<CounterfactualCounts>,
 }
 
@@ -303,8 +302,7 @@ pub(crate) struct CountedSet {
 /// # Errors
 /// A file cannot be read, weights that outgrow their sums, or the run is to stop.
 pub(crate) fn count_switches(
-    (ctx, passes): (&StageContext<'_>, StagePasses<'_>),
-    row_context: RowContext<'_>,
+    (passes, row_context): (StagePasses<'_>, RowContext<'_>),
     scored: ScoredSet<'_>,
     blocks: CountSettings,
     wanted: Option<ShiftSettings>,
@@ -316,7 +314,7 @@ pub(crate) fn count_switches(
     let pass = SwitchPass { context: row_context, scored, blocks, slices, n_folds };
     let (n_whole, n_slices) = (scored.n_whole(), pass.n_slices());
     let n = n_whole + n_slices + n_folds;
-    let found = passes.gather_one(ctx, ShardPass::Count, || pass.gather(n))?;
+    let found = passes.gather_one(row_context.ctx, ShardPass::Count, || pass.gather(n))?;
     let Some(SwitchPart { classes, all: mut gathered }) = found else { return Ok(None) };
     for (number, of) in gathered[..n_whole].iter_mut().enumerate() {
         of.get_or_insert_with(|| pass.nobody(number));
@@ -337,7 +335,7 @@ pub(crate) fn count_switches(
                 }
             })
         };
-        let found = second_pass((ctx, passes), row_context, wanted, &measured, again)?;
+        let found = second_pass((passes, row_context), wanted, &measured, again)?;
         let Some(found) = found else { return Ok(None) };
         evidence = found;
     }
@@ -352,7 +350,7 @@ pub(crate) fn count_switches(
     Ok(Some(CountedSet { classes, whole, slices, folds }))
 }
 
-/// Two passes over the same rows saw other people: the files have changed in between.
+/// The two passes over the same rows saw different people: the files have changed in between.
 fn other_people() -> Error {
     Error::operator(
         "count",

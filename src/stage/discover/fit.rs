@@ -2,8 +2,8 @@
 //! its set.
 //!
 //! Choice: bootstraps of a set draw the same rows in every scenario, so the scores of the best
-//! graphs are compared bootstrap by bootstrap. Knowledge can only take graphs away, so a difference
-//! above 0 says that a search did not end at its best graph.
+//! graphs are compared bootstrap by bootstrap. Knowledge can only exclude graphs, so a difference
+//! above 0 means that a search did not end at its best graph.
 
 use crate::num::student::student_quantile;
 use crate::param::Level;
@@ -11,7 +11,7 @@ use crate::param::Level;
 /// Share of a score below which a difference is rounding.
 const ROUNDING: f64 = 1e-9;
 
-/// The scores of a scenario less those of another, on the same bootstraps.
+/// The scores of a scenario minus those of another, on the same bootstraps.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct KnowledgeFit {
     /// The scenario that it is compared with.
@@ -23,8 +23,8 @@ pub(crate) struct KnowledgeFit {
 }
 
 impl KnowledgeFit {
-    /// Of the scores of a scenario and of those of the other one, bootstrap by bootstrap; at least
-    /// one.
+    /// The comparison of the scores of a scenario and of the other one, bootstrap by bootstrap; at
+    /// least one.
     pub(crate) fn new(against: &str, own: &[f64], others: &[f64]) -> Self {
         let pairs = || own.iter().zip(others);
         let is_worse = |(own, other): &(&f64, &f64)| {
@@ -47,8 +47,8 @@ impl KnowledgeFit {
         self.differences.iter().sum::<f64>() / self.differences.len() as f64
     }
 
-    /// Student's interval of the mean over bootstraps; none of fewer than two, and where they do
-    /// not differ.
+    /// Student's interval of the mean over bootstraps; none for fewer than two, and none where they
+    /// do not differ.
     pub(crate) fn interval(&self, level: Level) -> Option<(f64, f64)> {
         let (n, mean) = (self.differences.len() as f64, self.mean());
         let squares: f64 = self.differences.iter().map(|x| (x - mean) * (x - mean)).sum();

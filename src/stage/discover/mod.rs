@@ -37,7 +37,7 @@ impl<'a> AppliedSet<'a> {
         self.block.graphs()
     }
 
-    /// The same of a set that must have some.
+    /// As [`Self::graphs`], for a set that must have some.
     ///
     /// # Errors
     /// It depends on none.
@@ -76,7 +76,7 @@ impl Stage for DiscoverStage {
         let Some((applied, graphs)) = found.next() else {
             return Err(misfit(format!("the set `{}` has no graphs", unit.set)));
         };
-        // A block is a scenario, of which each statement is left out.
+        // A block is a scenario; each of its statements is left out in turn.
         let graphs = match unit.block.as_str() {
             "" => Cow::Borrowed(graphs),
             scenario => Cow::Owned(graphs.without_each(scenario)),
@@ -112,7 +112,8 @@ impl Stage for DiscoverStage {
     }
 }
 
-/// What was found of all sets that depend on graphs, with how the rows moved of those that make any.
+/// What was found for all sets that depend on graphs, and how the rows moved for those that make
+/// rows.
 pub(crate) fn graph_sets<'a>(
     b: &mut StageBuilder<'_, 'a>,
 ) -> Result<Opens<'a, Vec<GraphSetScenario>>> {

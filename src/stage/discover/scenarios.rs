@@ -2,7 +2,7 @@
 //! and how each of them moves a row.
 //!
 //! One pass over the training rows gives the moments of all bootstraps; after that no row is
-//! needed. Bootstraps are worked on in any order, every scenario of a set on the same scores and
+//! needed. Bootstraps are processed in any order; all scenarios of a set use the same scores and
 //! equations, so that what two scenarios share is computed once.
 
 use std::path::Path;
@@ -68,8 +68,8 @@ pub(crate) struct DiscoveryInputs<'a> {
     pub memory: u64,
 }
 
-/// The bootstraps of training rows, and all of them once at the end; without bootstraps all rows
-/// once alone. Where a person may have several rows, persons are drawn.
+/// The bootstraps of training rows, and all of them once at the end; without bootstraps only all
+/// rows once. Where a person may have several rows, persons are drawn.
 ///
 /// # Errors
 /// The rows cannot be read, the persons take more memory than `memory`, or the run is to stop.
@@ -97,7 +97,7 @@ fn bootstrap_draws(
     Ok(draws.with_all_rows())
 }
 
-/// What one bootstrap gives in one scenario: what the search found, unless the graph is given, and
+/// The result of one bootstrap in one scenario: the graphs found, unless the graph is given, and
 /// the worlds.
 type BootstrapGraphs = (Option<SearchedReplicate>, Vec<CausalWorld>);
 
@@ -114,7 +114,7 @@ pub(crate) struct EncodedReplicates {
 
 impl EncodedReplicates {
     /// One pass over the rows after those of the encoding; none where all training rows are of one
-    /// group, and nothing tells how they differ from the other.
+    /// group, so that nothing shows how the groups differ.
     ///
     /// # Errors
     /// The rows cannot be read or do not vary, a value is missing where none may be, the persons
@@ -255,7 +255,7 @@ fn without_graphs(
             n_rows += n;
         },
     )?;
-    // A group whose rows all lack a variable teaches as little.
+    // Nothing can be learnt from a group whose rows all lack a variable either.
     let all = seen.iter().all(|&seen| seen);
     let lacking = attribute
         .groups
@@ -354,7 +354,8 @@ impl<'a> ScenarioSearch<'a> {
         Ok(ScenarioSearch { inputs: asked, variables, encoding, sensitive, scenarios, limits })
     }
 
-    /// The worlds of one bootstrap in every scenario; its rows are as sure as `n` independent ones.
+    /// The worlds of one bootstrap in every scenario; its rows are as precise as `n` independent
+    /// ones.
     fn of_replicate(
         &self,
         b: usize,

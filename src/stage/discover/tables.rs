@@ -49,12 +49,12 @@ pub(crate) struct GraphSetScenario {
     pub position: usize,
     /// What was found.
     pub discovered: DiscoveredScenario,
-    /// Of a set that makes rows how these moved.
+    /// For a set that makes rows, how they moved.
     pub rows: Option<WorldRowSummary>,
 }
 
 impl GraphSetScenario {
-    /// For each bootstrap the score of its best graphs; none where a search was impossible, as of
+    /// For each bootstrap the score of its best graphs; none where a search was impossible, as for
     /// a group without training rows, or where the graph was given.
     pub(crate) fn scores(&self) -> Option<Vec<f64>> {
         let replicates = self.discovered.worlds.bag.replicates.iter();
@@ -106,7 +106,7 @@ impl GraphSetScenario {
     }
 
     /// Whether the attribute follows from another variable in so many graphs that no group is named
-    /// at a disadvantage.
+    /// as worse off.
     pub(crate) fn attribute_follows(&self) -> bool {
         let following: u64 = self.following().iter().sum();
         let all = self.discovered.worlds.bag.len() as f64;

@@ -25,15 +25,16 @@ use crate::stage::row_context::{DecisionRule, RowContext};
 use crate::table::file::RowWriter;
 use crate::table::{ArmRow, SelectedRow, SharedText, whole};
 
-/// The counterfactuals of the training rows of a fold in one attribute, with what the base model
-/// makes of both.
+/// The counterfactuals of the training rows of a fold in one attribute, with the decisions of the
+/// base model about both.
 #[derive(Debug)]
 pub(crate) struct CandidatePool {
     /// Position of the attribute.
     pub attribute: usize,
     /// The counterfactuals.
     pub counterfactuals: CounterfactualReader,
-    /// What the base model makes of rows and counterfactuals; none where no choice asks for it.
+    /// The decisions of the base model about rows and counterfactuals; none where no choice asks
+    /// for them.
     pub base: Option<CandidateScores>,
 }
 
@@ -49,7 +50,8 @@ pub(crate) struct CandidateScores {
 }
 
 impl CandidatePool {
-    /// What a choice has to know of each counterfactual of a row group that can be learnt from.
+    /// What a choice has to know about each counterfactual of a row group that may be a training
+    /// row.
     fn all_candidates(
         &self,
         row_context: RowContext<'_>,
@@ -60,7 +62,8 @@ impl CandidatePool {
         Ok(all.into_iter().flatten().collect())
     }
 
-    /// The same for each; none for one of a row without a label, which cannot be learnt from.
+    /// The candidate of each counterfactual; none for one of a row without a label, which cannot be
+    /// a training row.
     fn candidates(
         &self,
         g: usize,
@@ -172,7 +175,7 @@ fn not_told_apart(layout: &Layout) -> impl Iterator<Item = usize> {
 
 /// The rows that an arm adds.
 pub(crate) struct ArmSelection {
-    /// The counterfactuals that there are; none where the arm adds none.
+    /// The counterfactuals; none where the arm adds none.
     pub pools: Vec<CandidatePool>,
     /// Which of them are taken.
     pub choice: CounterfactualSelection,
@@ -369,8 +372,8 @@ struct SyntheticBatch {
 }
 
 impl SyntheticBatch {
-    /// The rows where the rows that they start from are `drawn`, which is said by their weights:
-    /// each as often as its own row, in copies or by its weight.
+    /// The rows where the rows that they start from are `drawn`, which their weights show: each as
+    /// often as its own row, by copies or by weight.
     fn drawn(self, drawn: &TrainingBatch, copied: bool) -> TrainingBatch {
         let SyntheticBatch { rows, base } = self;
         let weight = |k: usize| drawn.weight(base[k]);
@@ -378,7 +381,7 @@ impl SyntheticBatch {
             let weights = (0..base.len()).map(weight).collect();
             return TrainingBatch::in_memory(rows.rows, rows.labels, weights);
         }
-        // A row that weighs nothing comes not once.
+        // A row of weight 0 is not added at all.
         let times = |k: usize| (weight(k) / rows.weight(k)).round() as usize;
         let taken: Vec<usize> =
             (0..base.len()).flat_map(|k| std::iter::repeat_n(k, times(k))).collect();

@@ -1,4 +1,4 @@
-//! What an arm adds to the training rows for a fold, as stages need and open it.
+//! What an arm adds to the training rows of a fold, in the form that stages request and open.
 
 use crate::augment::ExperimentArm;
 use crate::augment::adasyn::AdasynSettings;
@@ -8,15 +8,15 @@ use crate::error::Result;
 use crate::job::blocks::experiments::{self, LabelSide};
 use crate::param::Word;
 use crate::stage::applied_set::AppliedSet;
+use crate::stage::decided_scores::DecidedScores;
 use crate::stage::experiment::added_rows::{self, ArmSelection, CandidatePool, CandidateScores};
 use crate::stage::experiment::plan::{ExperimentPlan, with_set};
 use crate::stage::kinds::{GenerateStage, ScoreStage};
-use crate::stage::rule_inputs::RuleInputs;
 use crate::stage::stage_builder::{OpensOfRows, StageBuilder};
 use crate::unit::AuditUnit;
 
-/// What an arm adds to the training rows for a fold, opened for the rows of the fold; of a further
-/// training by the base model of that training. The key names it with this prefix.
+/// What an arm adds to the training rows for a fold, opened for the rows of the fold; for a further
+/// training, chosen by the base model of that training. The key names it with this prefix.
 pub(crate) fn arm_selection<'a>(
     b: &mut StageBuilder<'_, 'a>,
     experiment_plan: &ExperimentPlan<'a>,
@@ -48,38 +48,37 @@ pub(crate) fn arm_selection<'a>(
         b.value(&named("run.seed"), plan.job.run.seed.0);
     }
     let by = experiment_plan.prediction_source(arm);
+    let predicted = by.map(|by| experiment_plan.predicted_unit(by, fold));
+    let predicted = predicted.map(|unit| AuditUnit { repeat, ..unit });
     let mut pools = Vec::new();
     for applied in experiment_plan.sets.iter().filter(|_| chosen.is_some()) {
         let made = b.need::<GenerateStage>(&experiment_plan.training_set_unit(applied, fold))?;
-        // Where predictions are asked for those of the rows and of the counterfactuals.
-        let base = match by.map(|by| experiment_plan.predicted_unit(by, fold)) {
-            None => None,
-            Some(unit) => {
-                let unit = AuditUnit { repeat, ..unit };
-                let rows = b.need::<ScoreStage>(&unit)?;
-                Some((rows, b.need::<ScoreStage>(&with_set(unit, Some(applied)))?))
-            }
-        };
-        pools.push((applied.position, made, base));
+        let of_set = predicted.clone().map(|unit| with_set(unit, Some(applied)));
+        pools.push((
+            applied.position,
+            made,
+            of_set.map(|unit| b.need::<ScoreStage>(&unit)).transpose()?,
+        ));
     }
-    let base = [experiment_plan.fold_unit(ExperimentArm::Base, fold)];
     // How the base decides, where predictions are asked for.
-    let rule =
-        by.map(|_| RuleInputs::of_units(b, prefix, experiment_plan.model, base)).transpose()?;
+    let base = predicted.map(|unit| {
+        let thresholds = [experiment_plan.fold_unit(ExperimentArm::Base, fold)];
+        DecidedScores::of_units(b, (prefix, experiment_plan.model), &[unit], &thresholds)
+    });
+    let base = base.transpose()?;
     let (seed, sets) = (plan.job.run.seed.0, experiment_plan.sets.clone());
-    Ok(Box::new(move |ctx, row_context| {
+    Ok(Box::new(move |row_context| {
         let mut opened = Vec::new();
-        for (attribute, made, base) in &pools {
-            let base = match (base, &rule) {
-                (Some((scores, scores_cf)), Some(rule)) => {
-                    let scores = scores.open(ctx, row_context)?;
-                    let rule = rule.open(ctx, row_context, &scores)?;
-                    let scores_cf = scores_cf.open(ctx, row_context)?;
+        for (attribute, made, scores_cf) in &pools {
+            let base = match (&base, scores_cf) {
+                (Some(base), Some(scores_cf)) => {
+                    let (rule, scores) = base.open(row_context)?;
+                    let scores_cf = scores_cf.open(row_context)?;
                     Some(CandidateScores { scores, scores_cf, rule })
                 }
                 _ => None,
             };
-            let counterfactuals = made.open(ctx, row_context)?;
+            let counterfactuals = made.open(row_context)?;
             opened.push(CandidatePool { attribute: *attribute, counterfactuals, base });
         }
         let layout = row_context.rows.layout();

@@ -1,10 +1,9 @@
 //! The roles of the folds of an experiment.
 //!
-//! Each fold has two row contexts. In the *audited* one the rows of the fold are audited and
-//! all others train, as in a plain split. In the *training* one the training rows get
-//! counterfactuals of their own: they are both reference and samples, and no other row takes
-//! part. So every step that makes or scores counterfactuals is that of the plain audit, with other
-//! roles.
+//! Each fold has two row contexts. In the *audited* one the rows of the fold are audited and all
+//! others train, as in a plain split. In the *training* one the training rows get counterfactuals
+//! of their own: they are both reference and samples, and no other row takes part. So every step
+//! that makes or scores counterfactuals is the one of the plain audit, with other roles.
 
 use std::path::Path;
 

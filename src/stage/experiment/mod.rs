@@ -1,9 +1,9 @@
 //! The stages of experiments: a model is trained again with rows added, once for each arm and fold,
 //! and measured next to the model as it was.
 //!
-//! Everything of an arm and a fold is a separate stage, so a run that was stopped goes on at the
+//! Each step of an arm and a fold is a separate stage, so a run that was stopped continues at the
 //! arm and fold where it stopped. Models are trained, asked, counted and measured by the stages of
-//! the plain audit; this room has what experiments add: their folds, what an arm takes, and the
+//! the plain audit; this module has what experiments add: their folds, what an arm takes, and the
 //! tables of all.
 
 pub(crate) mod added_rows;
@@ -27,7 +27,7 @@ use crate::stage::row_inputs::RowInputs;
 use crate::stage::stage_builder::{Planned, Stage, StageBuilder, StageInput, work};
 use crate::table::SelectedRow;
 use crate::table::file::RowWriter;
-use crate::table::picked::{gather_rows, join_tables};
+use crate::table::merged::{gather_rows, join_tables};
 use crate::table::{
     ArmFoldRow, ArmRow, ComparisonRow, CountRow, CurveRow, MetricRow, ReliabilityRow,
     ScoreShiftRow, TableRow, ThresholdRow,
@@ -113,7 +113,7 @@ impl Stage for SelectedStage {
             let mut writer = RowWriter::<SelectedRow>::create(ctx.out())?;
             for (name, of, rows, selection) in &parts {
                 rows.with(ctx, 0, |row_context| {
-                    let selection = selection(ctx, row_context)?;
+                    let selection = selection(row_context)?;
                     selection.write_selected(row_context, name, *of, &mut writer)
                 })?;
             }

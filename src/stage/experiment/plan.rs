@@ -1,4 +1,5 @@
-//! An experiment with what it names: its arms, whom their choices ask, and the units of its stages.
+//! An experiment with what it names: its arms, the models that decide what an arm takes, and the
+//! units of its stages.
 
 use crate::augment::ExperimentArm;
 use crate::error::Result;
@@ -63,8 +64,8 @@ impl<'a> StagePlan<'a> {
         Ok((0..n_folds).map(|fold| AuditUnit { fold: Some(fold), ..unit.clone() }).collect())
     }
 
-    /// How many folds of an audit are counted apart: all of an arm. The plain audit and
-    /// what further trainings give are counted as one.
+    /// How many folds of an audit are counted separately: all of an arm. The plain audit, and the
+    /// audits of further trainings, are counted as one.
     pub(crate) fn counted_folds(&self, unit: &AuditUnit) -> Result<usize> {
         if unit.experiment.is_empty() || unit.repeat.is_some() {
             return Ok(1);
@@ -134,7 +135,7 @@ impl<'a> ExperimentPlan<'a> {
         }
     }
 
-    /// Whose predictions the choice of an arm asks for.
+    /// The source of predictions that the choice of an arm needs.
     pub(crate) fn prediction_source(&self, arm: ExperimentArm) -> Option<PredictionSource> {
         match self.chosen_as(arm)? {
             ExperimentArm::Switched => {
@@ -164,7 +165,7 @@ impl<'a> ExperimentPlan<'a> {
         }
     }
 
-    /// Whose predictions any arm asks for.
+    /// The sources of predictions that any arm needs.
     pub(crate) fn prediction_sources(&self) -> Vec<PredictionSource> {
         let asked: Vec<PredictionSource> =
             self.arms().into_iter().filter_map(|arm| self.prediction_source(arm)).collect();
@@ -188,7 +189,7 @@ pub(crate) fn arm_name(unit: &AuditUnit) -> String {
     }
 }
 
-/// The same unit on the counterfactuals of a set.
+/// A unit on the counterfactuals of a set.
 pub(crate) fn with_set(unit: AuditUnit, applied: Option<&AppliedSet<'_>>) -> AuditUnit {
     match applied {
         None => unit,

@@ -2,8 +2,8 @@
 //! [`diff`] compares.
 //!
 //! A folder from another machine is enough: `manifest.json`, `job.resolved.yaml` and `tables/`;
-//! `rows/outcomes.parquet` where it is kept. What is read must be what the manifest lists: a table
-//! that is gone would read as an empty one, and no change would be found.
+//! `rows/outcomes.parquet` where it is kept. What is read must be what the manifest lists: a
+//! missing table would read as an empty one, and no change would be found.
 
 use std::path::{Path, PathBuf};
 
@@ -11,8 +11,8 @@ use crate::diff::compared_run::ComparedRun;
 use crate::diff::definitions::JobValues;
 use crate::diff::{self, DiffResult};
 use crate::error::{Error, Result};
+use crate::exec::files;
 use crate::exec::hash::sha256;
-use crate::exec::{StageContext, files};
 use crate::folder::manifest::{InputFile, Manifest, RunComparison};
 use crate::folder::read::{self as opened, SUMMARY, check_measured, damaged};
 use crate::gate;
@@ -52,12 +52,12 @@ pub(crate) fn check_other(baseline: &Path, folder: &Path) -> Result<()> {
 /// # Errors
 /// The folder is none of cfaudit's, or holds something else than its manifest lists.
 pub(crate) fn verified(folder: &Path) -> Result<(Manifest, Vec<u8>)> {
-    // A page says nothing that the tables do not.
+    // A page contains nothing that the tables do not.
     let others = ["job.resolved.yaml", SUMMARY, OUTCOMES_FILE];
     opened::verified(folder, |name| name.starts_with("tables/") || others.contains(&name))
 }
 
-/// A finished run as one side of a comparison, and its values about the supported people alone.
+/// A finished run as one side of a comparison, and its values for the supported people only.
 ///
 /// # Errors
 /// The folder is none of cfaudit's, is damaged, was written by another version, or holds no numbers
@@ -95,7 +95,7 @@ fn side(
 
 /// The outcomes in a folder, unless they are absent.
 ///
-/// Those that this account cannot read are not absent: who pairs people must fail on them, or
+/// Outcomes that this account cannot read are not absent: pairing people must fail on them, or
 /// another account would get another verdict. An export needs none.
 fn kept_outcomes(folder: &Path) -> Option<PathBuf> {
     let outcomes = folder.join(OUTCOMES_FILE);
@@ -122,8 +122,8 @@ fn source(values: &JobValues, Manifest { inputs, stand_in, .. }: &Manifest) -> S
     parts.join("\n")
 }
 
-/// The run that is going on as one side of a comparison: what it says about itself, its metrics and
-/// its groups in the folders `tables`, its outcomes, where kept, in `outcomes`.
+/// The current run as one side of a comparison: what it says about itself, its metrics and its
+/// groups in the folders `tables`, its outcomes, where kept, in `outcomes`.
 ///
 /// # Errors
 /// A table cannot be read.
@@ -144,23 +144,22 @@ pub(crate) fn running_side(
 /// # Errors
 /// The baseline cannot be read, or the disk refuses.
 pub(crate) fn compare(
-    ctx: &StageContext<'_>,
     checked: &CheckedJob,
     row_context: RowContext<'_>,
     baseline: &Path,
     new: &ComparedRun,
 ) -> Result<()> {
-    ctx.check()?;
+    row_context.ctx.check()?;
     let old = finished(baseline)?.0;
     let DiffResult { compared, mut changes } =
         row_context.workers.within(|| diff::compare(&old, new, false))?;
     add_old_extremes(checked, &mut changes, (&old, baseline))?;
-    write_rows(ctx.out(), &changes)?;
-    files::write_json(&ctx.out().join(COMPARED), &compared)
+    write_rows(row_context.ctx.out(), &changes)?;
+    files::write_json(&row_context.ctx.out().join(COMPARED), &compared)
 }
 
-/// Adds to the changes that gates of a job judge what the earlier run in a folder could have been
-/// with everybody measured.
+/// Adds to the changes that gates of a job judge the values that the earlier run in a folder could
+/// have had with everybody measured.
 ///
 /// # Errors
 /// A table cannot be read.

@@ -1,11 +1,11 @@
 //! Gates whose direction cannot see harm to the group with the lower favourable share: reported
 //! by `check` from decisions in the rows, else from labels, and by a run from decisions.
 //!
-//! A rate of one direction tells of harm to one group: decisions that people would lose as members
-//! of the other group tell that they are better off as they are. A limit on it passes a model that
-//! is hard on them. A gate is reported if no gate on the same model, set and arm detects harm to
-//! the group with the lowest share, and that share and the one of the group that the gate sees
-//! differ by more than chance.
+//! A rate of one direction shows harm to one group only: decisions that people would lose as
+//! members of the other group show that these people are better off as they are, so a limit on that
+//! rate passes a model that is hard on them. A gate is reported if no gate on the same model, set
+//! and arm detects harm to the group with the lowest share, and that share and the one of the group
+//! that the gate sees differ by more than chance.
 
 use std::collections::BTreeMap;
 
@@ -27,18 +27,18 @@ fn directed(gate: &GateBlock) -> Option<(&ColumnName, [&str; 2])> {
     map.iter().next().map(|(attribute, [from, to])| (attribute, [from.as_str(), to.as_str()]))
 }
 
-/// The attribute of a gate that tells of harm to one side only.
+/// The attribute of a gate that shows harm to one side only.
 fn one_sided(gate: &GateBlock, favourable: FavourableClass) -> Option<(&ColumnName, &str)> {
     if let Some((attribute, group)) = gate.harm_to.as_ref().and_then(|map| map.iter().next()) {
         return Some((attribute, group.as_str()));
     }
     let (attribute, [from, to]) = directed(gate)?;
-    // A rate that counts both kinds of switches, or neither, tells of no harm.
+    // A rate that counts both kinds of switches, or neither, shows no harm.
     let original = harmed(find(gate.metric.as_deref()?)?, favourable)?;
     Some((attribute, if original { from } else { to }))
 }
 
-/// Whether a gate tells of harm to a group of an attribute, among other things.
+/// Whether a gate shows harm to a group of an attribute, among other things.
 fn sees_harm(
     gate: &GateBlock,
     attribute: &ColumnName,
@@ -56,7 +56,7 @@ fn sees_harm(
         && directed(gate).is_none_or(|(asked, ends)| asked == attribute && ends.contains(&group))
 }
 
-/// The attributes that some gate asks one-sidedly about: only of these shares need be known.
+/// The attributes that some gate limits on one side only: shares need be known only for these.
 pub(crate) fn attributes(job: &Job) -> Vec<&ColumnName> {
     let Some(favourable) = favourable(job) else { return Vec::new() };
     let mut named: Vec<&ColumnName> = job
@@ -71,13 +71,13 @@ pub(crate) fn attributes(job: &Job) -> Vec<&ColumnName> {
 }
 
 fn favourable(job: &Job) -> Option<FavourableClass> {
-    // Of several classes each has a favourable side of its own, and amounts are no decisions.
+    // With several classes each has a separate favourable side, and amounts are no decisions.
     let decides = job.data.label.classes().is_none() && !job.audits_amounts();
     job.data.favourable_side().filter(|_| decides)
 }
 
-/// The shares of a model's favourable decisions: those measured of each group, weights and all;
-/// where performance is not measured those of the people with a score.
+/// The shares of a model's favourable decisions: the measured ones of each group, with weights;
+/// where performance is not measured, those of the people with a score.
 pub(crate) fn decision_shares(
     favours_positive: bool,
     (metrics, groups): (&[MetricRow], &[GroupRow]),
@@ -85,7 +85,7 @@ pub(crate) fn decision_shares(
 ) -> GroupShares {
     let of = |own: [&str; 3]| own == [model, attribute, ""];
     let favourable = |positive: f64| if favours_positive { positive } else { 1.0 - positive };
-    // As many of `all` as have the favourable side.
+    // The number of `all` on the favourable side.
     let people = |group: &str, positive: i64, all: i64| {
         let favourable = if favours_positive { positive } else { all - positive };
         let [favourable, all] = [favourable, all].map(|n| u64::try_from(n).unwrap_or(0));
@@ -141,7 +141,7 @@ pub(crate) fn gates(
         });
         let Some(LowestShare { group: low, why, .. }) = low else { continue };
         let people = |group: &str| shares.iter().find(|of| of.group == group).map(|of| of.people);
-        // Of a difference that may be chance nothing follows.
+        // Nothing follows from a difference that may be chance.
         if !people(low).zip(people(told)).is_none_or(|(low, told)| shares_differ(low, told)) {
             continue;
         }
@@ -185,7 +185,7 @@ mod tests {
     use super::*;
     use crate::tests::TextRow;
 
-    /// Groups of four people, so many of them with the favourable side.
+    /// Groups of four people, this many of them with the favourable side.
     fn of_four(shares: &[(&str, u64)]) -> Vec<FavourableShare> {
         let of = |(group, n): &(&str, u64)| FavourableShare::of_people((*group).to_owned(), *n, 4);
         shares.iter().map(of).collect()

@@ -1,4 +1,5 @@
-//! The stage `gate`: the gates of a job as questions, judged by tables.
+//! The stage `gate`: the gates of a job as questions, judged from tables; `verdicts` makes the exit
+//! status of a run from them.
 
 pub(crate) mod baseline;
 pub(crate) mod blind;
@@ -73,7 +74,7 @@ pub(crate) fn judge(
         counted.push(gate);
     }
     let mut asked = questions(checked);
-    // Values are looked at for gates alone.
+    // Values are read only for gates.
     let metrics = match asked.is_empty() && counted.is_empty() {
         true => MetricTable::default(),
         false => MetricTable::read(measured.all.folder(ctx))?,
@@ -162,7 +163,7 @@ pub(crate) fn verdicts(
     };
     let outcome = GateOutcome {
         verdict: word.to_owned(),
-        exit: if crossed { Exit::GateCrossed.code() } else { Exit::Done.code() },
+        exit: if crossed { Exit::GateFailed.code() } else { Exit::Done.code() },
         tally: judged.tally,
         worst: judged.worst,
     };

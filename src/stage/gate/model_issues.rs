@@ -1,7 +1,7 @@
-//! The issues about models that gates are judged by: a model that answers otherwise when it is
-//! asked twice, scores or decisions that go against the labels, and one decision for everybody. The
-//! stage `gate` finds them, and the folder of the run holds them, so that it is judged again by the
-//! same.
+//! The issues about models that gates depend on: a model that answers differently when it is asked
+//! twice, scores or decisions that contradict the labels, and one decision for everybody. The stage
+//! `gate` finds them, and the folder of the run holds them, so that judging the folder again uses
+//! the same ones.
 
 use crate::error::Result;
 use crate::gate::reason::GateReason;
@@ -17,8 +17,8 @@ use crate::unit::AuditUnit;
 /// Code of the issue about a model that decides alike about everybody.
 const ONE_DECISION: &str = "one-decision";
 
-/// What was found of each model of the job, as issues; what waits for scores is left out. People are
-/// counted by the first attribute.
+/// What was found of each model of the job, as issues; what waits for scores is left out. People
+/// are counted by the first attribute.
 pub(crate) fn model_issues<'a>(b: &mut StageBuilder<'_, 'a>) -> Result<Opens<'a, Vec<IssueRow>>> {
     let job = b.plan.job;
     let rechecked = b.want_part(rechecks)?;

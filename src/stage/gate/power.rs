@@ -1,8 +1,8 @@
 //! The verb `power`: how many people would decide the gates of a job, before a run or after it.
 //!
-//! After a run the table of gates says it for the rates that were measured. Before one, or for
-//! other rates, these are assumed, and the people below a value are a part of the audited ones of
-//! its group.
+//! After a run the table of gates has the answer for the measured rates. Before a run, or for other
+//! rates, the rates are assumed, and so is the share of the audited people of a group that a rate
+//! counts in its denominator.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -34,10 +34,10 @@ pub(crate) const NO_RATE: &str = "no_rate";
 pub(crate) struct PowerAssumptions {
     /// One gate; none: all.
     pub(crate) gate: Option<String>,
-    /// The true rate in [0, 1], of a gap those of both groups; empty: that of the folder.
+    /// The true rate in [0, 1], for a gap the rates of both groups; empty: the rates of the folder.
     pub(crate) rates: Vec<f64>,
-    /// The part in [0, 1] of the audited people of a group that is below the value; none: all
-    /// of them, or in a folder as many as there.
+    /// The share in [0, 1] of the audited people of a group that is in the denominator of the
+    /// value; none: all of them, or in a folder the share found there.
     pub(crate) share: Option<f64>,
 }
 
@@ -66,9 +66,9 @@ pub(crate) struct GateForecast {
     pub(crate) n_needed_80: Option<u64>,
     /// The same with probability 0.95.
     pub(crate) n_needed_95: Option<u64>,
-    /// Audited people who bring the first.
+    /// Audited people needed for `n_needed_80`.
     pub(crate) people_needed_80: Option<u64>,
-    /// Audited people who bring the second.
+    /// Audited people needed for `n_needed_95`.
     pub(crate) people_needed_95: Option<u64>,
     /// The smallest true excess over the limit that `n` people show with probability 0.8.
     pub(crate) detectable: Option<f64>,
@@ -194,7 +194,7 @@ fn rows_of(question: &GateQuestion, groups: &[String]) -> Vec<(String, String, S
     }
 }
 
-/// Why rates that are assumed tell nothing of a gate; none where they do.
+/// Why assumed rates say nothing about a gate; none where they do.
 fn unforeseeable(checked: &CheckedJob, question: &GateQuestion) -> Option<&'static str> {
     if let Some(other) = question.decide_by.beyond_people() {
         return Some(other);
@@ -212,7 +212,7 @@ fn unforeseeable(checked: &CheckedJob, question: &GateQuestion) -> Option<&'stat
                 | Reads::SwitchRatio(_)
         )
     });
-    // How far rows of a person agree is not known before a run.
+    // How much the rows of a person agree is not known before a run.
     let weighed = checked.job.data.weight.is_some() || checked.job.data.person.is_some();
     let after = question.quantity == GateQuantity::Change
         || question.scope == GateSubject::WorstCase

@@ -1,4 +1,4 @@
-//! The gates of a job as questions to its tables.
+//! The gates of a job as questions that its tables answer.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub(crate) fn questions(checked: &CheckedJob) -> Vec<GateQuestion> {
         checked.job.gates.iter().filter(|(_, gate)| gate.is_of_metric()).map(|(name, gate)| {
             let (asked, scope) = subject(checked, gate);
             let asked = asked.or(gate.sensitive.as_ref());
-            // Checked: the gate has one limit, of a change where it asks about one.
+            // Checked before: the gate has one limit, on a change if it is about a change.
             let asks =
                 if gate.against.is_some() { GateQuantity::Change } else { GateQuantity::Value };
             let limit = match (gate.at_least, gate.fall_at_most, gate.at_most.or(gate.rise_at_most))
@@ -139,8 +139,8 @@ fn unshown(
 ) -> Vec<UnshownChange> {
     let job = &checked.job;
     let is_naive = set_of(checked, gate).is_some_and(job::CounterfactualSet::sets_attribute_only);
-    let is_scored_elsewhere =
-        model_of(checked, gate).is_some_and(|model| model.made_elsewhere().is_some());
+    let has_given_scores =
+        model_of(checked, gate).is_some_and(|model| model.given_scores().is_some());
     let asked = job
         .data
         .sensitive
@@ -158,7 +158,7 @@ fn unshown(
         let hidden = pairs.filter(|(from, to)| job.data.is_direction_unshown(name, from, to));
         hidden.map(|(from, to)| unshown(Some([from.to_string(), to.to_string()]))).collect()
     };
-    asked.filter(|_| is_naive && is_scored_elsewhere).flat_map(of).collect()
+    asked.filter(|_| is_naive && has_given_scores).flat_map(of).collect()
 }
 
 /// The gates of a job on numbers in tables of their own, first those on recourse, then those on

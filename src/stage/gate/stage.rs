@@ -24,13 +24,13 @@ impl Stage for BaselineStage {
         let Some((fingerprint, folder)) = named else {
             return Err(misfit("the run has no baseline".to_owned()));
         };
-        // Of the values that they judge the earlier run is looked at once more.
+        // The values that they judge are also read from the earlier run.
         b.input("gates", |job| &job.gates);
         let rows = RowInputs::of_job(b)?;
         let measured = MeasuredTables::need(b)?;
         let (fits, outcomes) = (fits_of_sets(b)?, StageInput::<OutcomesStage>::need(b)?);
         b.texts([("baseline".to_owned(), fingerprint)]);
-        // The job says what differs; what varies besides does not.
+        // The job says what differs; other variation does not.
         b.texts(
             folder_inputs(plan)?
                 .into_iter()
@@ -43,7 +43,7 @@ impl Stage for BaselineStage {
             let tables = [measured.all.folder(ctx), measured.plain.folder(ctx)];
             let outcomes = outcomes.as_ref().map(|stage| stage.folder(ctx));
             let new = baseline::running_side(plan.job, manifest, tables, outcomes)?;
-            baseline::compare(ctx, plan.checked, row_context, folder, &new)
+            baseline::compare(plan.checked, row_context, folder, &new)
         })
     }
 }

@@ -1,10 +1,10 @@
-//! What counterfactuals depend on: the rows that strategies learn from, and the classes of rows.
+//! What counterfactuals are based on: the rows that strategies learn from, and the classes of rows.
 //!
-//! The reference is the file that the job names; without one the training rows, per fold; where
-//! none trains, the audited rows. Classes of the audited rows are what the set conditions on. Those
-//! of the reference are the same, but for predictions: a reference with labels is formed by these,
-//! because a model is not asked for rows that it learned; only where nobody has a label predictions
-//! represent it on both sides.
+//! The reference is the file that the job names; without one, the training rows of each fold; if
+//! there are none, the audited rows. Classes of the audited rows are what the set conditions on.
+//! The classes of the reference are the same, except where the set conditions on predictions: a
+//! reference with labels is then divided by its labels, because a model is not asked about rows
+//! that it learned from; only if no row has a label are predictions used on both sides.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::data::rows::aligned::ScoreReader;
 use crate::data::rows::reference::{LayoutRecoding, ReferenceBatch, ReferenceRows};
 use crate::data::rows::row_draw::RowDraw;
 use crate::data::rows::split::{RolesReader, RowRoles};
-use crate::data::rows::{PreparedBatch, Projection, RowsReader};
+use crate::data::rows::{PreparedBatch, Projection, RowGroupLabels, RowsReader};
 use crate::error::{Error, Result};
 use crate::stage::row_context::DecisionRule;
 use crate::stage::row_context::RowContext;
@@ -22,7 +22,7 @@ use crate::stage::row_context::RowContext;
 pub(crate) enum RowClasses {
     /// The binary label.
     Label,
-    /// The level of this feature: the unchanged label.
+    /// The level of this feature, which is the unchanged label.
     Raw(usize),
     /// What a model predicts; the roles say in which fold.
     Predicted(DecisionRule, Box<ScoreReader>, RolesReader),
@@ -47,7 +47,7 @@ impl RowClasses {
         }
     }
 
-    /// By the label of each row, independent of predictions.
+    /// Classes by the label of each row, independent of predictions.
     fn of_label(&self, batch: &PreparedBatch) -> Vec<Option<u32>> {
         match self {
             RowClasses::Raw(feature) => {
@@ -70,9 +70,6 @@ pub(crate) fn n_folds_of(row_context: RowContext<'_>, has_file: bool) -> usize {
     if is_by_roles(row_context, has_file) { row_context.roles.n_folds() } else { 1 }
 }
 
-/// The groups of all rows, by row group.
-pub(crate) type RowGroupLabels = Vec<Vec<u16>>;
-
 /// The rows that strategies learn from, and what the classes of these and of the audited rows are.
 #[derive(Clone)]
 pub(crate) struct LearningReference<'a> {
@@ -82,8 +79,6 @@ pub(crate) struct LearningReference<'a> {
     pub(crate) classes: Arc<RowClasses>,
     file: Option<(RowsReader, LayoutRecoding)>,
     draw: Option<RowDraw>,
-    /// The groups of the attribute at a position, where they are not what the rows say.
-    names: Option<(usize, &'a RowGroupLabels)>,
 }
 
 impl<'a> LearningReference<'a> {
@@ -101,25 +96,29 @@ impl<'a> LearningReference<'a> {
         };
         let file = file.map(recoded).transpose()?.map(|(recoding, rows)| (rows, recoding));
         let classes = Arc::new(classes);
-        Ok(LearningReference { context: row_context, classes, file, draw: None, names: None })
+        Ok(LearningReference { context: row_context, classes, file, draw: None })
     }
 
-    /// The same rows, drawn again.
+    /// This reference, drawn again.
     pub(crate) fn drawn(&self, draw: RowDraw) -> Self {
         LearningReference { draw: Some(draw), ..self.clone() }
     }
 
-    /// The same rows with other groups of the attribute at a position.
+    /// This reference for `rows` with other groups of the attribute at a position; a separate file
+    /// gets the groups `of_file`.
     pub(crate) fn renamed<'b>(
         &self,
+        rows: &'b RowsReader,
         position: usize,
-        groups: &'b RowGroupLabels,
+        of_file: Option<RowGroupLabels>,
     ) -> LearningReference<'b>
     where
         'a: 'b,
     {
         let same: LearningReference<'b> = self.clone();
-        LearningReference { names: Some((position, groups)), ..same }
+        let file = same.file.zip(of_file);
+        let file = file.map(|((rows, recoding), of)| (rows.renamed(position, of), recoding));
+        LearningReference { context: RowContext { rows, ..same.context }, file, ..same }
     }
 
     /// Whether the reference is the rows themselves.
@@ -152,10 +151,10 @@ impl<'a> LearningReference<'a> {
                 batch.rows = recoding.apply(batch.rows);
                 Ok((batch, None))
             }
-            None => Ok((
-                self.context.rows.read(group, Projection::ALL)?,
-                Some(self.context.roles.read(group)?),
-            )),
+            None => {
+                let (batch, roles) = self.context.read(group, Projection::ALL)?;
+                Ok((batch, Some(roles)))
+            }
         }
     }
 
@@ -198,9 +197,6 @@ impl<'a> LearningReference<'a> {
             let mut made = ReferenceBatch { keys: row_key, rows, groups, classes };
             if !chosen.iter().copied().eq(0..made.rows.n) {
                 made = made.take(&chosen);
-            }
-            if let Some((position, groups)) = self.names {
-                made.groups[position] = chosen.iter().map(|&i| groups[group][i]).collect();
             }
             Ok(made)
         };

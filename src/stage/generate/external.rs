@@ -1,19 +1,19 @@
-//! Counterfactuals that somebody else made: the file of a set, read and compared with the rows; and
-//! the stage `external`, which asks a program for them.
+//! External counterfactuals: the file of a set, read and compared with the rows; and the stage
+//! `external`, which asks a program for them.
 //!
 //! A program gets a row for each person and other group: the key of the counterfactual, then the
 //! features as the person has them. It answers with rows of the same form as a file, and they are
-//! read as one. Asked is for everybody who is audited, and where the job has experiments, which
-//! train on counterfactuals, for everybody of a declared group.
+//! read as one. It is asked about everybody who is audited; where the job has experiments, which
+//! train on counterfactuals, about everybody of a declared group.
 //!
 //! Everybody who is audited has at least one counterfactual in every other group, and every row of
-//! the file belongs to somebody of the data: what is missing would be missing from every number,
-//! and a row of nobody shows that the file was made of other rows.
+//! the file belongs to somebody of the data: a missing counterfactual would be missing from every
+//! number, and a row that belongs to nobody shows that the file was made from other rows.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::counterfactual::fit::ExternalSource;
+use crate::counterfactual::plan::ExternalSource;
 use crate::counterfactual::write_back::features_set_with;
 use crate::data::MISSING_GROUP;
 use crate::data::exchange::external::{ExternalRows, ExternalRules};
@@ -42,7 +42,7 @@ use crate::unit::AuditUnit;
 /// File of the stage `external`.
 const ANSWER: &str = "counterfactuals.parquet";
 
-/// Where the counterfactuals of a set are that somebody else made.
+/// Where the counterfactuals of an external set are.
 pub(crate) enum ExternalInput<'a> {
     /// In a file of the user's.
     File(&'a InputFile),
@@ -51,7 +51,7 @@ pub(crate) enum ExternalInput<'a> {
 }
 
 impl<'a> ExternalInput<'a> {
-    /// Puts the counterfactuals of a set, where somebody else makes them, into the key of a stage.
+    /// Adds the counterfactuals of a set, if it is external, to the key of a stage.
     pub(crate) fn need(
         b: &mut StageBuilder<'_, 'a>,
         applied: &AppliedSet<'a>,
@@ -131,8 +131,8 @@ impl Stage for ExternalStage {
     }
 }
 
-/// Sends a row for each person with a group of an attribute, who is audited or need not be, and each
-/// other group.
+/// Sends a row for each person with a group of an attribute and for each other group; the people
+/// are the audited ones, or all.
 fn send_people(
     (row_context, position, everybody): (RowContext<'_>, usize, bool),
     input: &mut ProgramInput<'_>,
@@ -179,7 +179,7 @@ impl<'a> StagePlan<'a> {
         })
     }
 
-    /// The counterfactuals of a set that somebody else made, once they were found to fit the rows.
+    /// The counterfactuals of an external set, once they were found to fit the rows.
     pub(crate) fn external_rows(
         &self,
         row_context: RowContext<'_>,
@@ -221,7 +221,7 @@ fn may_lack(job: &Job) -> [bool; 3] {
 /// What the rows of a row group say about the counterfactuals.
 #[derive(Default)]
 struct FoundPeople {
-    /// Positions of keys whose person is there.
+    /// Positions of keys whose person is in the row group.
     found: Vec<std::ops::Range<usize>>,
     /// People without a counterfactual in a group.
     lacking: u64,

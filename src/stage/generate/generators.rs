@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::counterfactual::Generator;
 use crate::counterfactual::engine::FoldRows;
-use crate::counterfactual::fit::StrategyPlan;
-use crate::counterfactual::generate::FittedStrategy;
+use crate::counterfactual::map_flip::FittedStrategy;
+use crate::counterfactual::plan::StrategyPlan;
 use crate::data::exchange::external::ExternalRows;
 use crate::data::rows::Projection;
 use crate::data::rows::reference::{ReferenceBatch, ReferenceRows};
@@ -13,18 +13,16 @@ use crate::error::Result;
 use crate::exec::accumulator::PieceLoop;
 use crate::exec::pieces::StageWatch;
 use crate::param::Seed;
-use crate::stage::generate::basis::{LearningReference, RowGroupLabels};
+use crate::stage::generate::basis::LearningReference;
 use crate::stage::generate::rows;
 
-/// Makes generators of what was learnt.
+/// Makes generators from what was learnt.
 pub(crate) struct GeneratorInputs<'a> {
     pub(crate) reference: &'a LearningReference<'a>,
     pub(crate) position: usize,
     pub(crate) seed: Seed,
-    /// Counterfactuals that somebody else made, where the set has such.
+    /// External counterfactuals, where the set has them.
     pub(crate) external: Option<Arc<ExternalRows>>,
-    /// The groups of the rows, where they are not what the rows say.
-    pub(crate) groups: Option<&'a RowGroupLabels>,
 }
 
 impl GeneratorInputs<'_> {
@@ -54,14 +52,14 @@ impl GeneratorInputs<'_> {
         let row_context = self.reference.context;
         let read = move |g: usize| {
             let (mut batch, roles) = row_context.read(g, Projection::ALL)?;
-            let own = self.groups.map_or(&batch.groups[self.position], |groups| &groups[g]);
+            let own = &batch.groups[self.position];
             let of_fold = rows::groups_of_fold(own, &roles, n_folds, fold);
             let classes = self.reference.classes.of_group(g, &batch)?;
             batch.groups[self.position] = of_fold;
             let (keys, rows, groups) = (batch.row_key, batch.rows, batch.groups);
             Ok(ReferenceBatch { keys, rows, groups, classes })
         };
-        // Generating tells of the same rows again.
+        // Generating reports the same rows again.
         let watch = StageWatch { progress: &|_| (), ..row_context.watch };
         ReferenceRows::of_groups(PieceLoop { watch, ..row_context.row_groups() }, Box::new(read))
     }

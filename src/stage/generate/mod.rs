@@ -15,10 +15,10 @@ mod world_support;
 use std::collections::BTreeSet;
 
 use crate::counterfactual::conditional::Conditioning;
-use crate::counterfactual::fit::StrategyPlan;
-use crate::counterfactual::forms::ConditionOn;
-use crate::counterfactual::generate::FittedStrategy;
 use crate::counterfactual::graph_uncertain::{CausalWorlds, ClipRule};
+use crate::counterfactual::map_flip::FittedStrategy;
+use crate::counterfactual::plan::StrategyPlan;
+use crate::counterfactual::short_forms::ConditionOn;
 use crate::counterfactual::strategy::naive::NaiveGenerator;
 use crate::counterfactual::variable::VariableOptions;
 use crate::counterfactual::write_back::WriteBack;
@@ -33,6 +33,7 @@ use crate::job;
 use crate::job::ModelBlock;
 use crate::param::{ColumnName, Name};
 use crate::stage::applied_set::AppliedSet;
+use crate::stage::decided_scores::DecidedScores;
 use crate::stage::experiment::fold_roles::FoldRoles;
 use crate::stage::generate::basis::{LearningReference, RowClasses, n_folds_of};
 use crate::stage::generate::external::ExternalInput;
@@ -42,14 +43,13 @@ use crate::stage::generate::rows::{GenerateInputs, GeneratedEffects, GenerationS
 use crate::stage::generate::support::SupportTests;
 use crate::stage::kinds::{
     DiscoverStage, DoubtStage, FitStage, GenerateStage, PlaceboStage, QualityStage, ReferenceStage,
-    ScoreStage, SplitStage, SupportStage,
+    SplitStage, SupportStage,
 };
 use crate::stage::measure::quality::{LEAST_PEOPLE, QualityInputs, merge_folds};
 use crate::stage::models::AskedModels;
 use crate::stage::plan::StagePlan;
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
-use crate::stage::rule_inputs::RuleInputs;
 use crate::stage::sharding::share::{ShardPass, StagePasses};
 use crate::stage::stage_builder::{Opens, OpensOfRows, Planned, Stage, StageBuilder, StageInput};
 use crate::unit::AuditUnit;
@@ -60,7 +60,7 @@ pub(crate) fn artifact(fold: usize) -> String {
 }
 
 impl StageInput<FitStage> {
-    /// What was learnt, for each of so many folds.
+    /// What was learnt, for each of this many folds.
     pub(crate) fn learnt(
         &self,
         ctx: &StageContext<'_>,
@@ -77,12 +77,9 @@ impl StageInput<FitStage> {
 
 impl StageInput<GenerateStage> {
     /// The counterfactuals.
-    pub(crate) fn open(
-        &self,
-        ctx: &StageContext<'_>,
-        row_context: RowContext<'_>,
-    ) -> Result<CounterfactualReader> {
-        CounterfactualReader::open(self.folder(ctx), row_context.rows, row_context.roles)
+    pub(crate) fn open(&self, row_context: RowContext<'_>) -> Result<CounterfactualReader> {
+        let RowContext { rows, roles, ctx, .. } = row_context;
+        CounterfactualReader::open(self.folder(ctx), rows, roles)
     }
 
     /// Their unsupported values.
@@ -90,7 +87,7 @@ impl StageInput<GenerateStage> {
         SupportReader::open(self.folder(ctx))
     }
 
-    /// What followed from setting the attribute.
+    /// The effects of setting the attribute.
     pub(crate) fn effects(&self, ctx: &StageContext<'_>) -> Result<GeneratedEffects> {
         self.read(ctx, rows::EFFECTS_FILE)
     }
@@ -99,7 +96,7 @@ impl StageInput<GenerateStage> {
 /// What followed from setting the attribute, by set and attribute.
 pub(crate) type SetEffects<'a> = Vec<(&'a str, &'a str, GeneratedEffects)>;
 
-/// The same of all sets of the job.
+/// The effects of all sets of the job.
 pub(crate) fn effects_of_sets<'a>(
     b: &mut StageBuilder<'_, 'a>,
 ) -> Result<Opens<'a, SetEffects<'a>>> {
@@ -119,23 +116,23 @@ pub(crate) fn made_of_set<'a>(
     let own = b.plan.applied_sets().into_iter().filter(|applied| applied.set == set);
     let made = own.map(|applied| (applied.position, applied.unit()));
     let made = b.need_each::<GenerateStage, _>(made)?;
-    Ok(Box::new(move |ctx, rows| {
-        made.iter().map(|(attribute, made)| Ok((*attribute, made.open(ctx, rows)?))).collect()
+    Ok(Box::new(move |rows| {
+        made.iter().map(|(attribute, made)| Ok((*attribute, made.open(rows)?))).collect()
     }))
 }
 
-/// What the stages of a set read in addition to its counterfactuals, to be opened.
+/// What the stages of a set read in addition to its counterfactuals, not yet opened.
 pub(crate) struct SetInputs<'a> {
     plan: &'a StagePlan<'a>,
     applied: AppliedSet<'a>,
     rows: RowInputs<'a>,
     reference: Option<StageInput<ReferenceStage>>,
-    /// Of a set that somebody else made, where it is.
+    /// For an external set, where it is.
     external: Option<ExternalInput<'a>>,
     /// The reference rows by group and value, by which counterfactuals of audited rows are tested.
     support: Option<StageInput<SupportStage>>,
-    /// Of a set that conditions on predictions where they stand.
-    predictions: Option<(RuleInputs<'a>, StageInput<ScoreStage>, StageInput<SplitStage>)>,
+    /// For a set that conditions on predictions, where they are.
+    predictions: Option<(DecidedScores<'a>, StageInput<SplitStage>)>,
 }
 
 impl<'a> SetInputs<'a> {
@@ -145,7 +142,7 @@ impl<'a> SetInputs<'a> {
         SetInputs::on_rows(b, applied, rows)
     }
 
-    /// The same on other rows.
+    /// As [`Self::need`], on other rows.
     pub(crate) fn on_rows(
         b: &mut StageBuilder<'_, 'a>,
         applied: &AppliedSet<'a>,
@@ -161,9 +158,7 @@ impl<'a> SetInputs<'a> {
         let predictions = match applied.block.knobs().map(|knobs| knobs.condition_on) {
             Some(ConditionOn::Prediction(name)) => {
                 let unit = AuditUnit::of_model(name.as_str());
-                let (name, model) = plan.model_of(&unit)?;
-                let (scores, roles) = (b.need::<ScoreStage>(&unit)?, b.need::<SplitStage>(&unit)?);
-                Some((RuleInputs::need(b, name, model)?, scores, roles))
+                Some((DecidedScores::need(b, &unit, false)?, b.need::<SplitStage>(&unit)?))
             }
             _ => None,
         };
@@ -171,7 +166,7 @@ impl<'a> SetInputs<'a> {
         Ok(SetInputs { plan, applied, rows, reference, external, support, predictions })
     }
 
-    /// The same with what counterfactuals are tested by.
+    /// As [`Self::need`], with what counterfactuals are tested by.
     fn need_tested(b: &mut StageBuilder<'_, 'a>, applied: &AppliedSet<'a>) -> Result<Self> {
         let support = b.need::<SupportStage>(&applied.split_unit())?;
         Ok(SetInputs { support: Some(support), ..SetInputs::need(b, applied)? })
@@ -183,26 +178,18 @@ impl<'a> SetInputs<'a> {
     }
 
     /// The rows that the strategy learns from, and what the set conditions on.
-    fn basis<'g>(
-        &self,
-        ctx: &StageContext<'_>,
-        row_context: RowContext<'g>,
-    ) -> Result<LearningReference<'g>> {
-        let reference = self.reference.as_ref().map(|stage| stage.open(ctx)).transpose()?;
-        LearningReference::new(row_context, reference, self.row_classes(ctx, row_context)?)
+    fn basis<'g>(&self, row_context: RowContext<'g>) -> Result<LearningReference<'g>> {
+        let reference =
+            self.reference.as_ref().map(|stage| stage.open(row_context.ctx)).transpose()?;
+        LearningReference::new(row_context, reference, self.row_classes(row_context)?)
             .map_err(|error| self.plan.with_model_place(error, &["data", "reference"]))
     }
 
     /// What the set conditions on, open for reading.
-    fn row_classes(
-        &self,
-        ctx: &StageContext<'_>,
-        row_context: RowContext<'_>,
-    ) -> Result<RowClasses> {
-        if let Some((rule, scores, roles)) = &self.predictions {
-            let (scores, roles) =
-                (scores.open(ctx, row_context)?, roles.open(ctx, row_context.rows)?);
-            let rule = rule.open(ctx, row_context, &scores)?;
+    fn row_classes(&self, row_context: RowContext<'_>) -> Result<RowClasses> {
+        if let Some((scored, roles)) = &self.predictions {
+            let (rule, scores) = scored.open(row_context)?;
+            let roles = roles.open(row_context.ctx, row_context.rows)?;
             return Ok(RowClasses::Predicted(rule, Box::new(scores), roles));
         }
         match self.applied.block.knobs().map(|knobs| knobs.condition_on) {
@@ -222,19 +209,19 @@ impl<'a> SetInputs<'a> {
     /// `learnt` gets the number of references.
     pub(crate) fn generate(
         &self,
-        ctx: &StageContext<'_>,
         row_context: RowContext<'_>,
         passes: StagePasses<'_>,
         learnt: impl FnOnce(usize) -> Result<Vec<FittedStrategy>>,
     ) -> Result<()> {
-        let (layout, position) = (row_context.rows.layout(), self.applied.position);
+        let (ctx, layout) = (row_context.ctx, row_context.rows.layout());
+        let position = self.applied.position;
         let knobs = self.applied.block.knobs();
         let n_folds = n_folds_of(row_context, self.reference.is_some());
         let learnt = knobs.map(|_| learnt(n_folds)).transpose()?.unwrap_or_default();
         let without_rows = knobs.map(|knobs| knobs.groups_without_rows(&learnt));
         let without_rows = without_rows.unwrap_or_default();
-        let tests = self.support_tests(ctx, row_context)?;
-        let write = || self.generate_rows(ctx, row_context, (learnt, tests.as_ref()));
+        let tests = self.support_tests(row_context)?;
+        let write = || self.generate_rows(row_context, (learnt, tests.as_ref()));
         let Some(sums) = passes.map(ctx, ShardPass::Count, write)? else { return Ok(()) };
         if !passes.reads_rows() {
             let (n_rows, follows) = (sums.n_rows, sums.follows);
@@ -249,13 +236,13 @@ impl<'a> SetInputs<'a> {
     /// unsupported.
     fn generate_keys(
         &self,
-        ctx: &StageContext<'_>,
         row_context: RowContext<'_>,
         worlds: (&CausalWorlds, ClipRule),
     ) -> Result<()> {
-        let (layout, position) = (row_context.rows.layout(), self.applied.position);
-        let mut sums = self.generate_rows(ctx, row_context, (Vec::new(), None))?;
-        let tests = self.support_tests(ctx, row_context)?;
+        let (ctx, layout) = (row_context.ctx, row_context.rows.layout());
+        let position = self.applied.position;
+        let mut sums = self.generate_rows(row_context, (Vec::new(), None))?;
+        let tests = self.support_tests(row_context)?;
         let mut unsupported = Vec::new();
         if let Some(tests) = &tests {
             let of = (tests, ctx.out());
@@ -266,33 +253,28 @@ impl<'a> SetInputs<'a> {
     }
 
     /// The test of the counterfactuals of audited rows; none where features do not travel.
-    fn support_tests(
-        &self,
-        ctx: &StageContext<'_>,
-        row_context: RowContext<'_>,
-    ) -> Result<Option<SupportTests>> {
+    fn support_tests(&self, row_context: RowContext<'_>) -> Result<Option<SupportTests>> {
         let of = (row_context.rows.layout(), self.applied.position);
         let stage = self.support.as_ref().filter(|_| self.plan.features);
-        Ok(stage.map(|stage| stage.tests(ctx, self.plan, of)).transpose()?.flatten())
+        Ok(stage.map(|stage| stage.tests(row_context.ctx, self.plan, of)).transpose()?.flatten())
     }
 
-    /// Writes the counterfactuals of the audited rows that are here.
+    /// Writes the counterfactuals of the audited rows of this run or shard.
     fn generate_rows(
         &self,
-        ctx: &StageContext<'_>,
         row_context: RowContext<'_>,
         (learnt, tests): (Vec<FittedStrategy>, Option<&SupportTests>),
     ) -> Result<GenerationSums> {
-        let (plan, applied) = (self.plan, &self.applied);
-        let basis = &self.basis(ctx, row_context)?;
-        // Of a set that depends on graphs only the keys are written: its counterfactuals are
+        let (ctx, plan, applied) = (row_context.ctx, self.plan, &self.applied);
+        let basis = &self.basis(row_context)?;
+        // For a set that depends on graphs, only the keys are written: its counterfactuals are
         // numbers, not rows.
         let (with_features, knobs) =
             (plan.features && applied.graphs().is_none(), applied.block.knobs());
         let generators = match &knobs {
             None => vec![Box::new(NaiveGenerator) as Box<dyn Generator>],
             Some(knobs) => self
-                .generators(ctx, basis, (knobs, learnt))
+                .generators(basis, (knobs, learnt))
                 .map_err(|e| plan.with_set_place(e, applied))?,
         };
         let tallies: Vec<_> = generators.iter().filter_map(|of| of.tallies()).cloned().collect();
@@ -324,7 +306,6 @@ impl<'a> SetInputs<'a> {
     /// The generators of what a strategy learnt, one for each fold.
     fn generators(
         &self,
-        ctx: &StageContext<'_>,
         basis: &LearningReference<'_>,
         (knobs, learnt): (&StrategyPlan<'_>, Vec<FittedStrategy>),
     ) -> Result<Vec<Box<dyn Generator>>> {
@@ -332,13 +313,13 @@ impl<'a> SetInputs<'a> {
         check_classes(basis, &learnt, position)?;
         let needs_class = knobs.condition() == Conditioning::Class;
         let read = |external: &ExternalInput<'_>| {
-            let (file, classes) = (external.path(ctx), (&*basis.classes, needs_class));
+            let file = external.path(basis.context.ctx);
+            let classes = (&*basis.classes, needs_class);
             plan.external_rows(basis.context, (applied, &file), classes)
         };
         let external = self.external.as_ref().map(read).transpose()?;
         let seed = plan.job.run.seed;
-        GeneratorInputs { reference: basis, position, seed, external, groups: None }
-            .generators(knobs, learnt)
+        GeneratorInputs { reference: basis, position, seed, external }.generators(knobs, learnt)
     }
 }
 
@@ -393,7 +374,7 @@ impl Stage for FitStage {
         let applied = plan.set_of(unit)?;
         let (knobs, of_set) = (learning_knobs(&applied)?, SetInputs::need(b, &applied)?);
         of_set.rows().clone().work(0, move |ctx, row_context| {
-            let basis = of_set.basis(ctx, row_context)?;
+            let basis = of_set.basis(row_context)?;
             let layout = row_context.rows.layout();
             let extras = plan.extras(layout);
             let variables = knobs.variables(layout, &extras, applied.position);
@@ -457,10 +438,10 @@ impl Stage for GenerateStage {
                 (Some(fit), Some(fold)) => Ok(vec![fit.learnt_in(ctx, fold)?]),
             };
             let Some((clip, found)) = &graphs else {
-                return of_set.generate(ctx, row_context, passes, learnt);
+                return of_set.generate(row_context, passes, learnt);
             };
             let found = found.open(ctx, applied.scenario().1)?;
-            of_set.generate_keys(ctx, row_context, (&found.worlds, *clip))
+            of_set.generate_keys(row_context, (&found.worlds, *clip))
         })
     }
 }
@@ -474,17 +455,16 @@ impl Stage for QualityStage {
         let map = b.input("report.map", |job| job.report.map);
         let map = map.map(|wanted| (wanted, b.seed()));
         of_set.rows().clone().work(1, move |ctx, row_context| {
-            let basis = of_set.basis(ctx, row_context)?;
+            let basis = of_set.basis(row_context)?;
             let learnt = fit.learnt(ctx, basis.n_folds())?;
-            let tallies: Option<TransportTallies> =
-                knobs.matches_samples().then(|| made.read(ctx, TALLIES)).transpose()?;
+            let tallies: Option<TransportTallies> = made.read_if_written(ctx, TALLIES)?;
             let layout = row_context.rows.layout();
             let judging = QualityInputs {
                 context: row_context,
                 reference: &basis,
                 classes: &basis.classes,
                 learnt: &learnt,
-                counterfactuals: &made.open(ctx, row_context)?,
+                counterfactuals: &made.open(row_context)?,
                 tallies: tallies.as_ref(),
                 set: applied.set,
                 position: applied.position,
@@ -524,30 +504,29 @@ fn plan_repeats<'a>(
     let Some(repeats) = part.repeats(applied.block) else {
         return Err(misfit(format!("the set `{}` has no {}", applied.set, part.key())));
     };
-    // Those that are asked in this process; `check` lets no others score such a set.
+    // Only models that run in this process; `check` allows no others for such a set.
     let asked = |(name, model): &(&Name, &ModelBlock)| match part {
         RepeatedPart::GroupNames => model.is_trained_here(),
         RepeatedPart::ReferenceRows => model.scores_counterfactuals() && applied.block.asks(name),
     };
     let mut models = Vec::new();
-    for (name, model) in plan.job.models.iter().filter(asked) {
+    for (name, _) in plan.job.models.iter().filter(asked) {
         let name = name.as_str();
         let unit = AuditUnit::of_model(name);
-        let (asked, scores) = (AskedModels::need(b, &unit)?, b.need::<ScoreStage>(&unit)?);
-        models.push((name, asked, RuleInputs::of_several(b, name, model)?, scores));
+        models.push((name, AskedModels::need(b, &unit)?, DecidedScores::need(b, &unit, true)?));
     }
     b.value(part.key(), repeats);
     let seed = b.seed();
     let wants_shift = b.value("score metrics", plan.wants_shift());
     of_set.rows().clone().work(0, move |ctx, row_context| {
-        let basis = of_set.basis(ctx, row_context)?;
+        let basis = of_set.basis(row_context)?;
         let layout = row_context.rows.layout();
-        let opened = models.iter().map(|(name, asked, rule, scores)| {
-            let scores = scores.open(ctx, row_context)?;
+        let opened = models.iter().map(|(name, asked, scored)| {
+            let (rule, scores) = scored.open(row_context)?;
             Ok(RepeatModel {
-                scorers: asked.scorers(ctx, layout)?,
-                known: asked.known_groups(ctx, layout, applied.position)?,
-                rule: rule.open(ctx, row_context, &scores)?,
+                scorers: asked.scorers(row_context)?,
+                known: asked.known_groups(row_context, applied.position)?,
+                rule,
                 scores,
                 name: (*name).to_owned(),
             })
@@ -557,7 +536,7 @@ fn plan_repeats<'a>(
             knobs,
             extras: plan.extras(layout),
             position: applied.position,
-            support: of_set.support_tests(ctx, row_context)?,
+            support: of_set.support_tests(row_context)?,
             models: opened.collect::<Result<_>>()?,
             seed,
             part,
@@ -568,8 +547,8 @@ fn plan_repeats<'a>(
     })
 }
 
-/// So many rows of the reference a level has that enough people have: with folds everybody is
-/// reference in all but one, and decorrelating adds twins.
+/// The number of reference rows of a level that enough people have: with folds everybody is
+/// reference in all folds but one, and decorrelating adds twins.
 fn least_rows(knobs: &StrategyPlan<'_>, layout: &Layout, n_folds: usize) -> u64 {
     let folds = n_folds.saturating_sub(1).max(1) as u64;
     let groups = knobs.decorrelate.iter().map(|entry| {
@@ -583,8 +562,8 @@ fn least_rows(knobs: &StrategyPlan<'_>, layout: &Layout, n_folds: usize) -> u64 
 /// File of the stage `generate` of a strategy that matches samples.
 const TALLIES: &str = "tallies.json";
 
-/// Errs where an audited row has a class that no reference row has: its distributions are unknown,
-/// and those without the class would answer another question.
+/// Errs where an audited row has a class that no reference row has: the distributions of the class
+/// are unknown, and those without the class would answer another question.
 fn check_classes(
     basis: &LearningReference<'_>,
     learnt: &[FittedStrategy],
@@ -597,8 +576,11 @@ fn check_classes(
         return Ok(());
     }
     let layout = row_context.rows.layout();
+    // Of the features, only whether the label is unchanged is checked.
+    let features = matches!(classes, RowClasses::Raw(_));
     let find = |g: usize| {
-        let (batch, roles) = row_context.read(g, Projection::ALL)?;
+        let of = Projection { features, ..Projection::NO_FEATURES };
+        let (batch, roles) = row_context.read(g, of)?;
         let of_rows = classes.of_group(g, &batch)?;
         let unseen = |i: &usize| {
             let fold = roles.audited(*i)?;

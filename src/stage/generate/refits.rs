@@ -35,7 +35,7 @@ pub(crate) fn reference_hash<'a>(
     columns.dedup();
     let groups: Vec<u64> =
         layout.attributes[position].groups.iter().map(|group| named_seed(0, group)).collect();
-    // What is conditioned on unchanged has positions that depend on what other rows hold.
+    // A label that is conditioned on unchanged has positions that depend on the other rows.
     let raw: Option<Vec<u64>> = match classes {
         RowClasses::Raw(feature) => {
             Some(layout.features[*feature].levels.iter().map(|l| named_seed(1, l)).collect())
@@ -57,8 +57,8 @@ pub(crate) fn reference_hash<'a>(
     })
 }
 
-/// Writes what a stage read, fold by fold, and `external`, the hash of a file of counterfactuals
-/// that somebody else made: nothing else tells whether their generator was fitted again.
+/// Writes what a stage read, fold by fold, and `external`, the hash of a file of external
+/// counterfactuals: nothing else shows whether their generator was fitted again.
 ///
 /// # Errors
 /// The disk refuses.

@@ -2,7 +2,7 @@
 //! and counted several times with one thing changed, by the same models.
 //!
 //! *Placebo*: what a set gives where group names mean nothing. A repeat permutes the names of the
-//! groups among the rows of a label, of training rows and audited rows apart, by the stream
+//! groups among the rows of a label, separately for training rows and audited rows, by the stream
 //! `placebo/r`. The permutation follows from the keys of the rows, not from their order. The rows
 //! of a person (`data.person`) get the groups of those of another person, whose first row has the
 //! same label. What the rows say about the attribute stays as it is, because its names were
@@ -18,15 +18,14 @@
 
 use std::path::Path;
 
-use crate::counterfactual::Generator;
-use crate::counterfactual::fit::StrategyPlan;
+use crate::counterfactual::plan::StrategyPlan;
 use crate::counterfactual::variable::VariableOptions;
 use crate::counterfactual::write_back::WriteBack;
 use crate::data::MISSING_GROUP;
 use crate::data::rows::aligned::{CounterfactualKeys, ScoreReader};
 use crate::data::rows::row_draw::RowDraw;
 use crate::data::rows::split::RowRoles;
-use crate::data::rows::{PreparedBatch, Projection};
+use crate::data::rows::{PreparedBatch, Projection, RowGroupLabels};
 use crate::error::Result;
 use crate::exec::files;
 use crate::job::CounterfactualSet;
@@ -37,7 +36,7 @@ use crate::model::Scorer;
 use crate::num::seed::{RandomStream, h};
 use crate::param::{Count, Seed};
 use crate::stage::count::evidence::{ScoredGroup, no_switches, ranks};
-use crate::stage::generate::basis::{LearningReference, RowGroupLabels};
+use crate::stage::generate::basis::LearningReference;
 use crate::stage::generate::generators::GeneratorInputs;
 use crate::stage::generate::rows::{GenerateInputs, MadeGroup, write_backs};
 use crate::stage::generate::support::SupportTests;
@@ -50,12 +49,12 @@ use crate::stage::score::rows::{blank_unknown, score_by_fold};
 pub(crate) enum RepeatedPart {
     /// The names of the groups are shuffled: a placebo.
     GroupNames,
-    /// The rows that the strategy learns from are drawn again: the doubt about the fit.
+    /// The rows that the strategy learns from are resampled: the doubt about the fit.
     ReferenceRows,
 }
 
 impl RepeatedPart {
-    /// The key of a set that asks for it.
+    /// The key by which a set asks for it.
     pub(crate) fn key(self) -> &'static str {
         match self {
             RepeatedPart::GroupNames => "placebo",
@@ -115,13 +114,13 @@ pub(crate) fn evidence_file(model: &str) -> String {
     format!("repeats-{model}.json")
 }
 
-/// Those who swap groups with each other: training or audited, and the label.
+/// The stratum within which people swap groups: training or audited, and the label.
 type PermutationStratum = (bool, Option<bool>);
 
 /// A row with a declared group.
 struct PermutedRow {
     stratum: PermutationStratum,
-    /// Of the person, where one may have several rows.
+    /// The key of the person, where one may have several rows.
     key: u64,
     at: (u32, u32),
     group: u16,
@@ -147,7 +146,7 @@ struct GroupPermutation {
 }
 
 impl GroupPermutation {
-    /// From the rows, and the number of rows of each row group.
+    /// The permutation of the rows, given the number of rows of each row group.
     fn new(mut entries: Vec<PermutedRow>, sizes: Vec<usize>) -> Self {
         entries.sort_unstable_by_key(|entry| (entry.key, entry.at));
         let (mut persons, mut from) = (Vec::new(), 0);
@@ -230,16 +229,13 @@ impl RepeatInputs<'_> {
     /// to stop.
     pub(crate) fn write(&self, out: &Path) -> Result<()> {
         let mut repeats: Vec<Vec<SetRepeat>> = self.models.iter().map(|_| Vec::new()).collect();
-        let names = match self.part {
-            RepeatedPart::GroupNames => Some(self.permutations()?),
-            RepeatedPart::ReferenceRows => None,
-        };
+        let names = self.keeps_attribute().then(|| self.permutations()).transpose()?;
         for r in 0..self.repeats.get() {
             let one = match &names {
-                Some((samples, reference)) => self.shuffled(r, samples, reference.as_ref())?,
+                Some(names) => self.shuffled(r, names)?,
                 None => {
-                    let drawn = self.reference.drawn(RowDraw::new(self.seed, "doubt/fit", r));
-                    self.repeat(&drawn, None)?
+                    let draw = RowDraw::new(self.seed, "doubt/fit", r);
+                    self.repeat(&self.reference.drawn(draw))?
                 }
             };
             repeats.iter_mut().zip(one).for_each(|(all, one)| all.push(one));
@@ -250,14 +246,18 @@ impl RepeatInputs<'_> {
         Ok(())
     }
 
-    /// The rows whose groups are permuted, and those of a reference of its own.
+    /// Whether rows keep what they say about the attribute, because only the names of groups
+    /// differ.
+    fn keeps_attribute(&self) -> bool {
+        self.part == RepeatedPart::GroupNames
+    }
+
+    /// The rows whose groups are permuted, and those of a separate reference.
     fn permutations(&self) -> Result<(GroupPermutation, Option<GroupPermutation>)> {
         let row_context = self.reference.context;
         let own = |g: usize| {
-            Ok((
-                row_context.rows.read(g, Projection::NO_FEATURES)?,
-                Some(row_context.roles.read(g)?),
-            ))
+            let (batch, roles) = row_context.read(g, Projection::NO_FEATURES)?;
+            Ok((batch, Some(roles)))
         };
         let samples =
             GroupPermutation::read(row_context, row_context.rows.n_groups(), self.position, own)?;
@@ -274,23 +274,16 @@ impl RepeatInputs<'_> {
     fn shuffled(
         &self,
         r: u64,
-        samples: &GroupPermutation,
-        reference: Option<&GroupPermutation>,
+        (samples, reference): &(GroupPermutation, Option<GroupPermutation>),
     ) -> Result<Vec<SetRepeat>> {
         let seed = RandomStream::new(self.seed.0, &format!("placebo/{r}")).u64();
-        let groups = samples.permuted(seed);
-        let of_file = reference.map(|names| names.permuted(seed));
-        let of_reference = of_file.as_ref().unwrap_or(&groups);
-        self.repeat(&self.reference.renamed(self.position, of_reference), Some(&groups))
+        let rows = self.reference.context.rows.renamed(self.position, samples.permuted(seed));
+        let of_file = reference.as_ref().map(|names| names.permuted(seed));
+        self.repeat(&self.reference.renamed(&rows, self.position, of_file))
     }
 
-    /// One repeat: learns from a reference, generates, scores and counts; `names` are the groups of
-    /// the rows, where they are not what the rows say.
-    fn repeat(
-        &self,
-        reference: &LearningReference<'_>,
-        names: Option<&RowGroupLabels>,
-    ) -> Result<Vec<SetRepeat>> {
+    /// One repeat: learns from a reference, generates, scores and counts.
+    fn repeat(&self, reference: &LearningReference<'_>) -> Result<Vec<SetRepeat>> {
         let (row_context, layout) = (reference.context, reference.context.rows.layout());
         let learn = |fold: usize| {
             self.knobs.learn(layout, &self.extras, &reference.rows(fold), self.position)
@@ -300,49 +293,43 @@ impl RepeatInputs<'_> {
         let without_rows = self.knobs.groups_without_rows(&learnt).into_iter();
         let mut without_rows: Vec<usize> = without_rows.map(|group| ranks[group]).collect();
         without_rows.sort_unstable();
-        // A set that somebody else made is not repeated.
+        // An external set is not repeated.
         let (position, seed, external) = (self.position, self.seed, None);
-        let generators = GeneratorInputs { reference, position, seed, external, groups: names }
-            .generators(&self.knobs, learnt)?;
-        let follows = match names {
-            // The attribute is kept, so that nothing is written back.
-            Some(_) => vec![WriteBack::derived_only(layout)],
-            None => write_backs(row_context, reference, self.position)?,
+        let of_folds = GeneratorInputs { reference, position, seed, external };
+        let generators = of_folds.generators(&self.knobs, learnt)?;
+        let write_backs = if self.keeps_attribute() {
+            vec![WriteBack::derived_only(layout)]
+        } else {
+            write_backs(row_context, reference, self.position)?
+        };
+        let making = GenerateInputs {
+            generators: &generators,
+            attribute: self.position,
+            classes: &reference.classes,
+            write_backs: &write_backs,
+            with_features: true,
+            is_view: false,
+            judged: true,
+            support: self.support.as_ref(),
+            keeps_attribute: self.keeps_attribute(),
         };
         let mut made = Vec::new();
-        let work = |g: usize| {
-            let names = names.map(|names| names[g].as_slice());
-            Ok((0, self.score_group(g, names, &generators, &follows)?))
-        };
+        let work = |g: usize| Ok((0, self.score_group(row_context, g, &making)?));
         row_context.row_groups().in_turn(work, |scored| made.push(scored))?;
-        let count = |(k, model)| self.count((k, model), names, &made, &without_rows);
+        let count = |of| self.count(row_context, of, &made, &without_rows);
         self.models.iter().enumerate().map(count).collect()
     }
 
     fn score_group(
         &self,
+        row_context: RowContext<'_>,
         g: usize,
-        names: Option<&[u16]>,
-        generators: &[Box<dyn Generator>],
-        follows: &[WriteBack],
+        making: &GenerateInputs<'_>,
     ) -> Result<RepeatScores> {
-        let (row_context, classes) = (self.reference.context, &*self.reference.classes);
         let attribute = &row_context.rows.layout().attributes[self.position];
         let (batch, roles) = row_context.read(g, Projection::ALL)?;
-        let of_rows = classes.of_group(g, &batch)?;
-        let making = GenerateInputs {
-            generators,
-            attribute: self.position,
-            classes,
-            write_backs: follows,
-            with_features: true,
-            is_view: false,
-            judged: true,
-            support: self.support.as_ref(),
-            keeps_attribute: names.is_some(),
-        };
-        let own = names.unwrap_or(&batch.groups[self.position]);
-        let made = making.made_group(attribute, (&batch, &roles), own, &of_rows);
+        let classes = making.classes.of_group(g, &batch)?;
+        let made = making.made_group(attribute, (&batch, &roles), &classes);
         let MadeGroup { keys, judged, rows, unsupported, .. } = made;
         let unsupported = unsupported.unwrap_or_default();
         let valid: Vec<usize> = (0..keys.parent.len()).filter(|&k| judged.valid[k]).collect();
@@ -355,7 +342,7 @@ impl RepeatInputs<'_> {
         let fold = |k: usize| roles.audited(keys.parent[k] as usize);
         let score = |model: &RepeatModel| {
             let mut scores = score_by_fold(&model.scorers, &rows, fold)?;
-            if names.is_none() {
+            if !making.keeps_attribute {
                 blank_unknown(&mut scores, &keys, &model.known, fold);
             }
             Ok(scores)
@@ -367,14 +354,12 @@ impl RepeatInputs<'_> {
     /// The evidence about a model: one pass, and a second one where score metrics are asked for.
     fn count(
         &self,
+        row_context: RowContext<'_>,
         (k, model): (usize, &RepeatModel),
-        names: Option<&RowGroupLabels>,
         made: &[RepeatScores],
         without_rows: &[usize],
     ) -> Result<SetRepeat> {
-        let row_context = self.reference.context;
         let layout = row_context.rows.layout();
-        let attribute = &layout.attributes[self.position];
         let people = |g: usize,
                       each: &mut dyn FnMut(u64, &ScoredPerson, &[ScoredCounterfactual])|
          -> Result<u64> {
@@ -389,8 +374,7 @@ impl RepeatInputs<'_> {
                 // The same model scores both.
                 rules: [model.rule.clone(), model.rule.clone()],
             };
-            let own = names.map_or(&rows.batch.groups[self.position], |names| &names[g]);
-            rows.people(layout, attribute, own, |i, person, cfs| {
+            rows.people(layout, self.position, |i, person, cfs| {
                 each(rows.batch.person_keys()[i], person, cfs)
             });
             Ok(0)

@@ -1,4 +1,4 @@
-//! Whether the counterfactuals of a job fit its memory: asked before any is generated.
+//! Whether the counterfactuals of a job fit its memory: checked before any is generated.
 
 use crate::error::Result;
 use crate::job::{self, MetricFamily};
@@ -12,8 +12,8 @@ use crate::stage::memory;
 use crate::stage::memory::memory_in_words;
 use crate::stage::plan::StagePlan;
 
-/// Of a row of `metrics` while it is measured, judged and written. 150 groups of the families group
-/// and ccm make some 830,000 rows, and the run took 7.9 GB.
+/// Bytes of a row of `metrics` while it is measured, judged and written: 150 groups with the
+/// families group and ccm make some 830,000 rows, and that run took 7.9 GB.
 const BYTES_OF_A_ROW: u64 = 9_500;
 
 impl StagePlan<'_> {

@@ -1,9 +1,9 @@
-//! The stage `support`: the reference rows by group and value; and the test of counterfactuals by
-//! them, as they are generated.
+//! The stage `support`: counts of the reference rows by group and value; and the test of
+//! counterfactuals against them while they are generated.
 //!
-//! The reference is that of [`LearningReference`], whatever a set learns from. Tested is what a
-//! model reads. In a shard the rows of all shards are reference, so that their counts are states of
-//! the pass `learn`; before they are merged nothing is tested.
+//! The reference is that of [`LearningReference`], whatever a set learns from. Only features that a
+//! model reads are tested. In a shard the reference is the rows of all shards, so their counts are
+//! states of the pass `learn`; before these are merged nothing is tested.
 
 use std::path::Path;
 
@@ -12,7 +12,9 @@ use serde::{Deserialize, Serialize};
 use crate::counterfactual::support::{
     DirectionSupport, SupportCounts, SupportPlace, place_bit, unread_features,
 };
-use crate::counterfactual::variable::{StrategyVariable, VariableOptions, variables};
+use crate::counterfactual::variable::{
+    StrategyVariable, VariableOptions, VariableValues, variables,
+};
 use crate::data::rows::aligned::{CounterfactualKeys, create_support, keys_in_other_groups};
 use crate::data::rows::split::RowRoles;
 use crate::data::rows::{PreparedBatch, Projection};
@@ -41,7 +43,7 @@ const COUNTS: &str = "support.json";
 type AttributeCounts = Vec<SupportCounts>;
 
 impl StagePlan<'_> {
-    /// What the features do not say, with those that no model reads left out.
+    /// Facts that the features do not hold, without the features that no model reads.
     fn tested(&self, layout: &Layout) -> VariableOptions {
         let models = self.job.models.values().map(|model| model.omitted().unwrap_or_default());
         let omitted: Vec<Vec<&str>> =
@@ -87,7 +89,7 @@ impl Stage for SupportStage {
     }
 }
 
-/// Puts states of all parts together: those of an attribute stand together.
+/// Joins the states of all parts: those of an attribute are next to each other.
 fn by_attribute(states: Vec<(u64, SupportCounts)>, n_folds: usize) -> Vec<AttributeCounts> {
     let n = states.iter().map(|(number, _)| number + 1).max().unwrap_or(0);
     let mut parts: Vec<Vec<SupportCounts>> = vec![Vec::new(); usize::try_from(n).unwrap_or(0)];
@@ -98,7 +100,7 @@ fn by_attribute(states: Vec<(u64, SupportCounts)>, n_folds: usize) -> Vec<Attrib
     merged.chunks(sections(n_folds)).map(<[SupportCounts]>::to_vec).collect()
 }
 
-/// Counts of an attribute with so many folds.
+/// Counts of an attribute with this many folds.
 fn sections(n_folds: usize) -> usize {
     if n_folds > 1 { n_folds + 1 } else { 1 }
 }
@@ -128,25 +130,19 @@ fn count(
     };
     let add = |part: &mut Vec<SupportCounts>, g: usize| {
         let (batch, roles) = basis.read(g)?;
-        for i in 0..batch.rows.n {
-            let mut in_any = false;
-            for section in 0..n_sections {
-                let is_reference = if section < n_folds {
-                    basis.times((&batch, roles.as_ref()), i, section) > 0
-                } else {
-                    in_any
-                };
-                in_any |= is_reference;
-                if !is_reference {
-                    continue;
-                }
-                for (a, variables) in of_attributes.iter().enumerate() {
-                    let group = batch.groups[a][i];
-                    if group != MISSING_GROUP {
-                        let counts = &mut part[a * n_sections + section];
-                        counts.add(variables, &batch.rows, i, usize::from(group));
-                    }
-                }
+        let mut in_any = vec![false; batch.rows.n];
+        for section in 0..n_sections {
+            let is_reference = |&i: &usize| match section < n_folds {
+                true => basis.times((&batch, roles.as_ref()), i, section) > 0,
+                false => in_any[i],
+            };
+            let reference: Vec<usize> = (0..batch.rows.n).filter(is_reference).collect();
+            reference.iter().for_each(|&i| in_any[i] = true);
+            for (a, variables) in of_attributes.iter().enumerate() {
+                let grouped = reference.iter().map(|&i| (i, batch.groups[a][i]));
+                let grouped = grouped.filter(|(_, group)| *group != MISSING_GROUP);
+                let counted: Vec<_> = grouped.map(|(i, group)| (i, usize::from(group))).collect();
+                part[a * n_sections + section].add(variables, &batch.rows, &counted);
             }
         }
         Ok(batch.row.len() as u64)
@@ -170,8 +166,8 @@ pub(crate) struct SupportTests {
 }
 
 impl StageInput<SupportStage> {
-    /// The test of the counterfactuals of the attribute at a position; none in a shard before the
-    /// reference rows of all shards are counted.
+    /// The test of the counterfactuals of the attribute at a position; none where nothing can be
+    /// unsupported, and in a shard before the reference rows of all shards are counted.
     pub(crate) fn tests(
         &self,
         ctx: &StageContext<'_>,
@@ -192,7 +188,10 @@ impl StageInput<SupportStage> {
         let groups = attribute.groups.len();
         let directions = (0..groups).flat_map(|from| (0..groups).map(move |to| (from, to)));
         let support = |of| DirectionSupport::new(&variables, &layout.features, (folds, all), of);
-        let directions = directions.map(support).collect();
+        let directions: Vec<DirectionSupport> = directions.map(support).collect();
+        if directions.iter().all(|direction| direction.places.is_empty()) {
+            return Ok(None);
+        }
         let by_fold = folds.len() > 1;
         Ok(Some(SupportTests { variables, groups, by_fold, directions }))
     }
@@ -209,20 +208,25 @@ impl SupportTests {
         &self.directions[self.number(from, to)]
     }
 
+    /// What is tested of rows.
+    pub(crate) fn values<'a>(&self, rows: &'a FeatureRows) -> Vec<VariableValues<'a>> {
+        self.variables.iter().map(|variable| variable.values(rows)).collect()
+    }
+
     /// The places of the unsupported values of a counterfactual: row `k` of `made`, of the person
     /// in row `i` of the batch.
     pub(crate) fn each_unsupported(
         &self,
         (from, to, fold): (usize, usize, u8),
-        made: (&FeatureRows, usize),
-        own: (&FeatureRows, usize),
+        made: (&[VariableValues<'_>], usize),
+        own: (&[VariableValues<'_>], usize),
         each: impl FnMut(usize, u32),
     ) {
         let fold = if self.by_fold { usize::from(fold) } else { 0 };
-        self.direction(from, to).each_unsupported(&self.variables, fold, made, own, each);
+        self.direction(from, to).each_unsupported(fold, made, own, each);
     }
 
-    /// Nobody tested yet.
+    /// No counterfactual tested yet.
     pub(crate) fn no_sums(&self) -> SupportSums {
         let of = |direction: &DirectionSupport| vec![0; direction.places.len()];
         SupportSums {
@@ -244,6 +248,8 @@ impl SupportTests {
         let mut bits = Vec::with_capacity(keys.parent.len());
         let mut held: Vec<u32> = Vec::new();
         let mut before = None;
+        let own_values = self.values(&batch.rows);
+        let made_values = made.map(|made| self.values(made));
         for (k, (&parent, &to)) in keys.parent.iter().zip(&keys.to_group).enumerate() {
             if valid.is_some_and(|valid| !valid[k]) {
                 continue;
@@ -255,11 +261,12 @@ impl SupportTests {
                 sums.tested[self.number(from, to)] += 1;
             }
             let mut own = 0;
-            let made = made.map_or((&batch.rows, i), |made| (made, k));
+            let person = (own_values.as_slice(), i);
+            let made = made_values.as_ref().map_or(person, |made| (made.as_slice(), k));
             let direction = (from, to, fold.unwrap_or(0));
-            self.each_unsupported(direction, made, (&batch.rows, i), |_, place| {
+            self.each_unsupported(direction, made, person, |_, place| {
                 own |= place_bit(place);
-                // Of several counterfactuals of a person each value counts once.
+                // If a person has several counterfactuals, each value counts once.
                 if !held.contains(&place) {
                     held.push(place);
                     sums.people[self.number(from, to)][place as usize] += 1;
@@ -284,7 +291,7 @@ impl SupportTests {
         Ok(self.of_rows((&batch, &roles, position), (&keys, None), None, sums))
     }
 
-    /// What of the audited people as they are is unsupported in other groups.
+    /// Which values of the audited people, as they are, are unsupported in other groups.
     pub(crate) fn standing(
         &self,
         row_context: RowContext<'_>,
@@ -382,7 +389,7 @@ pub(crate) struct UnsupportedValue {
 }
 
 impl UnsupportedValue {
-    /// Whether so many would hold it that a run tells.
+    /// Whether so many would hold it that a run reports it.
     pub(crate) fn is_told(&self) -> bool {
         is_told(whole(self.people), whole(self.of_people))
     }

@@ -1,10 +1,10 @@
 //! The stage `generate` of a graph-uncertain set whose levels are drawn: the rows that a
 //! person has in any world, each written once, and which of them each world has.
 //!
-//! The equations are fitted again on the bootstraps that the stage `discover` drew; what a search
-//! found is read. The rows of a person and target group get `cf_index` in the order of the first
-//! world that has them; graphs fitted on all training rows come after the worlds, and their rows
-//! too. How far columns move on average is kept world by world.
+//! The equations are fitted again on the bootstraps that the stage `discover` drew; the graphs
+//! themselves are read, not searched again. The rows of a person and target group get `cf_index` in
+//! the order of the first world that has them; graphs fitted on all training rows come after the
+//! worlds, and their rows too. How far columns move on average is kept world by world.
 //! Memory: the training rows, the mechanisms of all worlds (16 bytes for each row of a numeric
 //! node's cells), and one row group per thread.
 
@@ -25,7 +25,7 @@ use crate::data::rows::aligned::{
     CounterfactualKeys, NO_ROW, create_counterfactuals, create_support, create_world_rows,
     keys_in_other_groups,
 };
-use crate::data::{FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING_GROUP};
+use crate::data::{FeatureColumn, FeatureKind, FeatureRows, Layout};
 use crate::error::{Fault, Result};
 use crate::exec::{StageContext, files, misfit};
 use crate::num::additive::{Additive, additive};
@@ -67,9 +67,9 @@ pub(crate) struct PairMovement {
     /// The target.
     pub to: usize,
     /// For each world and encoded column the mean over people of the movement, in standard
-    /// deviations or shares; none where the world saw no row of a group, or nobody was there.
+    /// deviations or shares; none where the world saw no row of a group, or there were no people.
     pub by_world: Vec<Option<Vec<f64>>>,
-    /// For each variable how many values cells, cells of levels alone and the equation gave.
+    /// For each variable how many values cells, cells of levels only and the equation gave.
     pub steps: StepCounts,
 }
 
@@ -107,7 +107,7 @@ pub(crate) fn plan_world_rows<'a>(
         let tests = support.tests(ctx, plan, (row_context.rows.layout(), position))?;
         let worlds = &found.worlds;
         let writing = WorldRowWriting { plan, row_context, graphs, worlds, tests };
-        writing.write(ctx, &basis, position).map_err(|e| {
+        writing.write(&basis, position).map_err(|e| {
             plan.with_model_place(e, &["counterfactuals", set, GraphUncertainBlock::WORD])
         })
     })
@@ -155,15 +155,11 @@ struct MadeRows {
 }
 
 impl WorldRowWriting<'_> {
-    fn write(
-        &self,
-        ctx: &StageContext<'_>,
-        basis: &LearningReference<'_>,
-        position: usize,
-    ) -> Result<()> {
-        let (row_context, layout) = (self.row_context, self.row_context.rows.layout());
+    fn write(&self, basis: &LearningReference<'_>, position: usize) -> Result<()> {
+        let row_context = self.row_context;
+        let (ctx, layout) = (row_context.ctx, row_context.rows.layout());
         let encoding = &self.worlds.encoding;
-        // Where a group has no training row there are no graphs, and nobody has a row.
+        // If a group has no training row there are no graphs, and no rows.
         let making = if self.worlds.worlds.is_empty() { None } else { Some(self.maker(position)?) };
         let write_backs = rows::write_backs(row_context, basis, position)?;
         let groups = layout.attributes[position].groups.len();
@@ -183,12 +179,11 @@ impl WorldRowWriting<'_> {
                 let (batch, roles) = row_context.read(g, Projection::ALL)?;
                 let mut sums = none.clone();
                 let mut made = MadeRows::default();
-                let people = making.iter().flat_map(|of| (0..batch.rows.n).map(move |i| (of, i)));
-                for ((maker, worlds), i) in people {
-                    let own = batch.groups[position][i];
-                    if own == MISSING_GROUP || roles.audited(i).is_none() {
-                        continue;
-                    }
+                let groups_of_rows = &batch.groups[position];
+                let people = making
+                    .iter()
+                    .flat_map(|of| roles.people(groups_of_rows).map(move |person| (of, person)));
+                for ((maker, worlds), (i, own, _)) in people {
                     let others = (0..groups).filter(|&to| to != usize::from(own)).count();
                     if !encoding.is_complete(&batch.rows, i) {
                         if self.graphs.missing == MissingRows::Error {
@@ -266,7 +261,7 @@ impl WorldRowWriting<'_> {
         let rules = self.rules(layout, &equations);
         let maker = RowMaker::new(&worlds.encoding, sensitive, &rules, training, settings);
         let (moving, on_all_rows) = worlds.moving_of_worlds();
-        // The worlds of each replicate stand together.
+        // The worlds of each replicate are next to each other.
         let mut parts: Vec<(usize, &[Vec<NodeSet>])> = Vec::new();
         let mut start = 0;
         for of_replicate in worlds.worlds.chunk_by(|a, b| a.replicate == b.replicate) {

@@ -2,13 +2,13 @@
 //! counterfactual in every graph.
 //!
 //! Choice: a person of a direction counts as unsupported where the counterfactuals of more than
-//! half of the graphs are, so that the same people are supported in all graphs; of an unsupported
-//! person those values are reported that half of the graphs or more have, or else the one that most
-//! have. Graphs that saw no row of either group have no say.
+//! half of the graphs are, so that the same people are supported in all graphs; for an unsupported
+//! person the values are reported that at least half of the graphs have, or if there are none, the
+//! value that most graphs have. Graphs that saw no row of either group do not count.
 //!
-//! Expected levels are fractions: tested is the largest one, of equal ones the first, and of an
-//! ordinal variable the value that is nearest. How a graph moves a level depends only on the level,
-//! so that it is tested once for each graph and level, and not for each person.
+//! Expected levels are fractions: the level with the largest fraction is tested (the first of equal
+//! ones), and for an ordinal variable the nearest value. How a graph moves a level depends only on
+//! the level, so that it is tested once for each graph and level, and not for each person.
 
 use std::path::Path;
 
@@ -25,7 +25,7 @@ use crate::stage::generate::support::{SupportSums, SupportTests};
 use crate::stage::row_context::RowContext;
 use crate::stage::score::worlds::row_starts;
 
-/// What the graphs say about a person in a direction.
+/// What is unsupported for a person in a direction, graph by graph.
 #[derive(Debug, Default)]
 pub(crate) struct GraphVotes {
     all: u64,
@@ -34,7 +34,7 @@ pub(crate) struct GraphVotes {
 }
 
 impl GraphVotes {
-    /// Adds so many graphs in which the values of these places are unsupported.
+    /// Adds this many graphs in which the values of these places are unsupported.
     pub(crate) fn add(&mut self, graphs: u64, places: &[u32]) {
         self.all += graphs;
         self.unsupported += if places.is_empty() { 0 } else { graphs };
@@ -74,10 +74,11 @@ pub(crate) fn of_written(
         let fold = roles.audited(parent).unwrap_or(0);
         (usize::from(own[parent]), usize::from(keys.to_group[k]), fold)
     };
+    let (values, own_values) = (tests.values(rows), tests.values(&batch.rows));
     let places_of = |k: usize| {
         let mut places = Vec::new();
-        let person = (&batch.rows, made.parent[k] as usize);
-        tests.each_unsupported(direction(k, made), (rows, k), person, |_, at| places.push(at));
+        let person = (own_values.as_slice(), made.parent[k] as usize);
+        tests.each_unsupported(direction(k, made), (&values, k), person, |_, at| places.push(at));
         places
     };
     let places: Vec<Vec<u32>> = (0..made.parent.len()).map(places_of).collect();
@@ -113,7 +114,7 @@ struct MovedVariable {
 enum MovedValue {
     /// By the own level, as a position among those that training rows have, what is unsupported.
     Levels(Vec<Option<u32>>),
-    /// How far the number moves, and what it is brought into.
+    /// How far the number moves, and into what it is clipped.
     Number(f64, Option<[f64; 2]>),
 }
 
@@ -143,6 +144,7 @@ pub(crate) fn write_expected(
         let (batch, roles) = row_context.read(g, Projection::PEOPLE)?;
         let own = &batch.groups[position];
         let keys = keys_in_other_groups(groups, &roles, own);
+        let values = tests.values(&batch.rows);
         let mut stands: Vec<(usize, u32)> = Vec::new();
         let mut places = Vec::new();
         let mut bits = Vec::with_capacity(keys.parent.len());
@@ -157,9 +159,8 @@ pub(crate) fn write_expected(
             let person = (&batch.rows, i);
             stands.clear();
             let fold = roles.audited(i).unwrap_or(0);
-            tests.each_unsupported((from, to, fold), person, person, |v, place| {
-                stands.push((v, place));
-            });
+            let own = (values.as_slice(), i);
+            tests.each_unsupported((from, to, fold), own, own, |v, place| stands.push((v, place)));
             let direction = tests.direction(from, to);
             let mut votes = GraphVotes::default();
             for world in of_direction {
@@ -238,7 +239,7 @@ fn moves_of(
     .collect()
 }
 
-/// How a variable moves; none where it stands.
+/// How a variable moves; none where it does not.
 fn moved_value(
     of: &EncodedVariable,
     movement: &WorldShift,

@@ -1,4 +1,4 @@
-//! A file of scores as the answer to a request: where it lies, what it holds.
+//! A file of scores as the answer to a request: where it is, what it holds.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,11 +13,11 @@ use crate::job::Job;
 use crate::stage::input::score_files::file_name_of;
 use crate::stage::settings::{RunSettings, default_folder};
 
-/// The folder of the rows as they are, where sets are called by their names. No set may be called
-/// so.
+/// The folder of the rows as they are, next to the folders of sets, which have their names. No set
+/// may have this name.
 pub(crate) const FACTUAL: &str = "factual";
 
-/// What the stage that joins a file says about it.
+/// What the stage that joins a file records about it.
 pub(crate) const ANSWER: &str = "answer.json";
 
 /// Folder of the cache that remembers which request of each set a file was taken for.
@@ -31,7 +31,7 @@ pub(crate) struct ScoreAnswer {
     pub(crate) named: bool,
 }
 
-/// The requests that files which name none were taken for.
+/// The requests for which files without a request of their own were accepted.
 #[derive(Debug, Default)]
 pub(crate) struct AnswerMemory {
     /// Folder of the cache; none without a cache.
@@ -41,7 +41,7 @@ pub(crate) struct AnswerMemory {
 }
 
 impl AnswerMemory {
-    /// What is remembered of a job. An output folder that cannot be read remembers nothing.
+    /// What is remembered of a job. An output folder that cannot be read gives nothing.
     pub(crate) fn load(job: &Job, settings: &RunSettings) -> Self {
         let out = settings.out.clone().unwrap_or_else(|| default_folder(job));
         let manifest =
@@ -76,7 +76,7 @@ impl AnswerMemory {
         if let Some(notes) = notes {
             for note in files::list(&notes)? {
                 let of = note.file_name().unwrap_or_default().to_string_lossy().into_owned();
-                // A note that is being written is not there yet.
+                // A note that is still being written does not count.
                 if counts(&of) && !of.starts_with('.') {
                     known.push([of, read_text(&note)?]);
                 }
@@ -105,7 +105,7 @@ pub(crate) fn folder_of(set: Option<&str>) -> String {
 
 /// Whether a model of the job awaits scores of the rows as they are, or of sets, from a file.
 pub(crate) fn awaits_files(job: &Job) -> (bool, bool) {
-    let mut scores = job.models.values().filter_map(|model| model.made_elsewhere());
+    let mut scores = job.models.values().filter_map(|model| model.given_scores());
     let sets = !job.counterfactuals.is_empty()
         && scores.clone().any(|scores| scores.counterfactual.is_some());
     (scores.any(|scores| scores.factual.parquet.is_some()), sets)

@@ -59,7 +59,8 @@ fn folder(program: &RowProgram<'_>) -> Result<String> {
     Ok(format!("{COPIED_ROWS}/{}", hash_parts(parts)))
 }
 
-/// The copy that the last run left; none where the rows come from elsewhere, or nobody asked yet.
+/// The copy that the last run left; none where the rows come from elsewhere, or the program was not
+/// asked yet.
 pub(crate) fn last_copy(
     checked: &CheckedJob,
     settings: &RunSettings,
@@ -98,7 +99,7 @@ pub(crate) fn copy_rows(
     Ok(Some(CopiedRows { path: copy, first_row: 0 }))
 }
 
-/// The problem of a job whose rows nobody passes on.
+/// The problem of a job whose rows come from a stream that no one passes on.
 pub(super) fn no_stream(checked: &CheckedJob) -> Error {
     let what = "the rows are a stream that an engine passes to the workers of a plan, and there is \
                 none here";

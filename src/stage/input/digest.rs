@@ -1,10 +1,10 @@
-//! The SHA-256 of input files, remembered in the cache: a file that nobody touched is not read
+//! The SHA-256 of input files, remembered in the cache: a file that has not changed is not read
 //! again to be hashed.
 //!
 //! A hash is taken from memory, as the index of git does, where path (links resolved), size, both
-//! times, device and inode are those of the file that was hashed. A write to a file changes
-//! its ctime, which no program can set back, unless he sets the clock. A write that follows a hash
-//! at once may fall into the same tick of the file system's clock, so a file that is younger than
+//! times, device and inode are those of the file that was hashed. A write to a file changes its
+//! ctime, which no program can set back without setting the clock. A write that follows a hash at
+//! once may fall into the same tick of the file system's clock, so a file that is younger than
 //! [`SETTLED`] when it is hashed is not remembered.
 //!
 //! The file holds the SHA-256 of its JSON on the first line: one that is damaged is ignored, and
@@ -39,7 +39,7 @@ struct RememberedDigest {
 }
 
 /// A file as a plan in shards has seen it. Other machines see the same file by another device and
-/// inode, so size and last write tell whether it is the same; an object has its ETag instead.
+/// inode, so size and last write decide whether it is the same; an object has its ETag instead.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PlannedFile {
@@ -56,9 +56,9 @@ pub(crate) struct PlannedFile {
 pub(crate) enum PlannedHash {
     /// Its SHA-256 in hex.
     Sha256(String),
-    /// None: an object, which its ETag tells from others.
+    /// None: an object, which its ETag identifies.
     Etag(String),
-    /// The worker of this shard finds it in the first pass: a plan reads no large file.
+    /// The worker of this shard computes it in the first pass: a plan reads no large file.
     ByShard(usize),
 }
 
@@ -103,8 +103,8 @@ impl PlannedFile {
         Ok(FileHashes([(self.path.clone(), sha256)].into()))
     }
 
-    /// Its hash, where the file is still the one that was planned; of one that is not hashed yet
-    /// what tells it apart from other versions of it.
+    /// Its hash, where the file is still the one that was planned; for one that is not hashed yet,
+    /// what distinguishes it from other versions of it.
     fn digest(&self, path: &Path, hashes: &FileHashes) -> Result<FileDigest> {
         let stamp = self.stamp(path)?;
         let sha256 = match (&self.hash, hashes.0.get(&self.path)) {
@@ -150,7 +150,7 @@ fn stand_in(stamp: &FileStamp) -> String {
 pub(crate) struct InputDigests {
     known: DigestList,
     new: DigestList,
-    /// Of a run in shards the files of its plan, by path.
+    /// In a run in shards, the files of its plan, by path.
     planned: BTreeMap<String, PlannedFile>,
     /// What its shards have found.
     found: FileHashes,
@@ -163,7 +163,7 @@ pub(crate) struct InputDigests {
 pub(super) struct FileDigest {
     /// What the file looked like.
     pub(super) stamp: FileStamp,
-    /// In hex; empty of an object, which is not read as a whole.
+    /// In hex; empty for an object, which is not read as a whole.
     pub(super) sha256: String,
     /// What to remember of it; none where it is known already, or not to be trusted later.
     new: Option<(String, RememberedDigest)>,
@@ -183,7 +183,7 @@ impl InputDigests {
         InputDigests { planned, found, ..InputDigests::default() }
     }
 
-    /// The same without files that grow with the rows: these are only looked at.
+    /// These hashes without files that grow with the rows: only their stamps are read.
     pub(crate) fn only_small(self) -> Self {
         InputDigests { only_small: true, ..self }
     }
@@ -264,7 +264,7 @@ impl InputDigests {
         Ok(FileDigest { stamp, sha256, new })
     }
 
-    /// Keeps what a hash gave to remember.
+    /// Keeps what is to be remembered of a hash.
     pub(super) fn take(&mut self, digest: FileDigest) -> FileStamp {
         self.new.extend(digest.new);
         digest.stamp
@@ -296,7 +296,7 @@ fn text(all: &DigestList) -> Vec<u8> {
     format!("{}\n{json}\n", sha256(json.as_bytes())).into_bytes()
 }
 
-/// The list in a text; empty where there is none, or if it is not as it was written.
+/// The list in a text; empty if there is none, or if it is damaged.
 fn parse(text: Option<Vec<u8>>) -> DigestList {
     let list = |text: &[u8]| {
         let (hash, json) = std::str::from_utf8(text).ok()?.strip_suffix('\n')?.split_once('\n')?;

@@ -1,11 +1,10 @@
-//! What a job depends on from outside: finds the files, hashes them, and imports what is no
-//! Parquet.
+//! What a job reads from outside: finds the files, hashes them, and imports what is not Parquet.
 //!
-//! All of it is settled before the stages are planned, because a stage is stale by the content of
-//! its files: every file of rows, of scores and of commands is known by its hash, which is computed
-//! on all threads unless the cache remembers it ([`digest`]). A public data set is known by the
-//! pinned hashes of its members. Which score files are not there yet is settled here too: a stage
-//! never finds out half-way that it has to wait.
+//! All of this happens before the stages are planned, because the content of its files decides
+//! whether a stage is stale: every file of rows, of scores and of commands is known by its hash,
+//! which is computed on all threads unless the cache remembers it ([`digest`]). A public data set
+//! is known by the pinned hashes of its members. Which score files are not there yet is also
+//! determined here: a stage never finds out half-way that it has to wait.
 
 pub(crate) mod answer;
 pub(crate) mod copied_rows;
@@ -19,8 +18,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-use crate::counterfactual::fit::ExternalSource;
 use crate::counterfactual::graph_uncertain::knobs::GraphUncertainBlock;
+use crate::counterfactual::plan::ExternalSource;
 use crate::data::column::declared::DeclaredColumns;
 use crate::data::source::ParquetSource;
 use crate::data::source::catalog::download::{self, DataSetAccess, DataSetPresence};
@@ -83,15 +82,15 @@ pub(crate) struct JobInputs {
     pub import: Option<RowImport>,
     /// Every file, hashed, sorted.
     pub files: Vec<InputFile>,
-    /// What those of them that stages read looked like when they were hashed.
+    /// The stamps of those that stages read, from when they were hashed.
     pub stamps: Vec<FileStamp>,
     /// What the cache is to remember of them.
     pub(crate) digests: InputDigests,
-    /// The data set whose stand-in takes its place.
+    /// The data set that its stand-in replaces.
     pub stand_in: Option<String>,
     /// The files of scores that are not there yet, in the order of models and sets.
     pub awaited: Vec<AwaitedFile>,
-    /// What says that somebody may be writing those of them that are there, in words.
+    /// In words, the signs that the existing ones may still be written.
     pub unfinished: Vec<(String, String)>,
     /// The public data set that a run would download first; none once it was got.
     pub to_download: Option<&'static str>,
@@ -104,9 +103,9 @@ pub(crate) struct JobInputs {
 /// What to do about a public data set that is not in the data folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AbsentDataSet {
-    /// Download it, or settle on its stand-in.
+    /// Download it, or use its stand-in.
     Download,
-    /// Take for granted that it can be downloaded; [`JobInputs::to_download`] names it.
+    /// Assume that it can be downloaded; [`JobInputs::to_download`] names it.
     AssumeAvailable,
 }
 
@@ -255,7 +254,8 @@ impl JobInputs {
         self.stamps.iter().try_for_each(FileStamp::check)
     }
 
-    /// The files of rows with what tells their versions apart where their hashes are not known yet.
+    /// The files of rows with what distinguishes their versions where their hashes are not known
+    /// yet.
     pub(crate) fn versions_of_rows(&self) -> impl Iterator<Item = (&InputFile, String)> {
         self.of(DATA).map(|file| {
             let mut stamps = self.stamps.iter();
@@ -286,7 +286,7 @@ pub(crate) fn join_what(name: &str) -> String {
     format!("join {name}")
 }
 
-/// What the manifest calls the files of a set whose counterfactuals somebody else made.
+/// What the manifest calls the files of an external set.
 pub(crate) fn external_what(set: &str) -> String {
     format!("counterfactuals {set}")
 }
@@ -313,7 +313,7 @@ pub(crate) fn grows_with_rows(what: &str) -> bool {
     what == DATA || what.starts_with("scores ")
 }
 
-/// A file that is there and is to be hashed.
+/// An existing file that is to be hashed.
 struct FoundInput {
     what: String,
     path: PathBuf,
@@ -578,7 +578,7 @@ pub(crate) fn locate(
             search.add(&model_what("lightgbm", name), Path::new(&lightgbm.file), place)?;
         }
         for kind in model.kinds() {
-            if let Some(program) = kind.brought(None).and_then(|model| model.program) {
+            if let Some(program) = kind.external(None).and_then(|model| model.program) {
                 locate_command(&mut search, (name, kind.key()), &program.command)?;
             }
         }
@@ -600,7 +600,7 @@ pub(crate) fn locate(
             path: name.to_owned(),
             sha256: input.digests.stream_hash(name),
             etag: None,
-            // Nobody but the engine knows how it stores them.
+            // Only the engine knows how it stores them.
             bytes: 0,
         }),
         _ => {}

@@ -1,22 +1,24 @@
 //! Requests: the rows that a file of scores answers, as one hash, and whether a file answers those
-//! of this job.
+//! of this job. That each of them has a score is checked where scores meet rows, in
+//! [`crate::stage::score::join`].
 //!
 //! | kind | id | what it writes |
 //! | --- | --- | --- |
 //! | score | `request`, `request/set=SET` | the id of the rows to score, and how many they are |
 //!
 //! The id is a hash of the rows to score ([`crate::data::exchange::to_score`]): of the rows as they
-//! are, or of one set. The rows that are handed out carry it, and a file of scores that hands
-//! it on is taken only for these rows. Of a file that does not, the first request that it was
-//! taken for is remembered for each set, in the cache and in the manifest of the output folder: for
-//! another one of the set, or after one of a set that the job has no more, it is refused. Two sets
-//! of one job may have files of the same bytes. The page names such files, for nothing says that
-//! they answer even the first.
+//! are, or of one set. The rows to score carry it, and a file of scores that repeats it is accepted
+//! only for these rows. If a file does not repeat it, the first request that it was accepted for is
+//! remembered for each set, in the cache and in the manifest of the output folder: the file is
+//! refused for another request of the set, and after a request of a set that the job no longer has.
+//! Two sets of one job may have files of the same bytes. The page names such files, because nothing
+//! proves that they answer even the first request.
 
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::data::Layout;
 use crate::data::exchange::keyed::KeyedFile;
 use crate::data::exchange::to_score::{
     RequestDigest, counterfactual_hash, group_hashes, row_hash, rows_hash,
@@ -25,7 +27,6 @@ use crate::data::rows::aligned::CounterfactualReader;
 use crate::data::rows::content::ContentHash;
 use crate::data::rows::split::RowRoles;
 use crate::data::rows::{PreparedBatch, Projection};
-use crate::data::{Layout, MISSING_GROUP};
 use crate::error::{Error, Fault, Result};
 use crate::exec::StageContext;
 use crate::exec::accumulator::{Accumulator, merge_each};
@@ -66,7 +67,7 @@ pub(crate) struct RowsToScore {
     pub(crate) id: String,
     /// How many there are.
     pub(crate) rows: u64,
-    /// Of them rows as they are that are asked for again.
+    /// How many of them are rows as they are, sent again.
     pub(crate) again: u64,
 }
 
@@ -90,7 +91,7 @@ pub(crate) fn request_unit(set: Option<&str>) -> AuditUnit {
 /// The share of the rows that is scored again with every set: the largest that a model asks for, so
 /// that one request serves all models.
 fn recheck_share(job: &Job) -> Option<f64> {
-    let asked = job.models.values().filter_map(|model| model.made_elsewhere()?.recheck);
+    let asked = job.models.values().filter_map(|model| model.given_scores()?.recheck);
     let shares = asked.map(|recheck| recheck.share.get());
     shares.max_by(f64::total_cmp)
 }
@@ -113,7 +114,7 @@ impl StagePlan<'_> {
         let seed = self.job.run.seed.0;
         let draw = |share| match self.share {
             RowShare::All => RecheckSample::draw(row_context, Some(attribute), seed, share, 1),
-            // Of rows in shards the share draws some, unless they are very few.
+            // The share draws some of the rows in shards, unless there are very few.
             RowShare::Shard(_) | RowShare::Merged(_) => Ok(RecheckSample::by_share(seed, share)),
         };
         recheck_share(self.job).map(draw).transpose()
@@ -132,9 +133,9 @@ impl Stage for RequestStage {
         let (rows, passes) = (RowInputs::of_job(b)?, b.row_passes());
         let of_set = !unit.set.is_empty();
         let sources = of_set.then(|| request_sources(b, &unit.set)).transpose()?;
-        rows.work(1, move |ctx, row_context| {
-            let opened = sources.as_ref().map(|sources| sources(ctx, row_context)).transpose()?;
-            write_request(ctx, passes, row_context, opened.as_deref())
+        rows.work(1, move |_, row_context| {
+            let opened = sources.as_ref().map(|sources| sources(row_context)).transpose()?;
+            write_request(passes, row_context, opened.as_deref())
         })
     }
 }
@@ -142,13 +143,12 @@ impl Stage for RequestStage {
 /// Writes the request for the counterfactuals of these sources; without any for the rows as they
 /// are.
 fn write_request(
-    ctx: &StageContext<'_>,
     passes: StagePasses<'_>,
     row_context: RowContext<'_>,
     sources: Option<&[RequestSource]>,
 ) -> Result<()> {
     let layout = row_context.rows.layout();
-    // Of each source the counterfactuals, and the rows that are asked for again.
+    // For each source the counterfactuals, and the rows that are sent again.
     let empty = || vec![ContentHash::default(); sources.map_or(1, |sources| 2 * sources.len())];
     let add = |sums: &mut Vec<ContentHash>, g: usize| {
         let (people, roles) = row_context.read(g, Projection::PEOPLE)?;
@@ -170,7 +170,7 @@ fn write_request(
         Ok(n as u64)
     };
     let gather = || Ok((0..).zip(row_context.row_groups().fold(empty, add, merge_each)?).collect());
-    let Some(sums) = passes.maps(ctx, ShardPass::Count, gather)? else { return Ok(()) };
+    let Some(sums) = passes.maps(row_context.ctx, ShardPass::Count, gather)? else { return Ok(()) };
     let sums: Vec<ContentHash> = sums.into_iter().map(|(_, sum)| sum).collect();
     let mut digest = RequestDigest::new(layout);
     let (mut rows, mut n_again) = (0, 0);
@@ -191,7 +191,7 @@ fn write_request(
         rows += source.n_counterfactuals(made) + again.n_rows();
     }
     let id = digest.finish();
-    write_json(&ctx.out().join(REQUEST), &RowsToScore { id, rows, again: n_again })
+    write_json(&row_context.ctx.out().join(REQUEST), &RowsToScore { id, rows, again: n_again })
 }
 
 impl RequestSource {
@@ -219,9 +219,8 @@ impl RequestSource {
     ) -> Result<ContentHash> {
         let key = self.row_hashes(layout, people);
         if self.counterfactuals.is_naive_view() {
-            let own = &people.groups[self.attribute];
-            let has = |&i: &usize| own[i] != MISSING_GROUP && roles.audited(i).is_some();
-            let rows: Vec<usize> = (0..own.len()).filter(has).collect();
+            let own = roles.people(&people.groups[self.attribute]);
+            let rows: Vec<usize> = own.map(|person| person.0).collect();
             return Ok(hash_of(layout, people, &rows, key));
         }
         let (keys, rows) = self.counterfactuals.rows(g, layout)?;
@@ -261,12 +260,12 @@ pub(crate) fn request_sources<'a>(
 ) -> Result<OpensOfRows<'a, Vec<RequestSource>>> {
     let (plan, made) = (b.plan, made_of_set(b, set)?);
     recheck_inputs(b);
-    Ok(Box::new(move |ctx, row_context| {
+    Ok(Box::new(move |row_context| {
         let source = |(attribute, counterfactuals)| {
             let recheck = plan.recheck_sample(row_context, attribute)?;
             Ok(RequestSource { attribute, counterfactuals, recheck })
         };
-        made(ctx, row_context)?.into_iter().map(source).collect()
+        made(row_context)?.into_iter().map(source).collect()
     }))
 }
 
@@ -406,7 +405,7 @@ pub(crate) fn answered_requests<'a>(
         Ok::<_, Error>(())
     };
     for (name, model) in &plan.job.models {
-        let Some(scores) = model.made_elsewhere() else { continue };
+        let Some(scores) = model.given_scores() else { continue };
         if let Some(path) = &scores.factual.parquet {
             push(name, None, path, &AuditUnit::of_model(name.as_str()))?;
         }
@@ -414,7 +413,7 @@ pub(crate) fn answered_requests<'a>(
         let asked: Vec<&AppliedSet<'_>> =
             applied_sets.iter().filter(|applied| applied.block.asks(name)).collect();
         for (i, applied) in asked.iter().enumerate() {
-            // One stage of a set tells for all.
+            // One stage of a set answers for all.
             if i == 0 || asked[i - 1].set != applied.set {
                 let path = scores_path(&file.parquet, applied.set);
                 push(name, Some(applied.set), &path, &applied.unit_of(name.as_str()))?;

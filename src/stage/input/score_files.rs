@@ -36,12 +36,12 @@ pub(crate) fn scores_path(pattern: &str, set: &str) -> String {
     pattern.replace("{counterfactual}", &file_name_of(set))
 }
 
-/// What is at the path of a file of scores.
+/// What is found at the path of a file of scores.
 #[derive(Debug)]
 pub(super) enum ScoresPresence {
     /// Nothing, or a folder that lacks this file.
     Awaited(PathBuf),
-    /// Something that somebody may be writing: what says so, and what to do about it.
+    /// Something that may still be written: the sign of it, and what to do about it.
     Unfinished(PathBuf, String),
     /// A file, an object, or all parts of a folder or a prefix of a store.
     There(FoundFiles),
@@ -98,7 +98,7 @@ pub(super) fn look(file: &str) -> Result<ScoresPresence> {
 pub(super) fn score_files(job: &Job) -> Vec<AwaitedFile> {
     let mut files = Vec::new();
     for (name, model) in &job.models {
-        let Some(scores) = model.made_elsewhere() else { continue };
+        let Some(scores) = model.given_scores() else { continue };
         let mut push = |set: Option<&str>, path: String, columns: Vec<&ColumnName>| {
             let columns = columns.into_iter().map(ToString::to_string).collect();
             files.push(AwaitedFile {

@@ -1,10 +1,10 @@
-//! Tells whether a file that was hashed is still the one that a stage has read.
+//! Checks whether a file that was hashed is still the one that a stage has read.
 //!
 //! Files are hashed once and opened again by their path later. A file that somebody replaces or
 //! writes to meanwhile would give numbers under the hash of another file, and the cache would keep
 //! them. So what the file system says about every file is noted when it is hashed and compared when
-//! a stage has ended: a result of other bytes is not kept. Of an object in a store the ETag is
-//! noted, and every read asks for the object of this ETag ([`crate::exec::object`]).
+//! a stage has ended: a result computed from other bytes is not kept. For an object in a store the
+//! ETag is noted, and every read asks for the object with this ETag ([`crate::exec::object`]).
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -16,8 +16,8 @@ use crate::error::{Fault, Result};
 use crate::exec::files;
 use crate::exec::object::{self, ObjectVersion};
 
-/// A file must be older than this for its times to tell it from later versions; the clocks of file
-/// systems tick at least that often.
+/// A file must be older than this for its times to distinguish it from later versions; the clocks
+/// of file systems tick at least that often.
 pub(super) const SETTLED: Duration = Duration::from_secs(2);
 
 /// A file and its state when it was hashed.
@@ -27,12 +27,12 @@ pub(crate) struct FileStamp {
     state: InputState,
 }
 
-/// What tells one version of an input from others.
+/// What distinguishes one version of an input from others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum InputState {
-    /// Of a file of this machine.
+    /// For a file of this machine.
     File(FileState),
-    /// Of an object in a store.
+    /// For an object in a store.
     Object(ObjectVersion),
 }
 
@@ -116,8 +116,8 @@ impl FileStamp {
         &self.path
     }
 
-    /// When it was last written to, in seconds and nanoseconds; 0 of an object, which its ETag
-    /// tells from others.
+    /// When it was last written to, in seconds and nanoseconds; 0 for an object, which its ETag
+    /// identifies.
     pub(super) fn written(&self) -> (i64, i64) {
         self.file_state().map_or((0, 0), |state| state.written)
     }
@@ -130,13 +130,13 @@ impl FileStamp {
         }
     }
 
-    /// What tells this version from all others that are or were at this path, without a look at the
-    /// bytes: a name for what was read of the file and has to be found again.
+    /// What distinguishes this version from all others that are or were at this path, without
+    /// reading the bytes: a name for what was read of the file and has to be found again.
     ///
-    /// Of a file inode, size and both times. A copy in its place has another inode or ctime, even
-    /// where `cp -p` keeps size and mtime, and so may the same file on another machine. A write may
-    /// follow at once and leave the times of a file that is younger than [`SETTLED`], so the
-    /// version of such a file is new each time.
+    /// For a file its inode, size and both times. A copy in its place has another inode or ctime,
+    /// even where `cp -p` keeps size and mtime, and so may the same file on another machine. A
+    /// write may follow at once and leave the times of a file that is younger than [`SETTLED`], so
+    /// the version of such a file is new each time.
     pub(crate) fn version(&self) -> String {
         self.version_at(SystemTime::now())
     }
@@ -158,7 +158,7 @@ impl FileStamp {
 
     /// Fails where the file is no longer the one that was seen.
     ///
-    /// A new mode, name or link alone is not a change: a backup may do that while a run reads.
+    /// Only a new mode, name or link is not a change: a backup may do that while a run reads.
     ///
     /// # Errors
     /// It was replaced, written to or taken away.

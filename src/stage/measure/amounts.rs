@@ -1,12 +1,11 @@
-//! Models whose outcome is an amount: reads the amounts of all people and of their
-//! counterfactuals, and writes what is measured of them as rows of tables.
+//! Models whose outcome is an amount: reads the amounts of all people and of their counterfactuals,
+//! and writes what is measured as rows of tables.
 
 use std::collections::BTreeSet;
 
 use crate::data::MISSING_GROUP;
 use crate::data::rows::Projection;
 use crate::error::{Error, Result};
-use crate::exec::StageContext;
 use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::value::amounts::{
     AmountChange, AmountEntry, AmountRule, AmountSample, AmountStep, measure_amount_changes,
@@ -40,7 +39,7 @@ pub(crate) struct AmountInputs {
     /// Whether the rows are counted too, as positive and not.
     counted: bool,
     amounts: StageInput<ScoreStage>,
-    /// Of a set its counterfactuals and their amounts.
+    /// The counterfactuals of a set and their amounts.
     set: Option<(StageInput<GenerateStage>, StageInput<ScoreStage>)>,
 }
 
@@ -80,14 +79,10 @@ impl AmountInputs {
     }
 
     /// The audit with the groups of which nothing could be learnt.
-    pub(crate) fn with_untaught(
-        &self,
-        ctx: &StageContext<'_>,
-        row_context: RowContext<'_>,
-    ) -> Result<CountedAudit> {
+    pub(crate) fn with_untaught(&self, row_context: RowContext<'_>) -> Result<CountedAudit> {
         let attribute = &row_context.rows.layout().attributes[self.audit.attribute];
         let named = match &self.set {
-            Some((made, _)) => made.effects(ctx)?.untaught,
+            Some((made, _)) => made.effects(row_context.ctx)?.untaught,
             None => Vec::new(),
         };
         Ok(CountedAudit { untaught: untaught_ranks(attribute, &named), ..self.audit.clone() })
@@ -99,12 +94,11 @@ impl AmountInputs {
     /// The amounts cannot be read, or the run is to stop.
     pub(crate) fn measure(
         &self,
-        ctx: &StageContext<'_>,
         row_context: RowContext<'_>,
         builder: &RowBuilder<'_>,
         tables: &mut ResultTables,
     ) -> Result<()> {
-        let found = self.gather(ctx, row_context)?;
+        let found = self.gather(row_context)?;
         let settings = &builder.settings;
         let n = builder.n_groups();
         let entry = |of: &FoundAmount, value: f64| AmountEntry {
@@ -112,7 +106,7 @@ impl AmountInputs {
             weight: of.weight,
             person: of.person,
         };
-        // So many amounts, of which these are known.
+        // This many amounts, of which these are known.
         let row = |key: AuditKey, all: usize, known: &[f64]| {
             let n = |holds: fn(f64) -> bool| known.iter().filter(|amount| holds(**amount)).count();
             AmountRow {
@@ -179,15 +173,13 @@ impl AmountInputs {
 
     /// The amounts of all audited people with a group and a weight above 0; of a set a line for
     /// each counterfactual.
-    fn gather(&self, ctx: &StageContext<'_>, row_context: RowContext<'_>) -> Result<FoundAmounts> {
+    fn gather(&self, row_context: RowContext<'_>) -> Result<FoundAmounts> {
         let layout = row_context.rows.layout();
         let (position, ranks) =
             (self.audit.attribute, ranks(&layout.attributes[self.audit.attribute]));
-        let amounts = self.amounts.open(ctx, row_context)?;
+        let amounts = self.amounts.open(row_context)?;
         let opened = match &self.set {
-            Some((made, scored)) => {
-                Some((made.open(ctx, row_context)?, scored.open(ctx, row_context)?))
-            }
+            Some((made, scored)) => Some((made.open(row_context)?, scored.open(row_context)?)),
             None => None,
         };
         let read = |g: usize| {

@@ -1,15 +1,14 @@
 //! Rows of the tables where the label has several classes: the matrices of all classes, and each
 //! class against all others.
 //!
-//! Against all others a class is measured as a label of two sides, by the same engine. Its positive
-//! side is favourable where the class is on the side of the label that people want. A group at a
-//! disadvantage is named only where the class has its side of the label for itself: else a
-//! prediction that leaves it may stay on that side. The family clarify may be measured of one class
-//! alone.
+//! A class against all others is measured as a label of two sides, by the same engine. Its positive
+//! side is favourable where the class is on the side of the label that people want. A group is
+//! called worse off only where no other class is on the same side of the label: otherwise a
+//! prediction that leaves the class may stay on that side. The family clarify may be measured for a
+//! single class only.
 
 use crate::data::Layout;
 use crate::error::Result;
-use crate::exec::StageContext;
 use crate::job::LabelColumn;
 use crate::metric::MetricFamily;
 use crate::metric::evidence::class_counts::ClassCell;
@@ -40,7 +39,6 @@ type LabelClasses<'a> = (&'a LabelColumn, Option<&'a Word>);
 /// # Errors
 /// Evidence that cannot be read.
 pub(crate) fn measure(
-    ctx: &StageContext<'_>,
     of: LabelClasses<'_>,
     row_context: RowContext<'_>,
     (row_builder, stages): (&RowBuilder<'_>, &AuditInputs),
@@ -68,8 +66,8 @@ pub(crate) fn measure(
     }
     let (counts, one_vs_rest): (SwitchClassCounts, Vec<CounterfactualCounts>) =
         stages.count.parse(text)?;
-    let read = || stages.count.read::<Vec<ShiftEvidence>>(ctx, SHIFT_EVIDENCE);
-    let shift = stages.has_shift.then(read).transpose()?;
+    let shift: Option<Vec<ShiftEvidence>> =
+        stages.count.read_if_written(row_context.ctx, SHIFT_EVIDENCE)?;
     let (of_all, transitions) =
         row_context.workers.within(|| measure_switch_classes(&counts, &row_builder.settings));
     let rows = |measured| row_builder.metric_rows(measured, [None; 2], false);
@@ -115,7 +113,7 @@ fn each_vs_rest<'a>(
     label.classes.iter().flatten().map(move |name| {
         let wanted = label.positive.contains(name) == label.favours_positive();
         let favourable = if wanted { FavourableClass::Positive } else { FavourableClass::Negative };
-        // Of a class that shares its side the others are better and worse ones.
+        // For a class that shares its side, the others are better or worse ones.
         let favourable_stated = settings.favourable_stated && label.is_side(name);
         let mut families = settings.families.clone();
         if clarified.is_some_and(|only| only != name) {
@@ -189,7 +187,7 @@ fn transition_row(row_builder: &RowBuilder<'_>, transition: &ClassTransition) ->
     let ClassTransition { classes, measured } = transition;
     let [from_class, to_class] = classes.map(|class| label_classes[class].as_str().into());
     let row = row_builder.metric_row(measured);
-    // Of a class that nobody has there are no persons.
+    // A class that nobody has has no persons.
     let persons = measured.persons.and_then(|of| of.denominator).filter(|n| *n > 0);
     TransitionRow {
         key: row.key,

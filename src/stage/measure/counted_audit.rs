@@ -42,6 +42,14 @@ impl CountedAudit {
     }
 }
 
+/// Where the values of a placebo are.
+pub(crate) enum PlaceboInput {
+    /// In the stage that repeated the set.
+    Repeats(StageInput<PlaceboStage>),
+    /// Nowhere: a strategy that draws on no sample moves nothing, in this number of repeats.
+    Unmoved(param::Count),
+}
+
 /// An audit with the stages that it is measured from.
 pub(crate) struct AuditInputs {
     pub(crate) audit: CountedAudit,
@@ -49,14 +57,8 @@ pub(crate) struct AuditInputs {
     pub(crate) unit: AuditUnit,
     /// The stage that counted.
     pub(crate) count: StageInput<CountStage>,
-    /// Whether it counted folds apart.
-    pub(crate) by_fold: bool,
-    /// Whether it counted score metrics.
-    pub(crate) has_shift: bool,
-    /// Repeats of the placebo that the set asks for.
-    pub(crate) placebo: Option<param::Count>,
-    /// The stage that repeated it; none for a strategy that draws on no sample.
-    pub(crate) placebo_stage: Option<StageInput<PlaceboStage>>,
+    /// The placebo that the set asks for.
+    pub(crate) placebo: Option<PlaceboInput>,
     /// The stage that fitted the set on rows drawn again; none where the set does not ask for it.
     pub(crate) doubt: Option<StageInput<DoubtStage>>,
     /// The stages that counted the same by each further training of the model; none where the model
@@ -64,11 +66,9 @@ pub(crate) struct AuditInputs {
     pub(crate) retrained: Vec<StageInput<CountStage>>,
     /// The same of a set that depends on causal graphs.
     pub(crate) retrained_worlds: Vec<StageInput<WorldsStage>>,
-    /// Whether it counted slices.
-    pub(crate) has_slices: bool,
     /// The stage of the flip test; none where it does not run.
     pub(crate) flips: Option<StageInput<FlipsStage>>,
-    /// Of a set that depends on causal graphs where its worlds are.
+    /// For a set that depends on causal graphs, where its worlds are.
     pub(crate) graph_scores: Option<StageInput<WorldsStage>>,
     /// The stage that made the counterfactuals of a set.
     pub(crate) generate: Option<StageInput<GenerateStage>>,

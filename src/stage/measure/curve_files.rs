@@ -13,7 +13,7 @@ use crate::exec::pieces::WorkerPool;
 use crate::metric::value::curves::CurveEvidence;
 use crate::stage::measure::row_builder::RowBuilder;
 use crate::table::file::{RowWriter, write_rows};
-use crate::table::picked::join_tables;
+use crate::table::merged::join_tables;
 use crate::table::{CurveRow, SharedText, TableRow};
 
 /// Slices or classes whose rows are made side by side.
@@ -30,7 +30,7 @@ pub(crate) struct CurveFiles {
 }
 
 impl CurveFiles {
-    /// None yet; `folder` is removed in the end.
+    /// No files yet; `folder` is removed in the end.
     pub(crate) fn new(folder: PathBuf) -> Self {
         CurveFiles { folder, audits: Vec::new() }
     }

@@ -14,7 +14,7 @@ use crate::metric::rate::Rate;
 use crate::report::selective::{OwnedShare, SelectiveArgs, ShareOwner};
 use crate::stage::advice::IssueNote;
 
-/// By attribute who lacks labels.
+/// The people who lack labels, by attribute.
 pub(crate) type SelectiveLabels = BTreeMap<String, SelectiveAttribute>;
 
 /// For each model that decides by a score in the rows its name, and by attribute the audited rows;
@@ -39,7 +39,8 @@ pub(crate) struct DecisionCases {
 }
 
 impl DecisionCases {
-    /// Those with the two decisions of a model; `of_rows` where a person may have several rows.
+    /// The people with each of the two decisions of a model; `of_rows` where a person may have
+    /// several rows.
     pub(crate) fn new(model: &str, favours_positive: bool, of_rows: bool) -> Self {
         let side = |positive: bool| ShareOwner::Decision {
             model: model.to_owned(),
@@ -48,7 +49,7 @@ impl DecisionCases {
         DecisionCases { of_rows, sides: [false, true].map(side) }
     }
 
-    /// Those with a class of the model, after those with another.
+    /// The people with a class of the model, after those with another.
     fn of_class(&self, class: &str) -> Self {
         let model = match &self.sides[0] {
             ShareOwner::Decision { model, .. } => model.as_str(),
@@ -89,9 +90,9 @@ pub(crate) fn add_missing_labels(
     of.args.shares.extend(shares);
 }
 
-/// The same of every decision of a model: of several classes the two sides together, and where
-/// these say nothing the classes that do. `classes` names each and says whether it is on the
-/// positive side.
+/// As [`Self::add_missing_labels`], for every decision of a model: for several classes the two
+/// sides together, and where these say nothing the classes that do. `classes` names each and says
+/// whether it is on the positive side.
 pub(crate) fn add_all_decisions(
     all: &mut SelectiveLabels,
     attribute: &Attribute,
@@ -158,9 +159,10 @@ pub(crate) fn selective_labels(
     all
 }
 
-/// Of an attribute each group with the share of the favourable decision of a model among the people
-/// who have one, with what these are shares of; of labels where the rows tell no decision of the
-/// model. Labels that are missing for some kinds of people more often than for others tell nothing.
+/// Each group of an attribute with the share of the favourable decision of a model among the people
+/// who have one, and the denominators of these shares; of labels where the rows hold no decision of
+/// the model. Labels that are missing for some kinds of people more often than for others say
+/// nothing.
 pub(crate) fn favourable_shares(
     counted: &CountedRows,
     layout: &Layout,

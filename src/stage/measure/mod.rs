@@ -23,7 +23,7 @@ use serde::de::DeserializeOwned;
 
 use crate::data::prepare::PrepareFindings;
 use crate::data::{Attribute, Layout};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::exec::{StageContext, files};
 use crate::job;
 use crate::job::check::CheckedJob;
@@ -56,7 +56,7 @@ use crate::stage::generate::repeats::evidence_file;
 use crate::stage::kinds::{CountStage, QualityStage};
 use crate::stage::measure::amounts::AmountInputs;
 use crate::stage::measure::catalog::families;
-use crate::stage::measure::counted_audit::{AuditInputs, CountedAudit, PairInputs};
+use crate::stage::measure::counted_audit::{AuditInputs, CountedAudit, PairInputs, PlaceboInput};
 use crate::stage::measure::curve_files::CurveFiles;
 use crate::stage::measure::labels::{DecisionCases, add_all_decisions};
 use crate::stage::measure::support::{GeneratedSet, support_rows, with_supported};
@@ -64,7 +64,7 @@ use crate::stage::population;
 use crate::stage::row_context::RowContext;
 use crate::stage::stage_builder::StageInput;
 use crate::table::file::write_rows;
-use crate::table::picked::gather_rows;
+use crate::table::merged::gather_rows;
 use crate::table::{
     ArmFoldRow, CfDistributionRow, CfFeatureRow, CfMapRow, CfQualityRow, ComparisonRow, FilterRow,
     whole,
@@ -104,22 +104,20 @@ pub fn write_prepared(out: &Path, prepared: &PrepareFindings, source_rows: u64) 
     write_rows(out, &population.collect::<Vec<_>>())
 }
 
-/// Writes the tables of all audits: of the job, or of the arms of an experiment. `pairs` of them are
-/// set against each other.
+/// Writes the tables of all audits: of the job, or of the arms of an experiment. `pairs` of them
+/// are set against each other.
 ///
 /// # Errors
 /// Evidence that cannot be read, or a disk that refuses.
 pub(crate) fn measure(
-    ctx: &StageContext<'_>,
     checked: &CheckedJob,
     row_context: RowContext<'_>,
     (audits, amounts): (&[AuditInputs], &[AmountInputs]),
     (graphs, sets): (&[GraphSetScenario], &[GeneratedSet<'_>]),
     pairs: &[PairInputs],
 ) -> Result<()> {
-    let layout = row_context.rows.layout();
+    let (ctx, layout) = (row_context.ctx, row_context.rows.layout());
     let mut measuring = AuditMeasurement {
-        ctx,
         checked,
         context: row_context,
         graphs,
@@ -154,17 +152,16 @@ pub(crate) fn measure(
 
 /// Audits that are being measured, and the tables of them.
 struct AuditMeasurement<'a> {
-    ctx: &'a StageContext<'a>,
     checked: &'a CheckedJob,
     context: RowContext<'a>,
     graphs: &'a [GraphSetScenario],
     across: worlds::WorldTables,
     tables: ResultTables,
     curves: CurveFiles,
-    /// Of arms what single folds give.
+    /// What single folds give for arms.
     spreads: Vec<ArmFoldRow>,
     /// By arm, model and attribute whether labels are missing for some people more often than for
-    /// others. The rows as they are stand before the sets.
+    /// others. The unchanged rows come before the sets.
     selective: BTreeMap<(String, String, usize), bool>,
     /// What further trainings of the models give.
     trainings: BTreeMap<RepeatsKey, RepeatedValues>,
@@ -199,7 +196,7 @@ impl AuditMeasurement<'_> {
     }
 
     fn add(&mut self, audit: &CountedAudit, stages: &AuditInputs) -> Result<()> {
-        let (ctx, layout) = (self.ctx, self.context.rows.layout());
+        let (ctx, layout) = (self.context.ctx, self.context.rows.layout());
         let text = stages.count.text(ctx, EVIDENCE)?;
         if audit.set.is_none() {
             self.add_labels(audit, &missing_labels(&text, &stages.count, self.checked)?);
@@ -209,11 +206,9 @@ impl AuditMeasurement<'_> {
         if let Some(label) = label.filter(|label| label.classes.is_some()) {
             let (part, into) = ((&builder, stages), (&mut self.tables, &mut self.curves));
             let of = (label, self.checked.job.clarify_class());
-            return classes::measure(ctx, of, self.context, part, &text, into);
+            return classes::measure(of, self.context, part, &text, into);
         }
-        let slices =
-            stages.has_slices.then(|| stages.count.text(ctx, SLICE_EVIDENCE)).transpose()?;
-        let (count, slices) = (&stages.count, slices.as_deref().unwrap_or("[]"));
+        let count = &stages.count;
         let (workers, smallest) =
             (self.context.workers, self.checked.job.metrics.smallest_cell.get());
         if audit.set.is_none() {
@@ -229,7 +224,7 @@ impl AuditMeasurement<'_> {
                 of.factual_counts(counts, tables);
                 is_measured
             };
-            self.add_slices(&builder, (&counts, count.parse(slices)?), each)
+            self.add_slices(&builder, (&counts, count), each)
         } else {
             let counts: CounterfactualCounts = count.parse(&text)?;
             self.add_counterfactuals(&builder, stages, &counts)?;
@@ -243,22 +238,24 @@ impl AuditMeasurement<'_> {
                 of.counterfactual_counts(counts, tables);
                 is_measured
             };
-            self.add_slices(&builder, (&counts, count.parse(slices)?), each)
+            self.add_slices(&builder, (&counts, count), each)
         }
     }
 
     /// An audit inside every slice, and the curves of everybody and of slices. `each` adds the rows
     /// of a slice and says whether it is measured: one of fewer people than the job asks for is
-    /// counted alone.
-    fn add_slices<S: CurveEvidence>(
+    /// only counted.
+    fn add_slices<S: CurveEvidence + DeserializeOwned>(
         &mut self,
         whole: &RowBuilder<'_>,
-        (everybody, slices): (&S, CountedSlices<S>),
+        (everybody, count): (&S, &StageInput<CountStage>),
         each: impl Fn(&RowBuilder<'_>, SliceCounts<'_, S>, &mut ResultTables) -> bool,
     ) -> Result<()> {
         let names = AttributeSlices::of(whole.layout, whole.audit.attribute)?;
         let mut curves = vec![(whole.clone(), everybody)];
-        for (slice, counts, shift) in &slices {
+        let slices: Option<CountedSlices<S>> =
+            count.read_if_written(self.context.ctx, SLICE_EVIDENCE)?;
+        for (slice, counts, shift) in slices.iter().flatten() {
             let of_slice = RowBuilder { slice: names.name(*slice), ..whole.clone() };
             if each(&of_slice, (counts, shift.as_ref()), &mut self.tables) {
                 curves.push((of_slice, counts));
@@ -267,13 +264,13 @@ impl AuditMeasurement<'_> {
         self.curves.add(self.context.workers, curves)
     }
 
-    /// A model whose outcome is an amount: the job says by itself which end people want.
+    /// A model whose outcome is an amount: the job itself says which end people want.
     fn add_amounts(&mut self, of: &AmountInputs) -> Result<()> {
-        let (ctx, row_context) = (self.ctx, self.context);
-        let audit = of.with_untaught(ctx, row_context)?;
+        let row_context = self.context;
+        let audit = of.with_untaught(row_context)?;
         let builder = self.builder(&audit, row_context.rows.layout());
         let settings = MeasureSettings { favourable_stated: true, ..builder.settings.clone() };
-        of.measure(ctx, row_context, &RowBuilder { settings, ..builder }, &mut self.tables)
+        of.measure(row_context, &RowBuilder { settings, ..builder }, &mut self.tables)
     }
 
     /// Who lacks a label; the page says it of the plain audit.
@@ -306,7 +303,7 @@ impl AuditMeasurement<'_> {
         counts: &FactualCounts,
     ) -> Result<()> {
         let flips = stages.flips.as_ref();
-        let flips = flips.map(|stage| stage.read::<FlipTestResult>(self.ctx, EVIDENCE));
+        let flips = flips.map(|stage| stage.read::<FlipTestResult>(self.context.ctx, EVIDENCE));
         let flips = flips.transpose()?;
         let workers = self.context.workers;
         let key = self.add_trainings(builder, stages)?;
@@ -314,7 +311,7 @@ impl AuditMeasurement<'_> {
         builder.rows_measured(workers, counts, flips, trainings, &mut self.tables);
         builder.factual_counts(counts, &mut self.tables);
         self.add_folds(builder, stages, |counts: &FactualCounts, settings| {
-            // Nobody of a fold may have a group.
+            // A fold may have nobody with a group.
             let counted = counts.confusion(GroupSelection::All).predicted() > 0;
             counted.then(|| measure_factual(counts, None, settings))
         })
@@ -327,7 +324,7 @@ impl AuditMeasurement<'_> {
         builder: &RowBuilder<'_>,
         stages: &AuditInputs,
     ) -> Result<RepeatsKey> {
-        let (ctx, audit, workers) = (self.ctx, builder.audit, self.context.workers);
+        let (ctx, audit, workers) = (self.context.ctx, builder.audit, self.context.workers);
         let key = repeats_key(audit);
         if stages.retrained.is_empty() && stages.retrained_worlds.is_empty() {
             return Ok(key);
@@ -342,8 +339,7 @@ impl AuditMeasurement<'_> {
                 continue;
             }
             let counts: CounterfactualCounts = stage.read(ctx, EVIDENCE)?;
-            let read = || stage.read::<ShiftEvidence>(ctx, SHIFT_EVIDENCE);
-            let shift = stages.has_shift.then(read).transpose()?;
+            let shift: Option<ShiftEvidence> = stage.read_if_written(ctx, SHIFT_EVIDENCE)?;
             workers.within(|| all.add_set(&counts, shift.as_ref(), &[]));
         }
         for stage in &stages.retrained_worlds {
@@ -361,16 +357,17 @@ impl AuditMeasurement<'_> {
         stages: &AuditInputs,
         counts: &CounterfactualCounts,
     ) -> Result<()> {
-        let (ctx, audit, workers) = (self.ctx, builder.audit, self.context.workers);
-        let read = || stages.count.read::<ShiftEvidence>(ctx, SHIFT_EVIDENCE);
-        let second = stages.has_shift.then(read).transpose()?;
-        let placebo = match (&stages.placebo_stage, stages.placebo) {
-            (Some(stage), Some(_)) => {
-                let repeats = stage.read(ctx, &evidence_file(&audit.model))?;
-                Some(PlaceboEvidence::Repeats(repeats))
-            }
-            (_, repeats) => repeats.map(PlaceboEvidence::Unmoved),
-        };
+        let (ctx, audit, workers) = (self.context.ctx, builder.audit, self.context.workers);
+        let second: Option<ShiftEvidence> = stages.count.read_if_written(ctx, SHIFT_EVIDENCE)?;
+        let placebo = stages.placebo.as_ref().map(|placebo| {
+            Ok::<_, Error>(match placebo {
+                PlaceboInput::Repeats(stage) => {
+                    PlaceboEvidence::Repeats(stage.read(ctx, &evidence_file(&audit.model))?)
+                }
+                PlaceboInput::Unmoved(repeats) => PlaceboEvidence::Unmoved(*repeats),
+            })
+        });
+        let placebo = placebo.transpose()?;
         let key = self.add_trainings(builder, stages)?;
         if let Some(branched) = &stages.graph_scores {
             let branched = branched.graph_scores(ctx)?;
@@ -415,15 +412,16 @@ impl AuditMeasurement<'_> {
         })
     }
 
-    /// Of an arm what single folds give.
+    /// What single folds give for an arm.
     fn add_folds<S: DeserializeOwned>(
         &mut self,
         builder: &RowBuilder<'_>,
         stages: &AuditInputs,
         measured: impl Fn(&S, &MeasureSettings) -> Option<Vec<MeasuredValue>>,
     ) -> Result<()> {
-        if stages.by_fold {
-            let folds: Vec<S> = stages.count.read(self.ctx, FOLD_EVIDENCE)?;
+        if let Some(folds) =
+            stages.count.read_if_written::<Vec<S>>(self.context.ctx, FOLD_EVIDENCE)?
+        {
             let settings = spread::without_intervals(&builder.settings);
             let folds = folds.iter().filter_map(|counts| measured(counts, &settings));
             spread::push_fold_spread(&mut self.spreads, builder, folds.collect());
@@ -445,7 +443,7 @@ impl AuditMeasurement<'_> {
         audits: &[(CountedAudit, &AuditInputs)],
         pairs: &[PairInputs],
     ) -> Result<Vec<ComparisonRow>> {
-        let (ctx, workers) = (self.ctx, self.context.workers);
+        let (ctx, workers) = (self.context.ctx, self.context.workers);
         let mut rows = Vec::new();
         for pair in pairs {
             ctx.check()?;
@@ -460,7 +458,7 @@ impl AuditMeasurement<'_> {
                     [stages.count.read(ctx, EVIDENCE)?, others.count.read(ctx, EVIDENCE)?];
                 workers.within(|| {
                     let mut compared = compare_rows(&counts, settings);
-                    // Of rows that both score; other rows do not count.
+                    // For rows that both score; other rows do not count.
                     let scores = MeasureContext::new(settings);
                     compared.extend(scores.compare_scores(scored.each_ref(), RowsOf::Both));
                     compared
@@ -481,7 +479,8 @@ impl AuditMeasurement<'_> {
     }
 
     fn write(self, compared: &[ComparisonRow]) -> Result<()> {
-        let (out, tables, layout) = (self.ctx.out(), self.tables, self.context.rows.layout());
+        let (out, tables, layout) =
+            (self.context.ctx.out(), self.tables, self.context.rows.layout());
         let mut metrics = tables.metrics;
         if !self.graphs.is_empty() {
             let mut of_graphs = GraphTables::default();

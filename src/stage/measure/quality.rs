@@ -1,14 +1,15 @@
 //! The stage `measure/SET/ATTRIBUTE`: how good the counterfactuals of a set are, as tables of their
 //! own.
 //!
-//! Quality needs no model, so it is measured once per set and attribute. With folds the yardstick
-//! is the references of all folds together, in which every row counts as often as it was reference.
+//! Quality needs no model, so it is measured once per set and attribute. With folds the
+//! counterfactuals are compared with the references of all folds together, in which every row
+//! counts as often as it was in a reference.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use crate::counterfactual::conditional::Conditioning;
-use crate::counterfactual::generate::FittedStrategy;
+use crate::counterfactual::map_flip::FittedStrategy;
 use crate::counterfactual::quality::shapes::ShapeBar;
 use crate::counterfactual::quality::sums::QualitySums;
 use crate::counterfactual::quality::{CounterfactualQuality, QualityReference, VariableQuality};
@@ -16,11 +17,11 @@ use crate::counterfactual::variable::StrategyVariable;
 use crate::counterfactual::{
     ChangeCounters, GeneratedBatch, SampleBatch, TransportTallies, TransportTally,
 };
+use crate::data::Attribute;
 use crate::data::rows::Projection;
 use crate::data::rows::aligned::{
     CounterfactualKeys, CounterfactualReader, CounterfactualVerdicts,
 };
-use crate::data::{Attribute, MISSING_GROUP};
 use crate::error::Result;
 use crate::exec::accumulator::Accumulator;
 use crate::metric::catalog::cf_quality::{NO_FILTER, NOT_NUMERIC, NOTHING_TO_AVERAGE};
@@ -45,7 +46,7 @@ pub(crate) struct QualityInputs<'a> {
     pub learnt: &'a [FittedStrategy],
     /// The counterfactuals.
     pub counterfactuals: &'a CounterfactualReader,
-    /// Of a strategy that matches samples, what became of them.
+    /// For a strategy that matches samples, what became of them.
     pub tallies: Option<&'a TransportTallies>,
     /// Name of the set.
     pub set: &'a str,
@@ -233,7 +234,7 @@ impl QualityInputs<'_> {
         let needs_class =
             self.learnt.iter().any(|learnt| learnt.rules.condition == Conditioning::Class);
         let look = |g: usize| {
-            let batch = row_context.rows.read(g, Projection::ALL)?;
+            let (batch, roles) = row_context.read(g, Projection::ALL)?;
             let classes = self.classes.of_group(g, &batch)?;
             let (keys, judged, rows) = self.counterfactuals.judged(g, row_context.rows.layout())?;
             let samples = SampleBatch {
@@ -242,14 +243,9 @@ impl QualityInputs<'_> {
                 groups: &batch.groups[self.position],
                 classes: &classes,
             };
-            let roles = row_context.roles.read(g)?;
-            let lacks =
-                |&i: &usize| needs_class && classes[i].is_none() && roles.audited(i).is_some();
-            let without: Vec<u16> = (0..batch.row.len())
-                .filter(lacks)
-                .map(|i| samples.groups[i])
-                .filter(|&g| g != MISSING_GROUP)
-                .collect();
+            let people = roles.people(samples.groups);
+            let lacking = people.filter(|(i, ..)| needs_class && classes[*i].is_none());
+            let without: Vec<u16> = lacking.map(|(_, group, _)| group).collect();
             let mut part = QualitySums::default();
             for to in 0..attribute.groups.len() {
                 part.merge(yardstick.counterfactual_sums(

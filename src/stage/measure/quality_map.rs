@@ -1,8 +1,8 @@
 //! The map of a set for a job that asks for one (`report.map`): rows and their counterfactuals on
 //! two principal components of the reference.
 //!
-//! Nobody chooses the rows: of a direction those are drawn whose hash h(seed of
-//! `map/SET/ATTRIBUTE`, row key, target group) is least, each with its first valid counterfactual.
+//! The rows are drawn by a hash: for each direction those with the smallest h(seed of
+//! `map/SET/ATTRIBUTE`, row key, target group), each with its first valid counterfactual.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,10 +20,10 @@ use crate::param::{Count, Seed};
 use crate::stage::measure::quality::QualityInputs;
 use crate::table::{CfMapRow, finite};
 
-/// By own and target group, and by hash and row number, what was drawn.
+/// What was drawn, by own and target group, and by hash and row number.
 type DrawnRows<T> = BTreeMap<(usize, usize), BTreeMap<(u64, u64), T>>;
 
-/// Leaves so many of each direction, those with the least hashes.
+/// Leaves this many of each direction, those with the least hashes.
 fn cut<T>(drawn: &mut DrawnRows<T>, wanted: usize) {
     for of_pair in drawn.values_mut() {
         while of_pair.len() > wanted {
@@ -109,7 +109,7 @@ impl QualityInputs<'_> {
             let (i, to) = (parent as usize, keys.to_group[k]);
             let pair = (usize::from(groups[i]), usize::from(to));
             if pairs.contains(&pair) {
-                // Counterfactuals of a row and group stand in the order of their index.
+                // Counterfactuals of a row and group are in the order of their index.
                 let key = (h(seed, batch.row_key[i], u64::from(to)), batch.row[i]);
                 least.entry(pair).or_default().entry(key).or_insert((i, k));
             }

@@ -87,7 +87,7 @@ impl From<AuditKey> for AmountRow {
 /// The texts that name an audit and its groups, which its rows share.
 #[derive(Clone)]
 pub(crate) struct AuditTexts {
-    /// Of all rows; of no scope.
+    /// For all rows; of no scope.
     key: AuditKey,
     /// The groups in reference-first order.
     groups: Vec<SharedText>,
@@ -158,7 +158,7 @@ impl RowBuilder<'_> {
         &self.texts.groups[rank]
     }
 
-    /// The same as a text of tables; empty where there is no group.
+    /// The name of a group as a text of tables; empty where there is no group.
     fn group_text(&self, rank: Option<usize>) -> SharedText {
         rank.map(|rank| self.texts.groups[rank].clone()).unwrap_or_default()
     }
@@ -179,7 +179,7 @@ impl RowBuilder<'_> {
         ScopeIndex { groups: self.n_groups() }.directions()
     }
 
-    /// Whether a slice of so many people is large enough; if not, it is named.
+    /// Whether a slice of this many people is large enough; if not, it is named.
     pub(crate) fn is_measured(&self, n: u64, smallest: u64, tables: &mut ResultTables) -> bool {
         if n < smallest {
             let attribute = &self.layout.attributes[self.audit.attribute].name;
@@ -205,7 +205,7 @@ impl RowBuilder<'_> {
         }
     }
 
-    /// The same of what a value is about.
+    /// The key of a value, by what it is about.
     pub(crate) fn key_of(&self, scope: MetricScope) -> AuditKey {
         self.key(scope.as_str(), scope.first_group(), scope.second_group())
     }
@@ -225,7 +225,7 @@ impl RowBuilder<'_> {
         self.scores_measured(workers, counts, tables);
     }
 
-    /// The same of counterfactuals.
+    /// As [`Self::rows_measured`], for counterfactuals.
     pub(crate) fn switches_measured(
         &self,
         workers: &WorkerPool,
@@ -246,8 +246,8 @@ impl RowBuilder<'_> {
         tables.metrics.extend(with_supported(all, supported));
     }
 
-    /// The rows of values with what other fits and other trainings give, of all people or of those
-    /// with `supported` counterfactuals alone.
+    /// The rows of values with what other fits and other trainings give, of all people or of only
+    /// those with `supported` counterfactuals.
     pub(crate) fn metric_rows(
         &self,
         measured: Vec<MeasuredValue>,
@@ -343,7 +343,7 @@ impl RowBuilder<'_> {
             training_repeats: measured.training.map(|training| whole(training.repeats)),
             ideal: measured.ideal.and_then(finite),
             flags: self.flags(measured).join(",").into(),
-            // Where the job names no side that people want nobody is worse off.
+            // Where the job does not say which side people want, no group is called worse off.
             impaired_group: group(measured.impaired.filter(|_| self.settings.favourable_stated)),
             highest_group: group(furthest.and_then(|furthest| furthest.highest)),
             lowest_group: group(furthest.and_then(|furthest| furthest.lowest)),
@@ -352,7 +352,7 @@ impl RowBuilder<'_> {
         }
     }
 
-    /// The same, undefined where it is not known.
+    /// The value, undefined where it is not known.
     fn undefined_if_unknown<'m>(&self, measured: &'m MeasuredValue) -> Cow<'m, MeasuredValue> {
         let Some(reason) = why_unknown(self.audit, measured.metric, measured.scope) else {
             return Cow::Borrowed(measured);
@@ -457,7 +457,7 @@ impl RowBuilder<'_> {
             tables,
         );
         self.state_rows(("total", None), counts.states(GroupSelection::All), tables);
-        // Of undeclared groups it is known that they are none of these.
+        // Undeclared groups are known to be none of these.
         if let Some(none) = counts.ungrouped.get(&u32::MAX) {
             let weights = self.layout.weight.as_ref().map(|_| none.weights());
             self.state_rows((NO_GROUP, None), (none.states(), weights), tables);

@@ -7,7 +7,7 @@ use crate::metric::value::settings::MeasureSettings;
 use crate::stage::measure::RowBuilder;
 use crate::table::{ArmFoldRow, finite, whole};
 
-/// Without intervals.
+/// The settings without intervals.
 pub(crate) fn without_intervals(settings: &MeasureSettings) -> MeasureSettings {
     MeasureSettings { level: None, ..settings.clone() }
 }

@@ -14,13 +14,13 @@ use crate::stage::kinds::{
 };
 use crate::stage::measure;
 use crate::stage::measure::amounts::{self, AmountInputs};
-use crate::stage::measure::counted_audit::{AuditInputs, CountedAudit, PairInputs};
+use crate::stage::measure::counted_audit::{AuditInputs, CountedAudit, PairInputs, PlaceboInput};
 use crate::stage::plan::StagePlan;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::stage_builder::{Opens, Planned, Stage, StageBuilder};
 use crate::stage::train::repeat::need_repeats;
 use crate::table::file::{read_rows, write_rows};
-use crate::table::picked::gather_rows;
+use crate::table::merged::gather_rows;
 use crate::table::{ArmRow, ThresholdRow};
 use crate::unit::AuditUnit;
 
@@ -29,9 +29,7 @@ impl AuditInputs {
     /// flip test.
     fn of_rows(unit: &AuditUnit, b: &mut StageBuilder<'_, '_>) -> Result<Self> {
         let (position, _) = b.plan.attribute_of(unit)?;
-        let (job, plain) = (b.plan.job, unit.experiment.is_empty());
-        let sliced = plain && !job.metrics.by.is_empty();
-        let flips = job.flip_test().filter(|_| plain);
+        let flips = b.plan.job.flip_test().filter(|_| unit.experiment.is_empty());
         let flips = flips.map(|_| b.need::<FlipsStage>(unit)).transpose()?;
         let (_, model) = b.plan.model_of(unit)?;
         let audit = CountedAudit {
@@ -42,11 +40,11 @@ impl AuditInputs {
             points: model.gives_points(),
             ..CountedAudit::default()
         };
-        let of = AuditInputs { has_slices: sliced, flips, ..AuditInputs::counted(audit, unit, b)? };
-        Ok(AuditInputs { retrained: need_repeats::<CountStage>(unit, b)?, ..of })
+        let of = AuditInputs::counted(audit, unit, b)?;
+        Ok(AuditInputs { flips, retrained: need_repeats::<CountStage>(unit, b)?, ..of })
     }
 
-    /// An audit with the stage that counted it alone.
+    /// An audit with the only stage that counted it.
     fn counted(
         audit: CountedAudit,
         unit: &AuditUnit,
@@ -56,14 +54,10 @@ impl AuditInputs {
             audit,
             unit: unit.clone(),
             count: b.need::<CountStage>(unit)?,
-            by_fold: b.plan.counted_folds(unit)? > 1,
-            has_shift: false,
             placebo: None,
-            placebo_stage: None,
             doubt: None,
             retrained: Vec::new(),
             retrained_worlds: Vec::new(),
-            has_slices: false,
             flips: None,
             graph_scores: None,
             generate: None,
@@ -78,11 +72,7 @@ impl AuditInputs {
     ) -> Result<Self> {
         let (plan, block) = (b.plan, applied.block);
         let graphs = applied.graphs().is_some();
-        let shift = plan.wants_shift() && !graphs;
         let plain = unit.experiment.is_empty();
-        let sliced = plain && !plan.job.metrics.by.is_empty() && !graphs;
-        let placebo = block.placebo.filter(|_| plain);
-        let repeated = placebo.and(block.knobs()).is_some();
         let doubted = plain && block.doubt.is_some();
         let audit = CountedAudit {
             arm: arm_name(unit),
@@ -94,14 +84,18 @@ impl AuditInputs {
             ..CountedAudit::default()
         };
         let of = AuditInputs::counted(audit, unit, b)?;
-        Ok(AuditInputs {
-            has_shift: shift,
+        let placebo = match block.placebo.filter(|_| plain) {
+            None => None,
+            Some(_) if block.knobs().is_some() => {
+                Some(PlaceboInput::Repeats(b.need::<PlaceboStage>(unit)?))
+            }
             // What is written for a group of a derived attribute depends on reference rows, so its
             // noise is not that of naive.
-            placebo: placebo
-                .filter(|_| block.knobs().is_some() || !plan.is_written_back(applied))
-                .map(|placebo| placebo.repeats),
-            placebo_stage: repeated.then(|| b.need::<PlaceboStage>(unit)).transpose()?,
+            Some(_) if plan.is_written_back(applied) => None,
+            Some(placebo) => Some(PlaceboInput::Unmoved(placebo.repeats)),
+        };
+        Ok(AuditInputs {
+            placebo,
             doubt: doubted.then(|| b.need::<DoubtStage>(unit)).transpose()?,
             retrained: if graphs { Vec::new() } else { need_repeats::<CountStage>(unit, b)? },
             retrained_worlds: if graphs {
@@ -109,7 +103,6 @@ impl AuditInputs {
             } else {
                 Vec::new()
             },
-            has_slices: sliced,
             graph_scores: graphs.then(|| b.need::<WorldsStage>(unit)).transpose()?,
             generate: Some(b.need::<GenerateStage>(&applied.unit())?),
             ..of
@@ -139,7 +132,7 @@ impl AuditInputs {
         Ok(audits)
     }
 
-    /// The same of every arm of an experiment.
+    /// All that there is to measure of every arm of an experiment.
     fn of_experiment(
         experiment: &ExperimentPlan<'_>,
         b: &mut StageBuilder<'_, '_>,
@@ -293,7 +286,7 @@ impl Stage for MeasureStage {
             }
             let audits = (audits.as_slice(), amounts.as_slice());
             let sets = (graphs.as_slice(), made.as_slice());
-            measure::measure(ctx, plan.checked, row_context, audits, sets, &pairs)
+            measure::measure(plan.checked, row_context, audits, sets, &pairs)
         })
     }
 }

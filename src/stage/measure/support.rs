@@ -51,8 +51,8 @@ pub(super) fn ranked(found: &[UnsupportedValue]) -> impl Iterator<Item = (i64, &
     })
 }
 
-/// The values of all people and those of the supported ones alone, which are the same where
-/// everybody is supported (none). A value has a flag where many have no supported counterfactual.
+/// The values of all people, and those of the supported people only; none where everybody is
+/// supported and both are the same. A value has a flag where many have no supported counterfactual.
 pub(crate) fn with_supported(
     mut all: Vec<MetricRow>,
     supported: Option<Vec<MetricRow>>,

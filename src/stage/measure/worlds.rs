@@ -79,7 +79,7 @@ impl WorldTables {
 
 impl RowBuilder<'_> {
     /// A metric of a graph-uncertain set. Where the attribute `follows` from other variables in its
-    /// graphs, no group is named at a disadvantage.
+    /// graphs, no group is named as worse off.
     pub(crate) fn metric_across(
         &self,
         across: &metric::AcrossWorldsValue,

@@ -29,7 +29,7 @@ const GROUPS: usize = 3;
 const CLASSES: usize = 3;
 const SEED: Seed = Seed(11);
 
-/// Rows belong to so many persons, where a person may have several.
+/// Rows belong to this many persons, where a person may have several.
 const PERSONS: u64 = 5;
 
 /// A share in [0, 1) that follows from a row and a place.
@@ -191,7 +191,7 @@ impl SampleState for CounterfactualCounts {
 impl SampleState for ShiftPass {
     const VARIANTS: u64 = 4;
 
-    /// Only values, and with intervals of rows, of rows with weights and of persons.
+    /// Evidence for values only, and for intervals of rows, of rows with weights and of persons.
     fn sample(variant: u64) -> Self {
         let nobody = CounterfactualCounts::new(GROUPS);
         let mut first = match variant {
@@ -225,7 +225,7 @@ fn with_class_person(row: u64, work: impl FnOnce(&ClassPerson<'_>)) {
     });
 }
 
-/// The same with the counterfactuals in all other groups.
+/// As [`with_class_person`], with the counterfactuals in all other groups.
 fn with_class_switches(row: u64, work: impl FnOnce(&ClassPerson<'_>, &[ClassCounterfactual<'_>])) {
     with_class_person(row, |person| {
         let scores: Vec<Vec<Option<f64>>> =

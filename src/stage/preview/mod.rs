@@ -1,9 +1,9 @@
-//! What the verbs `check`, `plan` and `data` see of a job without auditing it.
+//! What the verbs `check`, `plan` and `data` find out about a job without auditing it.
 //!
 //! `check` and `data` prepare and split the rows as a run does, and leave both in the cache for it,
-//! with counts of their own.
-//! `plan` does no work: it hashes the input files where the cache does not remember that, as it
-//! must to know what is stale, and makes, downloads and locks nothing.
+//! with counts of their own. `plan` runs no stage: it only hashes the input files whose hash the
+//! cache does not remember, because staleness depends on them, and it creates, downloads and locks
+//! nothing.
 
 pub(crate) mod row_look;
 mod traps;
@@ -78,10 +78,11 @@ pub(crate) struct RunForecast {
     pub to_run: usize,
     /// Files of scores that are not there: the run would write the rows to score and wait.
     pub awaited: Vec<AwaitedFile>,
-    /// The public data set that the run would download first, or else stand in for; null = none.
+    /// The public data set that the run would download first, or replace by its stand-in; null =
+    /// none.
     pub to_download: Option<String>,
-    /// Whether a run would first ask a program for the rows: what is cached holds where it writes
-    /// the same rows as the last time.
+    /// Whether a run would first ask a program for the rows: the cache is valid if it writes the
+    /// same rows as the last time.
     pub asks_for_rows: bool,
 }
 
@@ -127,7 +128,7 @@ pub(crate) fn forecast(
 /// What `cfaudit check` prints about a job and data without an error.
 #[derive(Debug, Clone)]
 pub(crate) struct CheckFindings {
-    /// What was met and may change what the results mean.
+    /// Problems that may change what the results mean.
     pub warnings: Vec<IssueNote>,
     /// The files of scores that are not there yet.
     pub awaited: Vec<AwaitedFile>,
@@ -223,7 +224,7 @@ pub(crate) fn check_data(
     with_prepared(checked, settings, observer, cancel, None, |plan, input, records| {
         let look = RowsLook::read(&folder_of(records, UnitKind::Labels))?;
         let (_, mut warnings) = filters_and_issues(&folder_of(records, UnitKind::Prepare))?;
-        // Another job may have prepared more of the same rows.
+        // Another job may have prepared the same rows with more columns.
         let params = prepare_params(plan.job, reads_features(plan.job));
         let rows = RowsReader::open(&folder_of(records, UnitKind::Prepare))?;
         for (name, model) in &plan.job.models {
@@ -264,7 +265,7 @@ fn look_outside(
             call.look(&ctx, model.python.as_ref().and_then(PythonBlock::module))?;
         }
         let classes = plan.job.data.label.classes();
-        let external = model.kinds().into_iter().find_map(|kind| kind.brought(classes));
+        let external = model.kinds().into_iter().find_map(|kind| kind.external(classes));
         if let Some(external) = external {
             let contract = plan.contract(&ctx, name.as_str(), model, layout)?;
             plan.load_scorer(name.as_str(), model, layout, &contract)?;
@@ -304,14 +305,14 @@ fn unlabelled_people(
 ) -> Vec<IssueNote> {
     labels::sets_without_labels(plan.job, |attribute| {
         let at = layout.attributes.iter().position(|of| of.name == attribute);
-        // Who lacks a label does so under every model.
+        // A missing label is missing under every model.
         let counts = counted.first().zip(at).map(|((_, counts), at)| &counts[at]);
         counts.map_or(0, |counts| counts.groups.iter().map(|group| group.n_missing_label()).sum())
     })
 }
 
 /// The sets whose counterfactuals would be people that the reference rows hardly hold, by features
-/// that they do not move; what they move only a run can tell.
+/// that they do not move; only a run shows what they move.
 fn unsupported_people(
     plan: &StagePlan<'_>,
     layout: &Layout,
@@ -336,7 +337,7 @@ fn unsupported_people(
     warnings
 }
 
-/// What makes counterfactuals of people that there are.
+/// The inputs of the counterfactuals of existing people.
 const SUPPORT_HINT: &str = "join such levels to one (`data.derive` with `map`), let the set move \
     the feature, or name a `counterpart` of the level; gates that depend on such people are \
     inconclusive";
@@ -538,9 +539,9 @@ pub(crate) struct GroupPreview {
     pub group: Option<String>,
     /// Kept rows.
     pub rows: u64,
-    /// Of them those that train.
+    /// Those of them that train.
     pub trained: u64,
-    /// Of them those that are audited.
+    /// Those of them that are audited.
     pub audited: u64,
     /// Audited rows with a positive label; null without a label in the job.
     pub positive: Option<u64>,

@@ -1,5 +1,5 @@
-//! The stage `labels`: labels and decisions of the audited rows, for the verbs `check` and `data`,
-//! which look at the rows, and what is suspicious about their features.
+//! The stage `labels`, for the verbs `check` and `data`: labels and decisions of the audited rows,
+//! and what is suspicious about their features.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::data::rows::Projection;
 use crate::data::rows::profile::LabelCounts;
 use crate::data::rows::split::TRAIN;
-use crate::data::{LabelDefinition, Layout, MISSING_GROUP};
+use crate::data::{LabelDefinition, Layout};
 use crate::error::Result;
 use crate::exec::files;
 use crate::job::{ModelBlock, ThresholdRule};
@@ -17,6 +17,7 @@ use crate::num::additive::{Additive, additive};
 use crate::num::score_scale::ScoreScale;
 use crate::stage::advice::IssueNote;
 use crate::stage::count::evidence::{CountSettings, RowCounting};
+use crate::stage::decided_scores::rule_of;
 use crate::stage::generate::support::UnsupportedValue;
 use crate::stage::kinds::{LabelStage, SupportStage};
 use crate::stage::measure::labels::CountedRows;
@@ -24,7 +25,6 @@ use crate::stage::plan::StagePlan;
 use crate::stage::preview::traps;
 use crate::stage::row_context::{DecisionRule, RowContext, RowThreshold};
 use crate::stage::row_inputs::RowInputs;
-use crate::stage::rule_inputs::rule_of;
 use crate::stage::stage_builder::{Planned, Stage, StageBuilder, work};
 use crate::unit::{AuditUnit, UnitKind};
 
@@ -46,12 +46,13 @@ pub(crate) struct RowsLook {
     pub(crate) traps: Vec<IssueNote>,
     /// Features with one value among the training rows.
     pub(crate) constant: Vec<String>,
-    /// What of the audited people as they are is unsupported in other groups, by attribute.
+    /// Which values of the audited people, as they are, are unsupported in other groups, by
+    /// attribute.
     pub(crate) unsupported: BTreeMap<String, Vec<UnsupportedValue>>,
 }
 
 /// The labels of the training rows and of the audited ones; with folds all train, and are counted
-/// as audited alone.
+/// only as audited.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SideLabels {
     pub(crate) trained: LabelCounts,
@@ -61,7 +62,8 @@ pub(crate) struct SideLabels {
 additive!(SideLabels { trained, audited });
 
 impl SideLabels {
-    /// What the sides lack of the label `column`, a sentence each with its rows.
+    /// The values of the label `column` that the sides lack, a sentence each, with the number of
+    /// rows.
     pub(crate) fn lacking(&self, column: &str) -> Vec<(u64, String)> {
         let rows = |labels: &LabelCounts| labels.positive + labels.negative + labels.missing;
         let lacks = |(side, then, labels): (&str, &str, &LabelCounts)| {
@@ -105,7 +107,7 @@ impl Stage for LabelStage {
         b.value("features", plan.features);
         b.input("decisions", |job| {
             let decides = |(name, model): (_, &'a ModelBlock)| {
-                let factual = model.made_elsewhere().map(|scores| scores.factual.clone());
+                let factual = model.given_scores().map(|scores| scores.factual.clone());
                 let scale = plan.score_scale(model);
                 (name, factual, &model.threshold, model.threshold_rule, scale)
             };
@@ -136,13 +138,12 @@ impl Stage for LabelStage {
 }
 
 fn side_labels(row_context: RowContext<'_>) -> Result<SideLabels> {
-    let RowContext { rows, roles, .. } = row_context;
     let is_of_two = |label: &LabelDefinition| label.classes.is_empty();
-    if !rows.layout().label.as_ref().is_some_and(is_of_two) {
+    if !row_context.rows.layout().label.as_ref().is_some_and(is_of_two) {
         return Ok(SideLabels::default());
     }
     let add = |sides: &mut SideLabels, g: usize| {
-        let (batch, roles) = (rows.read(g, Projection::NO_FEATURES)?, roles.read(g)?);
+        let (batch, roles) = row_context.read(g, Projection::NO_FEATURES)?;
         for (i, &label) in batch.label.iter().enumerate() {
             if roles.audited(i).is_some() {
                 sides.audited.add(label);
@@ -156,8 +157,7 @@ fn side_labels(row_context: RowContext<'_>) -> Result<SideLabels> {
 }
 
 fn count(plan: &StagePlan<'_>, row_context: RowContext<'_>) -> Result<CountedRows> {
-    let RowContext { rows, roles, .. } = row_context;
-    let layout = rows.layout();
+    let layout = row_context.rows.layout();
     if layout.label.is_none() {
         return Ok(Vec::new());
     }
@@ -168,12 +168,12 @@ fn count(plan: &StagePlan<'_>, row_context: RowContext<'_>) -> Result<CountedRow
         })
         .collect();
     if models.is_empty() {
-        // No score column: nobody is decided about, and groups are counted anyway.
+        // No score column: there are no decisions, but groups are counted.
         let threshold = RowThreshold::Fixed(0.0);
         let cut = DecisionRule::new(ThresholdRule::Ge, threshold, ScoreScale::default());
         models.push((String::new(), (cut, usize::MAX)));
     }
-    let blocks = CountSettings { scores: false, curves: false };
+    let blocks = CountSettings { scores: false, together: false, curves: false };
     let row_groups = row_context.row_groups();
     let mut all = CountedRows::new();
     for (model, (cut, score)) in &models {
@@ -183,13 +183,10 @@ fn count(plan: &StagePlan<'_>, row_context: RowContext<'_>) -> Result<CountedRow
             by_attribute.push(row_groups.gather(
                 || counting.empty(),
                 |part, g| {
-                    let (batch, roles) = (rows.read(g, Projection::NO_FEATURES)?, roles.read(g)?);
-                    for (i, &group) in batch.groups[position].iter().enumerate() {
-                        if let Some(fold) = roles.audited(i).filter(|_| group != MISSING_GROUP) {
-                            let score =
-                                batch.carried.get(*score).map_or(f64::NAN, |scores| scores[i]);
-                            counting.add(part, (&batch, i), fold, score, group);
-                        }
+                    let (batch, roles) = row_context.read(g, Projection::NO_FEATURES)?;
+                    for (i, group, fold) in roles.people(&batch.groups[position]) {
+                        let score = batch.carried.get(*score).map_or(f64::NAN, |scores| scores[i]);
+                        counting.add(part, (&batch, i), fold, score, group);
                     }
                     Ok(0)
                 },
@@ -207,7 +204,7 @@ fn rule_of_rows(
     scale: ScoreScale,
     layout: &Layout,
 ) -> Option<(DecisionRule, usize)> {
-    let scores = model.made_elsewhere()?;
+    let scores = model.given_scores()?;
     let factual = &scores.factual;
     let score = factual.column.as_ref().filter(|_| factual.parquet.is_none())?.as_str();
     if model.amount().is_some() || model.threshold.is_fitted() {

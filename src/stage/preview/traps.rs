@@ -1,6 +1,6 @@
-//! Features that tell the label, the score or who a person is, numbers that may be codes or mean
-//! missing, and one-hot columns that stand apart: what `cfaudit check` warns of before a model is
-//! trained on them.
+//! Features that reveal the label, the score or who a person is, numbers that may be codes or mean
+//! missing, and one-hot columns that are declared separately: `cfaudit check` warns of them before
+//! a model is trained on them.
 //!
 //! The rules are those of `cfaudit new` ([`crate::data::column`]), on rows drawn by the hash of
 //! their numbers: about 100,000, or as many as hold four million values.
@@ -33,10 +33,10 @@ const TRAP_ROWS: u64 = 100_000;
 /// Values that are looked at, at most.
 const TRAP_VALUES: u64 = 4_000_000;
 
-/// Rows from which on values that all differ are reported.
+/// From this number of rows on, values that all differ are reported.
 const TOLD_APART: usize = 300;
 
-/// A feature that tells the label, the score, the decision or who a person is, or that looks like
+/// A feature that reveals the label, the score, the decision or who a person is, or that looks like
 /// a weight, a date or free text.
 pub(crate) const LEAKY_FEATURE: &str = "leaky-feature";
 
@@ -102,7 +102,7 @@ pub(crate) fn find(
         }
     }
     let found = leaks::find(&columns, label.as_ref().map(|label| (label, LABELS[1])), &scores);
-    // A sensitive column is a feature by itself, and nothing but its groups is asked of it.
+    // A sensitive column is a separate feature, of which only the groups are used.
     columns.extend(sensitive.iter().map(|&f| of_feature(layout, &sample, f)));
     let attributes: Vec<&str> =
         layout.attributes.iter().map(|of| layout.features[of.feature].name.as_str()).collect();
@@ -196,7 +196,7 @@ fn onehot_apart(plan: &StagePlan<'_>, columns: &[ColumnProfile]) -> Vec<IssueNot
 
 /// The columns of the rows that models name as their scores or decisions.
 fn scores<'a>(plan: &StagePlan<'_>, layout: &'a Layout) -> Vec<&'a str> {
-    let models = plan.job.models.values().filter_map(|model| model.made_elsewhere());
+    let models = plan.job.models.values().filter_map(|model| model.given_scores());
     let named = models.map(|scores| scores.factual.clone());
     let named = named.filter(|factual| factual.parquet.is_none()).filter_map(|of| of.column);
     let carried = |name: &str| layout.carried.iter().find(|carried| *carried == name);

@@ -1,12 +1,11 @@
-//! Asks a model about people as they could be.
+//! Asks a model about people with changed features.
 //!
 //! A linear model is asked about every needed pair of a person and a set of changes: looking for
-//! equal changed rows would cost more than scoring them. Every other model is asked about the
-//! distinct changed rows, each once: one that runs here in blocks on all threads, a command in one
-//! run of its program per fold that it knows.
+//! equal changed rows would cost more than scoring them. Every other model is asked about each
+//! distinct changed row once: a model that runs here in blocks on all threads, a command in one run
+//! of its program per fold that it knows.
 
 use crate::error::Result;
-use crate::exec::StageContext;
 use crate::model::Scorer;
 use crate::recourse::actions::RecoursePlan;
 use crate::recourse::ask::{DecisionModel, DistinctRows, LevelChange, RowSets};
@@ -18,19 +17,19 @@ use crate::stage::score::asked_rows::PairedRows;
 use crate::stage::score::rows::score_by_fold;
 
 impl RecourseInputs<'_> {
-    /// The people whom each set of changes helps. `later` is what remains to be counted once the
-    /// model has answered.
+    /// The people whom each set of changes helps. `later` counts the rest once the model has
+    /// answered.
     ///
     /// # Errors
     /// The model fails, or the run is to stop.
     pub(super) fn helped(
         &self,
-        (ctx, context): (&StageContext<'_>, RowContext<'_>),
+        context: RowContext<'_>,
         plan: &RecoursePlan<'_>,
         needed: &RowSets,
         later: u64,
     ) -> Result<RowSets> {
-        let (people, set_total) = (self.people, |n: usize| ctx.set_total(n as u64 + later));
+        let (people, set_total) = (self.people, |n: usize| context.ctx.set_total(n as u64 + later));
         if let (true, OpenModels::Here(scorers)) = (self.linear, self.models) {
             set_total(needed.n_pairs());
             let model = LinearDecisionModel { context, people, scorers };
@@ -66,7 +65,7 @@ impl RecourseInputs<'_> {
             favourable.extend(decisions);
             Ok(())
         };
-        self.models.score_into(ctx, context, &changed, &mut take)?;
+        self.models.score_into(context, &changed, &mut take)?;
         Ok(distinct.answers(plan, needed, &favourable))
     }
 }

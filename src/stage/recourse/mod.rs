@@ -1,5 +1,5 @@
-//! The stage `recourse`: for each block of the job audited people, a model that is asked about them
-//! as they could be, and the tables of what came out.
+//! The stage `recourse`: for each block of the job, the audited people, a model that is asked about
+//! them with changed features, and the tables of the results.
 //!
 //! [`people`] holds the audited rows in memory, as the engine sees columns and as models read them;
 //! [`ask`] puts questions to a model; [`tables`] writes the tables. Each pair of groups is
@@ -15,7 +15,7 @@ pub(crate) mod unshared_numbers;
 use std::path::Path;
 
 use crate::error::Result;
-use crate::exec::{StageContext, misfit};
+use crate::exec::misfit;
 use crate::num::decimal::Decimal;
 use crate::param::ColumnName;
 use crate::recourse::DecimalShare;
@@ -26,7 +26,8 @@ use crate::recourse::definition::RecourseCriterion;
 use crate::recourse::effect::ActionEffects;
 use crate::recourse::groups::{GroupPair, pairs};
 use crate::recourse::rank::DefinitionRanking;
-use crate::stage::kinds::{RecourseStage, ScoreStage};
+use crate::stage::decided_scores::DecidedScores;
+use crate::stage::kinds::RecourseStage;
 use crate::stage::models::AskedModels;
 use crate::stage::plan::StagePlan;
 use crate::stage::recourse::inputs::RecourseInputs;
@@ -34,7 +35,6 @@ use crate::stage::recourse::people::RecoursePeople;
 use crate::stage::recourse::tables::{ComparisonResult, RecourseWriter};
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
-use crate::stage::rule_inputs::RuleInputs;
 use crate::stage::stage_builder::{Planned, Stage, StageBuilder, StageFolders};
 use crate::unit::AuditUnit;
 
@@ -60,9 +60,8 @@ impl Stage for RecourseStage {
             return Err(misfit(format!("the job has no block `{path}`")));
         };
         let (name, model) = plan.model_of(&AuditUnit::of_model(block.model.as_str()))?;
-        let (rows, scores) =
-            (RowInputs::of_job(b)?, b.need::<ScoreStage>(&AuditUnit::of_model(name))?);
-        let rule = RuleInputs::need(b, name, model)?;
+        let of_model = AuditUnit::of_model(name);
+        let (rows, scored) = (RowInputs::of_job(b)?, DecidedScores::need(b, &of_model, false)?);
         b.value(&path, block);
         b.input("data.bins", |job| &job.data.bins);
         b.input("data.features.onehot", |job| &job.data.features.onehot);
@@ -71,10 +70,9 @@ impl Stage for RecourseStage {
         if block.chance.is_some() || plan.job.data.person.is_some() {
             b.seed();
         }
-        let asked = AskedModels::need(b, &AuditUnit::of_model(name))?;
+        let asked = AskedModels::need(b, &of_model)?;
         rows.work(0, move |ctx, row_context| {
-            let scores = scores.open(ctx, row_context)?;
-            let rule = rule.open(ctx, row_context, &scores)?;
+            let (rule, scores) = scored.open(row_context)?;
             let scored = (&scores, rule);
             let people = RecoursePeople::read(row_context, plan.job, position, block, scored)?;
             let layout = row_context.rows.layout();
@@ -85,11 +83,11 @@ impl Stage for RecourseStage {
                 attribute: &layout.attributes[position],
                 recourse: block,
                 people: &people,
-                models: &asked.open(ctx, layout)?,
+                models: &asked.open(row_context)?,
                 linear: model.trained_here().is_some_and(|(_, knobs)| knobs.is_linear()),
                 seed,
             };
-            run(ctx, row_context, &of, ctx.out())
+            run(row_context, &of, ctx.out())
         })
     }
 }
@@ -99,26 +97,20 @@ impl Stage for RecourseStage {
 /// # Errors
 /// The search finds more than it may; the model fails; the disk refuses; the
 /// run is to stop.
-fn run(
-    ctx: &StageContext<'_>,
-    row_context: RowContext<'_>,
-    block: &RecourseInputs<'_>,
-    out: &Path,
-) -> Result<()> {
+fn run(row_context: RowContext<'_>, block: &RecourseInputs<'_>, out: &Path) -> Result<()> {
     let mut writer = RecourseWriter::create(out, block)?;
     let reference = u16::try_from(block.attribute.reference).unwrap_or(u16::MAX);
     let mut all = pairs(&block.attribute.groups, reference, block.recourse.against);
     // Rows of the tables are sorted by key.
     all.sort_by(|a, b| a.names.cmp(&b.names));
     for pair in &all {
-        ctx.check()?;
-        compare(ctx, row_context, block, pair, &mut writer)?;
+        row_context.ctx.check()?;
+        compare(row_context, block, pair, &mut writer)?;
     }
     writer.finish()
 }
 
 fn compare(
-    ctx: &StageContext<'_>,
     row_context: RowContext<'_>,
     block: &RecourseInputs<'_>,
     pair: &GroupPair,
@@ -128,9 +120,10 @@ fn compare(
     let search = recourse.search().expect("the check refuses supports that are no shares");
     let plan =
         row_context.workers.within(|| RecoursePlan::new(&block.people.audited, pair, &search))?;
+    let ctx = row_context.ctx;
     ctx.check()?;
     if plan.population().n.contains(&0) {
-        // What else the job asks goes on.
+        // The rest of the job continues.
         writer.empty_pair(plan.population());
         return Ok(());
     }
@@ -138,7 +131,7 @@ fn compare(
     let chance = recourse.chance;
     let n_scored = (0..plan.n_subgroups()).filter(|&s| !plan.actions(s).is_empty()).count();
     let later = chance.map_or(0, |_| n_scored as u64);
-    let helped = block.helped((ctx, row_context), &plan, &needed, later)?;
+    let helped = block.helped(row_context, &plan, &needed, later)?;
     let effects = row_context.workers.within(|| ActionEffects::new(&plan, &helped));
     ctx.check()?;
 

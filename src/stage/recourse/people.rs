@@ -3,13 +3,13 @@
 //!
 //! Which columns may be in subgroups: every feature that models read, but for the column of the
 //! attribute, what that is derived from, what is derived from that, and features derived from
-//! others, which follow. A one-hot group is one column. Bins under `data.bins` are the job's words
-//! only: a model goes on to read the number. A column derived as bins has the order of these,
-//! regardless of its kind.
+//! others, which follow. A one-hot group is one column. Bins under `data.bins` are only words: a
+//! model still reads the number. A column derived as bins has the order of these, regardless of its
+//! kind.
 //!
-//! Where a person may have several rows, one row of each is drawn by the seed. Choice: somebody
-//! changes the one state that they are in, supports and limits speak of people, and the tests
-//! against chance take cases for independent, which rows of a person are not. A row of a declared
+//! Where a person may have several rows, one row of each is drawn by the seed. Choice: a person
+//! changes the one state that they are in, supports and limits are numbers of people, and the tests
+//! against chance assume independent cases, which rows of a person are not. A row of a declared
 //! group is preferred, because others are never compared; a person of both groups belongs to that
 //! of the row drawn.
 
@@ -43,7 +43,7 @@ use crate::stage::row_features::{distinct_numbers, empty_rows, only_one};
 pub(crate) struct RecoursePeople {
     /// As the engine sees them.
     pub audited: AuditedRows,
-    /// What the tables tell of the columns, in the same order.
+    /// What the tables say about the columns, in the same order.
     pub columns: Vec<ColumnNotes>,
     /// The number of rows from which one of each person was drawn; none where each row is a person.
     pub drawn_from: Option<u64>,
@@ -67,7 +67,7 @@ pub(crate) struct ColumnNotes {
     pub rule: String,
 }
 
-/// How a level becomes what a model reads.
+/// How a level becomes a value that a model reads.
 enum LevelEncoding {
     /// This number.
     Number(usize, Vec<f64>),
@@ -107,11 +107,8 @@ impl RecoursePeople {
         let mut rows = empty_rows(layout);
         let mut judged: Vec<JudgedRow> = Vec::new();
         let read = |g: usize| {
-            let (batch, roles, scores) = (
-                row_context.rows.read(g, Projection::ALL)?,
-                row_context.roles.read(g)?,
-                scores.read(g)?,
-            );
+            let (batch, roles) = row_context.read(g, Projection::ALL)?;
+            let scores = scores.read(g)?;
             let (mut places, mut kept) = (Vec::new(), Vec::new());
             for (i, &score) in scores.iter().enumerate() {
                 let Some(fold) = roles.audited(i) else { continue };
@@ -208,7 +205,7 @@ impl RecoursePeople {
         decision == Some(self.favourable_is_positive)
     }
 
-    /// The rows as models would read them once changed: `sets` are runs of rows with the same
+    /// The changed rows in the form that models read: `sets` are runs of rows with the same
     /// changes, in the order of `rows`.
     pub(crate) fn changed(&self, rows: &[u32], sets: &[(usize, Vec<LevelChange>)]) -> FeatureRows {
         let at: Vec<usize> = rows.iter().map(|&row| row as usize).collect();
@@ -267,8 +264,9 @@ pub(crate) fn attribute_features(layout: &Layout, attribute: usize) -> BTreeSet<
     (0..layout.features.len()).filter(is_about).collect()
 }
 
-/// Whether recourse sees a feature by itself: a model reads it, it says nothing of the attribute
-/// (`about` are those that do), and it neither follows another one nor is part of a one-hot group.
+/// Whether recourse sees a feature separately: a model reads it, it is not about the attribute
+/// (`about` are those that are), and it neither follows from another one nor is part of a one-hot
+/// group.
 pub(crate) fn is_looked_at(layout: &Layout, about: &BTreeSet<usize>, job: &Job, f: usize) -> bool {
     let mut onehot = job.data.features.onehot.values().flatten();
     layout.is_input(f)
@@ -282,8 +280,8 @@ fn follows(layout: &Layout, feature: usize) -> bool {
     layout.derivation(feature).is_some() && roots(layout, feature).any(|root| layout.is_input(root))
 }
 
-/// The same number for rows that agree in all that decides about them in addition to the features:
-/// the attribute, the fold, the threshold.
+/// A number for each row, the same for rows that agree in all that decides about them in addition
+/// to the features: the attribute, the fold, the threshold.
 fn decision_strata(
     layout: &Layout,
     rows: &FeatureRows,
@@ -304,7 +302,7 @@ fn decision_strata(
             FeatureColumn::Code(codes) => u64::from(codes[i]),
         };
         let mut key: Vec<u64> = inputs.iter().map(value).collect();
-        // People with one prepared value and several of the source are asked each.
+        // People with the same prepared value but different source values are asked separately.
         key.extend(held.iter().map(|bits| bits[i]));
         key.extend([u64::from(judged[i].fold), judged[i].threshold.to_bits()]);
         key
@@ -405,8 +403,8 @@ fn recourse_column(
             let named = named(if ordinal { LevelDistance::Positions } else { by_number });
             let by_position = ordinal
                 && matches!(named.cost.distance, LevelDistance::Positions | LevelDistance::Unit);
-            // What the model reads is distinguished from the level, because the audit's positions
-            // are not numbers.
+            // The value that the model reads is kept apart from the level, because the audit's
+            // positions are not numbers.
             let model_numbers = by_position
                 .then(|| ModelNumbers { numbers: numbers.clone(), targets: values.clone() });
             let scale =

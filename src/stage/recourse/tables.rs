@@ -1,8 +1,8 @@
 //! Writes what a comparison of two groups found: the tables of recourse, in the order of their
 //! keys.
 //!
-//! The long ones (`subgroups`, `actions`, `ecd`) go to disk block by block; nothing here computes
-//! but shares of counts.
+//! The long ones (`subgroups`, `actions`, `ecd`) go to disk block by block; only shares of counts
+//! are computed here.
 
 use std::path::Path;
 
@@ -40,7 +40,7 @@ pub(crate) struct ComparisonResult<'a> {
     pub plan: &'a RecoursePlan<'a>,
     /// What the actions do.
     pub effects: &'a ActionEffects,
-    /// Verdicts, a definition and view each.
+    /// Verdicts, one for each definition and view.
     pub judged: &'a [DefinitionRanking],
     /// Pairs of a person and a set of changes.
     pub asked: usize,
@@ -81,7 +81,7 @@ fn not_nan(value: f64) -> Option<f64> {
 }
 
 impl<'a> RecourseWriter<'a> {
-    /// Creates the tables in a folder and tells of the columns.
+    /// Creates the tables in a folder and writes the one of the columns.
     ///
     /// # Errors
     /// The disk refuses.
@@ -134,7 +134,7 @@ impl<'a> RecourseWriter<'a> {
         })
     }
 
-    /// Tells of a pair of groups of which one has nobody to help.
+    /// Adds the row of a pair of groups of which one has no affected people.
     pub(crate) fn empty_pair(&mut self, people: &PairPopulation) {
         let row = self.recourse_row(people, "no_affected_rows");
         self.recourse.push(row);
@@ -145,7 +145,7 @@ impl<'a> RecourseWriter<'a> {
         ComparedPair { recourse: self.block.attribute.name.as_str().into(), group_0, group_1 }
     }
 
-    /// A row of a pair whose search found nothing.
+    /// The row of a pair whose search found nothing.
     fn recourse_row(&self, people: &PairPopulation, undefined: &'static str) -> RecourseRow {
         let RecourseInputs { recourse, people: all, .. } = self.block;
         RecourseRow {

@@ -1,6 +1,6 @@
-//! Numbers that recourse cannot speak of: a subgroup, or an action, names one value of a column,
-//! and of raw numbers hardly two people have the same. A search over them finds nothing and looks
-//! like an all-clear, so the job is refused, with bins to write.
+//! Numbers that recourse cannot use: a subgroup, or an action, names one value of a column, and
+//! hardly two people share a raw number. A search over them finds nothing, which looks like an
+//! all-clear, so the job is refused, and the hint proposes bins.
 //!
 //! Choice: a column is refused where fewer than half of the people with a number share it with as
 //! many as the smaller support of subgroups and actions asks for. So counts of children, and gains

@@ -1,8 +1,8 @@
 //! The cases of a finished folder as CSV: who would be decided otherwise, by the user's own ids.
 //!
-//! Based on `rows/outcomes.parquet`, which names people only where the job itself asks for them,
-//! and on `rows/counterfactuals/`, where it is kept, for what changed. The cases that are asked for
-//! are held in memory.
+//! The cases come from `rows/outcomes.parquet`, which names people only where the job itself asks
+//! for them, and what changed from `rows/counterfactuals/`, where the folder keeps it. The
+//! requested cases are held in memory.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -70,7 +70,7 @@ impl AskedCases {
     }
 }
 
-/// Something on the command line that cannot be.
+/// A request on the command line that cannot be met.
 pub(crate) fn refused(what: String, hint: String) -> Error {
     Error::command_line("unknown-word", "", what, hint)
 }
@@ -80,7 +80,7 @@ fn switched(row: &OutcomeRow) -> Option<bool> {
     row.predicted.zip(row.predicted_cf).map(|(before, after)| before != after)
 }
 
-/// One case, but for what changed.
+/// One case, and what changed in it.
 struct Case {
     row: OutcomeRow,
     changed: String,

@@ -1,4 +1,4 @@
-//! What the output folder is put together from, as stages need and open it.
+//! The results that the output folder is made from, in the form that stages request and open.
 
 use std::path::Path;
 
@@ -78,7 +78,7 @@ pub(crate) fn rechecks_of_files<'a>(
     b: &mut StageBuilder<'_, 'a>,
 ) -> Result<Vec<(&'a str, StageInput<ScoreStage>)>> {
     let checks =
-        |model: &ModelBlock| model.made_elsewhere().is_some_and(|scores| scores.recheck.is_some());
+        |model: &ModelBlock| model.given_scores().is_some_and(|scores| scores.recheck.is_some());
     let checked = b.plan.scored_sets().filter(|(_, model, _)| checks(model));
     b.need_each::<ScoreStage, _>(
         checked.map(|(name, _, applied)| (name.as_str(), applied.unit_of(name.as_str()))),
@@ -103,8 +103,8 @@ pub(crate) fn folder_inputs(plan: &StagePlan<'_>) -> Result<Vec<(String, String)
 /// The format of manifests and summaries.
 pub(crate) const FORMAT: u32 = 1;
 
-/// What a folder says about its origins.
-#[derive(Debug, Clone, Copy)]
+/// What a folder records about its origins.
+#[derive(Clone, Copy)]
 pub(crate) struct FolderOrigins<'a> {
     /// The job.
     pub checked: &'a CheckedJob,
@@ -116,7 +116,7 @@ pub(crate) struct FolderOrigins<'a> {
     pub run: &'a str,
     /// The prepared rows.
     pub context: RowContext<'a>,
-    /// What preparing had to know for those who read the rows; it may know more.
+    /// The parameters of preparing that readers of the rows need; it may have more.
     pub params: &'a PrepareParams,
     /// The folder of what preparing wrote.
     pub prepared: &'a Path,
@@ -124,7 +124,7 @@ pub(crate) struct FolderOrigins<'a> {
     pub population: &'a Path,
 }
 
-/// Where a folder comes from, to be opened.
+/// The inputs of a folder, not yet opened.
 pub(crate) struct OriginInputs<'a> {
     plan: &'a StagePlan<'a>,
     rows: RowInputs<'a>,
@@ -139,7 +139,7 @@ impl<'a> OriginInputs<'a> {
         Ok(OriginInputs { plan, rows: RowInputs::of_job(b)?, population })
     }
 
-    /// The work of a stage that writes a folder, given where this comes from.
+    /// The work of a stage that writes a folder, given its inputs.
     pub(crate) fn work(
         self,
         run: impl Fn(&StageContext<'_>, &FolderOrigins<'_>) -> Result<()> + Sync + 'a,

@@ -1,5 +1,5 @@
-//! The table `issues` of a run's folder: what it met in rows, groups, scores, graphs and gates, and
-//! what did not end it.
+//! The table `issues` of a run's folder: problems in rows, groups, scores, graphs and gates that
+//! did not end the run.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -30,7 +30,7 @@ const GROUPS_NAMED: usize = 12;
 /// How many small slices an issue names.
 const SLICES_NAMED: usize = 20;
 
-/// What a run met. One that ends with counterfactuals knows only `followed`.
+/// The problems of a run. One that ends with counterfactuals has only `followed`.
 #[derive(Clone, Copy, Default)]
 pub(super) struct RunFindings<'a> {
     /// What generating did, with the set and the attribute.
@@ -106,7 +106,7 @@ pub(super) fn write(
 
 /// Groups that rows to score do not show to a model whose scores are computed elsewhere.
 fn unseen_groups(job: &Job) -> Vec<IssueRow> {
-    if !job.models.values().any(|model| model.made_elsewhere().is_some()) {
+    if !job.models.values().any(|model| model.given_scores().is_some()) {
         return Vec::new();
     }
     let reached = job.data.sensitive.keys().filter(|name| reached_by_naive(job, name));
@@ -222,7 +222,7 @@ fn graph_sets(job: &Job, graphs: &[GraphSetScenario]) -> Vec<IssueRow> {
     issues
 }
 
-/// That a model has fewer trees than the job asks for.
+/// The issue that a model has fewer trees than the job asks for.
 fn fewer_trees((model, grown, asked): &(&str, u64, u64)) -> IssueRow {
     let text = format!(
         "model `{model}` has {grown} of the {asked} trees that the job asks for: a tree could \
@@ -232,7 +232,8 @@ fn fewer_trees((model, grown, asked): &(&str, u64, u64)) -> IssueRow {
     IssueRow::warning("fewer-trees", model, 0, text)
 }
 
-/// That scores differ from those that the job expects. More than the job allows have ended the run.
+/// The issue that scores differ from those that the job expects. If more differed than the job
+/// allows, the run has ended before.
 fn unexpected_scores((model, found): &ExpectedScores<'_>) -> Option<IssueRow> {
     let ExpectWords { column, tolerance, at_most, rows, differ, largest, .. } = &found.words;
     let text = format!(
@@ -249,7 +250,7 @@ fn named(parts: &[String], table: &str) -> String {
     if parts.len() > GROUPS_NAMED { format!("{shown}, more in `{table}`") } else { shown }
 }
 
-/// That audited people have values that a model does not know.
+/// The issue that audited people have values that a model does not know.
 fn unknown_to_model(of: &SettledModel<'_>) -> Option<IssueRow> {
     let (any, columns): (Vec<_>, Vec<_>) = of.unknown.iter().partition(|row| row.column.is_empty());
     let all = any.iter().find(|row| row.sensitive.is_empty() && row.people > 0)?;
@@ -309,7 +310,7 @@ fn missing_scores(
     let person = ["person has", "people have"];
     let own = || population.iter().filter(|row| row.is_of_model(model));
     let lacking = || own().filter(|row| row.without_score.unwrap_or(0) > 0);
-    // Each attribute counts the same people.
+    // The people are the same for each attribute.
     let mut people: BTreeMap<&str, i64> = BTreeMap::new();
     lacking().for_each(|row| {
         *people.entry(row.sensitive.as_str()).or_default() += row.without_score.unwrap_or(0);
@@ -328,7 +329,8 @@ fn missing_scores(
         .filter(|row| !row.group.is_empty())
         .map(|row| (&row.sensitive, row.group.as_str(), row.n_missing_counterfactual_score));
     tell(n_made, ["counterfactual has", "counterfactuals have"], "score", of_made.collect());
-    // Of amounts the table of groups tells nothing: by attribute and group whom the sets leave out.
+    // The table of groups says nothing about amounts: by attribute and group whom the sets leave
+    // out.
     let mut untested: BTreeMap<(&SharedText, &str), i64> = BTreeMap::new();
     let is_of_set =
         |row: &&PopulationRow| row.model.as_deref() == Some(model) && row.counterfactual.is_some();
@@ -446,7 +448,7 @@ mod tests {
              score of `m` (1 of `sex` `Male`): its metrics are about the others"
         );
         assert!(missing_scores(("other", false), &rows, &people).is_none());
-        // Amounts have no rows of groups: their set tells who is left out.
+        // Amounts have no rows of groups: their set says who is left out.
         let set = of(Some("Female"), 0)
             .with("counterfactual=flip, without_score=, without_counterfactual=60");
         let found =

@@ -1,4 +1,4 @@
-//! The stage `report`: puts the whole output folder together, and what is read back from it.
+//! The stage `report`: puts the whole output folder together, and reads parts of one back.
 //!
 //! The folder of this stage is the output folder but for `run.json` and `logs/`: tables, outcomes,
 //! resolved job, page, summary and, last, the manifest with the hash of every other file.
@@ -65,7 +65,7 @@ use crate::stage::settings::{CODE, RunSettings};
 use crate::stage::stage_builder::{Planned, StageBuilder, StageFolders, StageInput};
 use crate::stage::why::why_folders;
 use crate::table::file::{read_rows, write_rows};
-use crate::table::picked::join_tables;
+use crate::table::merged::join_tables;
 use crate::table::why::{SwitchFeatureRow, SwitchPatternRow};
 use crate::table::{
     self, AmountRow, ArmFoldRow, ArmRow, CfExampleRow, CfMapRow, ChangeRow, ComparisonRow,
@@ -101,7 +101,7 @@ pub(crate) fn run_id(checked: &CheckedJob, input: &JobInputs) -> String {
     sha256(parts.collect::<String>().as_bytes())[..6].to_owned()
 }
 
-/// The summary of a folder by its manifest, how its gates came out, and its table of metrics.
+/// The summary of a folder from its manifest, the verdicts of its gates, and its table of metrics.
 pub(crate) fn summary(
     manifest: &Manifest,
     outcome: GateOutcome,
@@ -207,7 +207,7 @@ pub(crate) fn plan_run<'a>(b: &mut StageBuilder<'_, 'a>) -> Planned<'a> {
         (inputs::world_scores(b)?, &[WorldScoreRow::TABLE], ROWS),
     ];
     let (outcomes, selected) = (outcomes.into(), selected.transpose()?.into());
-    // Of many rows these two stages write nothing unless the job asks for them.
+    // If there are many rows, these two stages write nothing unless the job asks for it.
     let counted: [(PublishedTables, RowNumber); 2] = [
         ((outcomes, &[OutcomeRow::TABLE], ROWS), |of| of.roles.n_audited()),
         ((selected, &[SelectedRow::TABLE], ROWS), |of| of.rows.layout().n_rows),
@@ -347,7 +347,7 @@ fn write_measured<'a>(
     Ok(settled)
 }
 
-/// Notes the contracts of the models.
+/// Records the contracts of the models.
 fn record_contracts(manifest: &mut Manifest, settled: Vec<SettledModel<'_>>) {
     for of in settled {
         let words = manifest.models.iter_mut().find(|words| words.name == of.model);

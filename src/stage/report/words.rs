@@ -95,7 +95,7 @@ pub(crate) fn words_of_rows(
     }
 }
 
-/// What a folder says about itself that follows from its job and the program alone.
+/// What a folder says about itself that follows only from its job and the program.
 pub(crate) fn words_of_job(checked: &CheckedJob) -> Manifest {
     let job = &checked.job;
     Manifest {
@@ -114,7 +114,7 @@ pub(crate) fn words_of_job(checked: &CheckedJob) -> Manifest {
             .map(|(column, codes)| {
                 let says = job.data.columns.get(column).map(ColumnBlock::spelling);
                 let spelling = says.unwrap_or_default();
-                // Levels stand in the tables by their canonical texts.
+                // Tables hold levels by their canonical texts.
                 let code = |(code, words): (String, String)| {
                     let level = canonical_text(&code);
                     (spelling.of(&level).into_owned(), words)
@@ -293,7 +293,7 @@ fn model_words(
         Some((_, knobs)) => format!("{}{}", knobs.words(), without(knobs.omit)),
         None => kinds
             .iter()
-            .find_map(|kind| kind.brought(classes))
+            .find_map(|kind| kind.external(classes))
             .map_or_else(String::new, |of| of.words),
     };
     let threshold = match &model.threshold {

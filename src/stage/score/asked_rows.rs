@@ -1,5 +1,5 @@
-//! The rows that a model is asked, block by block: those of the audit, counterfactuals, and rows that
-//! a stage makes.
+//! The rows that a model is asked, block by block: those of the audit, counterfactuals, and rows
+//! that a stage makes.
 
 use crate::data::rows::Projection;
 use crate::data::rows::aligned::CounterfactualReader;
@@ -26,7 +26,7 @@ pub(crate) trait AskedRows: Sync {
     /// What messages call a row of a block.
     fn name(&self, block: usize, i: usize) -> Result<String>;
 
-    /// The same as counterfactuals of the worlds of causal graphs, of which equal ones are asked
+    /// The rows as counterfactuals of the worlds of causal graphs, of which equal ones are asked
     /// once.
     fn of_worlds(&self) -> Option<&CounterfactualReader> {
         None
@@ -36,9 +36,9 @@ pub(crate) trait AskedRows: Sync {
 /// Makes the rows of some pairs.
 type MakePairs<'a> = &'a (dyn Fn(&[(u32, u32)]) -> FeatureRows + Sync);
 
-/// Rows that a stage makes, each of somebody and of what becomes of them, in blocks.
+/// Rows that a stage makes, each from a person and a change, in blocks.
 pub(crate) struct PairedRows<'a> {
-    /// Who, and what becomes of them.
+    /// The person and the change.
     pub(crate) pairs: &'a [(u32, u32)],
     /// The fold of somebody.
     pub(crate) fold: &'a (dyn Fn(u32) -> u8 + Sync),

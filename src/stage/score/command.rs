@@ -2,8 +2,8 @@
 //! scores that they give back.
 //!
 //! One process scores all rows of a stage; with a program that trains, or one that names `{fold}`,
-//! one process per fold. Factual rows are the audited ones. What the program may see of the
-//! environment is settled here; what a program must keep to is written in `jobs/models/README.md`.
+//! one process per fold. Factual rows are the audited ones. Which variables of the environment the
+//! program gets is decided here; the rules for programs are in `jobs/models/README.md`.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -115,7 +115,7 @@ impl<'a> CommandCall<'a> {
         Ok(made_of)
     }
 
-    /// What makes a trained model stale, likewise.
+    /// What makes a trained model stale, in addition to rows and watched files.
     ///
     /// # Errors
     /// As [`CommandCall::score_inputs`].
@@ -319,7 +319,6 @@ impl<'a> CommandCall<'a> {
     /// read; the run is to stop.
     pub(crate) fn score_into(
         &self,
-        ctx: &StageContext<'_>,
         row_context: RowContext<'_>,
         scored: &dyn AskedRows,
         files: &ProgramFiles<'_>,
@@ -343,7 +342,7 @@ impl<'a> CommandCall<'a> {
         if let Some(equal) = &equal {
             n_rows[0] = equal.n();
         }
-        let scratch = ctx.out().join(SCRATCH);
+        let scratch = row_context.ctx.out().join(SCRATCH);
         make_folder(&scratch)?;
         let mut answers = Vec::new();
         for (p, &n) in n_rows.iter().enumerate() {
@@ -371,10 +370,11 @@ impl<'a> CommandCall<'a> {
                 (Some(folder), _) => trained_model(folder, p),
                 (None, path) => PathBuf::from(path.as_deref().unwrap_or_default()),
             };
-            let answer = (n > 0).then(|| self.run_program(ctx, (&columns, feed), (p, n), &model));
+            let answer = (n > 0)
+                .then(|| self.run_program(row_context.ctx, (&columns, feed), (p, n), &model));
             answers.push(answer.transpose()?);
         }
-        // Of rows that are asked once the scores so far, by number.
+        // For rows that are asked once, the scores so far, by number.
         let mut known: Vec<f64> = Vec::new();
         for g in 0..scored.n_blocks() {
             (row_context.watch.check)()?;
@@ -410,7 +410,7 @@ impl<'a> CommandCall<'a> {
             take(scores)?;
         }
         if has_placeholder(&self.program.command.score, "answers") {
-            remove_folder(&self.answers(ctx)?)?;
+            remove_folder(&self.answers(row_context.ctx)?)?;
         }
         remove_folder(&scratch)?;
         Ok(FloatPrecision::finest(answers.iter().flatten().map(|answer| answer.precision)))

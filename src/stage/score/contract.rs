@@ -1,6 +1,6 @@
 //! The stage `contract`: what a model that is trained elsewhere gets and gives, before its first
-//! score. The contract itself is made by [`ModelContract::settle`]; here the model's file, or its
-//! process, is asked what it says about itself.
+//! score. The contract itself is made by [`ModelContract::settle`]; here the description that the
+//! model's file or process gives of itself is read.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -36,7 +36,7 @@ impl Stage for ContractStage {
         let plan = b.plan;
         let (name, model) = plan.model_of(unit)?;
         let rows = b.need::<PrepareStage>(&AuditUnit::default())?;
-        let Some((_, knobs)) = model.brought() else {
+        let Some((_, knobs)) = model.external() else {
             return Err(misfit(format!("the model `{name}` has no contract")));
         };
         b.value("terms", &knobs.terms);
@@ -105,7 +105,7 @@ impl StagePlan<'_> {
         model: &ModelBlock,
         layout: &Layout,
     ) -> Result<ModelContract> {
-        let Some((kind, knobs)) = model.brought() else {
+        let Some((kind, knobs)) = model.external() else {
             return Err(misfit(format!("the model `{name}` has no contract")));
         };
         let (signature, sha256) = match knobs.signature {
@@ -120,7 +120,7 @@ impl StagePlan<'_> {
             ModelContract::settle(&signature, &knobs.terms, &columns, layout.label.as_ref());
         let mut contract = settled.map_err(|gap| self.gap(&["models", name, kind.key()], gap))?;
         contract.sha256 = sha256;
-        // pandas has no value for what is no category; a missing value it has.
+        // pandas has no value for what is no category, but it has a missing value.
         for column in &mut contract.columns {
             let feature = layout.feature(&column.column).map(|f| &layout.features[f]);
             if let Some(StoredType::Category { categories, .. }) =

@@ -1,8 +1,8 @@
 //! Worlds with expected levels: how they move the encoded columns of a model that was trained here.
 //!
 //! A world moves the encoded columns of the graph, by the same amount for all rows of a group. The
-//! model has the same encoding of its own rows, so a movement of a column of the graph is one of
-//! the columns of the model that hold the same variable, and no row is ever written.
+//! model encodes its own rows in the same way, so moving a column of the graph means moving the
+//! model's columns of the same variable, and no row is ever written.
 
 use crate::causal::encoding::{GraphEncoding, VariableForm};
 use crate::counterfactual::graph_uncertain::{CausalWorlds, ClipRule, WorldShift};
@@ -35,7 +35,7 @@ pub(crate) struct EncodedModelRow {
 }
 
 impl<'a> EncodedWorlds<'a> {
-    /// Those of an attribute; worlds come first, then graphs fitted on all training rows.
+    /// The worlds of an attribute; after them come graphs fitted on all training rows.
     pub(crate) fn new(
         worlds: &'a CausalWorlds,
         attribute: &Attribute,

@@ -1,5 +1,5 @@
-//! Counterfactual rows with equal inputs, of which a program is asked once: many worlds give a
-//! person the same row, and people differ in columns that a model does not read.
+//! Counterfactual rows with equal inputs, about which a program is asked once: many worlds give a
+//! person the same row, and people may differ only in columns that a model does not read.
 
 use crate::data::rows::aligned::CounterfactualReader;
 use crate::data::{FeatureColumn, FeatureRows, Layout};
@@ -11,7 +11,7 @@ use crate::stage::row_context::RowContext;
 /// Seeds of the two halves of the hash of a row.
 const SEEDS: [u64; 2] = [11, 12];
 
-/// Which rows are asked, and where the answers of all others are found.
+/// Which rows the model is asked about, and where the answers for all others are found.
 ///
 /// Memory: 8 bytes a row and 24 a different one.
 #[derive(Debug, Default)]
@@ -61,7 +61,7 @@ impl EqualRows {
         self.n
     }
 
-    /// The positions in a row group of the rows that are asked.
+    /// The positions in a row group of the rows that the model is asked about.
     pub(crate) fn asked(&self, group: usize) -> &[usize] {
         &self.first[group]
     }

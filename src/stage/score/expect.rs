@@ -3,8 +3,8 @@
 //!
 //! Where the rows reach the model in another way than in production (an input that is prepared
 //! otherwise, an older file of the model), every number of the audit is about another model than
-//! the one that decides. Rows with a known score count; one that the model gives no score for
-//! differs.
+//! the one that decides. Only rows with a known score count; one that the model gives no score for
+//! counts as different.
 
 use serde::{Deserialize, Serialize};
 
@@ -60,7 +60,7 @@ impl ExpectResult {
         }
         words.rows += 1;
         let difference = (score - known).abs();
-        // NaN where there is no score; infinities that are equal are not difference.
+        // NaN where there is no score; equal infinities do not differ.
         let same = score == known || difference <= words.tolerance;
         if !same {
             words.differ += 1;
@@ -72,7 +72,7 @@ impl ExpectResult {
         }
     }
 
-    /// Adds what rows further on gave.
+    /// Adds the comparison of later rows.
     fn merge(&mut self, other: ExpectResult) {
         let (words, other_words) = (&mut self.words, other.words);
         words.rows += other_words.rows;
@@ -121,7 +121,7 @@ impl Stage for ExpectStage {
         let (rows, scored) = (RowInputs::of_job(b)?, b.need::<ScoreStage>(unit)?);
         rows.work(1, move |ctx, row_context| {
             let known = carried_column(row_context, expect.column.as_str())?;
-            let scores = scored.open(ctx, row_context)?;
+            let scores = scored.open(row_context)?;
             let mut found = ExpectResult::new(expect);
             row_context.row_groups().in_turn(
                 |g| {

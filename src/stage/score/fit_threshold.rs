@@ -3,12 +3,12 @@
 //!
 //! The rows of a fold are those that train in it and have a label; they are scored by the model of
 //! the fold, which has learned from them. In an arm of an experiment these are the same rows,
-//! without those that the arm adds: a threshold is a rule for people, and these are the same in all
-//! arms. The stage `measure` gathers the tables of all.
+//! without those that the arm adds: a threshold is a rule for people, and the people are the same
+//! in all arms. The stage `measure` gathers the tables of all.
 
 use crate::data::rows::{PreparedBatch, Projection};
 use crate::error::{Fault, Result};
-use crate::exec::{StageContext, misfit};
+use crate::exec::misfit;
 use crate::model::fitted_threshold::{FittedThreshold, ScoredTrainingRow};
 use crate::model::kind::threshold_key::{ThresholdBlock, ThresholdOf};
 use crate::num::float_precision::FloatPrecision;
@@ -46,7 +46,7 @@ impl Stage for ThresholdStage {
                 .rows
                 .with(ctx, 0, |row_context| {
                     let fitted = match &model.scores {
-                        None => fit_asked((ctx, row_context), objective, &asked)?,
+                        None => fit_asked(row_context, objective, &asked)?,
                         Some(scores) => {
                             let column =
                                 scores.factual.column.as_ref().map_or("", |column| column.as_str());
@@ -62,11 +62,11 @@ impl Stage for ThresholdStage {
 
 /// Asks a model for the scores of the training rows, fold after fold.
 fn fit_asked(
-    (ctx, row_context): (&StageContext<'_>, RowContext<'_>),
+    row_context: RowContext<'_>,
     objective: (&ThresholdOf, ScoreScale),
     asked: &AskedModels<'_>,
 ) -> Result<Vec<FittedThreshold>> {
-    let models = asked.open(ctx, row_context.rows.layout())?;
+    let models = asked.open(row_context)?;
     fit_folds(row_context, objective, |fold| {
         let of_block = |g: usize, scores: Vec<f64>| {
             let score = |_: &PreparedBatch, mine: &[usize]| {
@@ -80,7 +80,7 @@ fn fit_asked(
             Ok(())
         };
         let scored = PreparedRows(row_context, AskedPart::Training(fold));
-        let precision = models.score_blocks((ctx, row_context), &scored, &of_block, take)?;
+        let precision = models.score_blocks(row_context, &scored, &of_block, take)?;
         Ok((cases, precision))
     })
 }

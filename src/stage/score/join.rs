@@ -1,11 +1,10 @@
 //! The stage `score` for scores computed elsewhere: joins a file to the audited rows or to their
 //! counterfactuals, and checks it on the way.
 //!
-//! A file answers a request, so it must hold every key that was asked for (a row that cannot be
-//! scored keeps its key and has a null score) and no key of a row that the data do not have. With
-//! `recheck` it also holds some factual rows again; scores that differ there come from another
-//! model or other data than the factual ones, and nothing measured from the two together would mean
-//! anything.
+//! A file answers a request, so it must hold every requested key (a row that cannot be scored keeps
+//! its key and has a null score) and no key without a row in the data. With `recheck` it also holds
+//! some factual rows again; scores that differ there come from another model or other data than the
+//! factual ones, and nothing measured from the two together would mean anything.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -82,12 +81,12 @@ impl RecheckSample {
         })
     }
 
-    /// Those that the share draws alone.
+    /// Only the rows that the share draws.
     pub(crate) fn by_share(seed: u64, share: f64) -> Self {
         RecheckSample { seed, share, lowest: 0 }
     }
 
-    /// By what a row is drawn.
+    /// The hash by which a row is drawn.
     pub(crate) fn hash(&self, row_key: u64) -> u64 {
         h(self.seed, row_key, RECHECK_STREAM)
     }
@@ -125,7 +124,7 @@ fn eligible(batch: &PreparedBatch, roles: &RowRoles, attribute: Option<usize>, i
 /// What a file of counterfactual scores is compared with.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RecheckAgainst<'a> {
-    /// The rows that were asked for again.
+    /// The rows that are scored again.
     pub sample: &'a RecheckSample,
     /// Their factual scores and the largest difference; none where another model of the job asks
     /// for the rows.
@@ -207,7 +206,7 @@ impl WantedGroup {
 /// The counterfactuals whose scores a file holds.
 #[derive(Clone, Copy)]
 pub(crate) struct JoinedCounterfactuals<'a> {
-    /// Of one set and attribute.
+    /// For one set and attribute.
     pub(crate) made: &'a CounterfactualReader,
     /// Position of the attribute.
     pub(crate) attribute: usize,
@@ -236,7 +235,7 @@ impl ScoreFileJoin<'_> {
         self.set.map(|set| &self.context.rows.layout().attributes[set.attribute])
     }
 
-    /// How far scores that come again may differ.
+    /// How far scores of rows that are scored again may differ.
     fn tolerance(&self) -> Option<f64> {
         self.set?.recheck?.factual.map(|(_, tolerance)| tolerance)
     }
@@ -315,7 +314,7 @@ impl ScoreFileJoin<'_> {
     }
 }
 
-/// The same with rows that are scored again, in the order of the file.
+/// The wanted keys with rows that are scored again, in the order of the file.
 fn with_rechecked(wanted: &WantedGroup, again: impl Iterator<Item = WantedKey>) -> WantedGroup {
     let mut all: Vec<WantedKey> =
         (0..wanted.row.len()).map(|k| wanted.key(k)).chain(again).collect();
@@ -345,7 +344,7 @@ struct MissingKeys {
 #[derive(Default)]
 struct RecheckTally {
     result: RecheckWords,
-    /// Of those, rows with a score in one file only.
+    /// Those rows among them that have a score in only one file.
     n_one_sided: u64,
     /// Row group and position of the first that differs.
     first: Option<(usize, usize)>,
@@ -418,7 +417,7 @@ impl ScoreFileJoin<'_> {
         Ok(JoinedScores { entries, again: compared.result })
     }
 
-    /// Fails where keys are lacking in the file, or it has others.
+    /// Fails if the file lacks keys, or has others.
     fn check_complete(
         &self,
         mut file: ScoreFile<'_>,
@@ -439,7 +438,8 @@ impl ScoreFileJoin<'_> {
             ));
         }
         if file.read_rest()? > 0 {
-            // Judged by the whole key, else by the row alone; what is known of a key last counts.
+            // Judged by the whole key, else only by the row; the last information about a key
+            // counts.
             let mut judged: HashMap<ScoreKey, Option<LeftoverScore>> =
                 file.waiting().map(|key| (*key, None)).collect();
             let mut strange: HashSet<u64> = file.waiting().map(|key| key.row_key).collect();

@@ -1,7 +1,7 @@
 //! The stage `levels`: values of audited rows that a model does not know, by column and group.
 //!
-//! What a model that was not trained on a value makes of it is no statement about the people who
-//! have it. Where such people are many, gates on the model are inconclusive.
+//! The score that a model gives for a value that it was not trained on is no statement about the
+//! people who have it. If there are many such people, gates on the model are inconclusive.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -34,7 +34,7 @@ const EXAMPLES: usize = 3;
 /// Different values of a column whose counts are kept: those that come first in byte order.
 const KEPT: usize = 4096;
 
-/// Counts of audited rows with values that a model does not know.
+/// Numbers of audited rows with values that a model does not know.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct UnknownValues {
     /// All audited rows.
@@ -92,7 +92,7 @@ impl UnknownInColumn {
     fn add(&mut self, values: impl IntoIterator<Item = (String, u64)>) {
         for (value, n) in values {
             *self.values.entry(value).or_default() += n;
-            // A value that is dropped has as many before it, and so is never counted in part.
+            // A value that is dropped has that many values before it, so none is counted in part.
             if self.values.len() > KEPT {
                 self.values.pop_last();
             }
@@ -128,7 +128,7 @@ struct LookedUp {
 }
 
 impl LookedUp {
-    /// None where the model names no levels.
+    /// The tally of a model; none where it names no levels.
     fn of(row_context: RowContext<'_>, contract: &ModelContract) -> Option<Self> {
         let known = |column: &ContractColumn| {
             let missing = match &column.missing {
@@ -227,7 +227,8 @@ pub(crate) struct SettledModel<'a> {
     pub model: &'a str,
     /// The contract.
     pub contract: ModelContract,
-    /// What it does not know of the audited people; empty where it does not say what it knows.
+    /// The values of the audited people that it does not know; empty where it does not say what it
+    /// knows.
     pub unknown: Vec<UnknownLevelRow>,
 }
 
@@ -272,14 +273,14 @@ impl SettledModel<'_> {
     }
 }
 
-/// The contracts with the models of the job that are trained elsewhere, and what these do not know of
-/// the audited people; a model that is not asked does not say what it knows.
+/// The contracts with the models of the job that are trained elsewhere, and what these do not know
+/// of the audited people; a model that is not asked does not say what it knows.
 pub(crate) fn settled_models<'a>(
     b: &mut StageBuilder<'_, 'a>,
 ) -> Result<Opens<'a, Vec<SettledModel<'a>>>> {
     let mut all = Vec::new();
     for (name, model) in &b.plan.job.models {
-        let Some((_, knobs)) = model.brought() else { continue };
+        let Some((_, knobs)) = model.external() else { continue };
         let unit = AuditUnit::of_model(name.as_str());
         let contract = b.need::<ContractStage>(&unit)?;
         let is_asked = knobs.signature.is_none();

@@ -1,5 +1,5 @@
-//! The stage `score`: what models trained here and commands say about rows and counterfactuals, and
-//! scores computed elsewhere.
+//! The stage `score`: the scores of rows and counterfactuals by models trained here and by
+//! commands, and scores computed elsewhere.
 
 pub(crate) mod asked_rows;
 pub(crate) mod command;
@@ -23,11 +23,11 @@ use crate::data::column::declared::DeclaredColumns;
 use crate::data::exchange::keyed::{AnswerValues, KeyedFile};
 use crate::data::rows::aligned::{ScoreReader, create_scores, write_precision};
 use crate::error::{Error, Fault, Result};
-use crate::exec::{StageContext, files, misfit};
+use crate::exec::{files, misfit};
 use crate::job;
 use crate::param::ColumnName;
 use crate::stage::applied_set::AppliedSet;
-use crate::stage::count::classes::{self, ClassScores};
+use crate::stage::count::classes;
 use crate::stage::input::request::{ScoreAnswers, recheck_inputs};
 use crate::stage::input::score_files::scores_path;
 use crate::stage::kinds::{GenerateStage, ScoreStage};
@@ -50,7 +50,7 @@ impl StagePlan<'_> {
             Some(import) => {
                 fault.in_file(Path::new(&import.display_path())).at_row(format!("row {row}"))
             }
-            // The file was read before; where it has gone since, its row is all that can be said.
+            // The file was read before; if it is gone now, only its row can be reported.
             None => match self.input.open_rows(&[], &DeclaredColumns::new()) {
                 Ok(source) => source.locate_row(fault, row),
                 Err(_) => fault.at_row(format!("row {row}")),
@@ -66,28 +66,8 @@ impl StagePlan<'_> {
 
 impl StageInput<ScoreStage> {
     /// The scores.
-    pub(crate) fn open(
-        &self,
-        ctx: &StageContext<'_>,
-        row_context: RowContext<'_>,
-    ) -> Result<ScoreReader> {
-        ScoreReader::open(self.folder(ctx), row_context.rows, row_context.roles)
-    }
-
-    /// The scores of each of `n` classes.
-    pub(crate) fn of_classes(
-        &self,
-        ctx: &StageContext<'_>,
-        row_context: RowContext<'_>,
-        n: usize,
-    ) -> Result<ClassScores> {
-        ClassScores::open(self.folder(ctx), row_context, n)
-    }
-
-    /// The folder of the scores of a class; of a label of two sides that of the stage.
-    fn class_folder(&self, ctx: &StageContext<'_>, class: Option<usize>) -> PathBuf {
-        let folder = self.folder(ctx);
-        class.map_or_else(|| folder.to_path_buf(), |class| classes::folder_of(folder, class))
+    pub(crate) fn open(&self, row_context: RowContext<'_>) -> Result<ScoreReader> {
+        ScoreReader::open(self.folder(row_context.ctx), row_context.rows, row_context.roles)
     }
 }
 
@@ -96,8 +76,8 @@ impl Stage for ScoreStage {
         let plan = b.plan;
         let (_, model) = plan.model_of(unit)?;
         let applied = (!unit.set.is_empty()).then(|| plan.set_of(unit)).transpose()?;
-        if let Some(scores) = model.made_elsewhere() {
-            return plan_made_elsewhere(unit, &scores, applied, b);
+        if let Some(scores) = model.given_scores() {
+            return plan_given_scores(unit, &scores, applied, b);
         }
         let asked = AskedModels::need(b, unit)?;
         let rows = asked.models.scored_rows(unit);
@@ -123,10 +103,10 @@ impl Stage for ScoreStage {
                 let made = match &made {
                     None => None,
                     Some((made, position, of_worlds)) => {
-                        Some((made.open(ctx, row_context)?, *position, *of_worlds))
+                        Some((made.open(row_context)?, *position, *of_worlds))
                     }
                 };
-                let models = asked.open(ctx, layout)?;
+                let models = asked.open(row_context)?;
                 let rows = PreparedRows(row_context, AskedPart::Audited);
                 let counterfactuals =
                     made.as_ref().map(|&(ref made, at, of_worlds)| CounterfactualRows {
@@ -141,7 +121,7 @@ impl Stage for ScoreStage {
                 };
                 let known = match (&made, &models) {
                     (Some((made, at, _)), OpenModels::Here(_)) => {
-                        let known = asked.known_groups(ctx, layout, *at)?;
+                        let known = asked.known_groups(row_context, *at)?;
                         ctx.set_total(passes * layout.n_rows);
                         known.iter().flatten().any(|known| !known).then_some((made, known))
                     }
@@ -157,7 +137,7 @@ impl Stage for ScoreStage {
                     encoder.scores(scores)
                 };
                 let precision =
-                    models.score_blocks((ctx, row_context), scored, &encoded, &mut |encoded| {
+                    models.score_blocks(row_context, scored, &encoded, &mut |encoded| {
                         writer.append(encoded)
                     })?;
                 writer.finish()?;
@@ -168,7 +148,7 @@ impl Stage for ScoreStage {
 }
 
 /// Scores in a column of the rows or in a file; waits for a file that is not there.
-fn plan_made_elsewhere<'a>(
+fn plan_given_scores<'a>(
     unit: &AuditUnit,
     scores: &job::ScoresBlock,
     applied: Option<AppliedSet<'a>>,
@@ -207,7 +187,8 @@ fn plan_made_elsewhere<'a>(
                 return Err(misfit(format!("the model `{name}` has no scores of counterfactuals")));
             };
             recheck_inputs(b);
-            // The scores of the rows as they are, and how far those that come again may differ.
+            // The scores of the rows as they are, and how far those that are scored again may
+            // differ.
             let again = match scores.recheck {
                 None => None,
                 Some(recheck) => {
@@ -222,20 +203,22 @@ fn plan_made_elsewhere<'a>(
     let columns: Vec<ColumnName> = columns.into_iter().cloned().collect();
     let decided = set.as_ref().and_then(|_| model.decided_column()).map(ColumnName::as_str);
     let is_in_rows = answer.is_none();
-    let write = move |ctx: &StageContext<'_>, row_context: RowContext<'_>| -> Result<()> {
+    let write = move |row_context: RowContext<'_>| -> Result<()> {
+        let ctx = row_context.ctx;
         let layout = row_context.rows.layout();
         let each_column = || columns.iter().map(|column| column.as_str()).enumerate();
         let Some(answer) = &answer else {
             return each_column().try_for_each(|(class, column)| {
                 let carried = (carried_column(row_context, column)?, column);
                 let place = |fault, row| plan.with_source_row(fault, row);
-                let out = score_folder(plan, ctx.out(), class)?;
+                let out = score_folder(plan, ctx.out(), class);
+                files::make_folder(&out)?;
                 check_carried(row_context, carried, scale, &place, &out)
             });
         };
         let opened = set.as_ref().map(|(made, position, again)| {
             let sample = plan.recheck_sample(row_context, *position)?;
-            Ok::<_, Error>((made.open(ctx, row_context)?, *position, again, sample))
+            Ok::<_, Error>((made.open(row_context)?, *position, again, sample))
         });
         let opened = opened.transpose()?;
         let words = layout.decisions.iter().find(|of| Some(of.column.as_str()) == decided);
@@ -246,12 +229,13 @@ fn plan_made_elsewhere<'a>(
             KeyedFile::open(files, column, of.0, of.1, &layout.attributes, values.clone())
         };
         let join = |class: usize, column: &str| {
-            let (file, out) = (open(column)?, score_folder(plan, ctx.out(), class)?);
+            let (file, out) = (open(column)?, score_folder(plan, ctx.out(), class));
+            files::make_folder(&out)?;
             let file_join =
                 |set| ScoreFileJoin { context: row_context, file: &file, set }.join(&out);
             let Some((made, attribute, again, sample)) = &opened else { return file_join(None) };
             let factual = again.as_ref().map(|(scores, tolerance)| {
-                let folder = scores.class_folder(ctx, plan.n_classes().map(|_| class));
+                let folder = score_folder(plan, scores.folder(ctx), class);
                 let scores = ScoreReader::open(&folder, row_context.rows, row_context.roles)?;
                 Ok::<_, Error>((scores, *tolerance))
             });
@@ -282,16 +266,13 @@ fn plan_made_elsewhere<'a>(
         }
         rows.with(ctx, passes, |row_context| {
             let keys = ["models", name, kind, key];
-            write(ctx, row_context).map_err(|e| plan.with_model_place(e, &keys))
+            write(row_context).map_err(|e| plan.with_model_place(e, &keys))
         })
     })
 }
 
 /// Scores of several classes are in a folder each; one score a row is in the folder of the
 /// stage.
-fn score_folder(plan: &StagePlan<'_>, out: &Path, class: usize) -> Result<PathBuf> {
-    let Some(_) = plan.n_classes() else { return Ok(out.to_path_buf()) };
-    let folder = classes::folder_of(out, class);
-    files::make_folder(&folder)?;
-    Ok(folder)
+fn score_folder(plan: &StagePlan<'_>, stage: &Path, class: usize) -> PathBuf {
+    plan.n_classes().map_or_else(|| stage.to_path_buf(), |_| classes::folder_of(stage, class))
 }

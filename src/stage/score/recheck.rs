@@ -26,7 +26,7 @@ use crate::unit::AuditUnit;
 /// Share of the audited rows that are scored twice.
 const RECHECK_SHARE: f64 = 0.01;
 
-/// At least so many rows, or all where there are fewer.
+/// The least number of rows, or all where there are fewer.
 const RECHECK_AT_LEAST: usize = 100;
 
 /// Two answers for one row that differ by more than this share of the scale are not the same.
@@ -45,7 +45,7 @@ impl Stage for RecheckStage {
             let ask = || {
                 let (share, at_least) = (RECHECK_SHARE, RECHECK_AT_LEAST);
                 let again = RecheckSample::draw(row_context, None, seed.0, share, at_least)?;
-                let first = first.open(ctx, row_context)?;
+                let first = first.open(row_context)?;
                 let compare = |group: usize, scores: Vec<f64>| {
                     let RowContext { rows, roles, .. } = row_context;
                     let (batch, mut part) =
@@ -70,8 +70,8 @@ impl Stage for RecheckStage {
                 };
                 let mut answers = SecondAnswers::default();
                 let rows = PreparedRows(row_context, AskedPart::Again(&again));
-                let models = asked.open(ctx, row_context.rows.layout())?;
-                models.score_blocks((ctx, row_context), &rows, &compare, &mut |part| {
+                let models = asked.open(row_context)?;
+                models.score_blocks(row_context, &rows, &compare, &mut |part| {
                     answers.merge(part);
                     Ok(())
                 })?;
@@ -130,7 +130,7 @@ pub(crate) fn rechecks<'a>(
     b: &mut StageBuilder<'_, 'a>,
 ) -> Result<Opens<'a, Vec<(&'a str, RecheckWords)>>> {
     let models = b.plan.job.models.iter().filter(|(_, model): &(_, &ModelBlock)| {
-        model.brought().is_some_and(|(_, knobs)| knobs.is_asked_twice)
+        model.external().is_some_and(|(_, knobs)| knobs.is_asked_twice)
     });
     let models = models.map(|(name, _)| (name.as_str(), AuditUnit::of_model(name.as_str())));
     let asked = b.need_each::<RecheckStage, _>(models)?;
@@ -139,8 +139,8 @@ pub(crate) fn rechecks<'a>(
     }))
 }
 
-/// That a model scored the same rows differently. Of scores computed elsewhere a difference has
-/// ended the run.
+/// The issue that a model scored the same rows differently. For given scores, a difference has
+/// ended the run before.
 pub(crate) fn not_repeatable(model: &str, found: &RecheckWords) -> Option<IssueRow> {
     let objection = GateReason::NotRepeatable { model: model.to_owned(), scored: *found };
     (found.differ > 0).then(|| objection.issue_about(model, found.differ))

@@ -54,9 +54,9 @@ pub(crate) fn trained_groups(
     row_context.row_groups().fold(|| none.clone(), look, either)
 }
 
-/// Takes the score from counterfactuals in groups that the model of their fold does not know:
-/// rather none than one that looks as if nothing changed. `known` are the groups that it does, for
-/// each fold or for all ([`trained_groups`]).
+/// Removes the score of counterfactuals in groups that the model of their fold does not know: no
+/// score is better than one that looks as if nothing changed. `known` are the groups that it does,
+/// for each fold or for all ([`trained_groups`]).
 pub(crate) fn blank_unknown(
     scores: &mut [f64],
     keys: &CounterfactualKeys,

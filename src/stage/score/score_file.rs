@@ -20,7 +20,7 @@ use crate::stage::row_context::RowContext;
 #[derive(Default)]
 pub(super) struct WantedKeys {
     pub(super) row_key: Vec<u64>,
-    /// Of counterfactuals; empty for rows.
+    /// For counterfactuals; empty for rows.
     pub(super) to_group: Vec<u16>,
     /// The same.
     pub(super) cf_index: Vec<u16>,
@@ -29,7 +29,7 @@ pub(super) struct WantedKeys {
 }
 
 impl WantedKeys {
-    /// One of them, with the row's own group.
+    /// One of the entries, with the row's own group.
     pub(super) fn get(&self, k: usize) -> (ScoreKey, Option<u16>) {
         let at = |column: &[u16]| column.get(k).copied().unwrap_or(0);
         let (to_group, cf_index) = (at(&self.to_group), at(&self.cf_index));
@@ -66,7 +66,7 @@ pub(super) struct ScoreFile<'a> {
     taken: usize,
     /// Entries that no row has asked for yet.
     waiting: HashMap<ScoreKey, ScoreEntry>,
-    /// Whether the first wanted key is still to be looked for: of a shard, whose entries stand
+    /// Whether the first wanted key is still to be looked for: in a shard, whose entries are
     /// somewhere in the file.
     seeks: bool,
 }
@@ -112,7 +112,7 @@ impl<'a> ScoreFile<'a> {
         }
     }
 
-    /// Goes on to the next row group, decoding as many together as there are threads; false at the
+    /// Moves to the next row group, decoding as many together as there are threads; false at the
     /// end of the file.
     fn read_on(&mut self) -> Result<bool> {
         if self.ready.is_empty() && self.next_group < self.file.n_groups() {
@@ -135,7 +135,7 @@ impl<'a> ScoreFile<'a> {
         self.current.as_ref()?.get(self.taken)
     }
 
-    /// Goes to the first entry of a row. Numbers rise through the file, so a few row groups tell
+    /// Goes to the first entry of a row. Numbers rise through the file, so a few row groups show
     /// where it is; the keys of texts do not, and are read from the beginning.
     fn seek(&mut self, row_key: u64) -> Result<()> {
         let by_text = self.context.rows.layout().row_id == RowIdKind::Text;

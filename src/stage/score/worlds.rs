@@ -1,13 +1,13 @@
-//! The stage `worlds` of a graph-uncertain set: what a model says about every audited person in
-//! every world, and what the worlds say together.
+//! The stage `worlds` of a graph-uncertain set: the scores of every audited person in every world,
+//! and their means and counts over the worlds.
 //!
 //! With expected levels a world moves encoded columns, the same for all rows of a group, so a row
-//! is encoded once and no counterfactual row is ever written. With levels that are drawn
-//! the stage `generate` wrote the rows that a person has in any world, the stage `score` asked the
-//! model, and here every world takes the score of its row. Kept are, for each world, counts and
-//! sums over people ([`WorldCounts`]), and for each person and target group the mean of the scores
-//! over all graphs: that mean is what `counts`, `score_shift` and `outcomes` of such a set use.
-//! Where the job keeps rows, what the graphs say about each person is the table `world_scores`.
+//! is encoded once and no counterfactual row is ever written. With levels that are drawn the stage
+//! `generate` wrote the rows that a person has in any world, the stage `score` asked the model, and
+//! here every world takes the score of its row. It keeps for each world counts and sums over people
+//! ([`WorldCounts`]), and for each person and target group the mean of the scores over all graphs:
+//! that mean is what `counts`, `score_shift` and `outcomes` of such a set use. Where the job keeps
+//! rows, the table `world_scores` has the results of the graphs for each person.
 //! Memory: the worlds, and one row group per thread.
 
 use std::path::Path;
@@ -31,10 +31,10 @@ use crate::metric::evidence::shift_pass::ShiftPass;
 use crate::metric::value::worlds::{GraphWorld, WorldCounts, add_second};
 use crate::num::summary::{SampleSpread, WeightedValue};
 use crate::stage::count::evidence::{label, ranks};
+use crate::stage::decided_scores::DecidedScores;
 use crate::stage::kinds::{DiscoverStage, GenerateStage, ScoreStage, TrainStage, WorldsStage};
 use crate::stage::row_context::{DecisionRule, RowContext};
 use crate::stage::row_inputs::RowInputs;
-use crate::stage::rule_inputs::RuleInputs;
 use crate::stage::score::encoded_worlds::{EncodedModelRow, EncodedWorlds};
 use crate::stage::stage_builder::{Planned, Stage, StageBuilder, StageInput};
 use crate::table::file::RowWriter;
@@ -44,7 +44,7 @@ use crate::unit::AuditUnit;
 /// File of the stage next to the mean scores.
 pub(crate) const WORLD_COUNTS_FILE: &str = "worlds.json";
 
-/// The most people whose variances are held to be sorted; of more their spread is not told.
+/// The most people whose variances are kept for sorting; with more their spread is not reported.
 const PEOPLE_AT_MOST: u64 = 1_000_000;
 
 /// Graphs are asked of one model, so its only fold.
@@ -67,7 +67,7 @@ pub(crate) struct GraphScoreResult {
 pub(crate) struct ScoreVariance {
     /// People.
     pub n: u64,
-    /// Mean of their variances; none where there is one graph, or nobody, or too many to sort.
+    /// Mean of their variances; none with one graph, without people, or with too many to sort.
     pub mean: Option<f64>,
     /// 2.5 % quantile.
     pub lo: Option<f64>,
@@ -96,17 +96,16 @@ pub(crate) struct WorldRows {
 impl WorldRows {
     pub(crate) fn open(
         (made, scores): (&StageInput<GenerateStage>, &StageInput<ScoreStage>),
-        ctx: &StageContext<'_>,
         row_context: RowContext<'_>,
     ) -> Result<Self> {
         Ok(WorldRows {
-            made: made.open(ctx, row_context)?,
-            reached: WorldRowReader::open(made.folder(ctx))?,
-            scores: scores.open(ctx, row_context)?,
+            made: made.open(row_context)?,
+            reached: WorldRowReader::open(made.folder(row_context.ctx))?,
+            scores: scores.open(row_context)?,
         })
     }
 
-    /// Those of a row group with these keys.
+    /// The rows of a row group with these keys.
     pub(crate) fn read(&self, g: usize, keys: &CounterfactualKeys) -> Result<KeyedWorldRows> {
         let (starts, reached) = (row_starts(keys, &self.made.keys(g)?), self.reached.read(g)?);
         let n_worlds = reached.len() / keys.parent.len().max(1);
@@ -120,7 +119,7 @@ pub(crate) struct KeyedWorldRows {
     starts: Vec<usize>,
     /// For each key, then world, its row.
     reached: Vec<u16>,
-    /// Of all graphs: those that were fitted on all training rows come last.
+    /// For all graphs: those that were fitted on all training rows come last.
     n_worlds: usize,
     scores: Vec<f64>,
 }
@@ -412,8 +411,8 @@ impl GraphScoring<'_> {
         }))
     }
 
-    /// What the graphs say about a person in the target group at this place of the row, with mean
-    /// and variance of the scores.
+    /// The result of the graphs for a person in the target group at this place of the row, with
+    /// mean and variance of the scores.
     fn person_scores(
         &self,
         row: &PersonInWorlds<'_>,
@@ -463,8 +462,8 @@ impl GraphScoring<'_> {
         if n == 0.0 {
             return (f64::NAN, None);
         }
-        // From the first score on: the mean of equal scores is that score to the last bit, as a
-        // threshold may be.
+        // Differences from the first score are summed: so the mean of equal scores is that score to
+        // the last bit, which may be the threshold.
         let first = sample().map(|(_, score)| score).next().unwrap_or(0.0);
         let apart = sample().map(|(copies, score)| copies * (score - first)).sum::<f64>() / n;
         let ends = sample().fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), (_, score)| {
@@ -484,12 +483,8 @@ impl StageInput<WorldsStage> {
     }
 
     /// For each key the mean of the scores over all graphs.
-    pub(crate) fn scores(
-        &self,
-        ctx: &StageContext<'_>,
-        row_context: RowContext<'_>,
-    ) -> Result<ScoreReader> {
-        ScoreReader::open(self.folder(ctx), row_context.rows, row_context.roles)
+    pub(crate) fn scores(&self, row_context: RowContext<'_>) -> Result<ScoreReader> {
+        ScoreReader::open(self.folder(row_context.ctx), row_context.rows, row_context.roles)
     }
 }
 
@@ -500,7 +495,7 @@ impl Stage for WorldsStage {
         let graphs = applied.its_graphs()?;
         let rows = RowInputs::of_job(b)?;
         let found = b.need::<DiscoverStage>(&applied.graphs_unit())?;
-        let scores = b.need::<ScoreStage>(&unit.factual())?;
+        let scored_rows = DecidedScores::need(b, unit, false)?;
         let made = b.need::<GenerateStage>(&applied.unit())?;
         let (mut scored, mut trained) = (None, None);
         if graphs.makes_rows() {
@@ -509,7 +504,6 @@ impl Stage for WorldsStage {
             b.value("clip", graphs.clip_rule());
             trained = Some(b.need::<TrainStage>(unit)?);
         }
-        let rule = RuleInputs::need(b, name, model)?;
         let (position, (set, scenario)) = (applied.position, applied.scenario());
         b.texts([("scenario".to_owned(), scenario.to_owned())]);
         let wants_shift = b.value("score metrics", plan.wants_shift());
@@ -519,11 +513,11 @@ impl Stage for WorldsStage {
         rows.work(if wants_shift { 2 } else { 1 }, move |ctx, row_context| {
             let attribute = &row_context.rows.layout().attributes[position];
             let groups = attribute.groups.len() as u64;
-            // Of more than two groups sums over all may need sums of their own.
+            // For more than two groups, sums over all may need separate sums.
             let places = if groups > 2 { 2 * (groups - 1) + 1 } else { 1 };
             plan.check_person_memory(row_context, places)?;
             let worlds = &found.open(ctx, scenario)?.worlds;
-            let scores = scores.open(ctx, row_context)?;
+            let (rule, scores) = scored_rows.open(row_context)?;
             let models = trained.as_ref().map(|stage| stage.models(ctx, model, plan.n_folds()));
             let models = models.transpose()?;
             let answers = match (models.as_deref(), &scored) {
@@ -534,7 +528,7 @@ impl Stage for WorldsStage {
                     WorldAnswers::Encoded(encoded, drops_incomplete)
                 }
                 (None, Some(scored)) => {
-                    WorldAnswers::Rows(WorldRows::open((&made, scored), ctx, row_context)?)
+                    WorldAnswers::Rows(WorldRows::open((&made, scored), row_context)?)
                 }
                 _ => {
                     let what = "graphs are asked of one model, and folds make several";
@@ -547,7 +541,7 @@ impl Stage for WorldsStage {
             let scoring = GraphScoring {
                 worlds,
                 answers,
-                rule: rule.open(ctx, row_context, &scores)?,
+                rule,
                 position,
                 ranks: ranks(attribute),
                 saw: (0..worlds.shifts().count()).map(of_world).collect(),

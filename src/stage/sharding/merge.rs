@@ -13,7 +13,7 @@ use crate::stage::sharding::state;
 /// What a merge did.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum MergeOutcome {
-    /// The states of so many shards are one.
+    /// The states of this number of shards were merged.
     Merged {
         /// States of the merged file.
         states: usize,

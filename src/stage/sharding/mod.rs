@@ -10,7 +10,7 @@
 //! | `merge` | the parts of one pass | `PASS/merged.state` |
 //! | `run --from` | merged states of all passes | the output folder |
 //!
-//! Stages are those of an ordinary run. Which rows they go over is said by [`share::RowShare`]: a
+//! Stages are those of an ordinary run. Which rows they read is given by [`share::RowShare`]: a
 //! worker stops a stage once the states of its pass are gathered, and a run from merged states
 //! starts there.
 

@@ -1,6 +1,6 @@
 //! The plan of a job in shards: which pieces of the source each shard has, or how many rows of an
-//! engine, the hashes of all input files, and the tasks. It follows from job, files and number of
-//! shards alone; its SHA-256 is its id, which every state carries.
+//! engine, the hashes of all input files, and the tasks. It depends only on the job, the files and
+//! the number of shards; its SHA-256 is its id, which every state carries.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -42,9 +42,9 @@ const COLUMNS: &str = "columns.parquet";
 /// How many shards are wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ShardCount {
-    /// So many.
+    /// This many.
     Shards(usize),
-    /// As many as it takes for shards of about so many rows.
+    /// As many shards as needed for about this number of rows each.
     Rows(u64),
     /// One for each part of an engine's rows, in the order of the row ids.
     Parts(StreamedParts),
@@ -89,7 +89,7 @@ pub(crate) struct ShardPlan {
     pub(crate) rows: u64,
     /// The passes, in order.
     pub(crate) passes: Vec<String>,
-    /// Of rows that come as streams the SHA-256 of the file of their columns.
+    /// For rows that come as streams, the SHA-256 of the file of their columns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     columns: Option<String>,
     /// The shards, in the order of the rows.
@@ -187,7 +187,7 @@ impl OpenPlan {
         Ok((checked, file.to_string_lossy().into_owned()))
     }
 
-    /// Of rows that come as streams the file of their columns, which has no rows.
+    /// The file of the columns of rows that come as streams, which has no rows.
     pub(crate) fn columns(&self) -> Option<CopiedRows> {
         let columns = self.columns.as_ref()?;
         Some(CopiedRows { path: columns.path().to_path_buf(), first_row: 0 })
@@ -416,7 +416,7 @@ fn planned(
     let input = input::locate(checked, settings, absent, (digests, &workers), cancel)?;
     let stages = StagePlan::new(checked, settings, &input, &workers, "", &entries, &RowShare::All)?;
     check_units(&stages, columns.is_some())?;
-    // The columns of a stream are known now, and no worker needs to find out what they lack.
+    // The columns of a stream are known here, so that no worker has to find out which are missing.
     let params = stages.prepare_params();
     let needed = if columns.is_some() { params.columns() } else { Vec::new() };
     let source = input.open_rows(&needed, &params.declared)?;

@@ -1,7 +1,7 @@
 //! Which jobs cannot be run in shards yet, and what would let them: every reason with its place in
 //! the job, before any row is read.
 
-use crate::counterfactual::forms::ConditionOn;
+use crate::counterfactual::short_forms::ConditionOn;
 use crate::counterfactual::strategy::CounterfactualSet;
 use crate::data::prepare::params::DuplicateRule;
 use crate::error::JobProblem;
@@ -191,8 +191,8 @@ impl Refusals<'_> {
                     "name a file of scores, or a model that runs where the rows are",
                 );
             }
-            let elsewhere = model.made_elsewhere();
-            let of_sets = elsewhere.is_some_and(|of| of.counterfactual.is_some());
+            let given = model.given_scores();
+            let of_sets = given.is_some_and(|of| of.counterfactual.is_some());
             let several = |set: &CounterfactualSet| {
                 job.data.sensitive.keys().filter(|attribute| set.changes(attribute)).count() > 1
             };

@@ -66,7 +66,7 @@ fn name_of(stage: &str, list: usize, shard: usize) -> String {
 }
 
 impl StagePasses<'_> {
-    /// Where the rows of so many lists are; none where the stage ends here: in a shard, for which
+    /// Where the rows of this many lists are; none where the stage ends here: in a shard, for which
     /// `write` writes each list as the only file of a folder.
     ///
     /// # Errors

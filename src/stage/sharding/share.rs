@@ -1,4 +1,4 @@
-//! Which rows a run goes over: all of them, those of one shard, or none because their states are
+//! Which rows a run reads: all of them, those of one shard, or none because their states are
 //! merged.
 //!
 //! A stage over rows gathers states, and then makes its files of them. An ordinary run does both.
@@ -19,7 +19,7 @@ use crate::exec::{StageContext, files, misfit};
 use crate::stage::input::digest::FileHashes;
 use crate::unit::{StageKind, worded_enum};
 
-/// By this file a stage says that it needs the pass that is in question: a worker that finds the
+/// The file by which a stage says that it needs the pass in question: a worker that finds the
 /// result in a cache reads it there.
 const ASKED: &str = "asked";
 
@@ -59,7 +59,7 @@ impl ShardPass {
         }
     }
 
-    /// Whether every job has it. Of the others a job has those that a stage asks for.
+    /// Whether every job has it. Of the others a job has only those that a stage asks for.
     pub(crate) fn is_always_asked(self) -> bool {
         matches!(self, ShardPass::Survey | ShardPass::Count)
     }
@@ -87,7 +87,7 @@ pub(crate) struct StateLabel {
 /// A state with what it is, as JSON.
 pub(crate) type LabelledState = (StateLabel, String);
 
-/// Merged states of passes, as they stand in their files.
+/// Merged states of passes, as they are in their files.
 #[derive(Debug, Default)]
 pub(crate) struct MergedStates {
     /// By pass the hash of the file, and the states.
@@ -175,7 +175,8 @@ pub(crate) struct MergedRun {
     pub(crate) folder: SharedFolder,
     /// The states.
     pub(crate) merged: MergedStates,
-    /// The pass of which it is only asked whether any stage needs it; none: a run to its end.
+    /// The pass for which the run only finds out whether any stage needs it; none: a run to its
+    /// end.
     pub(crate) question: Option<ShardPass>,
 }
 
@@ -225,7 +226,7 @@ impl RowShare {
         }
     }
 
-    /// What tells a stage apart from that of an ordinary run.
+    /// What distinguishes a stage from that of an ordinary run.
     pub(crate) fn inputs(&self, of: StageRows) -> Vec<(String, String)> {
         let input = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         match self {
@@ -259,7 +260,7 @@ impl RowShare {
 pub(crate) struct StagePasses<'a>(&'a RowShare);
 
 impl<'a> StagePasses<'a> {
-    /// Those of a stage that goes over these rows.
+    /// The passes of a stage over these rows.
     pub(crate) fn new(share: &'a RowShare) -> Self {
         StagePasses(share)
     }
@@ -317,7 +318,7 @@ impl<'a> StagePasses<'a> {
         }
     }
 
-    /// The same of a single state; of a run in shards the merged one.
+    /// As [`StagePasses::gather`], for a single state; in a run from shards it is the merged one.
     ///
     /// # Errors
     /// As [`StagePasses::gather`].
@@ -331,8 +332,8 @@ impl<'a> StagePasses<'a> {
         Ok(merge_all(states.into_iter().flatten().map(|(_, state)| state)))
     }
 
-    /// The same of a stage that also writes its rows, for later stages of whatever pass: in a shard
-    /// it does so in every pass.
+    /// As [`StagePasses::gather`], for a stage that also writes its rows, for later stages of
+    /// whatever pass: in a shard it does so in every pass.
     ///
     /// # Errors
     /// As [`StagePasses::gather`].
@@ -352,7 +353,7 @@ impl<'a> StagePasses<'a> {
         }
     }
 
-    /// The same of a single state.
+    /// As [`StagePasses::maps`], for a single state.
     ///
     /// # Errors
     /// As [`StagePasses::gather`].
@@ -370,7 +371,8 @@ impl<'a> StagePasses<'a> {
     }
 }
 
-/// The merged states of a stage in a pass; none where it is only asked whether a pass is needed.
+/// The merged states of a stage in a pass; none where the run only finds out whether a pass is
+/// needed.
 fn found<S: Accumulator>(
     ctx: &StageContext<'_>,
     merged: &MergedStates,

@@ -1,5 +1,6 @@
 //! Rows that an engine passes to a worker: the Arrow stream of one part is copied into a file that
-//! goes when the worker ends, and must be what the plan and the first pass say about the part.
+//! is removed when the worker ends. It must agree with what the plan and the first pass say about
+//! the part.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! `cfaudit worker`: the stages of a run over the rows of one shard, of files or of a stream, up to
-//! the states of one pass.
+//! `cfaudit worker`: runs the stages over the rows of one shard, from files or a stream, up to the
+//! states of one pass.
 
 use std::io::Read;
 
@@ -32,7 +32,7 @@ use crate::unit::StageKind;
 pub(crate) enum WorkOutcome {
     /// It wrote the states of the shard.
     Written,
-    /// They were there already, and sound.
+    /// They existed already, and are valid.
     AlreadyThere,
     /// No stage asks for the pass, or not for the rows of the shard: the states are empty.
     NothingToDo,
@@ -49,7 +49,7 @@ impl WorkOutcome {
     }
 }
 
-/// Nobody listens to the stages of a worker: its scheduler reads one line at the end.
+/// There is no observer of the stages of a worker: its scheduler reads one line at the end.
 struct SilentObserver;
 
 impl Observer for SilentObserver {
@@ -103,8 +103,8 @@ pub(crate) fn work(task: PassOfShard<'_>) -> Result<(WorkOutcome, u64)> {
     Ok((done, size))
 }
 
-/// The same of rows that an engine passes on: the bytes of the file of states, which the engine
-/// carries to the plan. Where no stage asks for the pass, no row is read.
+/// As [`work`], for rows that an engine passes on; returns the bytes of the file of states, which
+/// the engine carries to the plan. Where no stage asks for the pass, no row is read.
 ///
 /// # Errors
 /// As [`work`]; the stream is not what the plan says.
@@ -179,7 +179,7 @@ impl PassOfShard<'_> {
         Ok(found)
     }
 
-    /// The last kind of stage that asks for the pass, as far as the states of earlier passes tell;
+    /// The last kind of stage that asks for the pass, as far as the states of earlier passes show;
     /// none where no stage does.
     fn asked_until(&self) -> Result<Option<StageKind>> {
         let share = RowShare::Merged(MergedRun {

@@ -38,7 +38,7 @@ impl Stage for TrainStage {
             let trained = models.rows.with(ctx, 0, |rows| {
                 let layout = rows.rows.layout();
                 if let Some((selection, row)) = &selection {
-                    return selection(ctx, rows)?.with_training_rows(
+                    return selection(rows)?.with_training_rows(
                         rows,
                         &plan.extras(layout),
                         models.draw(),

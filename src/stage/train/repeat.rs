@@ -1,5 +1,5 @@
-//! A further training of a model (`doubt: {training: R}`), by which its scores and everything that
-//! is counted of them are made once more: the field `repeat` of a unit.
+//! A further training of a model (`doubt: {training: R}`), after which its scores and everything
+//! counted from them are made again: the field `repeat` of a unit.
 //!
 //! Repeat r trains with the seed of the stream `doubt/training/r`; with `resample` the training
 //! rows are drawn again with replacement, too (stream `doubt/training`): for a model trained here a

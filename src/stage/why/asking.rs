@@ -2,13 +2,13 @@
 //!
 //! A model that runs here is asked about the mixtures of some people at a time, on all threads. A
 //! command, a Python model or an endpoint is asked in one call about all distinct rows of a
-//! direction, by what it reads: at most `asks_at_most` of them. Where it takes more, half as many
-//! people are explained, until it holds. Rows are made twice then, to be asked and to find the
-//! answers, so no more than the answers are kept.
+//! direction, by what it reads: at most `asks_at_most` of them. If it would take more, half as many
+//! people are explained, and so on until it does not. Rows are made twice then, to be asked and to
+//! find the answers, so no more than the answers are kept.
 
 use crate::data::FeatureRows;
 use crate::error::Result;
-use crate::exec::{StageContext, misfit};
+use crate::exec::misfit;
 use crate::model::Scorer;
 use crate::num::hash::FastMap;
 use crate::num::seed::h;
@@ -50,7 +50,7 @@ pub(crate) type ModelCall<'a> = (CommandCall<'a>, ProgramFiles<'a>);
 type RowHash = [u64; 2];
 
 impl FeatureMixtures<'_> {
-    /// Cuts people into runs of about so many rows.
+    /// Cuts people into runs of about this number of rows.
     fn runs<'p>(&self, people: &'p [usize]) -> Vec<&'p [usize]> {
         let mut runs = Vec::new();
         let (mut start, mut rows) = (0, 0);
@@ -120,14 +120,14 @@ impl FeatureMixtures<'_> {
         Ok(ExplainedPeople::of(all, false))
     }
 
-    /// Explains the people who were drawn, so many who switch at most, by a model that is asked
+    /// Explains the people who were drawn, this many who switch at most, by a model that is asked
     /// from outside: one call for all, or one for each fold.
     ///
     /// # Errors
     /// The model fails, or the run is to stop.
     pub(crate) fn ask_calls(
         &self,
-        (ctx, row_context): (&StageContext<'_>, RowContext<'_>),
+        row_context: RowContext<'_>,
         calls: &[ModelCall<'_>],
         (drawn, mut width): (&DrawnPeople, usize),
         asks_at_most: usize,
@@ -171,7 +171,7 @@ impl FeatureMixtures<'_> {
                     part.into_iter().zip(places.by_ref()).for_each(|(score, i)| scores[i] = score);
                     Ok(())
                 };
-                let given = call.score_into(ctx, row_context, &asked, files, &mut take);
+                let given = call.score_into(row_context, &asked, files, &mut take);
                 given.map_err(|error| call.with_place(error, "score"))?;
             }
             let found = reading.answered(row_context, &people, (&distinct, &scores))?;
@@ -180,7 +180,7 @@ impl FeatureMixtures<'_> {
         Ok(ExplainedPeople { cut, ..ExplainedPeople::default() })
     }
 
-    /// The rows of people and coalitions; those of somebody stand together.
+    /// The rows of people and coalitions; those of a person are next to each other.
     fn asked_rows(&self, pairs: &[(u32, u32)]) -> FeatureRows {
         let runs: Vec<(PlayerCoalitions, &[(u32, u32)])> = pairs
             .chunk_by(|a, b| a.0 == b.0)

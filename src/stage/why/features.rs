@@ -6,7 +6,7 @@ use crate::data::rows::Projection;
 use crate::data::rows::aligned::CounterfactualReader;
 use crate::data::{FeatureRows, Layout};
 use crate::error::Result;
-use crate::exec::{StageContext, misfit};
+use crate::exec::misfit;
 use crate::num::seed::named_seed;
 use crate::param::{ColumnName, Name, Word};
 use crate::stage::applied_set::AppliedSet;
@@ -35,7 +35,7 @@ use crate::why::features::{
 use crate::why::knobs::WhyBlock;
 use crate::why::shapley::PlayerOrders;
 
-/// What explaining a block reads in addition to its scores, to be opened.
+/// What explaining a block reads in addition to its scores, not yet opened.
 pub(crate) struct FeatureInputs<'a> {
     plan: &'a StagePlan<'a>,
     name: &'a Name,
@@ -43,7 +43,7 @@ pub(crate) struct FeatureInputs<'a> {
     applied: AppliedSet<'a>,
     /// The audited models; of an arm those of each fold.
     asked: Vec<AskedModels<'a>>,
-    /// Of a graph-uncertain set its worlds.
+    /// The worlds of a graph-uncertain set.
     worlds: Option<WorldInputs>,
 }
 
@@ -55,8 +55,8 @@ struct WorldInputs {
 }
 
 impl<'a> FeatureInputs<'a> {
-    /// Those of a block, whose scores are those of the unit; none where the set or the model cannot
-    /// be asked feature by feature.
+    /// The inputs of a block, whose scores are those of the unit; none where the set or the model
+    /// cannot be asked feature by feature.
     pub(crate) fn need(
         (name, block): (&'a Name, &'a WhyBlock),
         unit: &AuditUnit,
@@ -92,7 +92,6 @@ impl<'a> FeatureInputs<'a> {
     /// The rows of the table; `places` are the people who count.
     pub(crate) fn explain(
         &self,
-        ctx: &StageContext<'_>,
         row_context: RowContext<'_>,
         scored: &CountInputs,
         places: &[CountedPlace],
@@ -102,16 +101,16 @@ impl<'a> FeatureInputs<'a> {
         let attribute = &layout.attributes[scored.attribute];
         let found = match &self.worlds {
             None => None,
-            Some(of) => Some(of.found.open(ctx, self.applied.scenario().1)?.worlds),
+            Some(of) => Some(of.found.open(row_context.ctx, self.applied.scenario().1)?.worlds),
         };
         let expected = self.worlds.as_ref().is_some_and(|of| of.rows.is_none());
         let mut trained = Vec::new();
         for asked in self.asked.iter().filter(|_| expected) {
-            trained.extend(asked.trained_here(ctx)?);
+            trained.extend(asked.trained_here(row_context.ctx)?);
         }
         let source = match (&self.worlds, &found) {
             (Some(WorldInputs { rows: Some((made, scores)), .. }), Some(found)) => {
-                let rows = WorldRows::open((made, scores), ctx, row_context)?;
+                let rows = WorldRows::open((made, scores), row_context)?;
                 SwitchSource::WorldRows(rows, found.worlds.len())
             }
             (Some(_), Some(found)) => {
@@ -144,7 +143,7 @@ impl<'a> FeatureInputs<'a> {
         let players = self.players(layout, scored.attribute);
         let (mut scorers, mut calls) = (Vec::new(), Vec::new());
         for asked in self.asked.iter().filter(|_| !expected) {
-            match asked.open(ctx, layout)? {
+            match asked.open(row_context)? {
                 OpenModels::Here(of_fold) => scorers.extend(of_fold),
                 OpenModels::Program(call, files) => calls.push((call, files)),
             }
@@ -152,7 +151,7 @@ impl<'a> FeatureInputs<'a> {
         let write_back = WriteBack::derived_only(layout);
         let mut rows = Vec::new();
         for (&(from, to), people) in directions.iter().zip(&people) {
-            ctx.check()?;
+            row_context.ctx.check()?;
             let drawn = self.drawn(people);
             let width = drawn.width(self.block.people.size());
             let chosen: Vec<ExplainedSwitch> =
@@ -200,7 +199,7 @@ impl<'a> FeatureInputs<'a> {
                 }
                 _ => {
                     let at_most = self.block.asks_at_most.size();
-                    mixtures.ask_calls((ctx, row_context), &calls, (&asked, width), at_most)?
+                    mixtures.ask_calls(row_context, &calls, (&asked, width), at_most)?
                 }
             };
             let pair = [from, to].map(|group| declared[group].as_str());
@@ -384,7 +383,7 @@ impl<'a> FeatureInputs<'a> {
             held.join(",")
         };
         if found.is_empty() {
-            // Nobody switches, or could be explained.
+            // No person switches, or none could be explained.
             let nobody = |player: &FeaturePlayer| SwitchFeatureRow {
                 people: "all".into(),
                 of: whole(of_all),
@@ -425,7 +424,7 @@ impl<'a> FeatureInputs<'a> {
     }
 }
 
-/// Of a list in the order of row groups the part of one.
+/// The part of one row group, of a list in the order of row groups.
 fn of_group<T>(all: &[T], group_of: impl Fn(&T) -> usize, group: usize) -> &[T] {
     let below = |n: usize| all.partition_point(|of| group_of(of) < n);
     &all[below(group)..below(group + 1)]

@@ -19,7 +19,7 @@ pub(crate) struct FeaturePlayer {
     pub(crate) columns: Vec<usize>,
 }
 
-/// Somebody with the counterfactual that explains them.
+/// A person with the counterfactual that explains the switch.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct ExplainedSwitch {
     /// Where the person is.
@@ -82,7 +82,7 @@ pub(crate) struct FeatureMixtures<'a> {
 }
 
 impl FeatureMixtures<'_> {
-    /// Numbers of the players that differ for somebody: the attribute, and those with another
+    /// Numbers of the players that differ for a person: the attribute, and those with another
     /// value.
     pub(crate) fn differing(&self, person: usize) -> Vec<usize> {
         let differs = |player: &usize| match &self.values {
@@ -102,8 +102,8 @@ impl FeatureMixtures<'_> {
         PlayerCoalitions::new(self.differing(person), row_key, self.orders)
     }
 
-    /// What is asked about somebody: all coalitions but those of nobody and of everybody, whose
-    /// scores are known.
+    /// The questions about a person: all coalitions but the empty and the full one, whose scores
+    /// are known.
     pub(crate) fn questions<'c>(
         &self,
         person: usize,

@@ -36,9 +36,9 @@ pub(crate) fn why_folders(b: &mut StageBuilder<'_, '_>) -> Result<StageFolders> 
 
 /// The scores that a block looks at.
 enum WhyScores<'a> {
-    /// Of the rows as they are.
+    /// For the rows as they are.
     Rows(RowScoreInputs<'a>),
-    /// Of these and of the counterfactuals of a set, and what explains their switches; none where
+    /// For these and for the counterfactuals of a set, and what explains their switches; none where
     /// the set or the model cannot be asked feature by feature.
     Set(SetScoreInputs<'a>, Option<Box<FeatureInputs<'a>>>),
 }
@@ -85,14 +85,14 @@ impl Stage for WhyStage {
             let gathering = WhyGathering { row_context, job: plan.job, block, groups };
             let (people, features) = match &scores {
                 WhyScores::Rows(of) => {
-                    let (rule, scores) = of.open(ctx, row_context)?;
+                    let (rule, scores) = of.scored.open(row_context)?;
                     (gathering.of_rows(&rule, &scores, of.position)?, Vec::new())
                 }
                 WhyScores::Set(of, features) => {
-                    let scored = &of.open(ctx, row_context)?;
+                    let scored = &of.open(row_context)?;
                     let people = gathering.of_set(scored)?;
                     let explained = features.as_ref().map(|features| {
-                        features.explain(ctx, row_context, scored, &people.places, groups)
+                        features.explain(row_context, scored, &people.places, groups)
                     });
                     (people, explained.transpose()?.unwrap_or_default())
                 }

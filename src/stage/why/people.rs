@@ -2,7 +2,6 @@
 //!
 //! Memory: the features of the people who count, once.
 
-use crate::data::MISSING_GROUP;
 use crate::data::rows::Projection;
 use crate::data::rows::aligned::ScoreReader;
 use crate::error::Result;
@@ -59,19 +58,17 @@ impl WhyGathering<'_> {
         Some(ranks(of)[place])
     }
 
-    /// Those of a switch rate.
+    /// The people of a switch rate.
     pub(crate) fn of_set(&self, scored: &CountInputs) -> Result<WhyPeople> {
         let layout = self.row_context.rows.layout();
-        let attribute = &layout.attributes[scored.attribute];
         let pair = self
             .groups
             .map(|[from, to]| [from, to].map(|group| self.rank(scored.attribute, group.as_str())));
         let favours_positive = self.job.data.favours_positive();
         self.gather(|g| {
             let group = ScoredGroup::read(self.row_context, scored, g, true)?;
-            let own = &group.batch.groups[scored.attribute];
             let mut counted = CountedPeople::new();
-            group.people(layout, attribute, own, |i, person, cfs| {
+            group.people(layout, scored.attribute, |i, person, cfs| {
                 if pair.is_some_and(|[from, _]| from != Some(person.group)) {
                     return;
                 }
@@ -90,7 +87,7 @@ impl WhyGathering<'_> {
         })
     }
 
-    /// Those of a rate of wrong predictions.
+    /// The people of a rate of wrong predictions.
     pub(crate) fn of_rows(
         &self,
         rule: &DecisionRule,
@@ -102,13 +99,10 @@ impl WhyGathering<'_> {
             layout.attributes[attribute].groups.iter().position(|name| name == from.as_str())
         });
         self.gather(|g| {
-            let batch = self.row_context.rows.read(g, Projection::NO_FEATURES)?;
-            let (roles, scores) = (self.row_context.roles.read(g)?, scores.read(g)?);
+            let (batch, roles) = self.row_context.read(g, Projection::NO_FEATURES)?;
+            let scores = scores.read(g)?;
             let mut counted = CountedPeople::new();
-            for (i, &group) in batch.groups[attribute].iter().enumerate() {
-                let Some(fold) = roles.audited(i).filter(|_| group != MISSING_GROUP) else {
-                    continue;
-                };
+            for (i, group, fold) in roles.people(&batch.groups[attribute]) {
                 if from.is_some_and(|from| from != Some(usize::from(group))) {
                     continue;
                 }

@@ -36,14 +36,14 @@ impl ExpectedSwitches<'_> {
 pub(crate) enum KeyedSwitches<'a> {
     /// A key is a counterfactual.
     Rows(&'a ScoredGroup),
-    /// A key has a row in each world, of which so many count.
+    /// A key has a row in each world, of which this many count.
     Worlds(KeyedWorldRows, usize),
     /// A key has expected levels in each world: the rows of the row group.
     Expected(&'a ExpectedSwitches<'a>, FeatureRows),
 }
 
 impl KeyedSwitches<'_> {
-    /// Of the counterfactuals of a key the number, the place and the score; none with expected
+    /// For the counterfactuals of a key, the number, the place and the score; none with expected
     /// levels, whose scores are computed where they are needed.
     fn of_key(&self, key: usize) -> Vec<(u64, usize, f64)> {
         match self {
@@ -58,7 +58,7 @@ impl KeyedSwitches<'_> {
         }
     }
 
-    /// Of the counterfactuals of row `i` in a direction, with these keys, the one that `draw` takes
+    /// The counterfactual of row `i` in a direction, among those with these keys, that `draw` takes
     /// by the numbers of those that decide: its place and its score.
     pub(crate) fn one(
         &self,

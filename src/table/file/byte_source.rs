@@ -1,9 +1,9 @@
 //! Where the bytes of a Parquet file come from: a file of this machine, or an object of a store.
 //!
-//! The reader of Parquet asks for pages one after the other, which would be a request each. So of
-//! an object the column chunks of one row group that are wanted are fetched together, some requests
-//! at a time, and served from memory; those of the last row groups are kept, because a large row
-//! group is read in several pieces. Where they are larger than a thread may hold
+//! The reader of Parquet asks for pages one after the other, which would be a request each. So for
+//! an object the wanted column chunks of one row group are fetched together, several requests at a
+//! time, and served from memory; those of the last row groups are kept, because a large row group
+//! is read in several pieces. Where they are larger than a thread may hold
 //! ([`object::held_per_thread`]), each column is read through a window that moves forward.
 
 use std::collections::VecDeque;
@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::exec::files::File;
 use crate::exec::object::{self, ObjectFile, OpenedObject};
 
-/// Column chunks with at most so many bytes between them are fetched as one.
+/// Column chunks with at most this many bytes between them are fetched as one.
 const GAP: u64 = 1 << 14;
 
 /// The least bytes of a window.
@@ -43,7 +43,7 @@ pub(crate) struct ObjectBytes {
     held: Arc<HeldBytes>,
     /// Ranges that are read from front to back.
     chunks: Vec<Range<u64>>,
-    /// Of each chunk the bytes last fetched; one more for what lies in none.
+    /// The bytes last fetched of each chunk; the last entry is for bytes outside of all chunks.
     windows: Mutex<HeldBytes>,
     /// Bytes of a window.
     window: u64,
@@ -53,9 +53,9 @@ pub(crate) struct ObjectBytes {
 
 /// Bytes from a position on.
 pub(crate) enum ByteReader {
-    /// Of a file.
+    /// For a file.
     File(BufReader<File>),
-    /// Of an object: where it is, and bytes that are there.
+    /// For an object: where it is, and the bytes in memory.
     Object(Arc<ObjectBytes>, u64, Bytes),
 }
 
@@ -99,7 +99,7 @@ impl ObjectBytes {
         ObjectBytes { file, held, chunks, windows, window, failure: Mutex::new(None) }
     }
 
-    /// The bytes from a position on that are there: at least `least`, fewer only at the end.
+    /// The bytes in memory from a position on: at least `least`, fewer only at the end.
     fn from(&self, start: u64, least: u64) -> Result<Bytes> {
         let end = self.file.bytes();
         let stop = start.saturating_add(least).min(end);
@@ -122,8 +122,8 @@ impl ObjectBytes {
         Ok(bytes)
     }
 
-    /// The same, with the error kept.
-    fn told(&self, start: u64, least: u64) -> Result<Bytes, String> {
+    /// As [`Self::from`], with the error kept.
+    fn from_keeping_error(&self, start: u64, least: u64) -> Result<Bytes, String> {
         self.from(start, least).map_err(|error| {
             let words = error.to_string();
             *locked(&self.failure) = Some(error);
@@ -133,7 +133,7 @@ impl ObjectBytes {
 }
 
 impl ByteSource {
-    /// Gives the reason why bytes could not be fetched, once it is there.
+    /// Reports why bytes could not be fetched, if that is known.
     pub(crate) fn failures(&self) -> impl Fn() -> Option<Error> + use<> {
         let object = match self {
             ByteSource::File(_) => None,
@@ -173,7 +173,9 @@ impl ChunkReader for ByteSource {
         match self {
             ByteSource::File(file) => file.get_bytes(start, length),
             ByteSource::Object(object) => {
-                let found = object.told(start, length as u64).map_err(ParquetError::General)?;
+                let found = object
+                    .from_keeping_error(start, length as u64)
+                    .map_err(ParquetError::General)?;
                 match found.len() < length {
                     true => Err(ParquetError::EOF(format!("{length} bytes are not there"))),
                     false => Ok(found.slice(..length)),
@@ -189,7 +191,7 @@ impl Read for ByteReader {
             ByteReader::File(file) => file.read(buffer),
             ByteReader::Object(object, position, there) => {
                 if there.is_empty() && !buffer.is_empty() {
-                    *there = object.told(*position, 1).map_err(io::Error::other)?;
+                    *there = object.from_keeping_error(*position, 1).map_err(io::Error::other)?;
                 }
                 let n = there.len().min(buffer.len());
                 buffer[..n].copy_from_slice(&there.split_to(n));
@@ -200,7 +202,7 @@ impl Read for ByteReader {
     }
 }
 
-/// The wanted column chunks of a row group that was read lately; empty until they are there.
+/// The wanted column chunks of a row group that was read lately; empty until they are fetched.
 struct KeptGroup {
     path: PathBuf,
     chunks: Vec<Range<u64>>,
@@ -235,7 +237,7 @@ impl KeptGroup {
             }
             place
         };
-        // Who comes second waits for the first.
+        // The second reader waits for the first.
         let mut place = locked(&place);
         if let Some(held) = &*place {
             return Ok(Arc::clone(held));

@@ -1,5 +1,5 @@
-//! Whether the footer of a Parquet file can be believed: the reader takes its offsets and lengths
-//! at their word, and ends the process where one is negative.
+//! Checks the footer of a Parquet file: the reader trusts its offsets and lengths, and ends the
+//! process if one is negative.
 
 use parquet::file::metadata::ParquetMetaData;
 

@@ -2,11 +2,11 @@
 //! the small result tables.
 //!
 //! Every file between the stages is cut into row groups of the same number of rows, so that several
-//! files of one run (rows, roles, scores) line up group by group and a stage reads them
-//! together. A row group is the unit of memory and of parallel work.
-//! Results are zstd; files between the stages, which are read soon and thrown away, are lz4 or,
-//! where that saves little, not packed at all. All have a fixed `created_by` and no times, so equal
-//! contents are equal bytes.
+//! files of one run (rows, roles, scores) line up group by group and a stage reads them together. A
+//! row group is the unit of memory and of parallel work: memory is bounded by its number of rows,
+//! and by 2 GiB for the texts of one column of it. Results are compressed with zstd; files between
+//! the stages, which are read soon and thrown away, with lz4 or, where that saves little, not at
+//! all. All have a fixed `created_by` and no times, so equal contents are equal bytes.
 
 mod byte_source;
 mod footer;
@@ -32,7 +32,7 @@ pub(crate) const BATCH_ROWS: usize = 65_536;
 /// depend on `--batch-rows`.
 pub(crate) const BLOCK_ROWS: usize = 1024;
 
-/// Rows of a table that are decoded in one go.
+/// Rows of a table that are decoded at once.
 pub(crate) const READ_ROWS: usize = 16_384;
 
 /// Whose file it is: decides who must act when it cannot be read.

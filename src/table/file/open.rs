@@ -1,4 +1,5 @@
-//! A Parquet file opened for reading: its footer, and its rows a row group at a time.
+//! A Parquet file opened for reading: its footer, and its rows a row group at a time. Texts are
+//! read once for each distinct text of a row group and held in the rows as positions in that list.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -31,9 +32,9 @@ const CATEGORY_ROWS: usize = 65_536;
 pub struct ParquetFile {
     path: PathBuf,
     owner: FileOwner,
-    /// It in an object store; none on this machine.
+    /// The object, if it is in an object store; none on this machine.
     object: Option<Arc<ObjectFile>>,
-    /// Its columns as it says them itself, however they are read.
+    /// Its columns with the types of the file, however they are read.
     stated: SchemaRef,
     meta: ArrowReaderMetadata,
 }
@@ -77,7 +78,7 @@ impl ParquetFile {
         Ok(ParquetFile { path: path.to_path_buf(), owner, object: file, stated, meta })
     }
 
-    /// The same file, where columns of text whose every page holds positions in a list of texts are
+    /// This file, where columns of text whose every page holds positions in a list of texts are
     /// read unchanged: the list once, and a position per row. Others are read as before.
     ///
     /// # Errors
@@ -125,7 +126,7 @@ impl ParquetFile {
 
     /// Whether every page of a leaf of text in a row group holds positions in a list of texts.
     fn is_coded(&self, group: usize, leaf: usize) -> bool {
-        // Old files say it by the second word.
+        // Old files use the second word for it.
         let words = [Encoding::RLE_DICTIONARY, Encoding::PLAIN_DICTIONARY];
         let pages = self.meta.metadata().row_group(group).column(leaf).page_encoding_stats_mask();
         pages.is_some_and(|pages| words.iter().any(|&word| pages.is_only(word)))
@@ -166,12 +167,12 @@ impl ParquetFile {
         Ok(found)
     }
 
-    /// The columns as the file says them itself, however they are read.
+    /// The columns with the types of the file, however they are read.
     pub fn stated_schema(&self) -> &SchemaRef {
         &self.stated
     }
 
-    /// Where it is.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -285,7 +286,7 @@ impl ParquetFile {
             if broken {
                 return None;
             }
-            // The library takes some lengths inside a damaged page at their word, and panics.
+            // The library trusts some lengths inside a damaged page, and panics.
             let read = decoded(|| reader.next());
             broken = read.is_none();
             let damaged = |what: &str| Some(Err(ArrowError::ParquetError(what.to_owned())));

@@ -26,7 +26,7 @@ pub(crate) struct EncodedGroup(pub(super) Vec<ArrowColumnChunk>);
 /// Encodes batches into row groups; shared by the threads of a stage.
 pub(crate) struct GroupEncoder {
     pub(super) factory: ArrowRowGroupWriterFactory,
-    /// Writes columns without a dictionary; there where a row group may ask for it.
+    /// Writes columns without a dictionary; present where a row group may ask for it.
     direct: Option<ArrowRowGroupWriterFactory>,
     pub(super) schema: SchemaRef,
     path: PathBuf,
@@ -132,7 +132,7 @@ impl GroupWriter {
             ArrowWriter::try_new_with_options(file, Arc::clone(&schema), options).map_err(fail)?;
         let (writer, factory) = writer.into_serialized_writer().map_err(fail)?;
         let direct = if schema.fields().iter().any(|field| is_written(field, SAMPLED)) {
-            // Chunks say themselves how they are encoded; the file around this writer goes nowhere.
+            // Chunks state how they are encoded; the file around this writer is discarded.
             let options =
                 properties(&|field| is_written(field, DIRECT) || is_written(field, SAMPLED));
             let writer =
@@ -166,7 +166,7 @@ impl GroupWriter {
     /// # Errors
     /// The disk refuses.
     pub(crate) fn finish(mut self) -> Result<()> {
-        // `into_inner` would make a text of what the disk says, and lose the hint.
+        // `into_inner` would turn the error of the disk into a text, and lose the hint.
         self.writer.finish().map_err(|e| write_error(&self.path, e))?;
         self.writer.inner().sync_all().map_err(|e| Error::io("write", &self.path, &e))
     }

@@ -46,7 +46,8 @@ pub(super) fn percentiles(
     if (all.len() - values.len()) * 20 > all.len() {
         return Err(NoPercentilesReason::TooManyUndefined);
     }
-    // The ends of few persons lie so far out that the smallest and largest replicate would be they.
+    // With few persons the ends are so far out that they would be the smallest and the largest
+    // replicate.
     if persons.is_some() && outside * (all.len() as f64) < 1.0 {
         return Err(NoPercentilesReason::FewPersons);
     }

@@ -165,7 +165,7 @@ fn a_program_that_answers_otherwise_the_second_time() {
     assert_eq!(gate()[0], "pass");
 }
 
-/// The program represents anybody who writes to the input while a run reads it.
+/// The program does what anybody could do who writes to the input while a run reads it.
 #[test]
 fn an_input_that_changes_under_the_run() {
     let well = with_command(&shell(WELL, ""), "");

@@ -1,5 +1,5 @@
-//! Models that are commands: what a program gets, what becomes of its scores, and every way in
-//! which it can go wrong.
+//! Models that are commands: what a program gets, how its scores are used, and every way in which
+//! it can fail.
 //!
 //! The programs are small shell scripts. Those that answer well give back scores that the test has
 //! written beforehand; with Python and pyarrow the shipped example runs too.

@@ -1,4 +1,5 @@
-//! Which folders can be compared, replaced and read: others, older ones, ones that are damaged.
+//! Which folders can be compared, replaced and read: of other audits, of older versions, damaged
+//! ones.
 
 use std::fs;
 
@@ -93,7 +94,7 @@ fn files_are_replaced_and_their_neighbours_are_not() {
     assert_eq!(files(&work.path("")).into_keys().collect::<Vec<_>>(), before);
 }
 
-/// Where a run fails, the summary of an earlier one must not be taken for its own.
+/// Where a run fails, the summary of an earlier one must not be taken for that of the failed run.
 #[test]
 fn a_failed_run_leaves_no_old_summary() {
     let work = published();

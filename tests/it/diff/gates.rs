@@ -1,4 +1,4 @@
-//! Gates on a change: judged where both runs mean the same by the value.
+//! Gates on a change: judged where the value means the same in both runs.
 
 use std::fs;
 

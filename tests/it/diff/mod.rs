@@ -45,7 +45,7 @@ const SEXES: [&str; 2] = ["Male", "Female"];
 #[derive(Clone, Copy)]
 struct Scored(usize, bool, f64, f64, f64);
 
-/// Runs a job over people whose scores were computed elsewhere. `ids` are their row ids.
+/// Runs a job over people whose scores are given. `ids` are their row ids.
 fn audit(
     work: &Work,
     out: &str,
@@ -200,8 +200,8 @@ fn published_matrices_of_two_models() {
     work.cfaudit(0, "diff v1 v1 --exit-code");
 }
 
-/// People of two versions: every pair of outcomes so often. Of 1000 women the old version approves
-/// 620 and the new 640.
+/// People of two versions, with the number of people for every pair of outcomes. Of 1000 women the
+/// old version approves 620 and the new 640.
 fn versions() -> [Vec<Person>; 2] {
     let kinds: [(usize, [(bool, bool); 2]); 9] = [
         (500, [(true, true), (true, true)]),

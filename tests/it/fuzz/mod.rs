@@ -1,15 +1,15 @@
 //! Inputs that nobody would write on purpose: jobs, SQL expressions, rows as Parquet, as text in
 //! every dialect and from a program, counterfactuals from a program, scores in files, in streams
 //! and from an endpoint, states of shards, finished folders. Each is made from sound ones by seeded
-//! mutation. Whatever is in them, nothing panics, and the blame is never put on the disk.
+//! mutation. Whatever is in them, nothing panics, and no error blames the disk.
 //!
 //! The library is called in this process, so that thousands of inputs take seconds; only whole
-//! folders are read by the program itself. A plain run
-//! tries a fixed number of them, the same on every machine; `CFAUDIT_FUZZ_MINUTES=10` goes on for
-//! so long per target, with new seeds each time (`make fuzz`). An input that fails is kept in the
-//! target folder and named; mended, it belongs into `tests/fuzz-corpus/<target>/`, whose files are
-//! tried first and are mutated too. The input that is being tried is in `current` next to them,
-//! for the case that the process itself is killed.
+//! folders are read by the program itself. A plain run tries a fixed number of them, the same on
+//! every machine; `CFAUDIT_FUZZ_MINUTES=10` goes on for so long per target, with new seeds each
+//! time (`make fuzz`). An input that fails is kept in the target folder and named; once the fault
+//! is repaired, it belongs into `tests/fuzz-corpus/<target>/`, whose files are tried first and are
+//! mutated too. The input that is being tried is in `current` next to them, for the case that the
+//! process itself is killed.
 
 mod expressions;
 mod folders;
@@ -43,12 +43,12 @@ trait Target {
     }
     /// Changes an input.
     fn mutate(&self, input: &mut Vec<u8>, seeds: &[Vec<u8>], dice: &mut Dice);
-    /// Feeds it to the program: whether it is taken or refused for a good reason. Panics or tells
-    /// what is wrong with how it was taken.
+    /// Feeds it to the program: whether it is taken or refused for a good reason. Panics, or
+    /// returns what is wrong with the program's reaction.
     fn feed(&self, folder: &Path, input: &[u8], dice: &mut Dice) -> Result<Verdict, String>;
 }
 
-/// What becomes of an input.
+/// How the program treats an input.
 #[derive(Clone, Copy, PartialEq)]
 enum Verdict {
     Taken,

@@ -81,7 +81,7 @@ pub(super) fn bytes(input: &mut Vec<u8>, from: usize, seeds: &[Vec<u8>], dice: &
     }
 }
 
-/// What means something in YAML or CSV, and what meant something in another program once.
+/// What means something in YAML or CSV, or has caused faults in other programs.
 fn signs() -> Vec<&'static str> {
     "null¦~¦-0¦1e999¦-1¦0¦0.5¦18446744073709551616¦0x10¦.nan¦.inf¦true¦no¦&a¦*a¦\
      <<: *a¦!!binary¦!x¦|¦>¦\t¦- ¦{¦}¦[¦]¦{}¦[]¦'¦\"¦: ¦:¦#¦,¦;¦${vars.x}¦${vars.¦\

@@ -1,4 +1,4 @@
-//! Which file of scores answers a request, and what is said of one that does not.
+//! Which file of scores answers a request, and the message about one that does not.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -18,8 +18,8 @@ use crate::work::{Says, Work, array, assert_same, column};
 /// The page says which files do not say what they answer.
 const UNBOUND: &str = "Not linked to the rows of this audit";
 
-/// Scores of other rows with the same keys: nothing but the request tells, and it is reported in
-/// the file, in the cache or in the folder.
+/// Scores of other rows with the same keys: only the request shows it, and it is reported in the
+/// file, in the cache or in the folder.
 #[test]
 fn a_file_of_scores_answers_one_request() {
     let work = whole_lake();

@@ -1,7 +1,7 @@
-//! Scores that are computed elsewhere and later: what a run asks for, how it goes on, and which
+//! Scores that are computed later outside the run: what a run asks for, how it continues, and which
 //! answers it refuses.
 //!
-//! The platform that makes the scores is played by [`Platform`]: it reads the rows to score as any
+//! [`Platform`] stands in for the platform that makes the scores: it reads the rows to score as any
 //! program would, scores them by a separate formula and writes its file.
 
 mod answers;

@@ -27,7 +27,7 @@ struct Applicant<'a> {
 
 /// A scoring platform with one version of its model.
 pub(super) struct Platform {
-    /// What being male is worth.
+    /// What being male adds to a score.
     pub(super) bonus: f64,
 }
 
@@ -131,8 +131,8 @@ const WORLD: [(&str, &str); 3] = [
     ("counterfactual: world", "counterfactual: flip"),
 ];
 
-/// A working folder with a day of decisions in two files, and the shipped job with the set `flip`
-/// alone: what is asked and answered is then known without another program.
+/// A working folder with a day of decisions in two files, and the shipped job with only the set
+/// `flip`: what is asked and answered is then known without another program.
 pub(super) fn lake() -> Work {
     let work = whole_lake();
     work.edit(JOB, JOB, &WORLD);

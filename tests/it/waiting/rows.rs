@@ -1,4 +1,4 @@
-//! Rows that are being written, or not there yet: status 4, and the audit before stays.
+//! Rows that are being written, or are not there yet: status 4, and the earlier audit stays.
 
 use std::fs;
 use std::time::{Duration, SystemTime};

@@ -2,7 +2,7 @@
 //! row in the order of the rows.
 //!
 //! The stream has exactly one column, `score`, of Float64 or Float32, in batches of any size that
-//! hold no more than the scores that are asked for and 2^24. Memory: the largest batch. Of the
+//! hold no more than the scores that are asked for and 2^24. Memory: the largest batch. From a
 //! Parquet file only the column `score` is read.
 //!
 //! Faults say what the program did (`wrote 3 scores for 4 rows`), so that the caller can put its
@@ -17,7 +17,6 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, AsArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Float64Type, Schema};
-use arrow::ipc::{self, Message, Precision, Type};
 
 use crate::data::exchange::ipc_message::{
     StreamedRows, decoded_schema, fill, next_message, parsed, schema_of_stream, stream_fault,
@@ -33,7 +32,7 @@ pub const SCORE: &str = "score";
 /// The most scores of a batch, which is held as a whole.
 const MAX_BATCH_SCORES: u64 = 1 << 24;
 
-/// The most bytes of a batch: so many, and for each score that it may hold so many more.
+/// The most bytes of a batch: a fixed number, and a number for each score that it may hold.
 const ANSWER_BYTES: (u64, u64) = (1 << 20, 32);
 
 /// Scores of a file that are read at a time.
@@ -73,11 +72,11 @@ pub(crate) fn read_answer(
     let Some(first) = next_message(source, Some(fit))? else {
         return Err(stream_fault("wrote nothing to its standard output").into());
     };
-    let first = parsed(&first)?;
-    let (schema, precision) = (schema_of_stream(first)?, precision_of(first)?);
+    let schema = decoded_schema(schema_of_stream(parsed(&first)?)?)?;
+    let precision = precision_of(&schema)?;
     let plain = Schema::new(vec![Field::new(SCORE, DataType::Float64, true)]);
     let allowed = ANSWER_BYTES.0 + n_rows.min(MAX_BATCH_SCORES) * ANSWER_BYTES.1;
-    let mut batches = StreamedRows::new(decoded_schema(schema)?, Arc::new(plain), u64::MAX);
+    let mut batches = StreamedRows::new(schema, Arc::new(plain), u64::MAX);
     let mut n_scores = 0_u64;
     while let Some(bytes) = next_message(source, None)? {
         let message = parsed(&bytes)?;
@@ -139,47 +138,35 @@ fn too_few_scores_fault(n_scores: u64, n_rows: u64) -> Fault {
     stream_fault(format!("wrote {n_scores} scores for {n_rows} rows")).hint(hint)
 }
 
-/// Checks that the schema is one column of floats; returns in how many bits it holds them.
-fn precision_of(message: Message<'_>) -> Result<FloatPrecision> {
-    let Some(kind) = single_column(schema_of_stream(message)?)? else {
-        return Err(stream_fault(format!("wrote a column `{SCORE}` without a type")).into());
+/// Checks that a stream has one column of floats; returns in how many bits it holds them.
+fn precision_of(schema: &Schema) -> Result<FloatPrecision> {
+    let names: Vec<&String> = schema.fields().iter().map(|field| field.name()).collect();
+    if names == [SCORE] {
+        return precision_of_type(schema.field(0).data_type());
+    }
+    let found = match names.as_slice() {
+        [] => "no column".to_owned(),
+        names => list_words(names.iter().map(|name| format!("`{name}`")), 10),
     };
+    let what = format!("wrote a stream with {found}, expected exactly one column, `{SCORE}`");
+    stream_fault(what).fail("rows are matched by their order, so write back only the scores")
+}
+
+fn precision_of_type(kind: &DataType) -> Result<FloatPrecision> {
     match kind {
-        (Type::FloatingPoint, Precision::DOUBLE) => Ok(FloatPrecision::Double),
-        (Type::FloatingPoint, Precision::SINGLE) => Ok(FloatPrecision::Single),
-        (Type::FloatingPoint, _) => Err(wrong_type_fault("half-precision floats").into()),
-        (other, _) => Err(wrong_type_fault(&format!("{other:?}")).into()),
+        DataType::Float64 => Ok(FloatPrecision::Double),
+        DataType::Float32 => Ok(FloatPrecision::Single),
+        other => {
+            let what = format!("wrote scores of type {other}, expected Float64 or Float32");
+            let hint = "convert them where they are written: `pa.array(scores, pa.float64())`";
+            stream_fault(what).fail(hint)
+        }
     }
 }
 
 /// The scores of a column; NaN where there is none.
 fn numbers_of(column: &ArrayRef) -> Vec<f64> {
     column.as_primitive::<Float64Type>().iter().map(|score| score.unwrap_or(f64::NAN)).collect()
-}
-
-fn wrong_type_fault(found: &str) -> Fault {
-    stream_fault(format!("wrote scores of type {found}, expected Float64 or Float32"))
-        .hint("convert them where they are written: `pa.array(scores, pa.float64())`")
-}
-
-fn single_column(schema: ipc::Schema<'_>) -> Result<Option<(Type, Precision)>> {
-    let fields = schema.fields().unwrap_or_default();
-    let names: Vec<&str> = fields.iter().map(|f| f.name().unwrap_or_default()).collect();
-    if names != [SCORE] {
-        let found = match names.as_slice() {
-            [] => "no column".to_owned(),
-            names => list_words(names.iter().map(|n| format!("`{n}`")), 10),
-        };
-        let what = format!("wrote a stream with {found}, expected exactly one column, `{SCORE}`");
-        return stream_fault(what)
-            .fail("rows are matched by their order, so write back only the scores");
-    }
-    let field = fields.get(0);
-    if field.dictionary().is_some() {
-        return Err(wrong_type_fault("Dictionary").into());
-    }
-    let precision = field.type_as_floating_point().map_or(Precision::HALF, |f| f.precision());
-    Ok((field.type_type() != Type::NONE).then_some((field.type_type(), precision)))
 }
 
 /// Reads the scores that a program wrote to a Parquet file; passes them to `sink` in order, and
@@ -215,10 +202,7 @@ pub fn read_file(
         ))
         .into());
     };
-    if !matches!(field.data_type(), DataType::Float64 | DataType::Float32) {
-        return Err(wrong_type_fault(&field.data_type().to_string()).into());
-    }
-    let precision = FloatPrecision::single_if(*field.data_type() == DataType::Float32);
+    let precision = precision_of_type(field.data_type())?;
     match file.n_rows() {
         n if n > n_rows => return Err(too_many_scores_fault(n_rows).into()),
         n if n < n_rows => return Err(too_few_scores_fault(n, n_rows).into()),

@@ -111,7 +111,7 @@ fn wrong_columns_and_types() {
     );
     check_fault(
         read(&stream(&[vec![("score", Arc::new(Int64Array::from(vec![1])))]]), 1),
-        "of type Int, expected Float64",
+        "of type Int64, expected Float64",
     );
     check_fault(
         read(&stream(&[vec![("score", Arc::new(StringArray::from(vec!["0.5"])))]]), 1),

@@ -1,5 +1,5 @@
-//! What a public data set is: its files with their checksums, its columns, and how rows come of
-//! them.
+//! What a public data set is: its files with their checksums, its columns, and how its rows are
+//! read.
 
 use std::path::{Path, PathBuf};
 

@@ -19,7 +19,7 @@ use crate::exec::hash::sha256;
 use crate::exec::pieces::StageWatch;
 use crate::exec::replaced_file::replace;
 
-/// Fetches the bytes at an address, at most so many; the error gives the reason in words.
+/// Fetches the bytes at an address, at most this many; the error gives the reason in words.
 pub(crate) type FetchBytes<'a> = &'a dyn Fn(&str, u64) -> Result<Vec<u8>, String>;
 
 /// The places that a data set may come from.
@@ -225,8 +225,8 @@ fn unzip_member(archive: &[u8], member: &DataSetFile) -> Result<Vec<u8>, String>
     Ok(bytes)
 }
 
-/// Stores a member in one step, so that a half-written file never has its name; the inner error says
-/// why its bytes are not there or not the right ones.
+/// Stores a member in one step, so that a half-written file never has its name; the inner error
+/// says why its bytes are not there or not the right ones.
 fn store_verified(
     folder: &Path,
     member: &'static DataSetFile,

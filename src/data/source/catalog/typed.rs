@@ -9,7 +9,7 @@ use std::path::Path;
 
 use arrow::array::RecordBatch;
 
-use crate::data::source::csv_records::{CsvDialect, CsvReader, CsvRecord};
+use crate::data::source::csv_records::{CsvDialect, CsvTable};
 use crate::data::source::field_builder::{FieldBuilder, FieldType};
 use crate::data::source::missing_column_fault;
 use crate::data::source::notation::NumberNotation;
@@ -98,17 +98,13 @@ impl TypedTable {
     ///
     /// A repeated name becomes `name.1`, then `name.2`.
     pub(super) fn push_csv(&mut self, path: &Path, bytes: &[u8]) -> Result<()> {
-        let mut reader = CsvReader::new(path, bytes, CsvDialect::of_delimiter(b','))?;
-        let mut record = CsvRecord::default();
-        reader.read(&mut record)?;
+        let mut table = CsvTable::new(path, bytes, CsvDialect::of_delimiter(b','), true)?;
         let mut seen = HashMap::new();
-        let names: Vec<String> = record
-            .fields()
-            .map(|name| {
-                let times = seen.entry(name.to_owned()).and_modify(|n| *n += 1).or_insert(0);
-                if *times == 0 { name.to_owned() } else { format!("{name}.{times}") }
-            })
-            .collect();
+        let numbered = |name: &String| {
+            let times = seen.entry(name.clone()).and_modify(|n| *n += 1).or_insert(0);
+            if *times == 0 { name.clone() } else { format!("{name}.{times}") }
+        };
+        let names: Vec<String> = table.names.iter().map(numbered).collect();
         let known: Vec<&str> = names.iter().map(String::as_str).collect();
         let position = |&(name, _): &(&str, FieldType)| -> Result<usize> {
             Ok(known
@@ -117,14 +113,9 @@ impl TypedTable {
                 .ok_or_else(|| missing_column_fault(path, name, &known))?)
         };
         let positions: Vec<usize> = self.columns.iter().map(position).collect::<Result<_>>()?;
-        while reader.read(&mut record)? {
-            let here = |fault: Fault| fault.in_file(path).at_row(format!("line {}", record.line));
-            if record.len() != names.len() {
-                let what =
-                    format!("the row has {} fields, the header has {}", record.len(), names.len());
-                return Err(here(Fault::new("ragged-row", what)).into());
-            }
-            self.push_from(positions.iter().map(|&i| record.field(i)), here)?;
+        while let Some(row) = table.next()? {
+            let here = |fault: Fault| fault.in_file(path).at_row(format!("line {}", row.line));
+            self.push_from(positions.iter().map(|&i| row.field(i)), here)?;
         }
         Ok(())
     }
@@ -203,6 +194,6 @@ mod tests {
         };
         csv("m,o\n1,2\n").says(&["no column `n`"]);
         csv("n,o\n1\n").says(&["the header has 2"]);
-        csv("").says(&["no column `n`"]);
+        csv("").says(&["has no line"]);
     }
 }

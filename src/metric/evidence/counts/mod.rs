@@ -8,9 +8,8 @@
 //! metrics that do not distinguish labels read these too, all others leave them out. Scores are
 //! needed for everything: the factual one, and for counterfactuals both.
 //!
-//! Of the rows of each cell their number is known, what they weigh in whole units (1 each where
-//! nobody has a weight), and the squares ([`units`](crate::metric::evidence::units)). Rows of
-//! weight 0 are in no cell.
+//! For each cell the number of rows is known, their weight in whole units (1 each without weights),
+//! and its squares ([`units`](crate::metric::evidence::units)). Rows of weight 0 are in no cell.
 
 mod switches;
 
@@ -22,7 +21,7 @@ use super::strata::Strata;
 use crate::metric::evidence::additive::additive;
 use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::group_counts::{GroupFactualCounts, state_cell};
-use crate::metric::evidence::labelled_scores::LabelledScores;
+use crate::metric::evidence::labelled_scores::{LabelledRow, LabelledScores};
 use crate::metric::evidence::person::{CONFUSION_CELLS, Confusion, StateCells};
 use crate::metric::evidence::person_sums::PersonCells;
 use crate::metric::evidence::score_grid::{RowGridCounts, ScoreGrid};
@@ -70,14 +69,14 @@ impl FactualCounts {
         }
     }
 
-    /// The same, counted by this unit too.
+    /// These counts, counted by this unit too.
     #[must_use]
     pub(crate) fn counted_by(self, unit: CountingUnit) -> Self {
         let persons = unit.persons.then(PersonCells::new);
         FactualCounts { weighted: unit.weighted, persons, ..self }
     }
 
-    /// By which unit it is counted.
+    /// The unit by which it is counted.
     pub(crate) fn unit(&self) -> CountingUnit {
         CountingUnit { weighted: self.weighted, persons: self.persons.is_some() }
     }
@@ -97,31 +96,31 @@ impl FactualCounts {
         }
     }
 
-    /// The same where people fall into strata, of which none holds anybody yet.
+    /// These counts where people fall into strata, of which none holds anybody yet.
     #[cfg(test)]
     pub(crate) fn with_strata(self, strata: Strata) -> Self {
         FactualCounts { strata: Some(strata), ..self }
     }
 
-    /// The same where scores as such are measured, of which there are none yet.
+    /// These counts where scores as such are measured, of which there are none yet.
     #[cfg(test)]
     pub(crate) fn with_scores(self, scores: LabelledScores) -> Self {
         FactualCounts { scores: Some(scores), ..self }
     }
 
-    /// The same without the scores of people.
+    /// These counts without the scores of people.
     #[must_use]
     pub(crate) fn without_scores(self) -> Self {
         FactualCounts { scores: None, ..self }
     }
 
-    /// The same where curves of every threshold are asked for.
+    /// These counts where curves of every threshold are asked for.
     #[must_use]
     pub(crate) fn with_grid(self, grid: ScoreGrid) -> Self {
         FactualCounts { grid: Some(RowGridCounts::new(self.groups.len(), grid)), ..self }
     }
 
-    /// Adds a row of no declared group, which weighs so many units, by the number of its word.
+    /// Adds a row of no declared group, with its weight in units, by the number of its word.
     pub(crate) fn add_ungrouped(
         &mut self,
         word: u32,
@@ -155,11 +154,19 @@ impl FactualCounts {
         weight: u64,
         keys: (u64, u64),
     ) {
+        let (label, score) = labelled;
+        self.add_scores(&[LabelledRow { group, label, score, weight, keys }]);
+    }
+
+    /// The same of several rows, at most [`SCORES_AT_ONCE`](super::labelled_scores::SCORES_AT_ONCE).
+    pub(crate) fn add_scores(&mut self, rows: &[LabelledRow]) {
         if let Some(scores) = &mut self.scores {
-            scores.add(group, labelled, weight, keys);
+            scores.add_rows(rows);
         }
         if let Some(grid) = &mut self.grid {
-            grid.add(group, labelled.0, labelled.1, weight);
+            for &LabelledRow { group, label, score, weight, .. } in rows {
+                grid.add(group, label, score, weight);
+            }
         }
     }
 

@@ -34,7 +34,8 @@ use crate::num::additive::Additive;
 use crate::num::vectors::run_with_vectors;
 
 thread_local! {
-    /// Where a thread computes the scores of those who wait: one after the other, for all counts.
+    /// Buffers in which a thread computes the scores of those who wait: one after the other, for
+    /// all counts.
     static CHUNK_OF_THREAD: RefCell<(Box<PairChunk>, Box<ChunkTerms>)> =
         RefCell::new((Box::new(PairChunk::new()), ChunkTerms::new()));
 }
@@ -62,25 +63,25 @@ pub(crate) struct CounterfactualCounts {
     /// The counterfactuals by their scores, for drawing. None where they are not drawn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) bins: Option<SwitchScoreBins>,
-    /// Of the cells of the extended matrix those whose two scores agree to single precision, by
-    /// direction, as far as any has some.
+    /// People by cell of the extended matrix whose two scores agree to single precision, by
+    /// direction; only as many directions as needed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     rounded: Vec<[WeightSums; ECCM_CELLS]>,
     /// The cells of the unsupported counterfactuals, by direction and bit of the unsupported value.
     #[serde(default, with = "map_as_list", skip_serializing_if = "BTreeMap::is_empty")]
     unsupported: BTreeMap<(usize, u32), SwitchCells>,
-    /// The same people by their supported counterfactuals alone, without scores and curves.
+    /// The same people by only their supported counterfactuals, without scores and curves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     supported: Option<Box<CounterfactualCounts>>,
     /// People with a pair of scores.
     pub(crate) n_scored: u64,
-    /// Nobody, once it is settled.
+    /// Empty once it is settled.
     #[serde(skip)]
     waiting: WaitingPairs,
 }
 
 impl CounterfactualCounts {
-    /// Nobody yet, for this number of groups.
+    /// Empty, for this number of groups.
     pub(crate) fn new(groups: usize) -> Self {
         let shifts = vec![ShiftSums::default(); groups * groups];
         CounterfactualCounts {
@@ -99,7 +100,7 @@ impl CounterfactualCounts {
         }
     }
 
-    /// The same, counted by this unit too.
+    /// These counts, counted by this unit too.
     #[must_use]
     pub(crate) fn counted_by(self, unit: CountingUnit) -> Self {
         let directions = self.groups * self.groups;
@@ -121,7 +122,7 @@ impl CounterfactualCounts {
         of.map(|(&(_, bit), cells)| (bit, cells))
     }
 
-    /// What supported counterfactuals alone give while all are supported: nothing of scores.
+    /// What only the supported counterfactuals give, while all are supported, without scores.
     pub(crate) fn without_scores(&self) -> CounterfactualCounts {
         let none = CounterfactualCounts::new(self.groups);
         CounterfactualCounts {
@@ -132,8 +133,8 @@ impl CounterfactualCounts {
         }
     }
 
-    /// Adds the person by the supported ones of their counterfactuals, before all of them are
-    /// added, and who holds which unsupported value.
+    /// Adds the person with only the supported counterfactuals, before all of them are added, and
+    /// which unsupported values the person would hold.
     fn add_supported(
         &mut self,
         key: u64,
@@ -190,20 +191,20 @@ impl CounterfactualCounts {
         }
     }
 
-    /// The same where scores are drawn.
+    /// These counts where scores are drawn.
     #[must_use]
     pub(crate) fn with_bins(self) -> Self {
         let bins = SwitchScoreBins::new(self.groups, self.is_weighted());
         CounterfactualCounts { bins, ..self }
     }
 
-    /// The same where curves of every threshold are asked for.
+    /// These counts where curves of every threshold are asked for.
     #[must_use]
     pub(crate) fn with_grid(self, grid: ScoreGrid) -> Self {
         CounterfactualCounts { grid: Some(SwitchGridCounts::new(self.groups, grid)), ..self }
     }
 
-    /// Adds those counterfactuals of the person whose switch is one of rounding, in addition to the
+    /// Adds those counterfactuals of the person whose switch is only rounding, in addition to the
     /// person.
     fn add_rounded(&mut self, person: &ScoredPerson, counterfactuals: &[ScoredCounterfactual]) {
         for moved in counterfactuals.iter().filter(|moved| moved.rounded) {
@@ -254,7 +255,8 @@ impl CounterfactualCounts {
         self.add_all(key, person, counterfactuals, WAITING);
     }
 
-    /// The same whether or not these are supported, so many people and pairs waiting at most.
+    /// As [`Self::add_person`], whether or not the counterfactuals are supported, with a limit on
+    /// the people and pairs that wait.
     ///
     /// # Panics
     /// As [`CounterfactualCounts::add_person`].
@@ -394,7 +396,7 @@ impl CounterfactualCounts {
         ShiftPass::new(self.scope_index(), &self.shifts_by_scope())
     }
 
-    /// The same with what the intervals of score metrics need.
+    /// As [`Self::second_pass`], with what the intervals of score metrics need.
     pub(crate) fn influence_pass(&self) -> ShiftPass {
         self.second_pass().with_influences(&self.shifts_by_scope(), self.persons.is_some())
     }

@@ -1,16 +1,16 @@
 //! Values of several classes with their intervals: ACC and MCC of labels and predictions, CR, SR
 //! and CMCC of counterfactuals, and the rate of every transition from class to class.
 //!
-//! Every class against all others is measured as two classes are: hand
+//! Every class against all others is measured like two classes: pass
 //! [`FactualClassCounts::one_vs_rest`] to
 //! [`measure_factual`](crate::metric::value::measured::measure_factual), and its counterfactuals,
-//! which are counted apart, to
+//! which are counted separately, to
 //! [`measure_counterfactual`](crate::metric::value::switches::measure_counterfactual).
 //!
 //! Intervals follow the rules of two classes ([`estimate`](crate::metric::estimate)): Wilson's for
 //! rates, Newcombe's for their differences, the score interval for correlations, all on the units
-//! of the scope. No impaired group is named: the papers read switches of two classes, of which one
-//! is favourable.
+//! of the scope. No group is named as worse off: the papers do so for two classes, of which one is
+//! favourable.
 
 use rayon::prelude::*;
 
@@ -28,13 +28,13 @@ use crate::metric::value::measured_value::{CellNumbers, MeasuredValue, Subject, 
 use crate::metric::value::settings::MeasureSettings;
 use crate::metric::{GapTransform, Metric, MetricFamily, difference};
 
-/// Of labels and predictions: the metric, that of the difference of two groups, and what is read.
+/// For labels and predictions: the metric, that of the difference of two groups, and what is read.
 const FACTUAL: [(&str, &str, MatrixReading); 2] = [
     ("acc", "acc_difference", MatrixReading::Agreement),
     ("mcc", "mcc_difference", MatrixReading::Correlation),
 ];
 
-/// Of counterfactuals.
+/// As [`FACTUAL`], for counterfactuals.
 const SWITCHES: [(&str, MatrixReading); 3] = [
     ("cr", MatrixReading::Agreement),
     ("sr", MatrixReading::Disagreement),
@@ -65,7 +65,7 @@ pub(crate) fn measure_factual_classes(
     let ask = MeasureContext::new(settings);
     let (classes, units) = (counts.classes(), counts.units());
     let subject = |who: GroupSelection| {
-        // Whom one class leaves out, all leave out.
+        // A person whom one class leaves out is left out by all.
         let people = counts.one_vs_rest.first().map(|one| one.confusion(who)).unwrap_or_default();
         ClassSubject { classes, units: units(who), empty: people.or_empty(Undefined::EmptyGroup) }
     };

@@ -8,14 +8,14 @@
 //!
 //! One against all: class k is positive, all others are negative, a score is that of class k. This
 //! makes people of two classes, whose evidence every other metric of this crate reads:
-//! [`FactualClassCounts::one_vs_rest`] and, counted apart,
+//! [`FactualClassCounts::one_vs_rest`] and, counted separately,
 //! [`CounterfactualCounts`](crate::metric::evidence::counts::CounterfactualCounts). The rate at
 //! which class k is left is the `nsr` of class k, the rate at which it is joined its `psr`.
 //!
 //! Evidence is gathered in one pass and merges
 //! ([`class_counts`](crate::metric::evidence::class_counts)); [`measure`] makes values with
-//! intervals. Where people have weights, they are counted anyway, and what they weigh is
-//! summed separately; so are the rows of each person, where one may have several.
+//! intervals. If people have weights, they are still counted, and their weights are summed
+//! separately; so are the rows of each person, where one may have several.
 //!
 //! Memory: without weights a number per kind of people, at most K + 1 kinds per label, prediction
 //! and target; with weights at most 24 bytes per block, direction and cell of the extended matrix;

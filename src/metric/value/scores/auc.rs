@@ -7,7 +7,7 @@ use crate::metric::value::scores::influence::{added, n_units};
 /// A variance up to this is that of scores that do not vary, but for rounding.
 const NO_VARIANCE: f64 = 1e-30;
 
-/// The same of a difference.
+/// As [`NO_VARIANCE`], for a difference.
 pub(super) const NO_VARIANCE_OF_GAP: f64 = 1e-18;
 
 /// The AUC of some positives over some negatives.
@@ -23,7 +23,7 @@ pub(super) struct AucEstimate {
 #[derive(Debug, Clone)]
 struct RankedSide {
     rows: Vec<RankedScore>,
-    /// Of each row the share of the other side that it is ordered right against, less the AUC.
+    /// For each row the share of the other side that it is ordered right against, minus the AUC.
     deviations: Vec<f64>,
     n: f64,
     weight: f64,
@@ -90,7 +90,8 @@ fn twice_below(rows: &[RankedScore], others: &[RankedScore]) -> Vec<u64> {
 }
 
 impl AucEstimate {
-    /// None without positives or without negatives. Both ascend.
+    /// The AUC of positives and negatives, both ascending; none without positives or without
+    /// negatives.
     pub(super) fn new(positives: Vec<RankedScore>, negatives: Vec<RankedScore>) -> Option<Self> {
         let (above, below) = (units(&positives), units(&negatives));
         if above == 0 || below == 0 {
@@ -138,7 +139,8 @@ impl AucEstimate {
         Some(Spread { variance, df: f64::INFINITY })
     }
 
-    /// What persons or rows add; none where a side has one of them, which says nothing of others.
+    /// What persons or rows add; none where a side has only one of them, which says nothing about
+    /// others.
     fn terms(&self, by_person: bool) -> Option<GroupTerms> {
         (self.fewest(by_person) >= 2)
             .then(|| GroupTerms::new(self.influences().collect(), by_person))
@@ -151,7 +153,7 @@ impl AucEstimate {
         found.filter(|of| of.variance > NO_VARIANCE && self.value > 0.0 && self.value < 1.0)
     }
 
-    /// The variance of this less another; none where it does not vary.
+    /// The variance of this minus another; none where it does not vary.
     pub(super) fn spread_of_gap(
         &self,
         other: &Self,

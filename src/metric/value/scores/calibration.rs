@@ -1,5 +1,5 @@
-//! Do scores mean what they say? Intercept and slope on the log-odds, and the cumulative
-//! difference of labels and scores.
+//! Are scores calibrated? Intercept and slope on the log-odds, and the cumulative difference of
+//! labels and scores.
 
 use crate::metric::evidence::labelled_scores::RankedScore;
 use crate::metric::rate::{MetricValue, Undefined};
@@ -72,7 +72,7 @@ struct LogisticSums {
 }
 
 impl<'a> LogOddsRows<'a> {
-    /// Of rows whose place is their log-odds, or whose share gives them.
+    /// For rows whose place is their log-odds, or whose share gives them.
     pub(super) fn new(rows: &'a [RankedScore], places_are_log_odds: bool) -> Self {
         let cut = |row: &RankedScore| row.share.clamp(CUT_AT, 1.0 - CUT_AT);
         let of = |row: &RankedScore| match (places_are_log_odds, cut(row)) {
@@ -207,7 +207,7 @@ pub(super) struct CumulativeDifference {
 }
 
 impl CumulativeDifference {
-    /// Of some rows that ascend; ties are added together.
+    /// For rows in ascending order; ties are added together.
     pub(super) fn new(rows: &[RankedScore]) -> Self {
         let weight: f64 = rows.iter().map(|row| row.weight as f64).sum();
         let (mut sum, mut lowest, mut highest) = (0.0_f64, 0.0_f64, 0.0_f64);

@@ -1,20 +1,20 @@
 //! The family `scores` of two models on the same rows, or of a model in two runs, which may share
-//! only some of their rows: by how much do the values differ, and how sure is that?
+//! only some of their rows: by how much do the values differ, and how certain is that?
 //!
 //! Each value is, up to terms that vanish with more rows, a sum of what its rows add (influences).
-//! What a person adds to the first value goes together with what the same person adds to the
+//! What a person adds to the first value is correlated with what the same person adds to the
 //! second: the variance of the difference is the sum over persons of (u - u')^2, u what a person
-//! adds to the one and u' to the other, 0 where the person has no row there. Of an AUC of people
+//! adds to the one and u' to the other, 0 where the person has no row there. For an AUC of people
 //! without weights u is scaled so that the squares sum to DeLong's variance: with the same people
 //! in both this is DeLong's variance of the difference of two correlated AUCs, the variances minus
 //! twice the covariance (DeLong et al. 1988, equation 5); without any shared person it is the sum
-//! of both. Of everything else u is scaled by the root of P / (P - 1), P the persons behind the
+//! of both. For everything else u is scaled by the root of P / (P - 1), P the persons behind the
 //! value.
 //!
 //! What a row of weight w adds: to an AUC and to a mean as in [`scores`](super); to a calibration
 //! coefficient the inverse of the information times w (y - p); to observed over expected w (y - r
 //! s) / E, r = O / E. Choice: of a single run the interval of observed over expected takes E as
-//! known; here both O and E vary with the people, because two models differ in E alone.
+//! known; here both O and E vary with the people, because two models differ only in E.
 //!
 //! Quantile: normal of AUCs of people without weights, else Student's with the degrees of freedom
 //! that the u - u' carry ([`student_interval`](crate::metric::student_interval)). No interval where
@@ -62,7 +62,7 @@ impl ScoreSample {
         if self.is_plain() { auc.delong_influences() } else { Some(auc.influences().collect()) }
     }
 
-    /// The same to a mean.
+    /// As [`Self::added_to_auc`], for a mean.
     fn added_to_mean(&self, rows: Vec<UnitTerm>) -> Option<Vec<UnitTerm>> {
         if self.is_plain() { scaled(rows, false) } else { Some(rows) }
     }
@@ -78,7 +78,7 @@ impl ScoreSample {
 
 impl FoundScore<'_> {
     /// What each row adds, scaled, see [`scaled`]; none where a side has one person, or the value
-    /// is undefined or no sum over rows.
+    /// is undefined or is not a sum over rows.
     fn added(&self) -> Option<Vec<UnitTerm>> {
         self.value.ok()?;
         let known = self.known_aucs();
@@ -109,8 +109,8 @@ impl FoundScore<'_> {
 }
 
 impl MeasureContext<'_> {
-    /// Every metric of the family but p-values, the first less the second, in every scope. Nothing
-    /// where no scores were gathered.
+    /// Every metric of the family except p-values, the first minus the second, in every scope.
+    /// Nothing where no scores were gathered.
     pub(crate) fn compare_scores(
         &self,
         counts: [&FactualCounts; 2],

@@ -27,15 +27,15 @@ pub(super) fn scaled(rows: Vec<UnitTerm>, by_person: bool) -> Option<Vec<UnitTer
     (units >= 2.0).then(|| rows.into_iter().map(|row| row.times(factor)).collect())
 }
 
-/// The spread of one value less another, from what the rows of both add, [`scaled`]: what a
-/// person adds to one goes together with what the same person adds to the other. Where each row is
-/// a person, rows are the same by their key.
+/// The spread of one value minus another, from what the rows of both add, [`scaled`]: what a person
+/// adds to one is correlated with what the same person adds to the other. Where each row is a
+/// person, rows are the same by their key.
 pub(super) fn spread_of_change(first: Vec<UnitTerm>, second: Vec<UnitTerm>) -> Spread {
     let persons = sums_by_key(less(first, second));
     Spread::of_scaled(persons.iter().map(|&(key, adds)| UnitTerm::one(key, adds)))
 }
 
-/// What rows add to a value less another.
+/// What rows add to a value minus another.
 pub(super) fn less(mut mine: Vec<UnitTerm>, theirs: Vec<UnitTerm>) -> Vec<UnitTerm> {
     mine.extend(theirs.into_iter().map(|row| row.times(-1.0)));
     mine

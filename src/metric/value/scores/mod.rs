@@ -1,4 +1,4 @@
-//! Scores as such: do they rank people by their label, and do they mean what they say?
+//! Scores as such: do they rank people by their label, and are they calibrated?
 //!
 //! Rows with a label, a score and a weight above 0 count. Scores are shares s of their scale; AUC
 //! and ECCE order people by the user's own numbers, so that ties are those of the numbers.
@@ -24,8 +24,8 @@
 //!   fitted coefficient the inverse of the information times w (y - p). Variance and Student's
 //!   degrees of freedom follow from the sums by person
 //!   ([`student_interval`](crate::metric::student_interval)), which in cells are those of rows of
-//!   equal weight. A sum of many persons goes together with itself, so that `ecce_p` is undefined
-//!   of persons.
+//!   equal weight. The sum over a person's rows varies as a whole, so `ecce_p` is undefined where
+//!   persons have several rows.
 //!
 //! Reliability: people in ten bins by the rank of their score, those with equal scores in one; the
 //! share of positive labels in each has Wilson's interval.
@@ -97,7 +97,7 @@ struct ScoreSample {
     /// Ascending by their place.
     rows: Vec<RankedScore>,
     places_are_log_odds: bool,
-    /// Why nothing is known of nobody.
+    /// Why nothing is known without people.
     empty: Undefined,
     /// The AUC, once it is asked for.
     auc: OnceLock<Result<AucEstimate, Undefined>>,
@@ -182,7 +182,7 @@ impl ScoreSample {
         AucEstimate::new(above, below).ok_or(Undefined::NoActualNegative)
     }
 
-    /// From the interval of the logit.
+    /// The interval of an AUC, from that of its logit.
     fn auc_interval(&self, auc: &AucEstimate, level: Option<Level>) -> IntervalOrReason {
         let value = auc.value;
         let half = half_width(auc.spread(self.is_plain(), self.basis.persons), level);
@@ -193,7 +193,7 @@ impl ScoreSample {
         Ok(ValueInterval { lo: end(logit - half), hi: end(logit + half), method })
     }
 
-    /// Why the rows say nothing of what is derived from all of them.
+    /// Why nothing that is derived from all rows can be computed.
     fn known(&self) -> Result<(), Undefined> {
         if self.rows.is_empty() { Err(self.empty) } else { Ok(()) }
     }
@@ -223,7 +223,8 @@ impl ScoreSample {
         if expected > 0.0 { Ok(observed as f64 / expected) } else { Err(Undefined::ZeroExpected) }
     }
 
-    /// As many independent people as are as sure of the share of positive labels as some rows.
+    /// The number of independent people who would give the share of positive labels as precisely as
+    /// some rows.
     fn effective(&self, of: &[RankedScore]) -> Option<f64> {
         let weight: f64 = of.iter().map(|row| row.weight as f64).sum();
         let squares: f64 = of.iter().map(|row| row.squares).sum();
@@ -291,7 +292,7 @@ impl ScoreSample {
     }
 }
 
-/// Of all people with a label and a score the AUC, and the upper end of its interval; none where a
+/// The AUC of all people with a label and a score, and the upper end of its interval; none where a
 /// label is not there. Choice: where the AUC is 0 or 1, or the scores do not vary, the end is
 /// Wilson's of as many people as the rarer label has.
 pub(crate) fn auc_of_all(counts: &FactualCounts, level: Level) -> Option<(f64, f64)> {
@@ -385,7 +386,7 @@ impl<'a> FoundScore<'a> {
         known.collect::<Option<Vec<_>>>().filter(|known| !known.is_empty())
     }
 
-    /// Of its AUCs the positives or negatives, whichever are fewest.
+    /// The fewer of the positives and the negatives of its AUCs.
     fn fewest_of_class(&self) -> Option<u64> {
         let by_person = self.is_of_persons();
         self.known_aucs()?.iter().map(|auc| auc.fewest(by_person)).min()

@@ -1,4 +1,4 @@
-//! Scores in bins of as many people each, against the labels of these people.
+//! Scores in bins with equal numbers of people, against the labels of these people.
 
 use crate::metric::evidence::labelled_scores::RankedScore;
 
@@ -44,7 +44,7 @@ pub(super) fn bins(rows: &[RankedScore]) -> Vec<(u64, &[RankedScore])> {
 }
 
 impl ReliabilityBin {
-    /// Without an interval yet.
+    /// A bin without an interval yet.
     pub(super) fn new(bin: u64, rows: &[RankedScore]) -> Self {
         let weight: f64 = rows.iter().map(|row| row.weight as f64).sum();
         let scores = rows.iter().map(|row| row.weight as f64 * row.share);

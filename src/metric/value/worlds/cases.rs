@@ -8,7 +8,7 @@
 //! where a person may have several rows, the sums of each person are known.
 //!
 //! Graphs in which a scope has no value, because their bootstrap saw no row of a group, are left
-//! out there. Metrics whose denominators depend on what switches are no such share.
+//! out there. A metric whose denominator depends on what switches is not such a share.
 //!
 //! Memory: some 100 bytes for each scope, number of counterfactuals, kind of rows and number of
 //! switches; persons as in [`person_sums`](crate::metric::evidence::person_sums).
@@ -52,7 +52,7 @@ pub(super) struct GraphCases {
     places: ScopeIndex,
     /// For each scope by its number the graphs in which it may have a value.
     graphs: Vec<u64>,
-    /// How many rows are alike; behind the scopes stand the groups, by whether anything switches.
+    /// How many rows are alike; after the scopes come the groups, by whether anything switches.
     #[serde(with = "map_as_list")]
     rows: BTreeMap<AlikeRows, u64>,
     /// What the rows of each person add to the cells, by direction; then the same over the graphs
@@ -63,7 +63,7 @@ pub(super) struct GraphCases {
 }
 
 impl GraphCases {
-    /// Nobody yet, of so many groups; `graphs` is in how many graphs a scope may have a value.
+    /// Empty, for this many groups; `graphs` is in how many graphs a scope may have a value.
     pub(super) fn new(groups: usize, graphs: impl Fn(MetricScope) -> u64) -> Self {
         let places = ScopeIndex { groups };
         let mut by_place = vec![0; places.len()];
@@ -73,7 +73,7 @@ impl GraphCases {
         GraphCases { places, graphs: by_place, rows: BTreeMap::new(), persons: None }
     }
 
-    /// The same where a person may have several rows.
+    /// These cases where a person may have several rows.
     pub(super) fn with_persons(self) -> Self {
         GraphCases { persons: Some(PersonSwitchCounts::new()), ..self }
     }
@@ -131,7 +131,7 @@ impl GraphCases {
         }
     }
 
-    /// Those of a scope, by its number and by what it is.
+    /// The switches of a scope, by its number and by what it is.
     pub(super) fn of_scope<'a>(
         &self,
         (place, scope): (usize, MetricScope),
@@ -179,8 +179,8 @@ pub(super) struct ScopeCases<'a> {
 }
 
 impl ScopeCases<'_> {
-    /// The share that the mean over graphs of a metric is, which has so many cases below it in each
-    /// graph; none where it is none.
+    /// The share that the mean over graphs of a metric is, with its denominator in each graph; none
+    /// where it is not a share.
     pub(super) fn share(&self, metric: &'static Metric, in_each: u64) -> Option<Share> {
         let below = |by| Some(self.people.rate(metric, by)?.denominator);
         let mut cells = 0..self.people.units(metric).rows().len();
@@ -212,14 +212,15 @@ impl ScopeCases<'_> {
         let n = each().count() as u64;
         let at_least = |cases: u64| cases.div_ceil(most).min(n);
         let denominator = share.map(|share| share.n_units).or_else(|| cases.map(at_least));
-        // Of a row with several counterfactuals whether any switches is known once.
+        // Whether any counterfactual of a row switches is known once per row.
         let any = self.people.any.iter().flat_map(UnitSums::kinds);
         let rows = any.map(|kind| kind.cells.iter().map(|(_, n)| n).sum::<u64>() / graphs).max();
         let persons = Some(PersonBasis { n, denominator });
         Some((SubjectPeople { n, cases: None, persons }, rows.unwrap_or(most).max(1)))
     }
 
-    /// The different persons whom a metric counts here or there; none where each row is a person.
+    /// The different persons whom a metric counts in either of two places; none where each row is a
+    /// person.
     pub(super) fn persons_with(&self, other: &Self, metric: &'static Metric) -> Option<u64> {
         let units = [self, other].map(|of| &of.people.units);
         UnitSums::n_together(units.into_iter(), |cell| self.people.counts(metric, cell))

@@ -1,5 +1,5 @@
-//! One value per causal graph, and what they say together: the mean, how far graphs disagree, and
-//! how far other people would.
+//! One value per causal graph, and the mean over graphs: how far graphs disagree, and how far the
+//! value would vary with other people.
 //!
 //! Source: "Counterfactual Fairness with Graph Uncertainty" (CF-GU), section 3.3. Graphs of one
 //! bootstrap that give the same counterfactuals are one *world* here, which counts as often as it
@@ -15,15 +15,15 @@
 //! The interval is one of people: graphs are not drawn, each adds one more row to every person. A
 //! rate whose denominator is the same in all graphs is a share of these rows, with Wilson's
 //! interval on the effective number ([`cases`]); a difference of two directions has the hybrid of
-//! both. A single world is an ordinary set and has the intervals of one. Of several, metrics whose
-//! denominators differ between graphs, and ratios of two directions, have none; nor have metrics of
-//! scores, since worlds are kept as sums of everybody. But where no score moves in any graph, the
-//! distances have that of the share of people who move.
+//! both. A single world is an ordinary set and has the intervals of one. With several worlds,
+//! metrics whose denominators differ between graphs, and ratios of two directions, have no
+//! interval; nor have metrics of scores, since worlds are kept as sums of everybody. But if no
+//! score moves in any graph, the distances have the interval of the share of people who move.
 //!
 //! Where a person may have several rows, persons are the units, and the tables say how many there
-//! are. Which of them are below a rate whose denominator depends on the graph is not known, because
-//! memory would grow with persons times graphs: the tables hold how many there are at least, so
-//! that nothing counts as enough that is not.
+//! are. Which of them are in a denominator that depends on the graph is not known, because memory
+//! would grow with persons times graphs: the tables hold a lower bound of their number, so that too
+//! few are never taken for enough.
 //!
 //! Memory: the counts of an ordinary set for each world, regardless of the number of people.
 
@@ -58,8 +58,8 @@ use crate::param::Level;
 /// Flag: a class of graphs was too large to list and was sampled.
 pub(crate) const SAMPLED: &str = "sampled";
 
-/// Flag: the attribute follows from another variable in [`FOLLOWS_FROM`] of the graphs or more. Of
-/// race, sex or age that is false, so no group is named at a disadvantage.
+/// Flag: the attribute follows from another variable in [`FOLLOWS_FROM`] of the graphs or more.
+/// That is false for race, sex or age, so no group is named as worse off.
 pub(crate) const ATTRIBUTE_FOLLOWS: &str = "attribute_follows";
 
 /// Share of graphs from which on a cause of the attribute is reported.
@@ -78,10 +78,10 @@ pub(crate) fn is_outside(mean: f64, (lo, hi): (f64, f64)) -> bool {
     mean < lo - rounding || mean > hi + rounding
 }
 
-/// Why a mean over graphs has no interval that is no share.
+/// Why a mean over graphs that is not a share has no interval.
 const DIFFERENT_DENOMINATORS: &str = "none: its denominator differs between graphs";
 
-/// Why a mean over graphs has no interval that depends on scores.
+/// Why a mean over graphs that depends on scores has no interval.
 const SUMS_OF_GRAPHS: &str = "none: scores in every graph are stored as sums over all people, so \
                               what each person adds is not known";
 
@@ -107,12 +107,12 @@ pub(crate) struct WorldCounts {
     groups: usize,
     /// Whether a class of graphs was sampled.
     pub sampled: bool,
-    /// The switches of each row over the worlds. None of a single world, which says them itself.
+    /// The switches of each row over the worlds. None for a single world, which has them itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     cases: Option<GraphCases>,
     /// The worlds, then their graphs fitted on all training rows.
     of_world: Vec<SetRepeat>,
-    /// The same people by their supported counterfactuals alone, without scores.
+    /// The same people by only their supported counterfactuals, without scores.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     supported: Option<Box<WorldCounts>>,
 }
@@ -122,12 +122,12 @@ pub(crate) struct WorldCounts {
 pub(crate) struct AcrossWorldsValue {
     /// The mean over graphs, with the interval of people.
     pub measured: MeasuredValue,
-    /// Variance and percentiles over graphs; none of a single one.
+    /// Variance and percentiles over graphs; none for a single one.
     pub spread: Option<SpreadEstimate>,
     /// Level of all percentiles.
     pub level: Level,
-    /// What of it graphs differ by and what refits of them; none as `spread`, and where a graph
-    /// fitted on all training rows has no value.
+    /// The parts of it between graphs and between refits of a graph; none as `spread`, and none if
+    /// a graph fitted on all training rows has no value.
     pub spread_parts: Option<SpreadParts>,
     /// The mean in which every bootstrap weighs the same.
     pub bootstrap_mean: Option<f64>,
@@ -135,7 +135,7 @@ pub(crate) struct AcrossWorldsValue {
     pub n_worlds: u64,
     /// Graphs in which it has none.
     pub n_undefined: u64,
-    /// The value of each world, with counts on top of a rate and below it.
+    /// The value of each world, with numerator and denominator of a rate.
     pub by_world: Vec<(MetricValue, Option<u64>, Option<u64>)>,
 }
 
@@ -154,10 +154,10 @@ pub(crate) struct SpreadParts {
 }
 
 impl SpreadParts {
-    /// Of (world, v, u) for each world with a value; none where a u is missing, or there are fewer
-    /// than two graphs.
+    /// The spread of (world, v, u) for each world with a value; none where a u is missing, or there
+    /// are fewer than two graphs.
     fn new(sample: &[(GraphWorld, f64, Option<f64>)], level: f64) -> Option<SpreadParts> {
-        // From the first u on, so that equal ones differ by nothing at all.
+        // Differences from the first u are summed, so that equal ones do not differ at all.
         let (first, _, start) = sample.first()?;
         let start = (*start)?;
         let is_refitted = sample.iter().any(|(world, ..)| world.bootstrap != first.bootstrap);
@@ -190,7 +190,7 @@ impl SpreadParts {
 }
 
 impl WorldCounts {
-    /// Nobody yet, in these worlds of an attribute with so many groups. `absent` holds for each
+    /// Empty, for these worlds of an attribute with this many groups. `absent` holds for each
     /// world, then for each graph fitted on all training rows, the groups without a row.
     pub(crate) fn new(
         worlds: Vec<GraphWorld>,
@@ -220,7 +220,7 @@ impl WorldCounts {
         counts
     }
 
-    /// What supported counterfactuals alone give while all are supported: nothing of scores.
+    /// What only the supported counterfactuals give, while all are supported: nothing of scores.
     fn without_scores(&self) -> WorldCounts {
         let of_world = self.of_world.iter().map(|world| SetRepeat {
             counts: world.counts.without_scores(),
@@ -236,7 +236,7 @@ impl WorldCounts {
         }
     }
 
-    /// The same where a person may have several rows.
+    /// These counts where a person may have several rows.
     #[must_use]
     pub(crate) fn with_persons(mut self) -> Self {
         self.cases = self.cases.map(GraphCases::with_persons);
@@ -282,7 +282,7 @@ impl WorldCounts {
         self.add_cases(key, person, (targets, counterfactuals));
     }
 
-    /// Adds the switches of a row with so many counterfactuals in every world.
+    /// Adds the switches of a row with this many counterfactuals in every world.
     fn add_cases(
         &mut self,
         key: u64,
@@ -300,7 +300,8 @@ impl WorldCounts {
                 if absent.contains(&person.group) || absent.contains(&cf.to) {
                     continue;
                 }
-                // A row that a graph says nothing of is below no rate there: none is a share.
+                // A row without a result in a graph is in no denominator there: then none is a
+                // share.
                 let Some(moved) = cf.predicted else { return };
                 if moved != predicted {
                     any = true;
@@ -319,7 +320,7 @@ impl WorldCounts {
         self.of_world.iter_mut().for_each(|world| world.counts.settle());
     }
 
-    /// The second pass of every world, of nobody yet.
+    /// The second pass of every world, empty.
     pub(crate) fn second_pass(&self) -> Vec<ShiftPass> {
         self.of_world.iter().map(|world| world.counts.second_pass()).collect()
     }
@@ -360,7 +361,7 @@ pub(crate) fn measure_worlds(
 ) -> Vec<AcrossWorldsValue> {
     let plain = MeasureSettings { level: None, ..settings.clone() };
     if counts.worlds.is_empty() {
-        // As one in which nobody is.
+        // As an empty one.
         let world = GraphWorld { bootstrap: 0, copies: 0, all_rows: 0 };
         let mut nobody = WorldCounts::new(vec![world], counts.groups, Vec::new(), false);
         nobody.set_second_pass(nobody.second_pass());
@@ -384,7 +385,7 @@ pub(crate) fn measure_worlds(
     let across = |k: usize| -> AcrossWorldsValue {
         let each: Vec<(&GraphWorld, &MeasuredValue)> =
             counts.worlds.iter().zip(measured_worlds.iter().map(|of| &of[k])).collect();
-        // A world that saw no row of a group has nobody.
+        // A world that saw no row of a group is empty.
         let lead = each.iter().find(|(_, m)| m.value.is_ok()).unwrap_or(&each[0]).1;
         let (metric, scope) = (lead.metric, lead.scope);
         let spread = |weight: &dyn Fn(&GraphWorld) -> f64| {
@@ -427,7 +428,7 @@ pub(crate) fn measure_worlds(
         flags.sort_unstable_by(|a, b| b.cmp(a));
         flags.dedup();
         flags.extend(counts.sampled.then_some(SAMPLED));
-        // Clear is what both other people and other graphs leave clear.
+        // A value is clear if it is clear for other people and for other graphs.
         let around = all.and_then(|all| all.spread);
         let is_clear = |ends: Option<(f64, f64)>| is_clear(lead.ideal, ends, None);
         let clear = is_clear(interval.map(|i| (i.lo, i.hi)))
@@ -438,7 +439,7 @@ pub(crate) fn measure_worlds(
             Some((sum + world.copies * m.switched?, n + world.copies))
         });
         let switched = switched.filter(|(_, n)| *n > 0).map(|(sum, n)| sum / n);
-        // Of rows no more is known than how many persons they are at least.
+        // Of rows only a lower bound of the number of persons is known.
         let switched = switched.map(|rows| persons.map_or(rows, |(_, most)| rows / most));
         let impaired = impaired(metric, scope, (value, clear), switched, settings);
         let measured = MeasuredValue {
@@ -469,7 +470,7 @@ pub(crate) fn measure_worlds(
     (0..first.len()).into_par_iter().map(across).collect()
 }
 
-/// What all worlds together say about the people of each scope.
+/// The evidence of all worlds together about the people of each scope.
 struct OverGraphs<'a> {
     /// Nothing of a single world.
     scopes: BTreeMap<MetricScope, ScopeCases<'a>>,
@@ -510,7 +511,8 @@ impl<'a> OverGraphs<'a> {
         each.filter(|m| m.value.is_ok()).map(|m| m.denominator)
     }
 
-    /// The share that the mean over graphs of a metric of one scope is; none where it is none.
+    /// The share that the mean over graphs of a metric of one scope is; none where it is not a
+    /// share.
     fn share(&self, metric: &'static Metric, scope: MetricScope) -> Option<Share> {
         let of = self.scopes.get(&scope)?;
         let mut denominators = self.denominators(metric, scope);

@@ -1,12 +1,12 @@
 //! A scenario as a drawing: a column of variables per tier, edges as wide as the share of graphs
 //! that have them.
 //!
-//! Tiers run from left to right; variables without a tier have their own column before them.
-//! Inside a column causes are above effects, according to most graphs: edges are taken by
-//! share, the most frequent first, one that would close a cycle is left out, and variables stand by
-//! depth, then in the order of the search. An edge between columns is a curve from side to side. An
-//! edge inside a column is an arc: downwards on the right, upwards on the left. So a drawing
-//! depends only on the tables, and no arc runs through a box.
+//! Tiers run from left to right; variables without a tier have their own column before them. Inside
+//! a column causes are above effects, according to most graphs: edges are taken by share, the most
+//! frequent first, one that would close a cycle is left out, and variables are placed by depth,
+//! then in the order of the search. An edge between columns is a curve from side to side. An edge
+//! inside a column is an arc: downwards on the right, upwards on the left. So a drawing depends
+//! only on the tables, and no arc runs through a box.
 
 use std::collections::BTreeMap;
 
@@ -170,7 +170,7 @@ fn reaches(children: &[Vec<usize>], from: usize, to: usize) -> bool {
     false
 }
 
-/// How far an arc over so many rows reaches.
+/// How far an arc over this many rows reaches.
 fn reach(rows: usize) -> f64 {
     ARC.0 + ARC.1 * rows as f64
 }

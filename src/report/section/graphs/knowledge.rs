@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::graphs::Causes;
 
-/// Why the page names no group at a disadvantage by a set: in its graphs the attribute follows from
+/// Why the page names no group as worse off by a set: in its graphs the attribute follows from
 /// other variables. None where it does not, or where the set has no graphs.
 pub(crate) fn caution<'a>(
     audit: &'a AuditFolder,
@@ -38,7 +38,7 @@ pub(crate) enum CausalStatement {
     Edges,
 }
 
-/// What a scenario of knowledge states; `knowledge.html` says it.
+/// What a scenario of knowledge states; the sentences are in `knowledge.html`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct ScenarioKnowledge {
     /// The scenario.
@@ -50,7 +50,7 @@ pub(crate) struct ScenarioKnowledge {
 /// What a scenario of knowledge states about the causes; none of a set that is no scenario.
 pub(crate) fn stated_knowledge(audit: &AuditFolder, set: &str) -> Option<ScenarioKnowledge> {
     let (_, name) = set.split_once('/')?;
-    let words = audit.manifest.counterfactuals.iter().find(|words| words.name == set)?;
+    let words = audit.manifest.set(set)?;
     let knowledge = words.knob("knowledge")?;
     let effects = |key: &str| -> Option<Vec<[String; 2]>> {
         let effects = serde_json::from_value::<Vec<_>>(knowledge.get(key)?.clone()).ok()?;

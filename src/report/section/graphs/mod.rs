@@ -4,18 +4,17 @@
 //!
 //! Three kinds of uncertainty are separate in every row: which people happened to be audited (the
 //! interval of people), which graph is the right one, and which coefficients it has (other graphs,
-//! refits).
-//! What all graphs assume alike is not part of any interval and is said in words. The drawing of a
-//! scenario holds every edge that is in at least one graph in twenty; all of them are in the
-//! table below it. [`graphs`](crate::report::read::graphs) reads the tables, [`drawing`] draws a
-//! scenario.
+//! refits). Assumptions that all graphs share are not part of any interval and are stated in words.
+//! The drawing of a scenario holds every edge that is in at least one graph in twenty; all of them
+//! are in the table below it. [`graphs`](crate::report::read::graphs) reads the tables, [`drawing`]
+//! draws a scenario.
 
 mod drawing;
 pub(crate) mod knowledge;
 pub(crate) mod values;
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
+use minijinja::value::Value;
 
 use crate::metric::MetricUnit;
 use crate::metric::catalog::find;
@@ -34,6 +33,7 @@ use crate::report::read::grouped::grouped;
 use crate::report::read::panel::ResultKey;
 use crate::report::section::graphs::values::ValueKnobs;
 use crate::table::{GraphRow, MetricRow, NodeRow};
+use crate::text::fact;
 
 /// Drawings on one page.
 const DRAWN_AT_MOST: usize = 12;
@@ -65,7 +65,7 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
     let (persons, middle) = (audit.manifest.person.is_some(), middle(audit));
     let mut attributes: Vec<Value> = Vec::new();
     for (attribute, scenarios) in groups {
-        let of = AttributeGraphs { audit, attribute: &attribute, scenarios };
+        let of = AttributeGraphs { audit, attribute, scenarios };
         let overview = of.overview(glossary);
         let (sampled, determined) = of.oddities();
         let models = || audit.manifest.models.iter().map(|model| model.name.as_str());
@@ -76,10 +76,10 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
         let contradicts: Vec<_> =
             scenarios.iter().filter_map(|of| of.causes_of_the_attribute()).collect();
         attributes.push(context! {
-            id => format!("graphs-{}", scenarios[0].id), attribute => &attribute, middle => &middle,
+            id => format!("graphs-{}", scenarios[0].id), attribute, middle => &middle,
             enough => ENOUGH_BOOTSTRAPS, overview,
             sampled, values => values::values(audit, scenarios), determined,
-            few => of.few_bootstraps(), contradicts => Value::from(Serde(&contradicts)),
+            few => of.few_bootstraps(), contradicts => fact(&contradicts),
             changes => of.changes(), rates, variances, drawings => drawings(scenarios),
             heads => heads(scenarios), edges, all_edges, movements => of.movements(),
         });
@@ -210,8 +210,7 @@ impl<'a> AttributeGraphs<'a> {
                 graphs => both("n_graphs").map(|(a, b)| vec![a as i64, b as i64]),
                 entropy => entropy.map(|(a, b)| vec![three_digits(a), three_digits(b)]),
                 falls => entropy.is_some_and(|(before, after)| after < before),
-                edges => edges.collect::<Value>(),
-                rates => models
+                edges => edges.collect::<Value>(), rates => models
                     .filter_map(|model| self.rate_moved(&model.name, first, other))
                     .collect::<Value>(),
             }
@@ -238,7 +237,7 @@ impl<'a> AttributeGraphs<'a> {
             let (before, after) = before.zip(after)?;
             Some(((after - before).abs(), metric, key, before, after))
         });
-        // Of those that differ alike the first.
+        // The first of those that differ alike.
         let (gap, metric, key, before, after) =
             moved.reduce(|a, b| if b.0 > a.0 { b } else { a })?;
         let [before, after] = [before, after].map(|share| NumberFormat::Share.value(share));
@@ -248,7 +247,7 @@ impl<'a> AttributeGraphs<'a> {
         })
     }
 
-    /// Of several groups the directions from and to the reference; all of them are in the tables.
+    /// With several groups the directions from and to the reference; all of them are in the tables.
     fn directions(&self) -> Vec<[String; 2]> {
         let groups = self.audit.groups_of(self.attribute);
         let Some((reference, others)) = groups.split_first() else { return Vec::new() };
@@ -312,7 +311,7 @@ impl<'a> AttributeGraphs<'a> {
         let cell = |scenario: &&ScenarioGraphs, pair: &[String; 2]| {
             let (n, point) = of(scenario, pair)?;
             let svg = chart::whiskers(&[point], end);
-            Some(context!(n, svg, ..Value::from(Serde(&point))))
+            Some(context!(n, svg, ..fact(&point)))
         };
         let rows = directions.iter().filter(|pair| scenarios.iter().any(|s| of(s, pair).is_some()));
         let rows = rows.map(|pair| {
@@ -336,7 +335,7 @@ impl<'a> AttributeGraphs<'a> {
         all.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
         let row = |(_, edge): &(f64, (String, String))| {
             let cells: Vec<_> = self.scenarios.iter().map(|of| of.edges.get(edge)).collect();
-            context!(from => &edge.0, to => &edge.1, cells => Value::from(Serde(&cells)))
+            context!(from => &edge.0, to => &edge.1, cells => fact(&cells))
         };
         (all.iter().take(self.audit.rows_shown()).map(row).collect(), all.len())
     }
@@ -349,7 +348,7 @@ impl<'a> AttributeGraphs<'a> {
             let is_same = |n: &&NodeRow| (&n.node, &n.level) == (&node.node, &node.level);
             let found: Vec<_> = scenarios.iter().map(|of| of.nodes.iter().find(is_same)).collect();
             let ends: Vec<Option<&str>> = found.iter().map(|of| of.and_then(ends_kind)).collect();
-            let cells = Value::from(Serde(&found));
+            let cells = fact(&found);
             context!(variable => &*node.node, level => &*node.level, cells, ends)
         };
         let nodes = first.nodes.iter().filter(|node| node.node != first.sensitive);
@@ -365,8 +364,7 @@ impl<'a> AttributeGraphs<'a> {
                 (0, _) => "",
                 (_, false) => "all",
                 (_, true) => "expected",
-            },
-            rows => rows.collect::<Value>(),
+            }, rows => rows.collect::<Value>(),
         })
     }
 }
@@ -403,7 +401,7 @@ fn rate(measure: &MetricRow, end: f64) -> Value {
     });
     let is_outside = measure.value.zip(across).is_some_and(|(mean, ends)| is_outside(mean, ends));
     context! {
-        of => Value::from(Serde(measure)), why => terms::why(measure), svg => drawn, is_outside,
+        of => fact(measure), why => terms::why(measure), svg => drawn, is_outside,
         differs => across.is_some_and(|(lo, hi)| lo < hi),
     }
 }

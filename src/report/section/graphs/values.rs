@@ -1,5 +1,5 @@
-//! What counterfactuals of causal graphs hold, in words: shares or rows, what gives the values, and
-//! what the clip does to them.
+//! What counterfactuals of causal graphs are, in words: shares or rows, which mechanism gives the
+//! values, and how they are clipped.
 
 use minijinja::context;
 use minijinja::value::Value;
@@ -12,7 +12,7 @@ use crate::report::read::graphs::ScenarioGraphs;
 use crate::report::read::grouped::grouped;
 
 /// What the job says about the values of a set.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct ValueKnobs {
     levels: String,
     binned: bool,
@@ -29,9 +29,9 @@ pub(crate) struct ValuesInShort {
 }
 
 impl ValueKnobs {
-    /// Those of a set.
+    /// The keys of a set.
     pub(crate) fn of(manifest: &Manifest, set: &str) -> Self {
-        let knobs = manifest.counterfactuals.iter().find(|words| words.name == set);
+        let knobs = manifest.set(set);
         let word = |name: &str, default: &str| {
             knobs.and_then(|set| set.word(name)).unwrap_or(default).to_owned()
         };

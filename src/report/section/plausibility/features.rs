@@ -1,10 +1,10 @@
-//! A direction feature by feature: what moved and where to, what did not, and drawings of what
-//! moved with their numbers.
+//! A direction feature by feature: which features moved and where to, which did not, and drawings
+//! of those that moved, with their numbers.
 
 use std::cmp::Ordering::{Equal, Greater, Less};
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
+use minijinja::value::Value;
 
 use crate::report::draw::world::{LevelOrder, feature_shapes, has_shapes};
 use crate::report::page::number::on_axis;
@@ -14,6 +14,7 @@ use crate::report::read::audit::AuditFolder;
 use crate::report::read::panel::ResultKey;
 use crate::report::read::quality::{DirectionQuality, DistributionBar, FeatureQuality};
 use crate::report::section::plausibility::QualityBudget;
+use crate::text::fact;
 
 /// The measures that the tables show.
 const MEASURES: [&str; 8] = [
@@ -81,7 +82,7 @@ fn table(columns: &[&'static str], shown: &[&FeatureQuality], id: Option<&str>) 
         context! {
             id => id.map_or_else(String::new, |id| format!("{id}-f{i}")), n => feature.n(),
             head => RichText::new().name(&feature.name), compared => feature.n_compared(),
-            values => Value::from(Serde(&feature.values)), drift => drift(feature),
+            values => fact(&feature.values), drift => drift(feature),
         }
     };
     let columns = columns.iter().filter(|of| **of == "moved" || is_there(of));
@@ -91,7 +92,7 @@ fn table(columns: &[&'static str], shown: &[&FeatureQuality], id: Option<&str>) 
     })
 }
 
-/// Where a feature moved to.
+/// Whether a feature moved nearer to the target group or farther from it, as a word.
 fn drift(feature: &FeatureQuality) -> &'static str {
     match feature.drift() {
         Some(Greater) if feature.is_nearer_by_wasserstein() => "farther_but",

@@ -41,8 +41,7 @@ pub(super) fn facts(
     let share = |share: f64| NumberFormat::Share.value(share);
     Some(context! {
         undefined => (), across => share(x), up => share(y), both => share(x + y),
-        rest => Some(1.0 - x - y).filter(|rest| *rest > ROUNDING).map(share),
-        tied => first.tied, ends => [ends(0), ends(1)],
-        drawn => shown.iter().map(drawn).collect::<Value>(),
+        rest => Some(1.0 - x - y).filter(|rest| *rest > ROUNDING).map(share), tied => first.tied,
+        ends => [ends(0), ends(1)], drawn => shown.iter().map(drawn).collect::<Value>(),
     })
 }

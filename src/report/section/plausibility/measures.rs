@@ -1,13 +1,15 @@
-//! Generated counterfactuals: the measures of the directions of a world, and which of them are 0 in
-//! all of them. `plausibility.html` has the heads, cells and sentences by the name of the column.
+//! Generated counterfactuals: the measures of the directions of a world, and which measures are 0
+//! in all directions. `plausibility.html` has the heads, cells and sentences by the name of the
+//! column.
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
+use minijinja::value::Value;
 
 use crate::report::page::terms::PageGlossary;
 use crate::report::page::words::RichText;
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::quality::{DirectionQuality, QualityValues, SetQuality, value, whole};
+use crate::text::fact;
 
 /// The columns: the measures of each, by the first of which it is called, and whether a sentence
 /// takes its place where every value shown is 0.
@@ -34,7 +36,7 @@ fn row(head: RichText, values: &QualityValues) -> Value {
     let discarded = value(values, "share_discarded").unwrap_or(0.0) * n as f64;
     // Counterfactuals that passed filter and checks.
     let valid = n - discarded.round() as i64;
-    context!(id => "", head, values => Value::from(Serde(values)), n, pairs, left, valid)
+    context!(id => "", head, values => fact(values), n, pairs, left, valid)
 }
 
 /// The measures of the directions, worst first, and of all together.
@@ -48,7 +50,7 @@ pub(super) fn facts(
     let total = audit.quality.values(&world.key);
     let shown: Vec<&QualityValues> = directions.iter().map(|d| d.values).chain(total).collect();
     let known = |measure: &str| shown.iter().any(|values| value(values, measure).is_some());
-    // What real rows have is there to compare with: it says nothing alone.
+    // The values of real rows are shown for comparison: by themselves they say nothing.
     let is_there =
         |of: &str| known(of) && (of != "plausibility_real_50" || known("plausibility_50"));
     let is_nothing = |of: &str| shown.iter().all(|v| value(v, of).is_none_or(|value| value == 0.0));

@@ -3,8 +3,8 @@
 //! feature, with drawings, for the worst directions.
 //!
 //! Naive sets are absent: they move nothing that could become implausible. The numbers are those of
-//! `cf_quality`, `cf_features` and `cf_distributions`; that a feature ends farther from its target
-//! group than it began is said in a word and a shape. [`measures`] is the table of directions,
+//! `cf_quality`, `cf_features` and `cf_distributions`; a feature that ends farther from its target
+//! group than it began is marked by a word and a shape. [`measures`] is the table of directions,
 //! [`features`] a direction feature by feature, [`map`] the map of a set.
 
 mod features;
@@ -106,11 +106,11 @@ fn set_blocks(
         }
     });
     let facts = context! {
-        part => "set", id => format!("w{}", world.id), attribute => &world.key.attribute, set =>
-        &world.key.set, strategy => world.strategy, nothing, moved, n_farther =>
-        found.len(), farther => farther.collect::<Value>(), measures =>
-        measures::facts(audit, world, room.directions, glossary), shown => shown.len(), shapes,
-        map => map::facts(audit, &world.key, shown),
+        part => "set", id => format!("w{}", world.id), attribute => &world.key.attribute,
+        set => &world.key.set, strategy => world.strategy, nothing, moved,
+        n_farther => found.len(), farther => farther.collect::<Value>(),
+        measures => measures::facts(audit, world, room.directions, glossary), shapes,
+        shown => shown.len(), map => map::facts(audit, &world.key, shown),
     };
     let mut blocks = vec![PageBlock("plausibility.html", facts)];
     for (d, direction) in shown.iter().enumerate() {

@@ -4,16 +4,16 @@
 use std::collections::BTreeMap;
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
+use minijinja::value::Value;
 
 use crate::report::draw::plot::round_up;
-use crate::report::draw::reach::{ReachEnd, reach_curves};
 use crate::report::page::number::{self, NumberFormat, value_text};
 use crate::report::page::words::short;
 use crate::report::read::audit::AuditFolder;
 use crate::report::section::recourse::outcome::ComparisonOutcome;
 use crate::report::section::recourse::views::{DefinitionView, groups_of};
 use crate::table::recourse::{ActionRow, ComparativeRow, SubgroupRow};
+use crate::text::fact;
 
 /// Subgroups that are reported with all their actions.
 const CARDS: usize = 6;
@@ -40,28 +40,22 @@ impl SubgroupCurves<'_> {
         self.steps.get(step).map_or(0.0, |(_, k)| k[g] as f64 / self.n[g].max(1) as f64)
     }
 
-    /// The curves up to a cost, with these names at their ends.
-    pub(crate) fn drawing(
-        &self,
-        title: &str,
-        most: f64,
-        names: [String; 2],
-        target: Option<f64>,
-    ) -> String {
+    /// The curves up to a cost, with these names at their ends; `reach_curves` of `charts.html`
+    /// draws them.
+    pub(crate) fn facts(&self, most: f64, names: [String; 2], target: Option<f64>) -> Value {
         let last = self.steps.len().saturating_sub(1);
         let ends = [0, 1].map(|g| {
             let share = self.share(last, g);
-            let text = format!("{} {}", names[g], value_text(NumberFormat::Share, share, None));
-            ReachEnd { share, text }
+            (share, format!("{} {}", names[g], value_text(NumberFormat::Share, share, None)))
+        });
+        let told = [0, 1].map(|g| {
+            let helped = self.steps.last().map_or(0, |(_, helped)| helped[g]);
+            format!("{} ({})", ends[g].1, number::of(helped, self.n[g]))
         });
         let steps = self.steps.iter().enumerate();
         let steps: Vec<(f64, [f64; 2])> =
             steps.map(|(i, (cost, _))| (*cost, [0, 1].map(|g| self.share(i, g)))).collect();
-        let told = [0, 1].map(|g| {
-            let helped = self.steps.last().map_or(0, |(_, k)| k[g]);
-            format!("{} ({})", ends[g].text, number::of(helped, self.n[g]))
-        });
-        reach_curves((title, &told.join("; ")), &steps, most, &ends, target)
+        context!(steps => fact(&steps), most, ends => fact(&ends), target, told => told.join("; "))
     }
 }
 
@@ -102,17 +96,17 @@ impl<'a> DefinitionView<'a> {
         }
     }
 
-    /// What is said about a subgroup wherever it stands; `own` is what its place adds.
-    fn told(&self, subgroup: &SubgroupRow, own: Value) -> Value {
+    /// The facts of a subgroup wherever it is shown; `own` are those of the place.
+    fn subgroup_facts(&self, subgroup: &SubgroupRow, own: Value) -> Value {
         context! {
-            row => Value::from(Serde(subgroup)), place => subgroup.place.unwrap_or(0),
+            row => fact(subgroup), place => subgroup.place.unwrap_or(0),
             traits => self.audit.manifest.with_code_names(&subgroup.traits),
             values => [0, 1].map(|g| self.value(subgroup, g)).to_vec(),
             score => self.score(subgroup), own,
         }
     }
 
-    /// What is said about these subgroups together.
+    /// The facts of these subgroups together.
     fn together(&self, rows: &[&SubgroupRow]) -> Value {
         context! {
             view => self.facts(), unfair => self.row.unfair, judged => self.row.judged,
@@ -130,9 +124,8 @@ impl<'a> DefinitionView<'a> {
         let end = end_of(&curves);
         let card = |(of, curves): (&&SubgroupRow, &SubgroupCurves<'_>)| {
             let names = curves.names.map(|name| short(name).into_owned());
-            let title = format!("Share helped by cost: {}", of.place.unwrap_or(0));
-            let drawing = curves.drawing(&title, end, names, self.target_share());
-            self.told(of, context!(actions => self.actions(of), drawing))
+            let curves = curves.facts(end, names, self.target_share());
+            self.subgroup_facts(of, context!(actions => self.actions(of), curves))
         };
         let cards: Value = rows.iter().zip(&curves).map(card).collect();
         (!rows.is_empty()).then(|| context!(of => self.together(&rows), cards))
@@ -175,7 +168,7 @@ impl<'a> DefinitionView<'a> {
                     group => groups_of(self.comparison)[better],
                 }
             });
-            self.told(subgroup, Value::from(helps))
+            self.subgroup_facts(subgroup, Value::from(helps))
         };
         context!(of => self.together(&rows), rows => rows.iter().map(row).collect::<Value>())
     }
@@ -185,7 +178,7 @@ impl<'a> DefinitionView<'a> {
 pub(crate) struct UnfairSubgroup<'a> {
     /// What its people share, codes by their names.
     pub(crate) traits: String,
-    /// Who is helped by cost.
+    /// People who are helped, by cost.
     pub(crate) curves: SubgroupCurves<'a>,
     /// The cost at which the group that is better off reaches what the definition asks for; none
     /// where it never does, or where the definition asks for no share.
@@ -200,7 +193,8 @@ pub(crate) struct UnfairSubgroups<'a> {
     pub(crate) subgroups: Vec<UnfairSubgroup<'a>>,
 }
 
-/// The most unfair subgroups of each comparison that allows a conclusion, at most so many of each.
+/// The most unfair subgroups of each comparison that allows a conclusion, at most this many of
+/// each.
 pub(crate) fn unfair_subgroups(audit: &AuditFolder, most: usize) -> Vec<UnfairSubgroups<'_>> {
     let comparisons = audit.recourse.comparisons.iter().take(COMPARISONS_AT_MOST);
     let outcomes = comparisons.filter_map(|of| ComparisonOutcome::of(audit, of));

@@ -6,19 +6,19 @@
 //! counts, with effectiveness by cost as small drawings; then how often each definition finds
 //! either group worse off, with its most unfair subgroups; at the end what people may change, and
 //! what not. The definition that is reported first is equal cost of effectiveness with the largest
-//! share, in the macro view, where the job judges it: of all it is the nearest to "is there a way
-//! out".
+//! share, in the macro view, where the job judges it: it comes nearest to the question "is there a
+//! way out".
 //!
-//! Subgroups overlap, so that a handful of people makes thousands of them: people in subgroups
-//! are also counted as people, and where the smaller group of the unfair subgroups is
-//! mostly a few people, it is too few to tell.
+//! Subgroups overlap, so a handful of people can give thousands of them. So the people in subgroups
+//! are also counted, and where the smaller group in most unfair subgroups is only a few people, the
+//! page draws no conclusion.
 
 pub(crate) mod cards;
 mod outcome;
 mod views;
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
+use minijinja::value::Value;
 
 use crate::report::brief::limits::AuditLimit;
 use crate::report::brief::voice::{AuditVoice, CalledGroup};
@@ -30,6 +30,7 @@ use crate::report::section::recourse::cards::COMPARISONS_AT_MOST;
 use crate::report::section::recourse::outcome::{ComparisonOutcome, why_not};
 use crate::report::section::recourse::views::{DefinitionView, FEW, definition_views, groups_of};
 use crate::table::recourse::{RecourseColumnRow, RecourseRow};
+use crate::text::fact;
 
 /// The section; none where the job asks for no recourse.
 pub(crate) fn section(audit: &AuditFolder) -> Option<PageSection> {
@@ -39,14 +40,13 @@ pub(crate) fn section(audit: &AuditFolder) -> Option<PageSection> {
     }
     let shown = &all[..all.len().min(COMPARISONS_AT_MOST)];
     let comparison = |(k, comparison): (usize, &RecourseRow)| {
-        // Comparisons of one block of the job stand together.
+        // Comparisons of one block of the job are next to each other.
         let block = &comparison.pair.recourse;
         let is_last = shown.get(k + 1).is_none_or(|next| next.pair.recourse != *block);
         context! {
-            of => Value::from(Serde(comparison)), why_not => why_not(comparison),
+            of => fact(comparison), why_not => why_not(comparison),
             groups => Value::from_iter(groups_of(comparison)),
-            outcome => outcome(audit, comparison),
-            rules => is_last.then(|| rules(audit, block)),
+            outcome => outcome(audit, comparison), rules => is_last.then(|| rules(audit, block)),
         }
     };
     let facts = context! {
@@ -71,7 +71,7 @@ fn meanings(audit: &AuditFolder) -> Value {
     }
 }
 
-/// Whether the page tells of recourse at all.
+/// Whether the page reports recourse at all.
 pub(crate) fn is_there(audit: &AuditFolder) -> bool {
     !audit.recourse.comparisons.is_empty()
 }
@@ -92,7 +92,7 @@ pub(crate) fn evidence(
         let limits: Vec<&AuditLimit> = limits.iter().filter(counts).collect();
         (why_not.is_some() || outcome.is_some()).then(|| {
             context! {
-                groups => Value::from_iter(groups), why_not, limits => Value::from(Serde(&limits)),
+                groups => Value::from_iter(groups), why_not, limits => fact(&limits),
                 outcome => outcome.as_ref().map(|of| of.facts(called(), true)),
             }
         })
@@ -100,7 +100,7 @@ pub(crate) fn evidence(
     audit.recourse.comparisons.iter().take(COMPARISONS_AT_MOST).filter_map(told).collect()
 }
 
-/// That counts of recourse are persons; none where each row is a person.
+/// The note that counts of recourse are persons; none where each row is a person.
 pub(crate) fn persons_judged(audit: &AuditFolder) -> Option<Value> {
     let mut rows = audit.recourse.comparisons.iter();
     let (rows, persons) = rows.find_map(|row| row.person_rows.zip(row.persons))?;
@@ -144,17 +144,15 @@ pub(crate) fn left_out(audit: &AuditFolder) -> Vec<Value> {
     found
 }
 
-/// What became of one pair of groups; none where nothing was looked at or judged.
+/// The outcome for one pair of groups; none where nothing was examined or judged.
 fn outcome(audit: &AuditFolder, comparison: &RecourseRow) -> Option<Value> {
     let outcome = ComparisonOutcome::of(audit, comparison)?;
     let least = comparison.least_0.min(comparison.least_1);
     let raw = groups_of(comparison).map(|name| CalledGroup { name: name.to_owned(), words: None });
-    let view =
-        |way: &DefinitionView<'_>| context!(of => way.facts(), row => Value::from(Serde(way.row)));
+    let view = |way: &DefinitionView<'_>| context!(of => way.facts(), row => fact(way.row));
     Some(context! {
         words => outcome.facts(raw, false), small => (least < FEW).then_some(least),
-        cards => outcome.first.cards(),
-        views => outcome.views.iter().map(view).collect::<Value>(),
+        cards => outcome.first.cards(), views => outcome.views.iter().map(view).collect::<Value>(),
         listings => outcome.views.iter().map(DefinitionView::listing).collect::<Value>(),
         agreement => agreement(audit, &outcome.views),
     })
@@ -179,7 +177,7 @@ fn agreement(audit: &AuditFolder, ways: &[DefinitionView<'_>]) -> Vec<Value> {
     ways.iter().enumerate().filter(|_| ways.len() > 1).map(row).collect()
 }
 
-/// Kinds of changes that the page tells the cost of; the annex has those of all columns.
+/// Kinds of changes whose cost the page gives; the annex has those of all columns.
 const COSTS_AT_MOST: usize = 8;
 
 /// What a change costs, by kind of the cost and the columns that it is for: `10 for each position
@@ -192,7 +190,7 @@ pub(crate) fn costs(audit: &AuditFolder, recourse: &str) -> Value {
     let mut kinds = grouped(allowed.map(|row| (kind(row), row.column.as_str())));
     let more = kinds.len().saturating_sub(COSTS_AT_MOST);
     kinds.truncate(COSTS_AT_MOST);
-    context!(kinds => Value::from(Serde(&kinds)), more)
+    context!(kinds => fact(&kinds), more)
 }
 
 /// What people may change, and what not.
@@ -202,7 +200,6 @@ fn rules(audit: &AuditFolder, recourse: &str) -> Value {
         mine.partition(|row| row.changes == 1);
     let fixed = fixed.into_iter().map(|row| row.column.as_str());
     context! {
-        attribute => recourse, rows => Value::from(Serde(&rows)),
-        fixed => fixed.collect::<Value>(),
+        attribute => recourse, rows => fact(&rows), fixed => fixed.collect::<Value>(),
     }
 }

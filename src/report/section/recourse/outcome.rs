@@ -1,8 +1,8 @@
-//! What a comparison of two groups comes to: whom the model puts at a disadvantage, for how many
-//! people, and whether chance explains it. Facts only; `outcome.html` says them.
+//! The result of a comparison of two groups: which group the model puts at a disadvantage, for how
+//! many people, and whether chance explains it. Facts only; the sentences are in `outcome.html`.
 
 use minijinja::context;
-use minijinja::value::{Serde, Value};
+use minijinja::value::Value;
 
 use crate::report::brief::voice::CalledGroup;
 use crate::report::page::number::{self, three_digits};
@@ -10,6 +10,7 @@ use crate::report::read::audit::AuditFolder;
 use crate::report::read::recourse::{ChanceTests, FALSE_DISCOVERIES, SizeCounts};
 use crate::report::section::recourse::views::{DefinitionView, FEW, definition_views};
 use crate::table::recourse::RecourseRow;
+use crate::text::fact;
 
 /// Why two groups were not compared.
 pub(super) fn why_not(comparison: &RecourseRow) -> Option<String> {
@@ -40,14 +41,14 @@ pub(super) struct ComparisonOutcome<'a> {
     pub(super) first: DefinitionView<'a>,
     /// How large the smaller group of its unfair subgroups is.
     smaller: SizeCounts,
-    /// How they stand against chance; none where the job asks for no test.
+    /// How they compare with chance; none where the job asks for no test.
     chance: Option<ChanceTests>,
-    /// Views whose test tells an unfair subgroup from chance.
+    /// Views whose test distinguishes an unfair subgroup from chance.
     views_beyond: usize,
 }
 
 impl<'a> ComparisonOutcome<'a> {
-    /// None where nothing was looked at, or no subgroup was judged.
+    /// The outcome; none where nothing was examined, or no subgroup was judged.
     pub(super) fn of(audit: &'a AuditFolder, comparison: &'a RecourseRow) -> Option<Self> {
         if why_not(comparison).is_some() {
             return None;
@@ -74,13 +75,13 @@ impl<'a> ComparisonOutcome<'a> {
         self.smaller.median().unwrap_or(*affected_0.min(affected_1) as f64) < FEW as f64
     }
 
-    /// Whether the test of the view shown first tells none of its unfair subgroups from chance,
-    /// which does not say that chance made them.
+    /// Whether the test of the view shown first distinguishes none of its unfair subgroups from
+    /// chance, which does not mean that chance made them.
     pub(super) fn none_beyond_chance(&self) -> bool {
         self.chance.is_some_and(|chance| chance.beyond == 0)
     }
 
-    /// As `outcome.html` says it; `told` tells that the groups are called by the job's words.
+    /// The facts of `outcome.html`; `told`: the groups are called by the job's words.
     pub(super) fn facts(&self, groups: [CalledGroup; 2], told: bool) -> Value {
         let (row, comparison) = (&self.first.row, self.first.comparison);
         let n_views = |holds: fn(i64, i64) -> bool| {
@@ -91,7 +92,7 @@ impl<'a> ComparisonOutcome<'a> {
             _ => format!("{median:.1} people"),
         });
         // No score comes up less often than once in all deals and the real one: how many have the
-        // smallest p that so many deals can give, and that p.
+        // smallest p that this many deals can give, and that p.
         let least = |chance: &ChanceTests| {
             let deals = comparison.deals.filter(|_| chance.beyond == 0)?;
             let is_least = chance.least * (1 + deals) as f64 <= 1.5;
@@ -100,12 +101,12 @@ impl<'a> ComparisonOutcome<'a> {
         let chance = |of: &ChanceTests| {
             context! {
                 level => FALSE_DISCOVERIES, tested => of.tested, beyond => of.beyond,
-                views_beyond => self.views_beyond, least => Value::from(Serde(&least(of))),
+                views_beyond => self.views_beyond, least => fact(&least(of)),
             }
         };
         let none_beyond_chance = self.none_beyond_chance();
         context! {
-            groups => Value::from(Serde(&groups)), told, persons => comparison.persons.is_some(),
+            groups => fact(&groups), told, persons => comparison.persons.is_some(),
             too_few => self.too_few(), none_beyond_chance,
             nothing_beyond_chance => none_beyond_chance && self.views_beyond == 0,
             affected => vec![comparison.affected_0, comparison.affected_1],

@@ -1,8 +1,8 @@
 //! Ways to judge: a definition in a view, what it is called, what it compares, and how its values
 //! are printed.
 //!
-//! Where both views of a definition say the same of every subgroup they are one way: under a model
-//! that adds up its features they always do.
+//! Where both views of a definition give the same result for every subgroup they count as one:
+//! under a model that adds up its features they always do.
 
 use minijinja::context;
 use minijinja::value::Value;
@@ -11,7 +11,7 @@ use crate::report::page::number::{self, three_digits};
 use crate::report::read::audit::AuditFolder;
 use crate::table::recourse::{CriterionWords, EcdRow, RankingRow, RecourseRow, SubgroupRow};
 
-/// Below so many people of a group in a subgroup one person decides.
+/// Below this number of people of a group in a subgroup one person decides.
 pub(crate) const FEW: i64 = 10;
 
 /// A definition in a view, or in both, of a comparison.
@@ -49,7 +49,7 @@ pub(super) fn groups_of(comparison: &RecourseRow) -> [&str; 2] {
 }
 
 impl<'a> DefinitionView<'a> {
-    /// What its title and the value that it compares depend on; `definition.html` says them.
+    /// What its title and the value that it compares depend on; the words are in `definition.html`.
     pub(crate) fn facts(&self) -> Value {
         let parameter = self.row.criterion.parameter.as_str();
         let cost = parameter.parse::<f64>().ok();

@@ -1,7 +1,8 @@
 //! The work of the stages `generate` and `score`: counterfactual rows, and the scores of both.
 //!
-//! Both are maps over the row groups of the prepared rows; what they write lines up with these (see
-//! `data::rows::aligned`). Files of scores computed elsewhere are joined in `stage::score::join`.
+//! Both are maps over the row groups of the prepared rows; what they write is aligned with these
+//! (see `data::rows::aligned`). Files of scores computed elsewhere are joined in
+//! `stage::score::join`.
 
 use std::path::Path;
 
@@ -24,7 +25,7 @@ use crate::stage::generate::basis::{LearningReference, RowClasses};
 use crate::stage::generate::support::{SupportSums, SupportTests, UnsupportedValue};
 use crate::stage::row_context::RowContext;
 
-/// What was generated of some rows.
+/// What was generated for some rows.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct GenerationSums {
     /// Number of counterfactuals, valid or not.
@@ -33,9 +34,10 @@ pub(crate) struct GenerationSums {
     pub(crate) follows: bool,
     /// The values that were written for groups of a derived attribute.
     written: WrittenCounts,
-    /// People for whom a group is out of reach, by group; empty where nobody was asked.
+    /// People for whom a group cannot be reached, by group; empty where this was not checked.
     unreached: Vec<u64>,
-    /// Counterfactuals whose own numbers deny their group, by group; likewise.
+    /// Counterfactuals whose own numbers contradict their group, by group; empty where this was not
+    /// checked.
     outside: Vec<u64>,
     /// People who would hold unsupported values.
     #[serde(default)]
@@ -117,8 +119,7 @@ pub(crate) fn generate(
             let of = Projection { features: making.with_features, ..Projection::ALL };
             let (batch, roles) = row_context.read(g, of)?;
             let classes = making.classes.of_group(g, &batch)?;
-            let own = &batch.groups[making.attribute];
-            let made = making.made_group(attribute, (&batch, &roles), own, &classes);
+            let made = making.made_group(attribute, (&batch, &roles), &classes);
             let unsupported = made.unsupported.zip(support_encoder.as_ref());
             let unsupported = unsupported.map(|(bits, encoder)| encoder.bits(bits)).transpose()?;
             let (n_rows, part) = (made.sums.n_rows, made.sums);
@@ -187,8 +188,8 @@ pub(crate) struct GeneratedEffects {
     /// Groups that no reference row represents, with the number of people who have no
     /// counterfactual there.
     pub unreached: Vec<(String, u64)>,
-    /// Groups with the number of counterfactuals there that are not valid because a number of
-    /// theirs belongs to another group.
+    /// Groups with the number of counterfactuals that are not valid because one of their numbers
+    /// belongs to another group.
     pub outside: Vec<(String, u64)>,
     /// Groups without a row that the strategy learns from, in one of the folds at least.
     #[serde(default)]
@@ -215,12 +216,13 @@ pub(crate) fn write_backs(
     if counts.iter().any(RawCounts::has_columns) {
         let add = |part: &mut Vec<RawCounts>, g: usize| {
             let (batch, roles) = basis.read(g)?;
-            for i in 0..batch.rows.n {
-                let label = batch.label.get(i).copied().flatten();
-                for (fold, counts) in part.iter_mut().enumerate() {
+            for (fold, counts) in part.iter_mut().enumerate() {
+                let counted = (0..batch.rows.n).flat_map(|i| {
+                    let label = batch.label.get(i).copied().flatten();
                     let times = basis.times((&batch, roles.as_ref()), i, fold);
-                    (0..times).for_each(|_| counts.add(&batch.rows, i, label));
-                }
+                    std::iter::repeat_n((i, label), times)
+                });
+                counts.add(&batch.rows, &counted.collect::<Vec<_>>());
             }
             Ok(0)
         };
@@ -245,7 +247,7 @@ fn write_back_of<'a>(
     }
 }
 
-/// Lets everything derived follow in the counterfactuals of one row group.
+/// Updates everything derived in the counterfactuals of one row group.
 pub(crate) fn write_back(
     write_backs: &[WriteBack],
     roles: &RowRoles,
@@ -286,21 +288,21 @@ pub(crate) struct MadeGroup {
 }
 
 impl GenerateInputs<'_> {
-    /// Generates for the rows of one row group, whose groups are `own`, and lets everything derived
-    /// follow. A counterfactual whose own numbers deny the group that it is set to is not valid.
+    /// Generates for the rows of one row group, and updates everything derived. A counterfactual
+    /// whose own numbers contradict the group that it is set to is not valid.
     pub(crate) fn made_group(
         &self,
         of: &Attribute,
         (batch, roles): (&PreparedBatch, &RowRoles),
-        own: &[u16],
         classes: &[Option<u32>],
     ) -> MadeGroup {
-        // With the column of the attribute kept every group is in reach.
+        // If the column of the attribute is kept, every group can be reached.
         let reach = if self.keeps_attribute { &[][..] } else { self.write_backs };
         let mut unreached = vec![0; of.groups.len()];
         let mut outside = unreached.clone();
         let mut parts: Vec<(usize, GeneratedBatch)> = Vec::new();
         for (fold, generator) in self.generators.iter().enumerate() {
+            let own = &batch.groups[self.attribute];
             let own = groups_of_fold(own, roles, self.generators.len(), fold);
             for (to, unreached) in unreached.iter_mut().enumerate() {
                 // A row that cannot be set to the group takes part as one of no group.
@@ -343,7 +345,7 @@ impl GenerateInputs<'_> {
     }
 }
 
-/// Gives the column of the attribute back what the rows say.
+/// Restores the values of the rows in the column of the attribute.
 fn keep_attribute(
     rows: &mut FeatureRows,
     feature: usize,
@@ -369,9 +371,9 @@ pub(crate) fn groups_of_fold(
     own.iter().enumerate().map(|(i, &group)| if mine(i) { group } else { MISSING_GROUP }).collect()
 }
 
-/// Counterfactuals by target group, in the order of the file: by row, target group, index. A row
-/// has counterfactuals in a group in one part at most. What was judged is put in order where it is
-/// asked for, and is empty else.
+/// Counterfactuals by target group, in the order of the file: by row, target group, index. The
+/// counterfactuals of a row in a group are all in one part. What was judged is sorted if it is
+/// asked for, and otherwise empty.
 pub(crate) fn in_file_order(
     n_rows: usize,
     parts: &[(usize, GeneratedBatch)],

@@ -9,8 +9,11 @@ use crate::data::rows::RowsReader;
 use crate::data::rows::aligned::CounterfactualReader;
 use crate::data::rows::split::{RolesReader, RowRoles, TRAIN};
 use crate::data::tests::{integers, parquet, prepare_parquet, texts};
+use crate::exec::StageContext;
 use crate::exec::accumulator::Accumulator;
+use crate::exec::cancel::CancelFlag;
 use crate::exec::pieces::{StageWatch, WorkerPool};
+use crate::exec::tests::StageEvents;
 use crate::exec::tests::state_laws::SampleState;
 use crate::stage::generate::basis::{LearningReference, RowClasses};
 use crate::stage::generate::support::SupportSums;
@@ -34,8 +37,10 @@ fn races_of_others(roles: &[u8]) -> Vec<String> {
     RowRoles(roles.to_vec()).write(&dir.path().join("roles.parquet"), &rows).unwrap();
     let roles = RolesReader::open(&dir.path().join("roles.parquet"), &rows).unwrap();
     let workers = WorkerPool::new(2).unwrap();
-    let row_context =
-        RowContext { rows: &rows, roles: &roles, workers: &workers, watch: StageWatch::SILENT };
+    let (events, cancel) = (StageEvents::default(), CancelFlag::default());
+    let ctx = &StageContext::outside("generate", &events, &cancel);
+    let (rows, roles, watch) = (&rows, &roles, StageWatch::SILENT);
+    let row_context = RowContext { rows, roles, workers: &workers, ctx, watch };
     let generators: Vec<Box<dyn Generator>> = vec![Box::new(NaiveGenerator)];
     let basis = LearningReference::new(row_context, None, RowClasses::Label).unwrap();
     let making = GenerateInputs {
@@ -57,7 +62,7 @@ fn races_of_others(roles: &[u8]) -> Vec<String> {
     let view = tempfile::tempdir().unwrap();
     let making = GenerateInputs { is_view: true, write_backs: &[], ..making };
     generate(row_context, &making, view.path()).unwrap();
-    let viewed = CounterfactualReader::open(view.path(), &rows, &roles).unwrap();
+    let viewed = CounterfactualReader::open(view.path(), rows, roles).unwrap();
     assert_eq!(
         (viewed.keys(0).unwrap(), viewed.n_rows()),
         (keys.clone(), keys.parent.len() as u64)

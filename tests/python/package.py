@@ -1,4 +1,4 @@
-"""The Python door, run by tests/it/python_door.rs in a folder of its own with the program on PATH."""
+"""The Python package, run by tests/it/python_package.rs in a folder of its own with the program on PATH."""
 
 import sys
 import time

@@ -1,5 +1,5 @@
-//! The house: what tests skip is counted and fails where it must not happen, tests leave the
-//! program alone, and `make help` names what there is.
+//! Rules of the repository: skipped tests are counted, and fail where none may be skipped; every
+//! file is compiled; files are accessed only through `exec::files`; `make help` names all targets.
 
 use std::fs;
 use std::path::PathBuf;
@@ -71,18 +71,18 @@ fn every_file_is_part_of_a_crate() {
     }
 }
 
-/// Every folder and file of expected values is described, with the promise that is above them.
+/// Every folder and file of expected values is described.
 #[test]
 fn expected_values_say_where_they_come_from() {
     let folder = root().join("tests/expected");
     let told = fs::read_to_string(folder.join("README.md")).unwrap();
     told.says(&["No row here describes a real person"]);
-    for room in ["metrics", "generation", "cf-gu"] {
-        for entry in fs::read_dir(folder.join(room)).unwrap() {
+    for part in ["metrics", "generation", "cf-gu"] {
+        for entry in fs::read_dir(folder.join(part)).unwrap() {
             let name = entry.unwrap().file_name().into_string().unwrap();
             assert!(
-                told.contains(&format!("`{room}/{name}")),
-                "{room}/{name} is not in tests/expected/README.md"
+                told.contains(&format!("`{part}/{name}")),
+                "{part}/{name} is not in tests/expected/README.md"
             );
         }
     }
@@ -106,7 +106,7 @@ fn make_help_names_every_target() {
             assert!(named.contains(&target), "`make help` does not name `{target}` of {file}")
         });
     }
-    // The top hands them on.
+    // The Makefile of the root passes these on.
     for (target, does) in [
         // Tests ask the program that a person calls, and leave it where it is.
         ("test", "--profile dev --test it"),
@@ -122,8 +122,9 @@ fn make_help_names_every_target() {
     }
 }
 
-/// Whether a line of code reaches for files past `exec/files.rs`, or switches the ban on that off.
-fn passes_the_door(line: &str) -> bool {
+/// Whether a line of code accesses files without `exec/files.rs`, or switches off the lint that
+/// forbids it.
+fn bypasses_exec_files(line: &str) -> bool {
     let inside = |braces: &str| {
         braces.split([',', '{', '}', ' ', ';']).any(|part| part == "fs" || part.starts_with("fs::"))
     };
@@ -138,7 +139,7 @@ fn passes_the_door(line: &str) -> bool {
 
 /// One file for the program, and the one that the build script compiles alone.
 #[test]
-fn one_door_to_files() {
+fn files_are_accessed_in_one_place() {
     let mut all = Vec::new();
     sources(&root().join("src"), &mut all);
     all.retain(|file| {
@@ -146,20 +147,20 @@ fn one_door_to_files() {
     });
     // The crate as a whole lets its tests alone.
     all.retain(|file| *file != root().join("src/lib.rs"));
-    let passes = |file: &PathBuf| {
-        code(&fs::read_to_string(file).unwrap()).iter().any(|(_, line)| passes_the_door(line))
+    let bypasses = |file: &PathBuf| {
+        code(&fs::read_to_string(file).unwrap()).iter().any(|(_, line)| bypasses_exec_files(line))
     };
-    let doors: Vec<PathBuf> = all.into_iter().filter(passes).collect();
+    let found: Vec<PathBuf> = all.into_iter().filter(bypasses).collect();
     let known =
         ["src/exec/files.rs", "src/exec/source_fingerprint.rs"].map(|file| root().join(file));
     assert_eq!(
-        doors, known,
+        found, known,
         "call `exec::files` instead: its errors name the path and who must do what"
     );
 }
 
 #[test]
-fn the_rule_of_the_door_catches_every_way_around_it() {
+fn every_bypass_is_found() {
     for line in [
         "use std::fs;",
         "use std::{fs, io};",
@@ -167,7 +168,7 @@ fn the_rule_of_the_door_catches_every_way_around_it() {
         "    path.metadata()?;",
         "let a = std::fs::read(b);",
     ] {
-        assert!(passes_the_door(line), "{line}");
+        assert!(bypasses_exec_files(line), "{line}");
     }
     for line in [
         "use std::os::unix::fs::MetadataExt;",
@@ -175,14 +176,14 @@ fn the_rule_of_the_door_catches_every_way_around_it() {
         "files::metadata(path)?",
         "use rustix::fs::OFlags;",
     ] {
-        assert!(!passes_the_door(line), "{line}");
+        assert!(!bypasses_exec_files(line), "{line}");
     }
 }
 
 /// A stage reads another one through the handle that its builder gave it, so that its key covers
 /// what it reads.
 #[test]
-fn stages_are_read_through_handles_alone() {
+fn stages_are_read_only_through_handles() {
     let mut files = Vec::new();
     sources(&root().join("src/stage"), &mut files);
     let mut callers: Vec<String> = Vec::new();
@@ -195,7 +196,7 @@ fn stages_are_read_through_handles_alone() {
     assert!(callers.len() == 1 && callers[0].starts_with("stage_builder.rs:"), "{callers:?}");
 }
 
-/// A value that is measured has a dozen fields that mostly say "none": one function says so.
+/// A measured value has a dozen fields that are mostly none: one function fills them.
 #[test]
 fn a_measured_value_is_put_together_in_one_place() {
     let mut files = Vec::new();

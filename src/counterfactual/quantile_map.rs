@@ -4,17 +4,17 @@
 //! (value to probability in the own stratum, probability to value in the target stratum), nearest
 //! probability for ordinal ones. With n values of the own stratum and m of the target:
 //!
-//! - *Continuous*: rank r of v among the own values, linear between them, that of the nearest end
-//!   outside; then the value at rank r m / n of the target. Weak and midrank ranks as in
-//!   [`crate::num::ecdf`]. Whole numbers are rounded, halves up.
+//! - *Continuous*: rank r of v among the own values, linear between them, and that of the nearest
+//!   end outside of them; then the value at rank r m / n of the target. Weak and midrank ranks as
+//!   in [`crate::num::ecdf`]. Whole numbers are rounded, halves up.
 //! - *Ordinal*, with lt values below v, le up to v, D_x target values up to x. Weak: the x with the
 //!   least |D_x n - le m|, then the nearest to v, then the lower. Midrank: the first x with 2 n
 //!   D_x >= (lt + le) m; on equality x or the next, the nearer to v, then the lower. Whole numbers
 //!   only, so no rounding decides.
 //!
 //! Choice: midrank, where equation 1 prints weak ranks, which push every tied value to the top of
-//! its jump: of women without capital gains in the Adult data weak makes men who all have some. A
-//! value outside the ends of its own stratum is counted as clamped. Properties: never falls as v
+//! its jump: in the Adult data, weak ranks turn all women without capital gains into men with some.
+//! A value outside the ends of its own stratum is counted as clamped. Properties: never falls as v
 //! rises; stays within the target's ends; the identity between equal strata at their values.
 //! Cost: two binary searches; a look-up where the own values are whole numbers in a small range,
 //! one binary search where they are few.
@@ -34,14 +34,14 @@ const MAX_VALUES: usize = 4096;
 /// The images of own values.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum TabulatedMap {
-    /// Of the whole numbers from the first to the largest own value.
+    /// For the whole numbers from the first to the largest own value.
     Whole {
         /// The least own value.
         first: f64,
         /// The images.
         images: Vec<f64>,
     },
-    /// Of each own value.
+    /// For each own value.
     Values {
         /// The own values, ascending.
         values: Vec<f64>,

@@ -1,25 +1,16 @@
-//! `cfaudit gate`, `diff` and `export`: what is asked of finished folders; `cfaudit new`: what
-//! comes before the first.
+//! `cfaudit gate`, `diff` and `export`: the verbs that read finished folders.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use crate::data::exchange::http::{HttpEndpoint, HttpFault, score_stream};
-use crate::error::{Error, Exit, Fault, Result};
-use crate::exec::cache_folder::DEFAULT_CACHE;
-use crate::exec::clean::CleanRules;
+use crate::error::{Exit, Result};
 use crate::exec::event::Observer;
-use crate::exec::result_store::{ResultStore, StoreView};
-use crate::exec::{files, replaced_file};
+use crate::exec::replaced_file;
 use crate::folder::manifest::Manifest;
-use crate::job::new;
 use crate::rejudge;
 use crate::report::diff::FolderDiff;
 use serde_json::{Value, json};
 
-use crate::cli::args::{
-    CleanArgs, DiffArgs, ExportArgs, ExportTarget, GateArgs, HttpArgs, NewArgs,
-};
+use crate::cli::args::{DiffArgs, ExportArgs, ExportTarget, GateArgs};
 use crate::cli::owned_files::{self, OwnedFile};
 use crate::stage::report::cases::{self, AskedCases};
 
@@ -34,7 +25,7 @@ pub(crate) fn gate(args: &GateArgs) -> Result<Exit> {
     let judged = match judged {
         Ok(judged) => judged,
         Err(error) => {
-            // Told once, in the form that was asked for.
+            // Reported once, in the form that was asked for.
             crate::cli::log_error(&console, &error, &args.dir.to_string_lossy());
             return Ok(error.exit());
         }
@@ -54,75 +45,6 @@ pub(crate) fn gate(args: &GateArgs) -> Result<Exit> {
     Ok(exit)
 }
 
-/// Removes results from the cache.
-pub(crate) fn clean(args: &CleanArgs) -> Result<Exit> {
-    let (_, _, cancel) = crate::cli::set_up_run(&args.log)?;
-    let root = args.cache.clone().unwrap_or_else(|| PathBuf::from(DEFAULT_CACHE));
-    if !root.is_dir() {
-        let cause = "there is no such folder";
-        return Err(Error::operator("clean", &root, cause, "name the cache by `--cache`"));
-    }
-    let no_rule = args.older.is_none() && args.keep_last.is_none();
-    let rules = CleanRules {
-        older: args.older,
-        keep_last: args.keep_last.or(no_rule.then_some(1)),
-        job: args.job.clone(),
-    };
-    let outcome = match args.dry_run {
-        true => StoreView::of_cache(&root)?.would_clean(&rules)?,
-        false => ResultStore::open(&root)?.clean(&rules, &cancel)?,
-    };
-    if args.log.quiet {
-        return Ok(Exit::Done);
-    }
-    let did = if args.dry_run { "would remove" } else { "removed" };
-    let in_use = match outcome.in_use {
-        0 => String::new(),
-        n => format!("; {n} more stay while another run may read them"),
-    };
-    crate::cli::print(&format!(
-        "{did} {}; {} left{in_use}\n",
-        results_text(outcome.removed, outcome.removed_bytes),
-        results_text(outcome.left, outcome.left_bytes),
-    ))?;
-    Ok(Exit::Done)
-}
-
-/// Asks an endpoint for the scores of the rows on standard input.
-pub(crate) fn ask_http(args: &HttpArgs) -> Result<Exit> {
-    let fault = |what: String| Error::from(Fault::new("command-failed", what));
-    let words: Vec<&str> = args.how.splitn(5, ',').collect();
-    let [batch, parallel, retries, seconds, token] = words[..] else {
-        return Err(fault("`--how` takes five words".to_owned()));
-    };
-    let number = |word: &str| {
-        word.parse::<u32>().map_err(|_| fault(format!("`{word}` is no number for `--how`")))
-    };
-    let token = (!token.is_empty()).then(|| std::env::var(token)).transpose();
-    let endpoint = HttpEndpoint {
-        url: args.url.clone(),
-        version: args.model_version.clone(),
-        protocol: args.protocol.parse().map_err(fault)?,
-        batch: number(batch)? as usize,
-        parallel: number(parallel)? as usize,
-        retries: number(retries)?,
-        timeout: Duration::from_secs(number(seconds)?.into()),
-        missing_at_most: args.missing_at_most,
-        token: token.map_err(|_| fault("the variable with the token is not text".to_owned()))?,
-        answers: Some(args.answers.clone()),
-    };
-    let output = std::io::stdout().lock();
-    score_stream(&endpoint, std::io::stdin().lock(), output)
-        .map_err(|HttpFault { code, what }| Error::from(Fault::new(code, what)))?;
-    Ok(Exit::Done)
-}
-
-/// So many results, and their size.
-pub(crate) fn results_text(n: u64, bytes: u64) -> String {
-    let noun = if n == 1 { "result" } else { "results" };
-    format!("{n} {noun} ({:.1} MB)", bytes as f64 / 1e6)
-}
-
 /// Compares two finished folders.
 pub(crate) fn diff(args: &DiffArgs) -> Result<Exit> {
     let job = args.job.as_ref().map(|job| crate::job::check::read(job, &args.set));
@@ -138,7 +60,7 @@ pub(crate) fn diff(args: &DiffArgs) -> Result<Exit> {
         diff.text(args.all)
     })?;
     let differs = args.exit_code && diff.differs();
-    Ok(if differs { Exit::GateCrossed } else { Exit::from_code(diff.exit).unwrap_or(Exit::Bug) })
+    Ok(if differs { Exit::GateFailed } else { Exit::from_code(diff.exit).unwrap_or(Exit::Bug) })
 }
 
 /// Writes a finished folder in the form of another tool, or its cases.
@@ -188,39 +110,6 @@ fn asked_cases(args: &ExportArgs) -> Result<AskedCases> {
         return Err(cases::refused(what.to_owned(), "add `--to cases`".to_owned()));
     }
     Ok(asked)
-}
-
-/// Writes a first job from a data file.
-pub(crate) fn new(args: &NewArgs) -> Result<Exit> {
-    let new::FirstJob { text, guesses } = match (&args.remedy, &args.data) {
-        (Some(job), _) => {
-            let text = new::remedy::remedies(job)?;
-            new::FirstJob { text, guesses: Vec::new() }
-        }
-        (None, data) => {
-            let wishes = new::NewJobOptions {
-                data: data.clone().unwrap_or_default(),
-                label: args.label.clone(),
-                sensitive: args.sensitive.clone(),
-                score: args.score.clone(),
-                positive: args.positive.clone(),
-                favourable: args.favourable,
-                reference: args.reference.clone(),
-            };
-            let profile = crate::data::source::file_profile::profile_file(&wishes.data)?;
-            new::job(&profile, &wishes)?
-        }
-    };
-    match &args.out {
-        None => crate::cli::print(&text)?,
-        Some(out) => {
-            files::write_new(out, text.as_bytes(), "name a new file; a job is never overwritten")?
-        }
-    }
-    for guess in guesses {
-        crate::cli::print_to_stderr(&format!("guessed: {guess}"));
-    }
-    Ok(Exit::Done)
 }
 
 /// Clear changes, with `all` every row, and how the runs were compared.

@@ -1,4 +1,4 @@
-//! Tables of several stages as one.
+//! Merges the tables of several stages into one.
 
 use std::path::Path;
 

@@ -21,8 +21,8 @@ use crate::counterfactual::conditional::{
 use crate::counterfactual::domain_checks::DomainChecks;
 use crate::counterfactual::flip::{FlipDecider, FlipPattern, FlipSettings};
 use crate::counterfactual::joint::CombinationPools;
-use crate::counterfactual::map::{NumericMap, TabulatedMap};
 use crate::counterfactual::plausibility_filter::PlausibilityFilter;
+use crate::counterfactual::quantile_map::{NumericMap, TabulatedMap};
 use crate::counterfactual::relation::RelationSettings;
 use crate::counterfactual::transport::distance::TransportDistance;
 use crate::counterfactual::variable::{CategoryLevels, StrategyVariable};
@@ -45,7 +45,8 @@ pub struct MapFlipRules {
     pub cdf: Cdf,
     /// Which variables may change.
     pub named: Vec<bool>,
-    /// These do where they differ so much between the two groups; none: in every pair of groups.
+    /// These may change if they differ enough between the two groups; none: in every pair of
+    /// groups.
     pub relation: Option<RelationSettings>,
     /// The rules of flips; maps use their `min_stratum` too.
     pub flips: FlipSettings,

@@ -1,4 +1,4 @@
-//! Real files: each example of `docs/rows.md` is run, and what it promises is looked at.
+//! The guide to rows: each example of `docs/rows.md` is run, and what it promises is checked.
 
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{Float64Type, Int64Type};
@@ -74,7 +74,7 @@ fn values_that_differ_only_by_case_or_blanks_are_told_and_joined() {
     assert_eq!(respelt, [("country", 180), ("sex", 120)]);
 }
 
-/// A map takes a value in another case for none of its own.
+/// A map does not recognise a value in another case.
 #[test]
 fn a_map_says_what_it_lacks_by_a_letter() {
     let work = applicants();
@@ -90,7 +90,7 @@ fn a_map_says_what_it_lacks_by_a_letter() {
     told.lacks(&["differs only by case"]);
 }
 
-/// `new` joins what differs only so, and the job that it writes runs.
+/// `new` joins values that differ only by case, and the job that it writes runs.
 #[test]
 fn a_first_job_joins_them() {
     let work = applicants();
@@ -236,7 +236,7 @@ fn expressions_derive_columns_and_keep_rows() {
     assert!(told.contains(&words), "`{words}` is not in\n{told}");
 }
 
-/// What a strategy moves is followed by what is computed from it.
+/// When a strategy moves a column, what is computed from it follows.
 #[test]
 fn expressions_are_computed_again_in_counterfactuals() {
     let work = Work::new();
@@ -464,7 +464,7 @@ fn a_program_writes_the_rows() {
     assert!(!work.path("cache/rows").read_dir().unwrap().any(|_| true));
 }
 
-/// Features that know too much, and numbers that mean missing.
+/// Features that reveal the label, and numbers that mean missing.
 #[test]
 fn check_warns_of_leaks_and_traps() {
     let work = Work::new();

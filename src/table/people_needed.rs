@@ -1,11 +1,11 @@
-//! Which of the rows of a gate says how many people would decide it.
+//! How many people a gate would need to be decided: which of its rows says so.
 
 use super::GateRow;
 
-/// Of the rows of one gate the one whose people would decide it. Of the inconclusive rows beyond
-/// the limit the one that needs the fewest, because one broken row breaks the gate; without such
-/// rows all must be decided, so the one that needs the most. None where a row fails, none is
-/// inconclusive, or the number is not known.
+/// The row of a gate whose people would decide it: among the inconclusive rows beyond the limit the
+/// one that needs the fewest, because one broken row breaks the gate; without such rows all must be
+/// decided, so the one that needs the most. None where a row fails, none is inconclusive, or the
+/// number is not known.
 pub(crate) fn deciding_need<'a>(rows: impl Iterator<Item = &'a GateRow>) -> Option<&'a GateRow> {
     let rows: Vec<&GateRow> = rows.collect();
     let is_beyond = |row: &GateRow| row.excess() > 0.0;

@@ -1,10 +1,11 @@
-//! Fits greedy and plausible: variables, counts of the (decorrelated) reference, and the filter.
+//! The plan of a strategy that moves features, and what it learns from the reference: variables,
+//! counts of the (decorrelated) reference, and the filter.
 //!
 //! Source: the plausible strategy of "Towards Counterfactual Group Fairness": what may change is
 //! domain knowledge, stated by name. Each allowed number takes the value of the target group and
-//! class at the same quantile ([`crate::counterfactual::map`]); levels change where they are
-//! impossible there or rarer by the threshold ([`crate::counterfactual::flip`]); counterfactuals
-//! too far from the real rows of the target can be marked invalid
+//! class at the same quantile ([`crate::counterfactual::quantile_map`]); levels change where they
+//! are impossible there or rarer by the threshold ([`crate::counterfactual::flip`]);
+//! counterfactuals too far from the real rows of the target can be marked invalid
 //! ([`crate::counterfactual::plausibility_filter`]). Greedy is in
 //! [`crate::counterfactual::strategy::greedy`].
 //!
@@ -22,12 +23,12 @@ use crate::counterfactual::decorrelate::{DecorrelatedReference, TwinGenerator};
 use crate::counterfactual::decorrelate_knobs::DecorrelateBlock;
 use crate::counterfactual::domain_checks::{DomainChecks, PermittedDirection, PermittedRange};
 use crate::counterfactual::flip::{CounterfactualsPerRow, FlipSettings};
-use crate::counterfactual::forms::{ConditionOn, MovableFeatures};
-use crate::counterfactual::generate::{FittedStrategy, MapFlipGenerator, MapFlipRules};
+use crate::counterfactual::map_flip::{FittedStrategy, MapFlipGenerator, MapFlipRules};
 use crate::counterfactual::moments::{FRAME_ROWS, MomentFrame};
 use crate::counterfactual::plausibility_filter::{KeepWithinBlock, PlausibilityFilter};
 use crate::counterfactual::plausibility_fit::FilterReference;
 use crate::counterfactual::relation::RelationSettings;
+use crate::counterfactual::short_forms::{ConditionOn, MovableFeatures};
 use crate::counterfactual::transport::TransportSettings;
 use crate::counterfactual::variable::{StrategyVariable, VariableOptions, in_kinds, variables};
 use crate::counterfactual::write_back::{binned_below, features_set_with};
@@ -61,7 +62,7 @@ pub enum MoveRule<'a> {
     },
 }
 
-/// Where counterfactuals come from that somebody else makes.
+/// Where external counterfactuals come from.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ExternalSource<'a> {
     /// A Parquet file.
@@ -77,7 +78,7 @@ pub(crate) enum StrategyEngine<'a> {
     MapFlip,
     /// Plans of transport, for all samples together.
     Transport(TransportSettings),
-    /// Somebody else; none where the knobs do not say who.
+    /// An external source; none where the knobs name none.
     External(Option<ExternalSource<'a>>),
 }
 
@@ -145,7 +146,7 @@ impl<'a> StrategyPlan<'a> {
         matches!(self.engine, StrategyEngine::Transport(_))
     }
 
-    /// Where counterfactuals come from that somebody else makes; none where the strategy does.
+    /// Where external counterfactuals come from; none where the strategy makes them.
     pub fn external(&self) -> Option<ExternalSource<'a>> {
         match self.engine {
             StrategyEngine::External(source) => source,
@@ -298,7 +299,7 @@ impl<'a> StrategyPlan<'a> {
     }
 }
 
-/// Where numbers lie, by the first rows of the reference.
+/// The frame of numbers, from the first rows of the reference.
 fn first_frame(
     variables: &[StrategyVariable],
     reference: &ReferenceRows<'_>,
@@ -323,7 +324,7 @@ fn empty_reference() -> Error {
     .into()
 }
 
-/// Checks that the reference has values of every variable that moves for sure.
+/// Checks that the reference has values of every variable that certainly moves.
 ///
 /// It must also have all named levels.
 ///
@@ -336,7 +337,7 @@ pub(super) fn check_reference(
 ) -> Result<()> {
     let (counts, rules) = (&fitted.counts, &fitted.rules);
     for ((j, variable), named) in in_kinds(&fitted.variables).zip(&rules.named) {
-        // Of variables that must differ between the groups none is sure to move.
+        // None of the variables that must differ between the groups is certain to move.
         let moves = *named && rules.relation.is_none();
         let there = counts.0.values().any(|stratum| match variable.levels() {
             Some(_) => stratum.levels[j].iter().any(|&n| n > 0),

@@ -2,7 +2,7 @@
 //! which says what the program must do with them; `tests/cases/README.md` describes the format.
 //! Cases without packages, and those that need only the ONNX runtime, run in `make test`; those of
 //! a Python model run in `make python`, with the interpreter of `CFAUDIT_PYTHON`.
-//! `CFAUDIT_CASES=NAME,NAME` runs these alone.
+//! `CFAUDIT_CASES=NAME,NAME` runs only these.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -490,7 +490,7 @@ fn table_of(name: &str, mut rows: Vec<JsonRow>, wanted: &Json, wrong: &mut Vec<S
     }
 }
 
-/// Kept counterfactuals of which not exactly one of some columns is set.
+/// Kept counterfactuals in which not exactly one of some columns is set.
 fn one_hot(folder: &Path, wanted: &Json, wrong: &mut Vec<String>) {
     let mut with = [0_u64; 3];
     for file in parquet_below(folder) {
@@ -605,7 +605,7 @@ fn cases_of_python_hold() {
     });
 }
 
-/// The runner itself: of a job that is right every wrong expectation is named.
+/// The runner itself: for a correct job it names every wrong expectation.
 #[test]
 fn wrong_expectations_are_named() {
     let expect = json!({"steps": [{

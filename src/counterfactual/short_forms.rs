@@ -1,4 +1,4 @@
-//! Settings that take a word or a longer form.
+//! Keys whose value is either a word or a map: the short and the long form of a setting.
 
 use std::borrow::Cow;
 

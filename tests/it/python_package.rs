@@ -1,8 +1,8 @@
 //! `import cfaudit`: jobs on frames and functions of Python, with the bytes of the command line;
 //! one call for a model, the plugin for pytest; and the notebook that reads tables.
 //!
-//! `CFAUDIT_PYTHON` names an interpreter with what stands in `tests/requirements/python.txt`
-//! (`make python` fetches one); without it `python3` is tried.
+//! `CFAUDIT_PYTHON` names an interpreter with what is in `tests/requirements/python.txt` (`make
+//! python` fetches one); without it `python3` is tried.
 
 use std::ffi::OsString;
 use std::fs;
@@ -26,7 +26,7 @@ const JOB: &str = "-  rows
 
 /// An interpreter in the working folder that imports the package of this tree and finds the program
 /// on its path.
-pub(crate) fn door(work: &Work, python: &str) -> Command {
+pub(crate) fn interpreter_with_package(work: &Work, python: &str) -> Command {
     let program = Path::new(env!("CARGO_BIN_EXE_cfaudit")).parent().unwrap();
     let mut path = OsString::from(program);
     path.push(":");
@@ -45,7 +45,10 @@ fn frames_and_functions_give_the_bytes_of_the_command_line() {
     let Some(python) = interpreter("pyarrow, pandas") else { return };
     let work = Work::new();
     work.job("trained", JOB, "");
-    let ran = Ran::of(door(&work, &python).arg(root().join("tests/python/door.py")), 0);
+    let ran = Ran::of(
+        interpreter_with_package(&work, &python).arg(root().join("tests/python/package.py")),
+        0,
+    );
     if ran.stdout.contains("without polars") {
         crate::work::skip(&format!("{python} cannot import polars: `make python`"));
     }
@@ -58,12 +61,12 @@ fn frames_and_functions_give_the_bytes_of_the_command_line() {
     assert_same(&results(&work.path("out")), &results(&work.path("by-hand")), "by hand");
 }
 
-/// Runs a script of `tests/python` in a folder of its own; its argument is the folder of the tree.
+/// Runs a script of `tests/python` in a separate folder; its argument is the folder of the tree.
 fn script(name: &str, imports: &str) {
     let Some(python) = interpreter(imports) else { return };
     let work = Work::new();
     let script = root().join("tests/python").join(name);
-    Ran::of(door(&work, &python).arg(script).arg(root()), 0);
+    Ran::of(interpreter_with_package(&work, &python).arg(script).arg(root()), 0);
 }
 
 /// Scores of 32 bits stay so in whatever holds them, and rows have the types of their files; the
@@ -109,7 +112,10 @@ fn the_package_is_typed() {
     let Some(python) = interpreter("mypy") else { return };
     let flags = ["-m", "mypy", "--strict", "--ignore-missing-imports", "--cache-dir", "/dev/null"];
     let work = Work::new();
-    Ran::of(door(&work, &python).args(flags).arg(root().join("python/cfaudit")), 0);
+    Ran::of(
+        interpreter_with_package(&work, &python).args(flags).arg(root().join("python/cfaudit")),
+        0,
+    );
 }
 
 /// Runs the cells of code one after the other, as a kernel would.
@@ -160,7 +166,7 @@ cfaudit.run(job, rows=frame, scorers={'mine': score})
 assert asked
 ",
     );
-    Ran::of(door(&work, &python).arg("audit.py"), 0);
+    Ran::of(interpreter_with_package(&work, &python).arg("audit.py"), 0);
 }
 
 #[test]
@@ -179,7 +185,7 @@ fn the_notebook_runs() {
     let Some(python) = interpreter("pyarrow, pandas") else { return };
     let work = Work::with_jobs();
     work.cfaudit(0, "run jobs/demo.yaml --gates report --set data.rows.synthetic.rows=1000");
-    let ran = Ran::of(door(&work, &python).args(["-c", CELLS]).arg(file), 0);
+    let ran = Ran::of(interpreter_with_package(&work, &python).args(["-c", CELLS]).arg(file), 0);
     let n: usize = ran.stdout.lines().last().unwrap().parse().unwrap();
     assert!(n >= 5, "{n} cells of code");
 }
