@@ -107,7 +107,7 @@ pub(in crate::metric) fn turned(metric: &Metric, value: f64) -> f64 {
     }
 }
 
-/// Asserts that distances, where none of `n` people moves, have the upper end of the share of people
+/// Asserts that distances, where none of `n` people moves, have the upper end of the share of those
 /// who move.
 #[track_caller]
 pub(in crate::metric) fn moves_nobody<'a>(of: impl Fn(&str) -> &'a MeasuredValue, n: f64) {
