@@ -107,8 +107,8 @@ pub(in crate::metric) fn turned(metric: &Metric, value: f64) -> f64 {
     }
 }
 
-/// Asserts that distances of `n` people of whom nobody moves have the upper end of the share of
-/// people who move.
+/// Asserts that distances, where none of `n` people moves, have the upper end of the share of those
+/// who move.
 #[track_caller]
 pub(in crate::metric) fn moves_nobody<'a>(of: impl Fn(&str) -> &'a MeasuredValue, n: f64) {
     let squared = z_of_level(0.95).powi(2);
@@ -260,7 +260,7 @@ fn gather(
     gather_by(&people, groups, CountingUnit::ROW, parts, settings)
 }
 
-/// The same of people who may have weights; these take no part in the flip test, which has tests of
+/// The same of people who may have weights; these are not in the flip test, which has tests of
 /// its own.
 fn gather_by(
     people: &WeightedPeople,
