@@ -17,7 +17,7 @@ use crate::metric::scope::GroupSelection;
 use crate::num::additive::Additive;
 use crate::num::score_scale::{ScaleNumbers, ScoreScale};
 
-/// From so many rows on scores are counted in cells.
+/// From this number of rows on scores are counted in cells.
 pub(crate) const EXACT_ROWS: usize = 200_000;
 
 /// Cells at most that hold the scores of a group and a label, but for those in the tails.
@@ -72,7 +72,7 @@ fn in_order<S: Serializer>(rows: &[LabelledScore], serializer: S) -> Result<S::O
 /// A row, or all people of one group and label in a cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct RankedScore {
-    /// Where it stands: higher numbers are nearer to the positive prediction, equal ones are ties.
+    /// Its position: higher numbers are nearer to the positive prediction, equal ones are ties.
     pub(crate) place: f64,
     /// The share of the scale that the score is, in [0, 1]; of a cell the mean.
     pub(crate) share: f64,
