@@ -8,9 +8,9 @@ use crate::data::values::ValueClass;
 use crate::error::{Exit, FilePlace, Result};
 use crate::job::Job;
 use crate::stage::RunRecord;
-use crate::stage::advice::IssueNote;
 use crate::stage::gate::power::{self, GateForecast, NO_RATE, PowerAssumptions};
 use crate::stage::input::score_files::AwaitedFile;
+use crate::stage::job_warnings::IssueNote;
 use crate::stage::preview::{
     self, AttributePreview, ColumnPreview, ContractPreview, DataPreview, LocatedIssue, RunForecast,
 };

@@ -30,13 +30,13 @@ pub mod column;
 pub mod exchange;
 pub(crate) mod prepare;
 pub mod rows;
-#[cfg(test)]
-mod samples;
 pub mod source;
 pub mod source_form;
 pub(crate) mod source_view;
 pub(crate) mod spelling;
 pub(crate) mod sql;
+#[cfg(test)]
+mod test_rows;
 mod thousands;
 pub(crate) mod values;
 

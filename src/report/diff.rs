@@ -7,6 +7,7 @@ use minijinja::context;
 use minijinja::value::Value;
 
 use crate::folder::manifest::{Manifest, RunComparison};
+use crate::report::control_characters::visible;
 use crate::report::export::{deciding, gate_sentence_in_units, printed};
 use crate::report::page::glossary::GlossaryEntry;
 use crate::report::page::terms::{self, PageGlossary};
@@ -14,7 +15,6 @@ use crate::report::page::{PageSection, of_sections};
 use crate::report::section::against::{self, apart, reading, tally};
 use crate::report::section::models::place;
 use crate::report::shown_changes::ShownChanges;
-use crate::report::visible::visible;
 use crate::table::{ChangeRow, GateRow, TableRow};
 use crate::text::{aligned, fact};
 

@@ -19,6 +19,7 @@
 //! histogram bins, and the sizes of unfair subgroups.
 
 mod brief;
+mod control_characters;
 pub(crate) mod diff;
 mod draw;
 mod evidence;
@@ -31,7 +32,6 @@ pub(crate) mod selective;
 mod shown_changes;
 #[cfg(test)]
 mod tests;
-mod visible;
 
 use std::path::Path;
 

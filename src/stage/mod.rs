@@ -38,7 +38,6 @@
 //! make a stage stale is given to its builder as names and values, so that a rerun can say its
 //! reason. Nothing here computes a number: formulas live in the engines.
 
-pub(crate) mod advice;
 pub(crate) mod applied_set;
 pub(crate) mod artifact;
 pub(crate) mod count;
@@ -47,17 +46,17 @@ pub(crate) mod discover;
 pub(crate) mod experiment;
 pub(crate) mod gate;
 pub(crate) mod generate;
-pub(crate) mod hidden;
+pub(crate) mod hidden_cause;
 pub(crate) mod input;
 pub(crate) mod job_place;
+pub(crate) mod job_warnings;
 pub(crate) mod kept_rows;
 pub(crate) mod kinds;
 mod linear_rates;
 pub mod measure;
 mod memory;
 pub(crate) mod models;
-pub(crate) mod needed;
-pub(crate) mod open;
+pub(crate) mod necessary_statements;
 pub(crate) mod params;
 mod pass;
 pub(crate) mod plan;
@@ -72,6 +71,7 @@ pub(crate) mod row_features;
 pub(crate) mod row_inputs;
 pub(crate) mod row_parts;
 pub(crate) mod rows_only;
+pub(crate) mod run_resources;
 pub(crate) mod score;
 pub(crate) mod selective;
 pub mod settings;
@@ -95,8 +95,8 @@ use crate::stage::input::digest::InputDigests;
 use crate::stage::input::score_files::AwaitedFile;
 use crate::stage::input::{AbsentDataSet, copied_rows};
 use crate::stage::job_place::with_place;
-use crate::stage::open::{open_store, open_workers};
 use crate::stage::plan::{StagePlan, publishes_rows};
+use crate::stage::run_resources::{open_store, open_workers};
 use crate::stage::settings::{RunSettings, default_folder};
 use crate::stage::sharding::plan::OpenPlan;
 use crate::stage::sharding::share::RowShare;

@@ -7,8 +7,8 @@
 
 use std::path::Path;
 
-use crate::data::prepare::form::spelling_of;
 use crate::data::prepare::params::{PrepareParams, SidesParams};
+use crate::data::prepare::source_words::spelling_of;
 use crate::data::prepare::surveyed::SurveyedRows;
 use crate::data::prepare::view::SourceView;
 use crate::data::prepare::{Preparation, RowsHere, prepare, rows_file};

@@ -4,7 +4,7 @@
 pub(crate) mod external;
 pub mod http;
 pub(crate) mod ipc_message;
-pub(crate) mod kept;
+pub(crate) mod kept_counterfactuals;
 pub mod keyed;
 pub(crate) mod known_levels;
 pub(crate) mod raw;

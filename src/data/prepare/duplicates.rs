@@ -8,8 +8,8 @@ use std::path::PathBuf;
 
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::data::prepare::kept_slice::SurvivingRows;
 use crate::data::prepare::plan::{PreparePlan, RowLoss};
+use crate::data::prepare::remaining_rows::SurvivingRows;
 use crate::data::prepare::repeated::{RowEntry, repeated_rows};
 use crate::data::source::SourceSlice;
 use crate::data::values::SourceValues;

@@ -12,9 +12,9 @@ use arrow::compute::concat;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
 
-use crate::data::prepare::kept_slice::KeptSlice;
 use crate::data::prepare::params::carried_decision;
 use crate::data::prepare::plan::{FeaturePlan, PreparePlan, SidesPlan};
+use crate::data::prepare::remaining_rows::KeptSlice;
 use crate::data::prepare::row_id::IdRun;
 use crate::data::prepare::tally::SliceCodes;
 use crate::data::rows::ids::keys_of;

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::data::prepare::derive::DerivationRule;
-use crate::data::prepare::keep::KeepFilter;
+use crate::data::prepare::keep_filters::KeepFilter;
 use crate::data::prepare::params::{
     MissingRule, OrdinalOrder, PrepareParams, SensitiveParams, SidesParams, SplitColumn,
 };

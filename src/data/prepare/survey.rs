@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::FeatureKind;
 use crate::data::prepare::derive::DerivationRule;
-use crate::data::prepare::kept_slice::{
-    KeptSlice, RowsSeen, check_numbers, check_weights, one_hot_counts,
-};
 use crate::data::prepare::params::{FilterStep, MissingRule};
 use crate::data::prepare::plan::{PreparePlan, RowLoss};
+use crate::data::prepare::remaining_rows::{
+    KeptSlice, RowsSeen, check_numbers, check_weights, one_hot_counts,
+};
 use crate::data::prepare::tally::{
     ColumnTally, OneHotFaults, SliceCodes, UnmatchedRows, UnnamedValues,
 };

@@ -2,7 +2,7 @@
 
 use crate::report::draw::chart;
 use crate::report::draw::plot::PlotPoint;
-use crate::report::page::below::Below;
+use crate::report::page::cell_notes::Below;
 use crate::report::page::number::{self, NumberFormat};
 use crate::report::page::words::RichText;
 use crate::report::page::{DASH, PageCell, PageTable, ReportRow, terms};

@@ -5,8 +5,8 @@
 //! the template engine, after [`visible`] has made control characters visible; only drawings, made
 //! and escaped by [`crate::report::draw::chart`], go in as they are.
 
-pub(crate) mod below;
 pub(crate) mod brief;
+pub(crate) mod cell_notes;
 pub(crate) mod cells;
 pub(crate) mod glossary;
 pub(crate) mod number;
@@ -20,7 +20,7 @@ use serde::Serialize;
 
 use crate::folder::manifest::Manifest;
 use crate::report::draw::{palette, plot};
-use crate::report::page::below::Below;
+use crate::report::page::cell_notes::Below;
 use crate::report::page::words::RichText;
 use crate::text::fact;
 

@@ -8,11 +8,11 @@ use minijinja::{AutoEscape, Environment, context, escape_formatter};
 use serde::Deserialize;
 
 use crate::counterfactual::strategy::{self, StrategyRecord};
+use crate::report::control_characters::visible;
 use crate::report::draw::plot::{AxisUnit, DrawnLimit, PlotScale, axis};
 use crate::report::draw::spec::ChartSpec;
 use crate::report::page::number::{self, NumberFormat, ends_text, value_text};
 use crate::report::page::words::{breakable, capital, entry_anchor, short};
-use crate::report::visible::visible;
 use crate::table::REFITTED;
 use crate::text::{self, TESTED};
 

@@ -1,6 +1,6 @@
 //! The stage `discover` of graph-uncertain sets finds the graphs of all scenarios of a set.
 
-pub(crate) mod fit;
+pub(crate) mod knowledge_fit;
 pub(crate) mod scenarios;
 pub(crate) mod tables;
 

@@ -20,7 +20,7 @@ use crate::metric::catalog::graph::{FIT_WORSE, METRICS};
 use crate::metric::rate::{MetricValue, Undefined};
 use crate::num::summary::{SampleSpread, SpreadEstimate};
 use crate::param::Level;
-use crate::stage::discover::fit::KnowledgeFit;
+use crate::stage::discover::knowledge_fit::KnowledgeFit;
 use crate::stage::discover::scenarios::DiscoveredScenario;
 use crate::stage::generate::world_rows::WorldRowSummary;
 use crate::table::file::write_rows;

@@ -15,7 +15,7 @@ use crate::metric::catalog::ccm::{HARM, harmed};
 use crate::metric::catalog::find;
 use crate::metric::evidence::labels::{FavourableShare, GroupShares, LowestShare, shares_differ};
 use crate::param::{ColumnName, Name};
-use crate::stage::advice::IssueNote;
+use crate::stage::job_warnings::IssueNote;
 use crate::table::{GroupRow, MetricRow};
 
 /// The code of such an issue.

@@ -4,7 +4,7 @@ use crate::exec::misfit;
 use crate::stage::gate::model_issues::model_issues;
 use crate::stage::gate::{self, baseline};
 use crate::stage::generate::refits::{fits_of_sets, record_fits};
-use crate::stage::hidden;
+use crate::stage::hidden_cause;
 use crate::stage::kinds::{BaselineStage, GateStage, OutcomesStage, PopulationStage};
 use crate::stage::plan::StagePlan;
 use crate::stage::recourse::recourse_folders;
@@ -65,7 +65,7 @@ impl Stage for GateStage {
         // Nothing is judged that depends on other scores than the job expects.
         b.want_part(expected_scores)?;
         let (recourse, why, hidden) =
-            (recourse_folders(b)?, why_folders(b)?, hidden::hidden_folders(b)?);
+            (recourse_folders(b)?, why_folders(b)?, hidden_cause::hidden_folders(b)?);
         let (issues, settled) = (model_issues(b)?, settled_models(b)?);
         let waits = (!plan.input.awaited.is_empty()).then_some(plan.baseline.is_some());
         b.value("waits for scores", waits);
@@ -77,7 +77,7 @@ impl Stage for GateStage {
                 (&measured, &everybody),
                 baseline.as_ref(),
                 (&recourse.open(ctx), &why.open(ctx)),
-                (issues(ctx)?, unknown, hidden::rows(ctx, &hidden)?),
+                (issues(ctx)?, unknown, hidden_cause::rows(ctx, &hidden)?),
             )
         })
     }

@@ -12,7 +12,7 @@ use crate::metric::evidence::group_counts::GroupFactualCounts;
 use crate::metric::evidence::labels::{FavourableShare, GroupShares, MissingLabels};
 use crate::metric::rate::Rate;
 use crate::report::selective::{OwnedShare, SelectiveArgs, ShareOwner};
-use crate::stage::advice::IssueNote;
+use crate::stage::job_warnings::IssueNote;
 
 /// The people who lack labels, by attribute.
 pub(crate) type SelectiveLabels = BTreeMap<String, SelectiveAttribute>;

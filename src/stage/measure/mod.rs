@@ -50,7 +50,7 @@ use crate::stage::artifact::{
     EVIDENCE, FOLD_EVIDENCE, LABELS, SHIFT_EVIDENCE, SLICE_EVIDENCE, SMALL_SLICES,
 };
 use crate::stage::count::slices::{AttributeSlices, CountedSlices};
-use crate::stage::discover::fit::KnowledgeFit;
+use crate::stage::discover::knowledge_fit::KnowledgeFit;
 use crate::stage::discover::tables::{GraphSetScenario, GraphTables};
 use crate::stage::generate::repeats::evidence_file;
 use crate::stage::kinds::{CountStage, QualityStage};

@@ -11,7 +11,7 @@ use crate::metric::scope::MetricScope;
 use crate::metric::value::repeated_values::RepeatedValues;
 use crate::metric::value::worlds as metric;
 use crate::num::summary::SpreadEstimate;
-use crate::stage::discover::fit::KnowledgeFit;
+use crate::stage::discover::knowledge_fit::KnowledgeFit;
 use crate::stage::discover::tables::{GraphSetScenario, graph_metrics};
 use crate::stage::score::worlds::GraphScoreResult;
 use crate::table::file::write_rows;

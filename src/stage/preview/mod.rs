@@ -37,7 +37,6 @@ use crate::metric::value::sanity::ModelSanity;
 use crate::model::contract::{ModelContract, TermSource};
 use crate::model::kind::python::PythonBlock;
 use crate::num::additive::Additive;
-use crate::stage::advice::{self, IssueNote};
 use crate::stage::artifact::ROLES;
 use crate::stage::gate::blind;
 use crate::stage::gate::model_issues::of_sanity;
@@ -46,12 +45,13 @@ use crate::stage::input::digest::InputDigests;
 use crate::stage::input::score_files::AwaitedFile;
 use crate::stage::input::{self, AbsentDataSet, JobInputs, copied_rows};
 use crate::stage::job_place::with_place;
+use crate::stage::job_warnings::{self, IssueNote};
 use crate::stage::measure::labels::{self, CountedRows};
-use crate::stage::open::{open_store, open_workers};
 use crate::stage::params::prepare_params;
 use crate::stage::plan::{StagePlan, reads_features};
 use crate::stage::preview::row_look::RowsLook;
 use crate::stage::report;
+use crate::stage::run_resources::{open_store, open_workers};
 use crate::stage::selective::{self, WITHOUT_LABEL};
 use crate::stage::settings::RunSettings;
 use crate::stage::sharding::share::RowShare;
@@ -192,7 +192,7 @@ impl CheckFindings {
     /// The warnings about a job without its data.
     pub(crate) fn of_job(checked: &CheckedJob) -> Self {
         let (awaited, contracts) = (Vec::new(), Vec::new());
-        CheckFindings { warnings: advice::of_job(checked), awaited, contracts }
+        CheckFindings { warnings: job_warnings::of_job(checked), awaited, contracts }
     }
 }
 

@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::num::additive::Additive;
 use crate::num::hash::FastHasher;
 use crate::num::range::ValueRange;
-use crate::stage::advice::IssueNote;
+use crate::stage::job_warnings::IssueNote;
 use crate::stage::plan::StagePlan;
 use crate::stage::recourse::unshared_numbers;
 use crate::stage::row_context::RowContext;

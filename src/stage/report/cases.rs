@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use crate::data::exchange::kept::each_change;
+use crate::data::exchange::kept_counterfactuals::each_change;
 use crate::error::{Error, Result};
 use crate::folder::manifest::Manifest;
 use crate::folder::read::verified;

@@ -9,12 +9,12 @@ use crate::exec::StageContext;
 use crate::folder::manifest::ExpectWords;
 use crate::job::Job;
 use crate::param::ColumnName;
-use crate::stage::advice::{self, IssueNote};
 use crate::stage::artifact::SmallSlices;
 use crate::stage::discover::tables::GraphSetScenario;
 use crate::stage::gate::blind;
 use crate::stage::generate::rows::GeneratedEffects;
 use crate::stage::generate::support::told_in_words;
+use crate::stage::job_warnings::{self, IssueNote};
 use crate::stage::measure::labels::SelectiveLabels;
 use crate::stage::models::FewerTrees;
 use crate::stage::report::inputs::FolderOrigins;
@@ -89,7 +89,8 @@ pub(super) fn write(
     }
     issues.extend(selective::issues(job, found.population));
     let layout = origins.context.rows.layout();
-    let advice = advice::of_run(job).into_iter().chain(advice::whole_numbers(job, layout));
+    let advice =
+        job_warnings::of_run(job).into_iter().chain(job_warnings::whole_numbers(job, layout));
     let notes = found.unlabelled.iter().cloned().chain(advice);
     issues.extend(notes.map(|note| note.row("; ")));
     issues.extend(graph_sets(job, found.graphs));

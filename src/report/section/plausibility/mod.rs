@@ -8,8 +8,8 @@
 //! [`features`] a direction feature by feature, [`map`] the map of a set.
 
 mod features;
-mod map;
 mod measures;
+mod row_map;
 
 use minijinja::context;
 use minijinja::value::Value;
@@ -110,7 +110,7 @@ fn set_blocks(
         set => &world.key.set, strategy => world.strategy, nothing, moved,
         n_farther => found.len(), farther => farther.collect::<Value>(),
         measures => measures::facts(audit, world, room.directions, glossary), shapes,
-        shown => shown.len(), map => map::facts(audit, &world.key, shown),
+        shown => shown.len(), map => row_map::facts(audit, &world.key, shown),
     };
     let mut blocks = vec![PageBlock("plausibility.html", facts)];
     for (d, direction) in shown.iter().enumerate() {
