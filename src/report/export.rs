@@ -12,6 +12,8 @@ use minijinja::value::Value;
 use minijinja::{AutoEscape, context};
 
 use crate::folder::manifest::{Manifest, RunSummary};
+use crate::metric::Metric;
+use crate::metric::catalog::find;
 use crate::report::page::number::{self, NumberFormat};
 use crate::report::page::terms;
 use crate::table::deciding_range::DecidingRange;
@@ -123,8 +125,13 @@ fn sentence_of_gate(row: &GateRow, [of_metric, of_judged]: [(f64, &str); 2]) -> 
         let [lo, hi] = [lo, hi].map(|end| end * of_judged.0);
         format!("{across}{}", interval_digits(lo, hi, decimals))
     });
+    // Of a ratio of two groups the one that is divided by the other.
+    let transform = find(&row.metric).and_then(Metric::transform);
+    let over = transform
+        .filter(|of| of.has_order() && ["pair", "one_vs_rest"].contains(&row.scope.as_str()));
+    let over = over.map(|of| of.row_groups(&row.from_group, &row.to_group).map(str::to_owned));
     let facts = context! {
-        row => fact(row), between => terms::between_directions(&row.metric),
+        row => fact(row), between => terms::between_directions(&row.metric), over,
         of_change => row.is_of_change(), ends, limit => number_in(Some(row.limit), of_judged),
         baseline => number_in(row.baseline_value, of_metric),
         value => number_in(row.value, of_judged),

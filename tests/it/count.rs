@@ -30,28 +30,28 @@ const fn modules(
     ModuleBudget { name, holds, ceiling }
 }
 
-/// The modules with their ceilings, the figures of the last count. Since the count before, `metric`
-/// lost its second pass over switches and second forms of swaps, `gate` a mirror of reasons,
-/// `report` copies of rows and forms of drawn limits, `stage` readers that differ by columns.
+/// The modules with their ceilings, the figures of the last count. Since the count before, `report`
+/// lost structs that one place made and one template read, `data` its own columns of SQL and ids,
+/// `stage` a second form of placebo and of decided scores, and `model` tests that counted as code.
 const MODULES: &[ModuleBudget] = &[
-    modules("report", &["report"], 13_115),
-    modules("metric", &["metric"], 11_980),
+    modules("report", &["report"], 12_745),
+    modules("metric", &["metric"], 12_015),
     modules("job", &["job"], 7_975),
-    modules("stage", &["stage"], 25_790),
-    modules("data", &["data"], 16_520),
-    modules("counterfactual", &["counterfactual"], 8_225),
-    modules("exec, cli, root", &["exec", "cli", "bin", "."], 7_795),
-    modules("gate", &["gate"], 4_060),
-    modules("model", &["model"], 4_140),
+    modules("stage", &["stage"], 25_815),
+    modules("data", &["data"], 16_260),
+    modules("counterfactual", &["counterfactual"], 8_250),
+    modules("exec, cli, root", &["exec", "cli", "bin", "."], 7_765),
+    modules("gate", &["gate"], 4_125),
+    modules("model", &["model"], 4_150),
     modules(
         "diff, table, explain, folder, proof",
         &["diff", "table", "explain", "folder", "proof"],
-        5_910,
+        5_945,
     ),
     modules(
         "num, recourse, causal, why, augment",
         &["num", "recourse", "causal", "why", "augment"],
-        9_060,
+        9_070,
     ),
 ];
 
@@ -59,10 +59,10 @@ const MODULES: &[ModuleBudget] = &[
 /// the metrics, 590 the words of `cfaudit explain`, 60 the sentences of the reading path and 40 the
 /// page `judge.html`, without its script; of the words 1,000 are its specification.
 const OTHER: &[(&str, usize)] = &[
-    ("lines of templates", 6_390),
+    ("lines of templates", 6_315),
     ("lines of Python, JavaScript and JSON below src", 1_520),
     ("lines of messages", 1_600),
-    ("lines of unit tests", 41_705),
+    ("lines of unit tests", 41_375),
     ("lines of integration tests", 26_885),
     ("words of the documents", 32_000),
     ("characters of the README", 6_630),

@@ -1,9 +1,79 @@
 //! A folder of the oracle as an audit: its rows, rules, costs and model.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
+use std::path::Path;
 
-use super::*;
-use crate::tests::numbers;
+use arrow::array::AsArray;
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Float64Type};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use serde_json::Value as Json;
+
+use super::recourse::AuditedRows;
+use super::recourse::ask::{DecisionModel, LevelChange};
+use super::recourse::groups::GroupPair;
+use crate::recourse::feature::{AllowedChanges, ChangeCost, ChangeDirection, LevelDistance};
+use crate::recourse::feature::{LevelScale, RecourseFeature};
+
+/// The columns of a small file, in its order: numbers (NaN as missing) or texts (nulls as empty
+/// texts).
+pub(crate) enum RecourseOracleColumn {
+    Numbers(Vec<f64>),
+    Texts(Vec<String>),
+}
+
+impl RecourseOracleColumn {
+    pub(crate) fn numbers(&self) -> &[f64] {
+        let RecourseOracleColumn::Numbers(values) = self else { panic!("texts") };
+        values
+    }
+
+    pub(crate) fn texts(&self) -> &[String] {
+        let RecourseOracleColumn::Texts(values) = self else { panic!("numbers") };
+        values
+    }
+}
+
+pub(crate) fn parquet(path: &Path) -> BTreeMap<String, RecourseOracleColumn> {
+    let mut columns = BTreeMap::new();
+    let file = std::fs::File::open(path).unwrap();
+    for batch in ParquetRecordBatchReaderBuilder::try_new(file).unwrap().build().unwrap() {
+        let batch = batch.unwrap();
+        for (field, array) in batch.schema().fields().iter().zip(batch.columns()) {
+            if matches!(field.data_type(), DataType::List(_)) {
+                continue;
+            }
+            if field.data_type().is_numeric() || field.data_type() == &DataType::Boolean {
+                let array = cast(array, &DataType::Float64).unwrap();
+                let RecourseOracleColumn::Numbers(own) = columns
+                    .entry(field.name().clone())
+                    .or_insert(RecourseOracleColumn::Numbers(Vec::new()))
+                else {
+                    panic!()
+                };
+                own.extend(
+                    array.as_primitive::<Float64Type>().iter().map(|x| x.unwrap_or(f64::NAN)),
+                );
+            } else {
+                let array = cast(array, &DataType::Utf8).unwrap();
+                let RecourseOracleColumn::Texts(own) = columns
+                    .entry(field.name().clone())
+                    .or_insert(RecourseOracleColumn::Texts(Vec::new()))
+                else {
+                    panic!()
+                };
+                own.extend(
+                    array.as_string::<i32>().iter().map(|x| x.unwrap_or_default().to_owned()),
+                );
+            }
+        }
+    }
+    columns
+}
+
+pub(crate) fn json(path: &Path) -> Json {
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
 
 /// A case: what the engine takes.
 pub(crate) struct RecourseOracleCase {
@@ -15,13 +85,13 @@ pub(crate) struct RecourseOracleCase {
 
 impl RecourseOracleCase {
     pub(crate) fn read(folder: &Path) -> RecourseOracleCase {
-        let config = json(folder.join("config.json"));
-        let rows = json_frame::read(&folder.join("rows.parquet"));
+        let config = json(&folder.join("config.json"));
+        let rows = parquet(&folder.join("rows.parquet"));
         let protected = config["protected"].as_str().unwrap();
         let groups = [config["group_0"].as_str().unwrap(), config["group_1"].as_str().unwrap()];
-        let group = |text: &Json| groups.iter().position(|group| text == group).map(|g| g as u16);
-        let favourable: Vec<bool> = rows["__pred"].iter().map(|y| number(y) == 1.0).collect();
-        let of_rows: Vec<Option<u16>> = rows[protected].iter().map(group).collect();
+        let group = |text: &String| groups.iter().position(|group| group == text).map(|g| g as u16);
+        let favourable: Vec<bool> = rows["__pred"].numbers().iter().map(|&y| y == 1.0).collect();
+        let of_rows: Vec<Option<u16>> = rows[protected].texts().iter().map(group).collect();
         let others = of_rows.iter().map(|group| group.map_or(9, u32::from)).collect();
         let columns = rows
             .iter()
@@ -29,7 +99,7 @@ impl RecourseOracleCase {
         let features: Vec<RecourseFeature> =
             columns.map(|(name, column)| feature(name, column, &config)).collect();
         let model = RecourseOracleModel::new(
-            &json(folder.join("model.json")),
+            &json(&folder.join("model.json")),
             &features,
             protected,
             &groups,
@@ -45,28 +115,38 @@ impl RecourseOracleCase {
     }
 }
 
-fn feature(name: &str, column: &[Json], config: &Json) -> RecourseFeature {
+fn feature(name: &str, column: &RecourseOracleColumn, config: &Json) -> RecourseFeature {
     let cost = &config["cost"][name];
     let rules = &config["feasibility"];
     let order =
         [&cost["order"], &rules["non_decreasing"][name]].into_iter().find_map(Json::as_array);
-    let texts = || column.iter().map(|text| text.as_str().unwrap_or_default());
-    let (levels, scale, codes) = if column.iter().any(Json::is_string) {
-        let levels: Vec<String> = match order {
-            Some(order) => order.iter().map(|level| level.as_str().unwrap().to_owned()).collect(),
-            None => texts().map(str::to_owned).collect::<BTreeSet<_>>().into_iter().collect(),
-        };
-        let code = |x: &str| levels.iter().position(|y| x == y).unwrap() as u32;
-        let codes = texts().map(code).collect();
-        (levels, if order.is_some() { LevelScale::Ordered } else { LevelScale::Nominal }, codes)
-    } else {
-        let values = numbers(column);
-        let mut distinct = values.clone();
-        distinct.sort_by(f64::total_cmp);
-        distinct.dedup();
-        let code = |x: &f64| distinct.iter().position(|y| x == y).unwrap() as u32;
-        let codes = values.iter().map(code).collect();
-        (distinct.iter().map(f64::to_string).collect(), LevelScale::Numbers(distinct), codes)
+    let (levels, scale, codes) = match (column, order) {
+        (RecourseOracleColumn::Numbers(values), _) => {
+            let mut distinct = values.clone();
+            distinct.sort_by(f64::total_cmp);
+            distinct.dedup();
+            let codes = values
+                .iter()
+                .map(|x| distinct.iter().position(|y| x == y).unwrap() as u32)
+                .collect();
+            (distinct.iter().map(f64::to_string).collect(), LevelScale::Numbers(distinct), codes)
+        }
+        (RecourseOracleColumn::Texts(values), order) => {
+            let levels: Vec<String> = match order {
+                Some(order) => {
+                    order.iter().map(|level| level.as_str().unwrap().to_owned()).collect()
+                }
+                None => values
+                    .iter()
+                    .cloned()
+                    .collect::<std::collections::BTreeSet<_>>()
+                    .into_iter()
+                    .collect(),
+            };
+            let codes =
+                values.iter().map(|x| levels.iter().position(|y| x == y).unwrap() as u32).collect();
+            (levels, if order.is_some() { LevelScale::Ordered } else { LevelScale::Nominal }, codes)
+        }
     };
     let frozen = rules["frozen"].as_array().unwrap().iter().any(|f| f == name);
     let direction = match (frozen, rules["non_decreasing"].get(name)) {

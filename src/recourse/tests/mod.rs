@@ -15,6 +15,7 @@ use serde_json::Value as Json;
 use crate::error::Result;
 use crate::num::seed::RandomStream;
 use crate::param::Count;
+use crate::recourse;
 use crate::recourse::actions::RecoursePlan;
 use crate::recourse::ask::{DecisionModel, DistinctRows, LevelChange};
 use crate::recourse::chance::p_values;

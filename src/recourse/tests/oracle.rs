@@ -66,8 +66,9 @@ fn check(name: &str) {
     assert_eq!(plan.population().unaffected(), counts("unaffected"));
     assert_eq!(plan.n_subgroups(), counts("subgroups_in_intersection"));
     let expected = json_frame::read(&folder.join("subgroups.parquet"));
-    for subgroup in 0..plan.n_subgroups() {
-        assert_eq!(plan.text(subgroup), expected["predicate"][subgroup]);
+    assert_eq!(expected["predicate"].len(), plan.n_subgroups());
+    for (subgroup, predicate) in expected["predicate"].iter().enumerate() {
+        assert_eq!(plan.text(subgroup), *predicate);
         let got = [plan.n(subgroup)[0], plan.n(subgroup)[1], plan.actions(subgroup).len() as u32]
             .map(f64::from);
         assert_eq!(

@@ -123,7 +123,7 @@ impl ObjectBytes {
     }
 
     /// As [`Self::from`], with the error kept.
-    fn from_keeping_error(&self, start: u64, least: u64) -> Result<Bytes, String> {
+    fn bytes_keeping_error(&self, start: u64, least: u64) -> Result<Bytes, String> {
         self.from(start, least).map_err(|error| {
             let words = error.to_string();
             *locked(&self.failure) = Some(error);
@@ -174,7 +174,7 @@ impl ChunkReader for ByteSource {
             ByteSource::File(file) => file.get_bytes(start, length),
             ByteSource::Object(object) => {
                 let found = object
-                    .from_keeping_error(start, length as u64)
+                    .bytes_keeping_error(start, length as u64)
                     .map_err(ParquetError::General)?;
                 match found.len() < length {
                     true => Err(ParquetError::EOF(format!("{length} bytes are not there"))),
@@ -191,7 +191,7 @@ impl Read for ByteReader {
             ByteReader::File(file) => file.read(buffer),
             ByteReader::Object(object, position, there) => {
                 if there.is_empty() && !buffer.is_empty() {
-                    *there = object.from_keeping_error(*position, 1).map_err(io::Error::other)?;
+                    *there = object.bytes_keeping_error(*position, 1).map_err(io::Error::other)?;
                 }
                 let n = there.len().min(buffer.len());
                 buffer[..n].copy_from_slice(&there.split_to(n));
