@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::canonical::boolean;
 use crate::data::values::{parse_infinity, parse_number};
+use crate::num::float_precision::FloatPrecision;
 
 /// What `pandas.read_csv` takes for missing by default, next to the empty field.
 const MISSING_WORDS: [&str; 18] = [
@@ -112,7 +113,10 @@ impl<'a> SourceValue<'a> {
             SourceKind::Text => Some(SourceValue::Text(word)),
             SourceKind::Boolean => boolean(word).map(SourceValue::Boolean),
             SourceKind::Integer => integer(word).map(SourceValue::Integer),
-            SourceKind::Float | SourceKind::Single => float(word).map(SourceValue::Float),
+            SourceKind::Float => float(word).map(SourceValue::Float),
+            SourceKind::Single => {
+                float(word).map(|x| SourceValue::Float(FloatPrecision::Single.round(x)))
+            }
         };
         value.unwrap_or(SourceValue::Null)
     }

@@ -15,6 +15,7 @@ use std::borrow::Cow;
 use crate::data::source_form::{SourceKind, SourceValue, number_text};
 use crate::data::values::{ValueClass, float_text};
 use crate::data::{Feature, FeatureColumn, FeatureRows, MISSING, SourceCells};
+use crate::num::float_precision::FloatPrecision;
 
 impl Feature {
     /// The type of its values in the source.
@@ -112,14 +113,17 @@ impl<'a> ViewedColumn<'a> {
         let n = at.map_or(rows.n, <[usize]>::len);
         let row = |k: usize| at.map_or(k, |at| at[k]);
         let held = |i: usize| cells.filter(|cells| cells.is_unchanged(rows, i));
+        let precision = FloatPrecision::single_if(feature.source_kind() == SourceKind::Single);
         match &rows.columns[position] {
-            FeatureColumn::Number(values) if at.is_none() && cells.is_none() => {
+            FeatureColumn::Number(values)
+                if at.is_none() && cells.is_none() && precision == FloatPrecision::Double =>
+            {
                 ViewedColumn::Numbers(Cow::Borrowed(values))
             }
             FeatureColumn::Number(values) => {
                 let value = |i: usize| match held(i).map(|cells| &cells.holds) {
-                    Some(FeatureColumn::Number(source)) => source[i],
-                    _ => values[i],
+                    Some(FeatureColumn::Number(source)) => precision.round(source[i]),
+                    _ => precision.round(values[i]),
                 };
                 ViewedColumn::Numbers((0..n).map(|k| value(row(k))).collect())
             }

@@ -103,7 +103,7 @@ pub(super) fn changes(
         let change = GateObservation {
             is_change: true,
             baseline: row.old_value,
-            old_ends: row.old_least.zip(row.old_most),
+            old_ends: old_ends(row),
             objections: objection_to(row, baseline).into_iter().collect(),
             over: vec![UncertaintySource::People],
             lack: IntervalLack::Table(row.ci_method.to_string()),
@@ -112,6 +112,15 @@ pub(super) fn changes(
         in_question_order(question, change)
     });
     with_both_harm_parts(question, seen.collect())
+}
+
+/// The smallest and the largest value that the earlier run could have had. The table has no infinite
+/// end: one that it lacks is infinite where the metric has no bound there.
+fn old_ends(row: &ChangeRow) -> Option<(f64, f64)> {
+    let range = find(&row.metric).map(|metric| metric.range_in(&row.key.scope));
+    let (lo, hi) = range.unwrap_or((0.0, 0.0));
+    let unbounded = |end: f64| end.is_infinite().then_some(end);
+    row.old_least.or(unbounded(lo)).zip(row.old_most.or(unbounded(hi)))
 }
 
 /// Adds to the rows of changes that some question is about the smallest and the largest value that

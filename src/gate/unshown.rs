@@ -1,4 +1,4 @@
-//! Changes that no scorer could see: counterfactuals that differ from their rows only in
+//! Changes that no row shows a scorer: counterfactuals that differ from their rows only in
 //! `to_group`, and moved nothing.
 
 use crate::gate::question::GateCase;

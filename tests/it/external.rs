@@ -12,7 +12,7 @@ use arrow::ipc::reader::StreamReader;
 
 use crate::batches::{read, write, write_stream};
 use crate::rows_out::{PEOPLE, SETS, applicants, draw, job};
-use crate::work::{Says, Work, array, column, documented};
+use crate::work::{Rows, Says, Work, array, column, documented};
 
 const WORLD: &str = "out/rows/counterfactuals/world/part-00000.parquet";
 
@@ -45,6 +45,36 @@ fn our_own_set_brought_back_gives_the_same_metrics() {
         let page = String::from_utf8(theirs["annex.html"].clone()).unwrap();
         page.says(&["Takes the counterfactuals that the job brings with it"]);
     }
+}
+
+/// Rows and counterfactuals of 32 bits give the tables of those of 64: a value that the file repeats
+/// has not moved, and lies in the bin of its person.
+#[test]
+fn values_of_32_bits_are_those_of_the_rows() {
+    let value = |i: i64| [0.1, 0.3, 0.7][(i % 3) as usize];
+    let group = |i: i64| if i % 2 == 0 { "a" } else { "b" };
+    let people = Rows::of(0..90_i64).with("id", |i| i).with("g", group).with("y", |i| i % 5 / 3);
+    let made = Rows::of(0..90_i64).with("row_id", |i| i).with("to_group", |i| group(i + 1));
+    let job = "cfaudit: 1\nname: ext\ndata:\n  rows: {parquet: people.parquet}\n  row_id: id\n  \
+               split: {share: {train: 0.5, audit: 0.5}}\n  label: {column: y, positive: [1], \
+               favourable: positive}\n  derive: {band: {from: x, bins: [0, 0.1, 0.3, 1]}}\n  \
+               sensitive: {g: {groups: [a, b], reference: a}}\n  features: {continuous: [x], \
+               nominal: [band]}\ncounterfactuals: {mine: {external: {parquet: mine.parquet, \
+               direction: {x: up}}}}\nmodels: {m: {logistic: {l2: 1.0}}}\nmetrics: {families: [ccm, \
+               cf_quality]}\n";
+    let results = |people: Rows<i64>, made: Rows<i64>| {
+        let work = Work::new();
+        people.write(&work, "people.parquet");
+        made.write(&work, "mine.parquet");
+        work.write("job.yaml", job);
+        work.run(0, "job.yaml", "");
+        let metrics = work.table("metrics");
+        assert_eq!(metrics.at("metric=sr, scope=total, support=all").int("denominator"), Some(45));
+        ["metrics", "cf_quality", "cf_features"].map(|name| work.table(name).list("", "value"))
+    };
+    let double = results(people.clone().with("x", value), made.clone().with("x", value));
+    let single = |rows: Rows<i64>| rows.with("x", |i| value(i) as f32);
+    assert_eq!(results(single(people), single(made)), double);
 }
 
 /// A file of counterfactuals of all people in the other group: what it holds about people is what

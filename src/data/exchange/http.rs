@@ -21,6 +21,7 @@ use arrow::datatypes::{DataType, Field, Float32Type, Float64Type, Int64Type, Sch
 use arrow::ipc::reader::StreamReader;
 use arrow::ipc::writer::StreamWriter;
 use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -378,13 +379,13 @@ impl HttpEndpoint {
             };
             return fields.map(number).collect();
         }
-        let answer: JsonAnswer =
-            serde_json::from_str(text).map_err(|e| format!("gives no sound JSON: {e}"))?;
         match self.protocol {
             HttpProtocol::Mlflow => {
+                let answer: MlflowAnswer = answer_of(text)?;
                 listed(answer.predictions, "predictions")?.iter().map(score).collect()
             }
             HttpProtocol::Json => {
+                let answer: VersionedAnswer = answer_of(text)?;
                 let version = match answer.version {
                     None => {
                         let what = "does not say which `version` answers";
@@ -400,9 +401,12 @@ impl HttpEndpoint {
                 listed(answer.scores, "scores")?.iter().map(score).collect()
             }
             HttpProtocol::KserveV2 => {
-                let mut outputs = listed(answer.outputs, "outputs")?;
+                let answer: InferenceAnswer = answer_of(text)?;
+                let missing = || "gives an answer without the list `outputs`".to_owned();
+                let mut outputs = answer.outputs.ok_or_else(missing)?;
                 if outputs.len() != 1 {
-                    outputs.retain(|of| of.name.as_ref().is_some_and(|name| name.contains("prob")));
+                    let name = |of: &InferenceOutput| of.name.as_ref()?.as_str().map(str::to_owned);
+                    outputs.retain(|of| name(of).is_some_and(|name| name.contains("prob")));
                 }
                 let output = outputs.into_iter().next();
                 let output = output.ok_or("gives no output with `prob` in its name")?;
@@ -421,27 +425,50 @@ impl HttpEndpoint {
     }
 }
 
-/// What an answer in JSON may hold. A key that occurs twice is refused: it is not known which of
-/// the two values is meant.
-#[derive(Deserialize)]
-struct JsonAnswer {
-    predictions: Option<Vec<Value>>,
-    version: Option<Value>,
-    scores: Option<Vec<Value>>,
-    outputs: Option<Vec<JsonOutput>>,
+/// What is read of an answer of MLflow. Of keys that are read each may occur once: it is not known
+/// which of two values is meant.
+#[derive(Default, Deserialize)]
+struct MlflowAnswer {
+    predictions: Option<Value>,
 }
 
-/// A list of an answer of the Open Inference Protocol.
+/// What is read of an answer in plain JSON.
+#[derive(Default, Deserialize)]
+struct VersionedAnswer {
+    version: Option<Value>,
+    scores: Option<Value>,
+}
+
+/// What is read of an answer of the Open Inference Protocol.
+#[derive(Default, Deserialize)]
+struct InferenceAnswer {
+    outputs: Option<Vec<InferenceOutput>>,
+}
+
+/// One of its lists.
 #[derive(Deserialize)]
-struct JsonOutput {
-    name: Option<String>,
+struct InferenceOutput {
+    name: Option<Value>,
     shape: Option<Value>,
-    data: Option<Vec<Value>>,
+    data: Option<Value>,
+}
+
+/// The keys of an answer that are read; none of an answer that is no object, which would be read as
+/// their values in order.
+fn answer_of<T: Default + DeserializeOwned>(text: &str) -> Result<T, String> {
+    let answer = match text.trim_start().starts_with('{') {
+        true => serde_json::from_str(text),
+        false => serde_json::from_str::<Value>(text).map(|_| T::default()),
+    };
+    answer.map_err(|e| format!("gives no sound JSON: {e}"))
 }
 
 /// A list that an answer must hold.
-fn listed<T>(list: Option<Vec<T>>, key: &str) -> Result<Vec<T>, String> {
-    list.ok_or_else(|| format!("gives an answer without the list `{key}`"))
+fn listed(list: Option<Value>, key: &str) -> Result<Vec<Value>, String> {
+    match list {
+        Some(Value::Array(list)) => Ok(list),
+        _ => Err(format!("gives an answer without the list `{key}`")),
+    }
 }
 
 /// A score: a number, null, or the probability of the class at this position.

@@ -17,7 +17,7 @@ use arrow::datatypes::DataType;
 use crate::data::exchange::to_score::{REQUEST, REQUEST_NOTE};
 use crate::data::rows::ids::keys_of;
 use crate::data::source::list_words;
-use crate::data::values::{self, SourceValues, ValueClass};
+use crate::data::values::{self, SourceValues, ValueClass, as_decimals};
 use crate::data::{Attribute, DecisionColumn, MISSING_GROUP, RowIdKind};
 use crate::error::{Fault, Result};
 use crate::exec::object;
@@ -388,7 +388,8 @@ impl KeyedFile {
     pub(crate) fn values(&self, group: usize, name: &str) -> Result<SourceValues> {
         let batch = self.read_group(group, &[name])?;
         let hint = "write one number, text or boolean per row";
-        SourceValues::new(batch.column(0)).map_err(|why| self.unusable(name, &why, hint).into())
+        let values = SourceValues::new(&as_decimals(batch.column(0)));
+        values.map_err(|why| self.unusable(name, &why, hint).into())
     }
 
     /// A column of booleans in one row group, if the file has it; a null is false.
@@ -671,7 +672,8 @@ impl KeyedFile {
     fn words(&self, batch: &RecordBatch, name: &str) -> Result<SourceValues> {
         let array = batch.column_by_name(name).ok_or_else(|| "it is missing".to_owned());
         let hint = "write the decisions as the rows do";
-        Ok(array.and_then(SourceValues::new).map_err(|why| self.unusable(name, &why, hint))?)
+        let words = array.and_then(|array| SourceValues::new(&as_decimals(array)));
+        Ok(words.map_err(|why| self.unusable(name, &why, hint))?)
     }
 
     fn group_fault(&self, column: &str, value: Option<String>, file_row: u64) -> Fault {

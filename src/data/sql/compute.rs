@@ -21,28 +21,18 @@ use crate::data::column::declared::day;
 use crate::data::source::SourceColumn;
 use crate::data::sql::EXACT_INTEGER;
 use crate::data::sql::function::SqlFunction;
-use crate::data::sql::length::{LongText, long_texts};
+use crate::data::sql::length::{LongText, long_texts, text};
 use crate::data::sql::parse::{SqlKind, SqlNode};
 use crate::data::sql::program::SqlProgram;
 use crate::data::values::{SourceValues, ValueClass, parse_number};
 use crate::error::Fault;
 
 /// What Arrow gives for two columns.
-type Computed = Result<BooleanArray, ArrowError>;
+type TruthResult = Result<BooleanArray, ArrowError>;
 
 /// The value in a row; `None` where it is missing.
 fn value<A: ArrayAccessor>(values: A, i: usize) -> Option<A::Item> {
     values.is_valid(i).then(|| values.value(i))
-}
-
-/// The text in a row of a column; `None` where it is missing, or the column holds no texts.
-pub(super) fn text(column: &ArrayRef, i: usize) -> Option<&str> {
-    value(column.as_string_view_opt()?, i)
-}
-
-/// The bytes of all texts of a column.
-pub(super) fn text_bytes(column: &ArrayRef) -> usize {
-    (0..column.len()).filter_map(|i| text(column, i)).map(str::len).sum()
 }
 
 /// The texts at these positions of a list.
@@ -156,7 +146,7 @@ fn chosen(columns: &[ArrayRef], n: usize, choice: impl Fn(usize) -> Option<usize
 
 /// Compares two columns. Numbers are compared in one form: no number equals itself and is above all
 /// others, and a zero has no sign.
-fn compared(how: fn(&dyn Datum, &dyn Datum) -> Computed, columns: &[ArrayRef]) -> BooleanArray {
+fn compared(how: fn(&dyn Datum, &dyn Datum) -> TruthResult, columns: &[ArrayRef]) -> BooleanArray {
     let form = |x: f64| if x.is_nan() { f64::NAN } else { x + 0.0 };
     let in_form = |of: ArrayRef| match of.as_primitive_opt::<Float64Type>() {
         Some(numbers) => Arc::new(numbers.unary::<_, Float64Type>(form)),
@@ -214,7 +204,8 @@ fn call(function: SqlFunction, all: &[ArrayRef], n: usize) -> ArrayRef {
     let text_of = |of: &dyn Fn(usize) -> Option<String>| -> ArrayRef {
         Arc::new((0..n).map(of).collect::<StringViewArray>())
     };
-    let truths = |of: Computed| -> ArrayRef { of.map_or_else(|_| missing(n), |of| Arc::new(of)) };
+    let truths =
+        |of: TruthResult| -> ArrayRef { of.map_or_else(|_| missing(n), |of| Arc::new(of)) };
     let is = |wanted: bool, expected: bool| -> ArrayRef {
         let truth = |x: Option<bool>| Some((x == Some(wanted)) == expected);
         Arc::new(bools(0).iter().map(truth).collect::<BooleanArray>())
@@ -226,7 +217,7 @@ fn call(function: SqlFunction, all: &[ArrayRef], n: usize) -> ArrayRef {
         let values = binary::<_, _, _, Float64Type>(&numbers(0), &numbers(1), of);
         Arc::new(values.unwrap_or_else(|_| Float64Array::new_null(n)))
     };
-    let both = |kleene: fn(&BooleanArray, &BooleanArray) -> Computed| {
+    let both = |kleene: fn(&BooleanArray, &BooleanArray) -> TruthResult| {
         let sides = (0..all.len()).map(bools);
         let joined = sides.reduce(|a, b| kleene(&a, &b).unwrap_or(a));
         truths(joined.ok_or(ArrowError::DivideByZero))

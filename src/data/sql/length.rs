@@ -3,12 +3,22 @@
 //! Lengths follow from the values that go into a function, before it makes a text: a short
 //! expression may double its texts at every step.
 
-use arrow::array::ArrayRef;
+use arrow::array::{Array, ArrayRef, AsArray};
 
 use crate::data::sql::SqlPlace;
-use crate::data::sql::compute::text;
 use crate::data::sql::function::SqlFunction;
 use crate::error::Fault;
+
+/// The text in a row of a column; `None` where it is missing, or the column holds no texts.
+pub(super) fn text(column: &ArrayRef, i: usize) -> Option<&str> {
+    let texts = column.as_string_view_opt()?;
+    texts.is_valid(i).then(|| texts.value(i))
+}
+
+/// The bytes of all texts of a column.
+pub(super) fn text_bytes(column: &ArrayRef) -> usize {
+    (0..column.len()).filter_map(|i| text(column, i)).map(str::len).sum()
+}
 
 /// The longest text that an expression makes, in bytes.
 pub(crate) const LONGEST_TEXT: usize = 64 << 10;

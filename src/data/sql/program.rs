@@ -6,9 +6,8 @@ use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::compute::concat;
 use arrow::datatypes::Float64Type;
 
-use crate::data::sql::compute::text_bytes;
 use crate::data::sql::function::{FUNCTIONS, SqlFunction, signature_of};
-use crate::data::sql::length::{LongText, TEXTS_AT_ONCE};
+use crate::data::sql::length::{LongText, TEXTS_AT_ONCE, text_bytes};
 use crate::data::sql::parse::{SqlKind, SqlNode, parse};
 use crate::data::sql::{SqlPlace, SqlProblem, missing};
 use crate::data::values::ValueClass;

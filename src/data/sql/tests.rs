@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 
 use crate::data::source::{SourceColumn, TextIdentity};
 use crate::data::spelling::Spelling;
-use crate::data::sql::compute::text_bytes;
+use crate::data::sql::length::text_bytes;
 use crate::data::sql::{
     ComputedColumn, SqlProgram, SqlType, column_of, column_of_levels, parse, source_values,
 };

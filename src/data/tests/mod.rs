@@ -79,6 +79,7 @@ struct ParamsText {
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct SidesText {
     column: ColumnName,
     positive: Vec<Word>,
@@ -86,6 +87,7 @@ struct SidesText {
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct SplitText {
     column: ColumnName,
     train: Vec<Word>,

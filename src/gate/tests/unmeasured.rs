@@ -226,7 +226,9 @@ fn the_difference_of_two_directions_moves_on_both_sides_of_zero() {
             let out = if bound == ">=" { -1e-6 } else { 1e-6 };
             let (pass, open) = (end + out, end - out);
             let lines = format!("{bound} {pass} | pass\n{bound} {open} | inconclusive");
-            check(&asked(metric, between), (tables, None), &lines);
+            let counterfactual = "flip".to_owned();
+            let question = GateQuestion { counterfactual, ..asked(metric, between) };
+            check(&question, (tables, None), &lines);
         }
     };
     // 50 of 250 at the worst of a range from -1 to 1.
@@ -239,6 +241,30 @@ fn the_difference_of_two_directions_moves_on_both_sides_of_zero() {
     of("rmscd", &sides, [0.005 + falls(0.05) - rises(0.04), 0.015 + rises(0.05) - falls(0.04)]);
     // Few people may undo a distance of the other direction.
     of("jsd_hist", &[], [0.005 - 1.01, 0.015 + 0.99]);
+}
+
+/// 20 of 400 people are granted; 60 rows without a score may be of one person, with whom the interval
+/// is that of 12 people.
+#[test]
+fn rows_that_were_not_measured_may_be_of_one_person() {
+    let table = counts(
+        "group | Female |  | 1 | 20
+         group | Female |  | 0 | 380
+         group | Female |  |   | 60",
+    );
+    let rate = Rate { numerator: 20, denominator: 400, empty: Undefined::EmptyGroup };
+    let ends = wilson(rate, z_of_level(0.95)).unwrap();
+    let row = measured(["group", "Female", ""], "pprev", 0.05, (ends.lo, ends.hi))
+        .with("counterfactual=, numerator=20, denominator=400");
+    let question = asked("pprev", GateSubject::Group("Female".into()));
+    check(&question, of_people(&row, &table, &[]), "<= 0.22 | pass");
+    let of_persons = row.with("n_persons=400, denominator_persons=400, n_eff=400");
+    check(
+        &question,
+        of_people(&of_persons, &table, &[]),
+        "<= 0.4525 | inconclusive
+         <= 0.4535 | pass",
+    );
 }
 
 /// An area under the curve is one of pairs: of 4 positive women two have no score, so that half of
@@ -275,5 +301,13 @@ fn of_a_change_both_runs_are_at_their_worst() {
         let baseline = baseline_of(&changes, "");
         let by = (GateTables::default(), Some(&baseline));
         check(&against(direction()), by, &format!("<= 0.05 | {line}"));
+    }
+    // A divergence has no upper bound, which the table cannot hold.
+    let question = GateQuestion { metric: "kld".to_owned(), ..against(direction()) };
+    for (least, verdict) in [(0.07, "pass"), (0.0, "inconclusive")] {
+        let changes = [moved.with(&format!("metric=kld, family=shift, old_least={least}"))];
+        let baseline = baseline_of(&changes, "");
+        let by = (GateTables::default(), Some(&baseline));
+        check(&question, by, &format!("<= 0.05 | {verdict}"));
     }
 }

@@ -1,7 +1,7 @@
 //! What the people who were not measured could do to a value that counts do not give, by the range
 //! of its metric.
 
-use super::value::{difference_ends, share_ends};
+use super::value::{difference_ends, people_with_others, share_ends};
 use super::worst_case::{LackingPeople, WorstCase};
 use crate::gate::decide_by::GateDecideBy;
 use crate::gate::people::PeopleTables;
@@ -316,7 +316,10 @@ impl RangeBound {
                 let more = m * self.targets as f64 / n;
                 let ends = self.sides.first().map(|side| {
                     let share = (side.value + more).min(1.0);
-                    share_ends((share, side.cases * side.sure), self.z).1
+                    // The others may all be rows of one person.
+                    let others = if self.are_unequal { m * m } else { 0.0 };
+                    let people = side.cases * side.cases / (side.cases / side.sure + others);
+                    share_ends((share, people), self.z).1
                 });
                 return (self.end + more).min(1.0).max(self.end).max(ends.unwrap_or(0.0));
             }
@@ -330,11 +333,12 @@ impl RangeBound {
     /// none where no formula gives it.
     fn formula(&self, m: f64) -> Option<f64> {
         let moved = |side: &RateSide, up: bool| {
-            let cases = side.cases + m;
-            let share = (side.cases * side.value + if up { m } else { 0.0 }) / cases;
+            let (known, cases) = (side.cases, side.cases + m);
+            let (part, yes) = (known * side.value, if up { m } else { 0.0 });
             // The others may all be rows of one person.
-            let of_one = || cases * cases / (side.cases / side.sure + m * m);
-            (share, if self.are_unequal { of_one() } else { cases * side.sure })
+            let of_one = || people_with_others([part, known], known * side.sure, [yes, m - yes]);
+            let people = if self.are_unequal { of_one() } else { cases * side.sure };
+            ((part + yes) / cases, people)
         };
         let is_upper = matches!(self.limit, GateLimit::AtMost(_));
         let minus = |a: &RateSide, b: &RateSide| {

@@ -75,6 +75,29 @@ pub(super) fn difference_ends(a: (f64, f64), b: (f64, f64), z: f64) -> (f64, f64
     ends_of(newcombe_of((a.0, b.0), own, IntervalProcedure::Newcombe))
 }
 
+/// Independent people who would be as precise as people of whom those who are `known` have these
+/// weights in the numerator and the denominator of a share and the precision of this many people,
+/// and of whom the others are one unit with the value of the share and one without, of these
+/// weights.
+///
+/// The variance of a share p is the sum of the squares of w (y - p) over the square of all weights;
+/// the weights of those who are known are taken as independent of y.
+pub(super) fn people_with_others([part, known]: [f64; 2], people: f64, others: [f64; 2]) -> f64 {
+    let ([yes, no], all) = (others, known + others[0] + others[1]);
+    if all <= 0.0 {
+        return 0.0;
+    }
+    let (share, squares) =
+        if known > 0.0 { (part / known, known * known / people) } else { (0.0, 0.0) };
+    let p = (part + yes) / all;
+    let spread = p * (1.0 - p);
+    if spread <= 0.0 {
+        return all * all / (squares + (yes + no).powi(2));
+    }
+    let of_known = squares * ((p - share).powi(2) + share * (1.0 - share));
+    spread * all * all / (of_known + (yes * (1.0 - p)).powi(2) + (no * p).powi(2))
+}
+
 /// The interval of the ratio of two shares with this many people; where Katz's has no end, by the
 /// ends of both.
 fn ratio_ends((p, n): (f64, f64), (q, m): (f64, f64), z: f64) -> (f64, f64) {
@@ -109,10 +132,11 @@ impl ValueOfCells {
         let precision = self.effective[side]?;
         let people = |of: WeightedRate| precision * of.rows.denominator as f64;
         let Some(known) = known else { return Some(people(all)) };
-        let [weight, own] = [all, known].map(|of| of.weights.denominator as f64);
-        let of_known = if own > 0.0 { own * own / people(known) } else { 0.0 };
-        let squares = of_known + (weight - own).powi(2);
-        Some(if squares > 0.0 { weight * weight / squares } else { 0.0 })
+        let [of_all, of_known] = [all, known]
+            .map(|of| [of.weights.numerator, of.weights.denominator].map(|units| units as f64));
+        let yes = of_all[0] - of_known[0];
+        let others = [yes, of_all[1] - of_known[1] - yes];
+        Some(people_with_others(of_known, people(known), others))
     }
 
     /// The value of these sides; none where it is undefined. `known` are those of them who were
@@ -252,10 +276,24 @@ fn distance((lo, hi): (f64, f64)) -> (f64, f64) {
 
 #[cfg(test)]
 mod tests {
-    use super::{CellsOfSides, ValueForm, ValueOfCells, difference_ends};
+    use super::{
+        CellsOfSides, ValueForm, ValueOfCells, difference_ends, people_with_others, share_ends,
+    };
     use crate::metric::catalog::find;
     use crate::metric::evidence::person::ECCM_CELLS;
     use crate::metric::value::settings::FavourableClass;
+
+    /// 400 people of weight 1, of whom 20 are granted, and one of weight 60: the interval of the share
+    /// is that of 12 people. The table of metrics, which knows the number of persons, has 0.0508 to
+    /// 0.4530 once she is measured.
+    #[test]
+    fn one_heavy_person_counts_as_the_table_counts_her() {
+        let people = people_with_others([20.0, 400.0], 400.0, [60.0, 0.0]);
+        let (lo, hi) = share_ends((80.0 / 460.0, people), 1.959_964);
+        assert!((lo - 0.0508).abs() < 1e-3 && (hi - 0.4530).abs() < 1e-3, "{lo} {hi}");
+        assert_eq!(people_with_others([20.0, 400.0], 400.0, [0.0, 0.0]).round(), 400.0);
+        assert_eq!(people_with_others([0.0, 0.0], 0.0, [0.0, 3.0]), 1.0);
+    }
 
     /// Two groups with the same rate: each is as sure as its own rows.
     #[test]
@@ -273,13 +311,16 @@ mod tests {
         let sides = |cells| CellsOfSides { rows: vec![cells; 2], weights: vec![cells; 2] };
         let ends = of.of(&sides(cells), None).unwrap().ends;
         assert_eq!(ends, Some(difference_ends((0.3, 100.0), (0.3, 25.0), 2.0)));
-        // 20 of 100 rows that nobody measured may be of one person: 80 rows as precise as 80 or 20
-        // people, and one unit of 20.
-        let (mut known, unknown) = (cells, 20);
-        known[3] -= unknown;
-        let ends = of.of(&sides(cells), Some(&sides(known))).unwrap().ends;
-        let people = |of_known: f64| 100.0 * 100.0 / (80.0 * 80.0 / of_known + 20.0 * 20.0);
+        // 20 of the 70 refused rows are of people who were not measured, perhaps of one person: 80
+        // rows as precise as 80 or 20 people, of which 30 are granted, and one unit of 20.
+        let mut known = cells;
+        known[3] -= 20;
+        let ends = of.of(&sides(cells), Some(&sides(known))).unwrap().ends.unwrap();
+        let people = |of_known: f64| {
+            let of_known = 80.0 * 80.0 / of_known * (0.075_f64.powi(2) + 0.375 * 0.625);
+            0.21 * 100.0 * 100.0 / (of_known + (20.0 * 0.3_f64).powi(2))
+        };
         let expected = difference_ends((0.3, people(80.0)), (0.3, people(20.0)), 2.0);
-        assert_eq!(ends, Some(expected));
+        assert!((ends.0 - expected.0).abs() < 1e-12 && (ends.1 - expected.1).abs() < 1e-12);
     }
 }

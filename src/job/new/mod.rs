@@ -51,8 +51,9 @@ pub struct FirstJob {
 
 /// A job as text.
 ///
-/// # Errors A column that the caller names is not there, or twice, or has two roles; the column of
-/// the label cannot be one, an attribute has no groups, or scores are not within 0 and 1.
+/// # Errors
+/// A column that the caller names is not there, or twice, or has two roles; the column of the label
+/// cannot be one, an attribute has no groups, or scores are not within 0 and 1.
 pub fn job(glance: &FileProfile, wishes: &NewJobOptions) -> Result<FirstJob> {
     let two_roles = |what: String, column: &str| {
         let fault = wishes.fault("two-roles", what).in_column(column);

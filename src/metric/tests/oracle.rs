@@ -58,11 +58,14 @@ impl OracleColumns {
 pub(super) fn parquet(path: PathBuf) -> OracleColumns {
     let mut columns = OracleColumns::default();
     for (name, values) in json_frame::read(&path) {
-        if values.iter().any(Json::is_string) {
+        // Infinite numbers are texts there.
+        let infinite = |text: &Json| text.as_str().and_then(|text| text.parse::<f64>().ok());
+        if values.iter().any(|value| value.is_string() && infinite(value).is_none()) {
             let texts = values.iter().map(|text| text.as_str().map(str::to_owned)).collect();
             columns.texts.insert(name, texts);
         } else {
-            columns.numbers.insert(name, values.iter().map(Json::as_f64).collect());
+            let numbers = values.iter().map(|value| value.as_f64().or_else(|| infinite(value)));
+            columns.numbers.insert(name, numbers.collect());
         }
     }
     columns

@@ -83,7 +83,11 @@ fn every_misbehaviour_is_said() {
         "bad-output",
         &["with `prob`, expected exactly one column, `score`"],
     );
-    refused("cat > /dev/null; cat integer.arrow", "bad-output", &["of type Int, expected Float64"]);
+    refused(
+        "cat > /dev/null; cat integer.arrow",
+        "bad-output",
+        &["of type Int64, expected Float64"],
+    );
     refused(
         "cat > /dev/null; cat nan.arrow",
         "bad-scores",
