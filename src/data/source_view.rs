@@ -233,6 +233,24 @@ mod tests {
         }
     }
 
+    /// A model gets the number of 32 bits that the file has, of which rows hold the decimal.
+    #[test]
+    fn numbers_of_32_bits_are_viewed_as_the_file_has_them() {
+        let single = f64::from(0.7_f32);
+        for (kind, expected) in [(SourceKind::Single, single), (SourceKind::Float, 0.7)] {
+            let source = SourceForm { kind: Some(kind), ..SourceForm::default() };
+            let continuous = FeatureKind::Continuous { integer: false };
+            let feature = Feature { source, ..Feature::of("x", continuous, &[]) };
+            let rows = FeatureRows::of(vec![FeatureColumn::Number(vec![0.7, 0.7])]);
+            for at in [None, Some(&[1, 0][..])] {
+                let mut numbers = [0.0; 2];
+                let viewed = ViewedColumn::new(&feature, 0, &rows, at);
+                viewed.numbers(|x| x, 1, &mut numbers).unwrap();
+                assert_eq!(numbers, [expected; 2], "{kind:?}");
+            }
+        }
+    }
+
     #[test]
     fn a_changed_row_is_the_row_of_the_source_under_what_was_changed() {
         let feature = feature();

@@ -75,10 +75,9 @@ pub(super) fn difference_ends(a: (f64, f64), b: (f64, f64), z: f64) -> (f64, f64
     ends_of(newcombe_of((a.0, b.0), own, IntervalProcedure::Newcombe))
 }
 
-/// Independent people who would be as precise as people of whom those who are `known` have these
-/// weights in the numerator and the denominator of a share and the precision of this many people,
-/// and of whom the others are one unit with the value of the share and one without, of these
-/// weights.
+/// Independent people who would be as precise as these: those who are `known`, with their weights in
+/// the numerator and the denominator of a share and the precision of this many people, and the
+/// others, one unit with the value of the share and one without, with their weights.
 ///
 /// The variance of a share p is the sum of the squares of w (y - p) over the square of all weights;
 /// the weights of those who are known are taken as independent of y.
@@ -283,7 +282,7 @@ mod tests {
     use crate::metric::evidence::person::ECCM_CELLS;
     use crate::metric::value::settings::FavourableClass;
 
-    /// 400 people of weight 1, of whom 20 are granted, and one of weight 60: the interval of the share
+    /// 400 people of weight 1, 20 of them granted, and one of weight 60: the interval of the share
     /// is that of 12 people. The table of metrics, which knows the number of persons, has 0.0508 to
     /// 0.4530 once she is measured.
     #[test]
