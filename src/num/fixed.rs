@@ -114,7 +114,6 @@ impl FixedSum {
     }
 
     /// The sum in units of 2^-52, as tables store it.
-    #[inline]
     pub(crate) fn units(self) -> i128 {
         self.0
     }

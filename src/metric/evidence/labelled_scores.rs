@@ -35,21 +35,6 @@ pub(crate) const BYTES_MEASURED: u64 = 220;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 struct LabelledScore(LabelledSide, u64, u64, u64, u64);
 
-/// A row with a score of the scale.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct LabelledRow {
-    pub(crate) group: usize,
-    pub(crate) label: Option<bool>,
-    pub(crate) score: f64,
-    /// Whole units that it weighs.
-    pub(crate) weight: u64,
-    /// The key of the person, and that of the row.
-    pub(crate) keys: (u64, u64),
-}
-
-/// Rows that are added together at most.
-pub(crate) const SCORES_AT_ONCE: usize = 1024;
-
 /// Labelled scores of all groups under one model and one sensitive attribute.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct LabelledScores {
@@ -96,24 +81,25 @@ impl LabelledScores {
         LabelledScores { scale, basis, rows: Vec::new(), cells: ShareCells::new(basis.weighted) }
     }
 
-    /// Adds rows, a few ([`SCORES_AT_ONCE`]). Those without a label or a score, or of weight 0, are
-    /// passed over.
-    pub(crate) fn add_rows(&mut self, rows: &[LabelledRow]) {
-        // Cells are far apart in memory: all of them are known first, so that none is waited for.
-        let mut cells = Vec::with_capacity(rows.len());
-        for &LabelledRow { group, label, score, weight, keys } in rows {
-            let Some(positive) = label.filter(|_| !score.is_nan() && weight > 0) else { continue };
-            let side = LabelledSide(group as u32, positive);
-            // Minus zero and zero are the same score.
-            let row = LabelledScore(side, (score + 0.0).to_bits(), weight, keys.0, keys.1);
-            if self.is_binned() {
-                cells.push(self.cell_of(row));
-            } else {
-                self.rows.push(row);
-                self.bin_if_many();
-            }
+    /// Adds a row with a label and a score of the scale. Rows without either, or of weight 0, are
+    /// passed over. `keys` are those of the person and of the row.
+    pub(crate) fn add(
+        &mut self,
+        group: usize,
+        (label, score): (Option<bool>, f64),
+        weight: u64,
+        keys: (u64, u64),
+    ) {
+        let Some(positive) = label.filter(|_| !score.is_nan() && weight > 0) else { return };
+        let side = LabelledSide(group as u32, positive);
+        // Minus zero and zero are the same score.
+        let row = LabelledScore(side, (score + 0.0).to_bits(), weight, keys.0, keys.1);
+        if self.is_binned() {
+            self.add_to_cell(row);
+        } else {
+            self.rows.push(row);
+            self.bin_if_many();
         }
-        cells.into_iter().for_each(|cell| self.cells.put(cell));
     }
 
     /// Whether scores are counted in cells.
@@ -172,15 +158,13 @@ impl LabelledScores {
     fn bin_if_many(&mut self) {
         let many = self.is_binned() || self.rows.len() >= EXACT_ROWS;
         if many && !self.basis.persons {
-            for row in std::mem::take(&mut self.rows) {
-                self.cells.put(self.cell_of(row));
-            }
+            std::mem::take(&mut self.rows).into_iter().for_each(|row| self.add_to_cell(row));
         }
     }
 
-    fn cell_of(&self, LabelledScore(side, bits, weight, ..): LabelledScore) -> ShareCell {
+    fn add_to_cell(&mut self, LabelledScore(side, bits, weight, ..): LabelledScore) {
         let score = f64::from_bits(bits);
-        ShareCell::of_row(side, (self.scale, score, self.scale.share(score)), weight)
+        self.cells.add(side, (self.scale, score, self.scale.share(score)), weight);
     }
 }
 
@@ -194,7 +178,7 @@ impl Additive for LabelledScores {
 
 #[cfg(test)]
 mod tests {
-    use super::{EXACT_ROWS, LabelledRow, LabelledScores};
+    use super::{EXACT_ROWS, LabelledScores};
     use crate::metric::evidence::counting_unit::CountingUnit;
     use crate::metric::scope::GroupSelection;
     use crate::num::additive::Additive;
@@ -207,8 +191,7 @@ mod tests {
 
     fn add(to: &mut LabelledScores, i: u64) {
         let label = (!i.is_multiple_of(11)).then_some(share(i + 7) < share(i));
-        let (group, weight, keys) = ((i % 3) as usize, 1 + i % 4, (i % 100, i));
-        to.add_rows(&[LabelledRow { group, label, score: share(i), weight, keys }]);
+        to.add((i % 3) as usize, (label, share(i)), 1 + i % 4, (i % 100, i));
     }
 
     fn none(persons: bool) -> LabelledScores {
@@ -277,17 +260,11 @@ mod tests {
     fn scores_of_a_scale_keep_their_order() {
         let scale = ScoreScale { numbers: ScaleNumbers::LogOdds, turned: true };
         let mut scores = LabelledScores::new(scale, CountingUnit::default());
-        let row = |label, score, weight, row| LabelledRow {
-            group: 0,
-            label,
-            score,
-            weight,
-            keys: (0, row),
-        };
-        for (number, score) in (0..).zip([41.0, -40.0, 40.0, -0.0, f64::NAN, 0.0]) {
-            scores.add_rows(&[row(Some(true), score, 1, number)]);
+        for (row, score) in [41.0, -40.0, 40.0, -0.0, f64::NAN, 0.0].into_iter().enumerate() {
+            scores.add(0, (Some(true), score), 1, (0, row as u64));
         }
-        scores.add_rows(&[row(Some(true), 1.0, 0, 9), row(None, 1.0, 1, 10)]);
+        scores.add(0, (Some(true), 1.0), 0, (0, 9));
+        scores.add(0, (None, 1.0), 1, (0, 10));
         let all = scores.ascending(GroupSelection::All);
         assert_eq!(all.iter().map(|entry| entry.row).collect::<Vec<_>>(), [0, 2, 3, 5, 1]);
         assert!(all[2].place == all[3].place && all[4].share == 1.0 && scores.are_log_odds());

@@ -72,20 +72,6 @@ pub(super) struct ShareCell {
     pub(super) share: FixedSum,
 }
 
-impl ShareCell {
-    /// A row of this weight in the cell of its score; `share` is that of the score.
-    pub(super) fn of_row(
-        side: LabelledSide,
-        (scale, score, share): (ScoreScale, f64, f64),
-        weight: u64,
-    ) -> Self {
-        let number = cell_of(scale, (score, share));
-        let mut sum = FixedSum::ZERO;
-        sum.add_times(share.clamp(0.0, 1.0), weight);
-        ShareCell { side, number, n: 1, weight: WeightSums::one(weight), share: sum }
-    }
-}
-
 /// The number of people in the upper 40 bits, and the sum of their shares in units of 2^-52 in the
 /// others: adding a row is one sum. Holds fewer than 2^36 rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -157,9 +143,23 @@ impl ShareCells {
         self.sides.is_empty() && self.beyond.is_empty()
     }
 
+    /// Adds a row of this weight to the cell of its score; `share` is that of the score.
+    pub(super) fn add(
+        &mut self,
+        side: LabelledSide,
+        (scale, score, share): (ScoreScale, f64, f64),
+        weight: u64,
+    ) {
+        let number = cell_of(scale, (score, share));
+        let mut sum = FixedSum::ZERO;
+        sum.add_times(share.clamp(0.0, 1.0), weight);
+        let weight = WeightSums::one(weight);
+        self.put(ShareCell { side, number, n: 1, weight, share: sum });
+    }
+
     /// Adds the people of a cell.
     #[inline]
-    pub(super) fn put(&mut self, cell: ShareCell) {
+    fn put(&mut self, cell: ShareCell) {
         let ShareCell { side, number, n, weight, share } = cell;
         let (of_rows, weights) = match self.weighted {
             false => (share, None),
@@ -324,7 +324,7 @@ mod tests {
                 let side = LabelledSide((i % 3) as u32, i % 7 < 3);
                 let weight = if weighted { 1 + i % 4 } else { 1 };
                 for part in [&mut whole, if i % 2 == 0 { &mut even } else { &mut odd }] {
-                    part.put(ShareCell::of_row(side, (scale, score, scale.share(score)), weight));
+                    part.add(side, (scale, score, scale.share(score)), weight);
                 }
                 sum += weight;
             }

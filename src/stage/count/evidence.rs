@@ -20,7 +20,7 @@ use crate::exec::accumulator::{Accumulator, merge_all, merge_each};
 use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::group_counts::GroupFactualCounts;
-use crate::metric::evidence::labelled_scores::{LabelledRow, LabelledScores, SCORES_AT_ONCE};
+use crate::metric::evidence::labelled_scores::LabelledScores;
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson, is_rounded_switch};
 use crate::metric::evidence::score_grid::ScoreGrid;
 use crate::metric::evidence::strata::Strata;
@@ -180,27 +180,17 @@ impl<'a> RowCounting<'a> {
         score: f64,
         group: u16,
     ) {
-        let scored = self.add_unscored(part, (batch, i), fold, score, group);
-        part.add_scores(scored.as_slice());
-    }
-
-    /// The same without the score as such, which is to be added ([`FactualCounts::add_scores`]);
-    /// none where it is not measured.
-    fn add_unscored(
-        &self,
-        part: &mut FactualCounts,
-        (batch, i): (&PreparedBatch, usize),
-        fold: u8,
-        score: f64,
-        group: u16,
-    ) -> Option<LabelledRow> {
         let weight = (batch.person_keys()[i], weight_units(self.layout, batch, i));
         let threshold = self.rule.threshold_at(batch, Some(fold), i);
         let predicted = self.rule.compare(score, threshold);
         let (group, label) = (self.ranks[usize::from(group)], label(self.layout, batch, i));
         part.add((group, weight.0, weight.1), label, predicted, score == threshold);
         if weight.1 == 0 {
-            return None;
+            return;
+        }
+        if self.blocks.scores {
+            let group = if self.blocks.together { 0 } else { group };
+            part.add_score(group, (label, score), weight.1, (weight.0, batch.row_key[i]));
         }
         if self.strata.is_some() {
             part.add_stratum(
@@ -210,13 +200,6 @@ impl<'a> RowCounting<'a> {
                 Some(batch.strata[i]).filter(|&stratum| stratum != MISSING),
             );
         }
-        self.blocks.scores.then(|| LabelledRow {
-            group: if self.blocks.together { 0 } else { group },
-            label,
-            score,
-            weight: weight.1,
-            keys: (weight.0, batch.row_key[i]),
-        })
     }
 }
 
@@ -278,21 +261,15 @@ pub(crate) fn gather_rows(
             let (batch, roles) = row_context.read(g, cut.reads())?;
             let scores = scores.read(g)?;
             let words = words_of_ungrouped(row_context.rows, &batch, (g, attribute))?;
-            let mut scored = vec![Vec::new(); n_folds];
             for (i, (&score, &group)) in scores.iter().zip(&batch.groups[attribute]).enumerate() {
                 let Some(fold) = roles.audited(i) else { continue };
-                let place = usize::from(fold).min(n_folds - 1);
-                let (part, scored) = (&mut parts[place], &mut scored[place]);
+                let part = &mut parts[usize::from(fold).min(n_folds - 1)];
                 if group == MISSING_GROUP {
                     let word = words.as_ref().map_or(MISSING, |words| words[i]);
                     counting.add_ungrouped(part, (&batch, i), fold, score, word);
                 } else {
                     cut.check(layout, &batch, i, score)?;
-                    scored.extend(counting.add_unscored(part, (&batch, i), fold, score, group));
-                    if scored.len() == SCORES_AT_ONCE {
-                        part.add_scores(scored);
-                        scored.clear();
-                    }
+                    counting.add(part, (&batch, i), fold, score, group);
                     if let Some((slices, counting)) = &sliced {
                         slices.each_of_row(layout, &batch, i, |slice| {
                             let part = of_slices[slice].get_or_insert_with(|| counting.empty());
@@ -301,7 +278,6 @@ pub(crate) fn gather_rows(
                     }
                 }
             }
-            parts.iter_mut().zip(&scored).for_each(|(part, scored)| part.add_scores(scored));
             Ok(batch.row.len() as u64)
         },
         |(folds, of_slices), part| {

@@ -21,7 +21,7 @@ use super::strata::Strata;
 use crate::metric::evidence::additive::additive;
 use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::group_counts::{GroupFactualCounts, state_cell};
-use crate::metric::evidence::labelled_scores::{LabelledRow, LabelledScores};
+use crate::metric::evidence::labelled_scores::LabelledScores;
 use crate::metric::evidence::person::{CONFUSION_CELLS, Confusion, StateCells};
 use crate::metric::evidence::person_sums::PersonCells;
 use crate::metric::evidence::score_grid::{RowGridCounts, ScoreGrid};
@@ -154,19 +154,11 @@ impl FactualCounts {
         weight: u64,
         keys: (u64, u64),
     ) {
-        let (label, score) = labelled;
-        self.add_scores(&[LabelledRow { group, label, score, weight, keys }]);
-    }
-
-    /// The same of several rows, at most [`SCORES_AT_ONCE`](super::labelled_scores::SCORES_AT_ONCE).
-    pub(crate) fn add_scores(&mut self, rows: &[LabelledRow]) {
         if let Some(scores) = &mut self.scores {
-            scores.add_rows(rows);
+            scores.add(group, labelled, weight, keys);
         }
         if let Some(grid) = &mut self.grid {
-            for &LabelledRow { group, label, score, weight, .. } in rows {
-                grid.add(group, label, score, weight);
-            }
+            grid.add(group, labelled.0, labelled.1, weight);
         }
     }
 
