@@ -117,9 +117,20 @@ impl RowRoles {
 
     /// The position, group and fold of each audited row of a declared group; `groups` are those of
     /// all rows.
+    #[inline]
     pub(crate) fn people(&self, groups: &[u16]) -> impl Iterator<Item = (usize, u16, u8)> {
-        let all = groups.iter().copied().enumerate().filter(|(_, group)| *group != MISSING_GROUP);
-        all.filter_map(|(i, group)| Some((i, group, self.audited(i)?)))
+        let mut rows = 0..groups.len();
+        // Millions of rows: adapters of iterators are not always inlined, a loop is.
+        std::iter::from_fn(move || {
+            for i in rows.by_ref() {
+                if groups[i] != MISSING_GROUP
+                    && let Some(fold) = self.audited(i)
+                {
+                    return Some((i, groups[i], fold));
+                }
+            }
+            None
+        })
     }
 
     /// Whether the row at this position trains the models of a fold.
