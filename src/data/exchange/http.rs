@@ -402,11 +402,13 @@ impl HttpEndpoint {
             }
             HttpProtocol::KserveV2 => {
                 let answer: InferenceAnswer = answer_of(text)?;
-                let missing = || "gives an answer without the list `outputs`".to_owned();
-                let mut outputs = answer.outputs.ok_or_else(missing)?;
+                let mut outputs = answer.outputs.ok_or_else(|| without_list("outputs"))?;
                 if outputs.len() != 1 {
-                    let name = |of: &InferenceOutput| of.name.as_ref()?.as_str().map(str::to_owned);
-                    outputs.retain(|of| name(of).is_some_and(|name| name.contains("prob")));
+                    let is_named = |of: &InferenceOutput| {
+                        let name = of.name.as_ref().and_then(Value::as_str);
+                        name.is_some_and(|name| name.contains("prob"))
+                    };
+                    outputs.retain(is_named);
                 }
                 let output = outputs.into_iter().next();
                 let output = output.ok_or("gives no output with `prob` in its name")?;
@@ -463,11 +465,15 @@ fn answer_of<T: Default + DeserializeOwned>(text: &str) -> Result<T, String> {
     answer.map_err(|e| format!("gives no sound JSON: {e}"))
 }
 
+fn without_list(key: &str) -> String {
+    format!("gives an answer without the list `{key}`")
+}
+
 /// A list that an answer must hold.
 fn listed(list: Option<Value>, key: &str) -> Result<Vec<Value>, String> {
     match list {
         Some(Value::Array(list)) => Ok(list),
-        _ => Err(format!("gives an answer without the list `{key}`")),
+        _ => Err(without_list(key)),
     }
 }
 
