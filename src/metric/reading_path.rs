@@ -5,8 +5,10 @@
 //! are lost, whether they were right, whose and through what, then which arm to retrain with. Not
 //! done here: reading tables; a step says what it reads and how it decides, not what came out.
 
-/// How a step decides.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+use serde::Serialize;
+
+/// How a step decides; `explain/entries.txt` words it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum ReadingRule {
     /// It picks the largest of m values.
     LargestOfMany,
@@ -18,32 +20,8 @@ pub enum ReadingRule {
     BestArm,
 }
 
-impl ReadingRule {
-    /// The rule in words.
-    pub fn words(self) -> &'static str {
-        match self {
-            ReadingRule::LargestOfMany => {
-                "the largest of m, with the end of its interval at the level 1 - alpha / m; where \
-                 that end is within the noise or the ideal, nothing stands out"
-            }
-            ReadingRule::LargerOfTwo => {
-                "the larger of two rates of different people: its lower end at the level 1 - alpha \
-                 / 2 must be above the upper end of the other"
-            }
-            ReadingRule::Gap => {
-                "the interval must leave out 0; where the step picks the pair of groups itself, at \
-                 the level 1 - alpha / m for the largest of m"
-            }
-            ReadingRule::BestArm => {
-                "the arm with the largest reduction of m whose upper end is below 0 at the level \
-                 1 - alpha / m; arms after which another rate is clearly worse are left out"
-            }
-        }
-    }
-}
-
 /// One way that a step can come out.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize)]
 pub struct ReadingOutcome {
     /// Its word.
     pub code: &'static str,
@@ -56,7 +34,7 @@ pub struct ReadingOutcome {
 }
 
 /// One question of the path.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize)]
 pub struct ReadingStep {
     /// Its word.
     pub id: &'static str,
