@@ -515,7 +515,7 @@ pub(crate) fn section(audit: &AuditFolder, limits: &[AuditLimit]) -> PageSection
         folds => audit.manifest.experiments.iter().any(|of| of.folds.is_some()),
         limits => fact(&limits_shown), folded => fact(&folded),
     };
-    PageSection::untitled("limits", "limits.html", facts)
+    PageSection::of_facts("limits", "limits.html", facts)
 }
 
 /// How many limits there are of each verdict and how many broken ones only warn, whether an undecided

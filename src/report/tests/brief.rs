@@ -701,6 +701,7 @@ fn hostile_names_are_only_text_in_the_brief() {
     let html = page_of("hostile", &sample, true);
     assert!(!html.contains("<script") && !html.contains('\u{202e}') && !html.contains('\u{0}'));
     html.says(&["{{ 7 * 7 }}", "&lt;script&gt;"]);
+    html.lacks(&["&amp;lt;"]);
 }
 
 #[test]
