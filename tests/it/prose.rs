@@ -49,7 +49,6 @@ const EXCEPTED: &[(&str, usize)] = &[
     ("report/diff.rs", 2),
     ("report/draw/panel.rs", 3),
     ("report/evidence/retraining.rs", 2),
-    ("report/export.rs", 7),
     ("report/page/brief.rs", 1),
     ("report/page/cells.rs", 3),
     ("report/page/number.rs", 1),
