@@ -528,7 +528,7 @@ mod tests {
 
     #[test]
     fn an_error_names_where_the_value_came_from() {
-        let told = |flag: &str, given: &[&str]| {
+        let message = |flag: &str, given: &[&str]| {
             let error = CommandLine::try_parse_from(["cfaudit", "run", "job.yaml", flag]);
             let words: Vec<OsString> = given.iter().map(OsString::from).collect();
             naming_variable(error.unwrap_err(), &words).to_string()
@@ -539,14 +539,14 @@ mod tests {
             ("--memory=lots", "'lots' for 'CFAUDIT_MEMORY, the environment variable of --memory"),
             ("--log=xml", "'xml' for 'CFAUDIT_LOG, the environment variable of --log"),
         ] {
-            let text = told(flag, &run);
+            let text = message(flag, &run);
             assert!(text.contains(named), "{text}");
             for given in [flag, flag.split('=').next().unwrap()] {
-                let text = told(flag, &[run.as_slice(), &[given]].concat());
+                let text = message(flag, &[run.as_slice(), &[given]].concat());
                 text.lacks(&["CFAUDIT_"]);
             }
         }
         // No variable stands for this one.
-        told("--gates=never", &run).lacks(&["variable"]);
+        message("--gates=never", &run).lacks(&["variable"]);
     }
 }

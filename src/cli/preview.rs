@@ -208,8 +208,8 @@ pub(crate) fn found_words(place: &str, warnings: &[LocatedIssue]) -> String {
 
 /// A line for each warning; with `quiet` without those that are only worth knowing.
 pub(crate) fn warnings_text(warnings: &[LocatedIssue], quiet: bool) -> String {
-    let told = warnings.iter().filter(|of| !quiet || of.issue.is_warning());
-    told.map(|of| issue_text(&of.issue, of.place.as_ref())).collect()
+    let shown = warnings.iter().filter(|of| !quiet || of.issue.is_warning());
+    shown.map(|of| issue_text(&of.issue, of.place.as_ref())).collect()
 }
 
 /// The problem, its key, and what to do about it.

@@ -412,7 +412,7 @@ fn settle_input(
     let asked: Option<Vec<&str>> =
         listed_columns.map(|columns| columns.iter().map(ColumnName::as_str).collect());
     if let Some(unseen) =
-        asked.iter().flatten().find(|column| visible.0.iter().all(|seen| seen != *column))
+        asked.iter().flatten().find(|column| visible.0.iter().all(|name| name != *column))
     {
         return Err(at_key(ContractGap::columns(
             format!(
@@ -543,7 +543,7 @@ fn settle_score(
             ((0..width.unwrap_or(2)).map(|class| class.to_string()).collect(), false)
         }
     };
-    let told = |classes: &[String]| match is_named {
+    let list_of = |classes: &[String]| match is_named {
         true => format!("its classes are {}", named(classes)),
         false => format!(
             "its file names no classes, so that those of its columns are {}, in their order",
@@ -579,7 +579,7 @@ fn settle_score(
         });
         return position.map(|position| settled(position, TermSource::Job)).ok_or_else(|| {
             ContractGap::class(
-                format!("the model has no class `{asked}`; {}", told(&classes)),
+                format!("the model has no class `{asked}`; {}", list_of(&classes)),
                 format!(
                     "write one of them, such as {}",
                     class_keys(&classes[..1.min(classes.len())])
@@ -621,7 +621,7 @@ fn settle_score(
                     "the model gives a probability for each of {} classes and the job does not say \
                      which is the score: {}, and {value}",
                     classes.len(),
-                    told(&classes)
+                    list_of(&classes)
                 ),
                 format!(
                     "name the class whose probability is the score, as the model writes it: {}",
@@ -765,15 +765,15 @@ mod tests {
         let of = |values: &[Value]| ScoreOutput::Classes(values.to_vec());
         let two = of(&[json!(1), json!(2)]);
         let good = label(&["1"], &["2"]);
-        let told = |class: &str, at: usize| Ok((Some(class.to_owned()), Some(at)));
-        assert_eq!(class(&two, None, Some(&good)), told("1", 0));
-        assert_eq!(class(&two, None, Some(&label(&["2.0"], &["1.0"]))), told("2", 1));
-        assert_eq!(class(&two, Some("2"), Some(&good)), told("2", 1));
+        let settled = |class: &str, at: usize| Ok((Some(class.to_owned()), Some(at)));
+        assert_eq!(class(&two, None, Some(&good)), settled("1", 0));
+        assert_eq!(class(&two, None, Some(&label(&["2.0"], &["1.0"]))), settled("2", 1));
+        assert_eq!(class(&two, Some("2"), Some(&good)), settled("2", 1));
         let flags = of(&[json!(false), json!(true)]);
-        assert_eq!(class(&flags, None, Some(&label(&["1"], &["0"]))), told("True", 1));
-        assert_eq!(class(&flags, None, Some(&label(&["true"], &["false"]))), told("True", 1));
+        assert_eq!(class(&flags, None, Some(&label(&["1"], &["0"]))), settled("True", 1));
+        assert_eq!(class(&flags, None, Some(&label(&["true"], &["false"]))), settled("True", 1));
         let words = of(&[json!("lost"), json!("repaid")]);
-        assert_eq!(class(&words, Some("lost"), Some(&good)), told("lost", 0));
+        assert_eq!(class(&words, Some("lost"), Some(&good)), settled("lost", 0));
         for (output, asked, label, hint) in [
             (&words, None, Some(&good), "`class: lost` or `class: repaid`"),
             (&words, Some("returned"), Some(&good), "`class: lost`"),
@@ -789,23 +789,23 @@ mod tests {
     /// Numbers of columns are classes only of a label that holds nothing else.
     #[test]
     fn classes_without_names_are_never_guessed() {
-        let told = |class: &str, at: usize| Ok((Some(class.to_owned()), Some(at)));
+        let settled = |class: &str, at: usize| Ok((Some(class.to_owned()), Some(at)));
         let single = Ok((None, None));
         let (zero_one, one_two) = (label(&["1"], &["0"]), label(&["1"], &["2"]));
         let two = ScoreOutput::Unnamed(Some(2));
-        assert_eq!(class(&two, None, Some(&zero_one)), told("1", 1));
-        assert_eq!(class(&two, None, Some(&label(&["0"], &["1"]))), told("0", 0));
+        assert_eq!(class(&two, None, Some(&zero_one)), settled("1", 1));
+        assert_eq!(class(&two, None, Some(&label(&["0"], &["1"]))), settled("0", 0));
         assert!(class(&two, None, Some(&one_two)).is_err());
-        assert_eq!(class(&two, Some("1"), Some(&one_two)), told("1", 1));
+        assert_eq!(class(&two, Some("1"), Some(&one_two)), settled("1", 1));
         let open = ScoreOutput::Unnamed(None);
-        assert_eq!(class(&open, None, Some(&zero_one)), told("1", 1));
+        assert_eq!(class(&open, None, Some(&zero_one)), settled("1", 1));
         assert_eq!(class(&open, None, Some(&one_two)), single);
-        assert_eq!(class(&open, Some("4"), Some(&one_two)), told("4", 4));
+        assert_eq!(class(&open, Some("4"), Some(&one_two)), settled("4", 4));
         assert!(class(&open, Some("good"), Some(&one_two)).is_err());
         let boosted = ScoreOutput::SecondOfTwo;
-        assert_eq!(class(&boosted, None, Some(&label(&["0"], &["1"]))), told("0", 0));
+        assert_eq!(class(&boosted, None, Some(&label(&["0"], &["1"]))), settled("0", 0));
         assert_eq!(class(&boosted, None, Some(&one_two)), single);
-        assert_eq!(class(&boosted, Some("0"), None), told("0", 0));
+        assert_eq!(class(&boosted, Some("0"), None), settled("0", 0));
         assert_eq!(class(&ScoreOutput::Single, None, None), single);
         assert!(class(&ScoreOutput::Single, Some("1"), None).is_err());
     }

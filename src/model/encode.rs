@@ -114,12 +114,12 @@ impl FeatureEncoder {
     }
 
     fn levels(&mut self, feature: &Feature, counts: &[u64]) -> FeatureEncoding {
-        let seen: Vec<usize> = (0..counts.len()).filter(|&level| counts[level] > 0).collect();
+        let present: Vec<usize> = (0..counts.len()).filter(|&level| counts[level] > 0).collect();
         let mut at = vec![None; counts.len()];
-        let shown = match seen.len() {
+        let shown = match present.len() {
             0 | 1 => &[],
-            2 => &seen[1..],
-            _ => &seen[..],
+            2 => &present[1..],
+            _ => &present[..],
         };
         for &level in shown {
             at[level] = Some(self.column(format!("{}={}", feature.name, feature.levels[level])));

@@ -36,7 +36,7 @@ use crate::why::levels::PatternColumn;
 const CARRIED_AT_MOST: usize = 50;
 
 /// Patterns that are reported.
-const TOLD_AT_MOST: usize = 3;
+const REPORTED_AT_MOST: usize = 3;
 
 /// A test below this is significant, with room for rounding.
 const SIGNIFICANT: f64 = 0.05 * (1.0 + 1e-9);
@@ -143,7 +143,7 @@ pub(crate) struct CarriedPattern {
     /// Whether it adds something on the second half too.
     pub adds: bool,
     /// Its place among the reported ones, from 1.
-    pub told: Option<usize>,
+    pub place: Option<usize>,
 }
 
 /// What was found.
@@ -395,8 +395,8 @@ fn confirm(
         .collect();
     let p: Vec<f64> = halves.iter().map(|[_, second]| second.p).collect();
     let adjusted = holm(&p);
-    let mut told_people: Vec<u64> = vec![0; search.switched.len()];
-    let mut told = 0;
+    let mut reported_people: Vec<u64> = vec![0; search.switched.len()];
+    let mut n_reported = 0;
     let mut patterns = Vec::with_capacity(carried.len());
     for ((candidate, halves), p_holm) in carried.iter().zip(halves).zip(adjusted) {
         let items = search.sets.items_of(candidate.set);
@@ -406,15 +406,15 @@ fn confirm(
         let confirmed = p_holm <= SIGNIFICANT && higher && second.own.n >= min_denominator;
         let adds = search.adds(candidate.set, 1, counts);
         let mut place = None;
-        if confirmed && adds && told < TOLD_AT_MOST {
+        if confirmed && adds && n_reported < REPORTED_AT_MOST {
             let own = search.people(items);
-            let both: Vec<u64> = own.iter().zip(&told_people).map(|(a, b)| a | b).collect();
+            let both: Vec<u64> = own.iter().zip(&reported_people).map(|(a, b)| a | b).collect();
             let outside = |people: &[u64]| search.all[1].minus(search.counts(people)[1]);
-            let new = search.counts(&both)[1].minus(search.counts(&told_people)[1]);
+            let new = search.counts(&both)[1].minus(search.counts(&reported_people)[1]);
             if new.exceeds(outside(&both)) {
-                told += 1;
-                place = Some(told);
-                told_people = both;
+                n_reported += 1;
+                place = Some(n_reported);
+                reported_people = both;
             }
         }
         let of_item =
@@ -426,7 +426,7 @@ fn confirm(
             p_holm,
             confirmed,
             adds,
-            told: place,
+            place,
         });
     }
     patterns

@@ -76,9 +76,9 @@ impl PlayerCoalitions {
             };
         }
         let mut known = KnownCoalitions { number: FastMap::default(), sets: Vec::new() };
-        let nobody = vec![0; words];
-        known.number_of(&nobody);
-        let mut all = nobody.clone();
+        let empty = vec![0; words];
+        known.number_of(&empty);
+        let mut all = empty.clone();
         (0..d).for_each(|place| bits::set(&mut all, place));
         let full = known.number_of(&all);
         let without = (0..d).map(|place| {
@@ -97,7 +97,7 @@ impl PlayerCoalitions {
             order.sort_by_cached_key(rank);
             let reverse: Vec<usize> = order.iter().rev().copied().collect();
             for order in [order, reverse] {
-                let mut so_far = nobody.clone();
+                let mut so_far = empty.clone();
                 let passes = order.iter().map(|&place| {
                     bits::set(&mut so_far, place);
                     known.number_of(&so_far)

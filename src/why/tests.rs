@@ -135,7 +135,7 @@ fn check_pattern(found: &CarriedPattern, rows: &[&Json; 2], rank: usize) {
     close(found.p_holm, second["p_holm"].as_f64().unwrap(), what);
     assert_eq!(second["confirmed"], found.confirmed, "{what}");
     assert_eq!(second["adds"], found.adds, "{what}");
-    assert_eq!(second["told"].as_u64(), found.told.map(|place| place as u64), "{what}");
+    assert_eq!(second["told"].as_u64(), found.place.map(|place| place as u64), "{what}");
 }
 
 /// Every frequent pattern of a block, where the oracle lists them; how many.
@@ -143,21 +143,21 @@ fn check_frequent(path: &Path, people: &PatternPeople, settings: &PatternSetting
     if !path.exists() {
         return 0;
     }
-    let told = json_frame::read(path);
+    let expected = json_frame::read(path);
     let mut found = frequent_patterns(people, settings);
     found.sort_by(|a, b| a.0.as_bytes().cmp(b.0.as_bytes()));
     // A file without rows has no columns here.
-    let mut order: Vec<usize> = (0..told.get("pattern").map_or(0, Vec::len)).collect();
-    order.sort_by_key(|&i| told["pattern"][i].as_str().unwrap().as_bytes());
+    let mut order: Vec<usize> = (0..expected.get("pattern").map_or(0, Vec::len)).collect();
+    order.sort_by_key(|&i| expected["pattern"][i].as_str().unwrap().as_bytes());
     assert_eq!(found.len(), order.len(), "{}", path.display());
     for ((text, [first, second], lower), &i) in found.iter().zip(&order) {
         let what = format!("{}: {text}", path.display());
-        assert_eq!(told["pattern"][i], text.as_str(), "{what}");
+        assert_eq!(expected["pattern"][i], text.as_str(), "{what}");
         let counts = [first.n + second.n, first.k + second.k, first.n, first.k];
         let told_counts =
-            ["n", "k", "n_first", "k_first"].map(|key| told[key][i].as_u64().unwrap());
+            ["n", "k", "n_first", "k_first"].map(|key| expected[key][i].as_u64().unwrap());
         assert_eq!(counts, told_counts, "{what}");
-        match (lower, told["lower"][i].as_f64()) {
+        match (lower, expected["lower"][i].as_f64()) {
             (Some(found), Some(wanted)) => close(*found, wanted, &what),
             (found, wanted) => assert_eq!(*found, wanted, "{what}"),
         }
@@ -208,10 +208,10 @@ fn check_outcomes(folder: &Path) -> usize {
             let favoured = case["favourable"] == "positive";
             let outcome = metric.outcome((label, predicted), favoured, switches);
             let outcome = outcome.filter(|_| is_asked);
-            let told = of.get(name.as_str()).map_or(&Json::Null, |of| &of[i]);
+            let expected = of.get(name.as_str()).map_or(&Json::Null, |of| &of[i]);
             // With persons one row represents all, which `one_row_each` tests.
-            if !told.is_null() || !rows.contains_key("person") {
-                assert_eq!(outcome, told.as_bool(), "{}: {name} {id}", folder.display());
+            if !expected.is_null() || !rows.contains_key("person") {
+                assert_eq!(outcome, expected.as_bool(), "{}: {name} {id}", folder.display());
                 compared += usize::from(outcome.is_some());
             }
         }

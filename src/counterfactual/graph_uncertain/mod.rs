@@ -204,10 +204,10 @@ impl CausalWorlds {
     /// For each world, then each graph fitted on all training rows, whether it saw a row of the
     /// group with this code.
     pub(crate) fn saw(&self, code: u32) -> impl Iterator<Item = bool> {
-        let seen = self.attribute().is_some_and(|of| of.position_of(code).is_some());
+        let is_known = self.attribute().is_some_and(|of| of.position_of(code).is_some());
         let of_world =
             move |w: &CausalWorld| self.absent.get(w.replicate).is_none_or(|a| !a.contains(&code));
-        self.worlds.iter().map(of_world).chain(self.on_all_rows.iter().map(move |_| seen))
+        self.worlds.iter().map(of_world).chain(self.on_all_rows.iter().map(move |_| is_known))
     }
 
     /// The attribute; none without graphs.

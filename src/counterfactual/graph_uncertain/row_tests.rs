@@ -195,8 +195,8 @@ fn rows_agree_with_another_program() {
                 (MechanismStep::Linear, "linear"),
             ] {
                 let found: u64 = steps.iter().map(|counts| counts[step as usize]).sum();
-                let told = of.case["ways"][format!("{setting} {word}")].as_u64().unwrap_or(0);
-                assert_eq!(found, told, "{name} {setting} {word}");
+                let expected = of.case["ways"][format!("{setting} {word}")].as_u64().unwrap_or(0);
+                assert_eq!(found, expected, "{name} {setting} {word}");
             }
             compare_cuts(&of, &maker);
         }
@@ -221,8 +221,8 @@ fn compare_value(of: &ExtensionCase, (v, made): (usize, f64), text: &str, what: 
             assert_eq!(made, at.map_or(-1.0, |at| at as f64), "{what}");
         }
         _ => {
-            let told: f64 = text.parse().unwrap();
-            near(made, told, 1e-8 * told.abs().max(1.0), what);
+            let expected: f64 = text.parse().unwrap();
+            near(made, expected, 1e-8 * expected.abs().max(1.0), what);
         }
     }
 }
@@ -290,14 +290,14 @@ fn every_node_agrees_with_the_traces_of_another_program() {
                     let numbers = |column: usize| -> Vec<f64> {
                         line[column].split_whitespace().map(|x| x.parse().unwrap()).collect()
                     };
-                    let told = match line[raw].is_empty() {
+                    let expected = match line[raw].is_empty() {
                         true => vec![numbers(before), numbers(after)],
                         false => vec![numbers(raw)],
                     };
                     let sizes = |of: &[Vec<f64>]| of.iter().map(Vec::len).collect::<Vec<_>>();
-                    assert_eq!(sizes(found), sizes(&told), "{what}");
-                    for (found, told) in found.iter().flatten().zip(told.iter().flatten()) {
-                        near(*found, *told, 1e-9 * told.abs().max(1.0), &what);
+                    assert_eq!(sizes(found), sizes(&expected), "{what}");
+                    for (found, expected) in found.iter().flatten().zip(expected.iter().flatten()) {
+                        near(*found, *expected, 1e-9 * expected.abs().max(1.0), &what);
                     }
                     compare_value(&of, (v, made[v]), &line[value], &what);
                     compared[usize::from(line[raw].is_empty())] += 1;
@@ -314,9 +314,9 @@ fn training_row(maker: &RowMaker<'_>, i: usize) -> Vec<f64> {
 }
 
 fn compare_cuts(of: &ExtensionCase, maker: &RowMaker<'_>) {
-    let told = of.case["cuts"].as_object().unwrap();
+    let expected = of.case["cuts"].as_object().unwrap();
     for (v, name) in of.variables.names.iter().enumerate() {
-        let cuts: Vec<f64> = told
+        let cuts: Vec<f64> = expected
             .get(name)
             .map_or_else(Vec::new, |cuts| serde_json::from_value(cuts.clone()).unwrap());
         if maker.settings.min_cell.is_some() && of.variables.levels[v].is_none() {
@@ -455,10 +455,14 @@ fn the_mean_of_drawn_rows_is_the_expected_one() {
     }
     assert!(people > 10_000.0, "{people}");
     for c in 0..encoding.width() {
-        let told = expected.iter().find(|(column, _)| *column == c).map_or(0.0, |(_, x)| *x);
+        let expected_mean =
+            expected.iter().find(|(column, _)| *column == c).map_or(0.0, |(_, x)| *x);
         let mean = sums[c] / people;
         let error = ((squares[c] / people - mean * mean).max(0.0) / people).sqrt();
-        assert!((mean - told).abs() <= 4.0 * error + 1e-9, "column {c}: {mean}, {told}, {error}");
+        assert!(
+            (mean - expected_mean).abs() <= 4.0 * error + 1e-9,
+            "column {c}: {mean}, {expected_mean}, {error}"
+        );
     }
 }
 
@@ -477,8 +481,8 @@ fn binned_rows_are_close_to_a_truth_that_is_not_linear() {
                 let own = node_values(encoding, &of.rows, i);
                 let (target, uniforms) = (1.0 - own[of.sensitive], maker.uniforms(of.row_key(i)));
                 maker.make(&world, &own, target, &uniforms, &mut made, &mut steps);
-                let told: f64 = of.test.rows[i][truth].parse().unwrap();
-                (made[v] - told) * (made[v] - told)
+                let true_value: f64 = of.test.rows[i][truth].parse().unwrap();
+                (made[v] - true_value) * (made[v] - true_value)
             };
             ((0..of.rows.n).map(of_row).sum::<f64>() / of.rows.n as f64).sqrt()
         };

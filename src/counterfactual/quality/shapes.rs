@@ -139,8 +139,8 @@ impl QualityReference {
         );
         let (mut before, mut after, mut mixed) =
             (ValueTally::default(), ValueTally::default(), ClassMixture::default());
-        for (&class, seen) in &pair.classes {
-            if let VariableSums::Number(sums) = &seen[v] {
+        for (&class, of_variable) in &pair.classes {
+            if let VariableSums::Number(sums) = &of_variable[v] {
                 before.merge(&sums.before);
                 after.merge(&sums.after);
                 if let Some(target) = self.table(to, class) {
@@ -193,8 +193,8 @@ impl QualityReference {
         };
 
         let (mut was, mut is, mut mixed) = (vec![0; n], vec![0; n], ClassMixture::default());
-        for (&class, seen) in &pair.classes {
-            if let VariableSums::Levels(sums) = &seen[v] {
+        for (&class, of_variable) in &pair.classes {
+            if let VariableSums::Levels(sums) = &of_variable[v] {
                 was.iter_mut().zip(&sums.before).for_each(|(sum, n)| *sum += n);
                 is.iter_mut().zip(&sums.after).for_each(|(sum, n)| *sum += n);
                 if let Some(target) = self.table(to, class) {

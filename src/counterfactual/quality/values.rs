@@ -84,9 +84,9 @@ impl QualityReference {
             _ => None,
         };
         let mut all = VariableTotals::default();
-        for (&class, seen) in &pair.classes {
+        for (&class, of_variable) in &pair.classes {
             let table = self.table(to, class);
-            match &seen[v] {
+            match &of_variable[v] {
                 VariableSums::Number(sums) => {
                     all.n += sums.n;
                     all.n_changed += sums.n_changed;

@@ -58,7 +58,7 @@ struct OracleCase<'a> {
 
 impl<'a> OracleCase<'a> {
     fn new(config: &'a Json, frames: &[&JsonFrame]) -> Self {
-        let seen = |column: &str| {
+        let words_of = |column: &str| {
             let values = frames.iter().filter_map(|f| f.get(column)).flatten();
             let mut words: Vec<String> = values.filter_map(word).collect();
             words.sort();
@@ -78,7 +78,10 @@ impl<'a> OracleCase<'a> {
         };
         let with_rest = |column: &str, mut levels: Vec<String>| {
             levels.extend(
-                seen(column).into_iter().filter(|word| !levels.contains(word)).collect::<Vec<_>>(),
+                words_of(column)
+                    .into_iter()
+                    .filter(|word| !levels.contains(word))
+                    .collect::<Vec<_>>(),
             );
             levels
         };
@@ -127,7 +130,7 @@ impl<'a> OracleCase<'a> {
             config,
             layout,
             extras,
-            labels: seen(config["label"]["column"].as_str().unwrap()),
+            labels: words_of(config["label"]["column"].as_str().unwrap()),
         }
     }
 

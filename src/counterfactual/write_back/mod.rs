@@ -289,7 +289,7 @@ impl WriteBack {
         let own = features_set_with(layout, attribute);
         let is_bins = |derived: &DerivedFeature| derived.rule.is_one_way();
         // A number that no model reads is not moved, so it cannot contradict the group.
-        let seen = |derived: &DerivedFeature| {
+        let is_read = |derived: &DerivedFeature| {
             derived.parents.iter().all(|parent| {
                 parent.is_some_and(|parent| layout.is_input(parent) || !is_bins(derived))
             })
@@ -299,9 +299,9 @@ impl WriteBack {
                 .derived
                 .iter()
                 .enumerate()
-                .filter(|(_, derived)| own.contains(&derived.feature) && seen(derived))
+                .filter(|(_, derived)| own.contains(&derived.feature) && is_read(derived))
         };
-        let told = if mine().any(|(_, derived)| is_bins(derived)) {
+        let group_deciding = if mine().any(|(_, derived)| is_bins(derived)) {
             mine().map(|(k, _)| k).collect()
         } else {
             Vec::new()
@@ -309,7 +309,7 @@ impl WriteBack {
         WriteBack {
             assignments: sets,
             recomputations: Recomputation::of_layout(layout),
-            group_deciding: told,
+            group_deciding,
         }
     }
 

@@ -118,17 +118,17 @@ impl JobChecker<'_> {
     fn map(&mut self, at: &str, name: &ColumnName, derivation: &Derivation) {
         let Some(map) = &derivation.map else { return };
         let here = join(at, "map");
-        let mut seen: Vec<(&Word, &Word)> = Vec::new();
+        let mut values_so_far: Vec<(&Word, &Word)> = Vec::new();
         for (group, values) in map {
             let list_at = join(&here, group.as_str());
             if !self.check_distinct(&list_at, "value of the column", values) {
                 continue;
             }
             for (place, value) in numbered(list_at, values) {
-                let twice = seen.iter().find(|(v, _)| *v == value);
+                let twice = values_so_far.iter().find(|(v, _)| *v == value);
                 self.say(place, twice.map(|(_, other)| m::map_value_twice(value, other, group)));
             }
-            seen.extend(values.iter().map(|value| (value, group)));
+            values_so_far.extend(values.iter().map(|value| (value, group)));
         }
         let group = derivation.otherwise.as_ref().filter(|other| map.contains_key(*other));
         self.say(join(at, "else"), group.map(m::else_is_group));
@@ -338,10 +338,10 @@ impl JobChecker<'_> {
         for name in data.sensitive.keys().filter(changed) {
             let hidden = self.job.models.iter().find_map(|(model, block)| {
                 let omit = block.omitted()?;
-                let seen: Vec<&ColumnName> =
+                let inputs: Vec<&ColumnName> =
                     data.inputs().into_iter().filter(|c| !omit.contains(c)).collect();
-                let is_seen = |of: &&ColumnName| seen.iter().any(|c| data.roots(c).contains(*of));
-                let ends = data.ends_below(data.column_of(name), &seen);
+                let is_seen = |of: &&ColumnName| inputs.iter().any(|c| data.roots(c).contains(*of));
+                let ends = data.ends_below(data.column_of(name), &inputs);
                 ends.into_iter().find_map(|(bins, recipe)| {
                     let recipe = recipe.filter(DerivationRecipe::is_one_way)?;
                     Some((bins, recipe.parents().into_iter().find(is_seen)?.clone(), model))

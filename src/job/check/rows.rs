@@ -371,8 +371,8 @@ impl JobChecker<'_> {
         let names = data.sensitive.keys().chain(named.iter().map(|named| &named.column));
         let names = names.chain(data.features.onehot.keys());
         // An attribute and its column mostly share their name.
-        let mut seen = BTreeSet::new();
-        let known: Vec<_> = names.filter(|name| seen.insert(name.as_str())).collect();
+        let mut names_so_far = BTreeSet::new();
+        let known: Vec<_> = names.filter(|name| names_so_far.insert(name.as_str())).collect();
         for column in data.names.keys() {
             let at = path(&["data", "names", column.as_str()]);
             self.check_known("column", at, column, &known);

@@ -138,10 +138,11 @@ impl OnnxGraph {
             .enumerate()
             .flat_map(|(at, node)| node.outputs.iter().map(move |output| (output.as_str(), at)))
             .collect();
-        let (mut seen, mut open, mut found) = (BTreeSet::new(), VecDeque::from([name]), Vec::new());
+        let (mut visited, mut open, mut found) =
+            (BTreeSet::new(), VecDeque::from([name]), Vec::new());
         while let Some(value) = open.pop_front() {
             let Some(&at) = by_output.get(value) else { continue };
-            if seen.insert(at) {
+            if visited.insert(at) {
                 found.push(&self.nodes[at]);
                 open.extend(self.nodes[at].inputs.iter().map(String::as_str));
             }

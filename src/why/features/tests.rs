@@ -207,8 +207,8 @@ fn check_case(name: &str) {
         seed: named_seed(seed, "why/order"),
         permutations: case["permutations"].as_u64().unwrap() as usize,
     };
-    let told = json_frame::read(&file("people.parquet"));
-    assert_eq!(chosen.len(), told["row_id"].len(), "{name}");
+    let expected = json_frame::read(&file("people.parquet"));
+    assert_eq!(chosen.len(), expected["row_id"].len(), "{name}");
     let mut explained = Vec::new();
     for place in chosen {
         let person = &people[place];
@@ -259,21 +259,25 @@ fn check_case(name: &str) {
             };
         }
         // The same numbers as the oracle for this person.
-        let at = told["row_id"].iter().position(|id| key(id) == person.key).unwrap();
-        assert_eq!(told["cf_index"][at], cf["cf_index"][other], "{name}");
-        assert_eq!(told["exact"][at] == true, !of.is_sampled(), "{name}");
-        assert_eq!(told["kind"][at] == "switched", switches(person), "{name}");
+        let at = expected["row_id"].iter().position(|id| key(id) == person.key).unwrap();
+        assert_eq!(expected["cf_index"][at], cf["cf_index"][other], "{name}");
+        assert_eq!(expected["exact"][at] == true, !of.is_sampled(), "{name}");
+        assert_eq!(expected["kind"][at] == "switched", switches(person), "{name}");
         let within = if of.is_sampled() { 1e-10 } else { 1e-11 };
         for (player, effect) in players.iter().zip(&effects) {
             let player = player["name"].as_str().unwrap();
-            let what = format!("{name}: {player} of {}", told["row_id"][at]);
-            assert_eq!(told[&format!("moved_{player}")][at] == true, effect.moved, "{what}");
+            let what = format!("{name}: {player} of {}", expected["row_id"][at]);
+            assert_eq!(expected[&format!("moved_{player}")][at] == true, effect.moved, "{what}");
             if switches(person) {
-                assert_eq!(told[&format!("undone_{player}")][at] == true, effect.undone, "{what}");
+                assert_eq!(
+                    expected[&format!("undone_{player}")][at] == true,
+                    effect.undone,
+                    "{what}"
+                );
             }
             for (part, share) in [("score", effect.score), ("decision", effect.decision)] {
-                close(share.value, &told[&format!("{part}_{player}")][at], (within, &what));
-                if let Some(errors) = told.get(&format!("{part}_se_{player}")) {
+                close(share.value, &expected[&format!("{part}_{player}")][at], (within, &what));
+                if let Some(errors) = expected.get(&format!("{part}_se_{player}")) {
                     close(share.variance.sqrt(), &errors[at], (within, &what));
                 }
             }
