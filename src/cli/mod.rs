@@ -416,14 +416,14 @@ fn check(args: &CheckArgs) -> Result<Exit> {
         let warnings: Vec<serde_json::Value> = result.as_ref().map_or_else(
             |_| Vec::new(),
             |(_, warnings, _)| {
-                let of = |LocatedIssue { issue, place }: &LocatedIssue| {
+                let listed = |LocatedIssue { issue, place }: &LocatedIssue| {
                     let place = place.as_ref();
                     json!({"code": issue.code, "severity": issue.severity, "where": issue.place,
                         "file": place.map(|l| &l.file), "line": place.map(|l| l.line),
                         "column": place.map(|l| l.column), "n": issue.n, "text": issue.text,
                         "hint": issue.hint})
                 };
-                warnings.iter().map(of).collect()
+                warnings.iter().map(listed).collect()
             },
         );
         let contracts = result.as_ref().map_or(&[][..], |(_, _, contracts)| contracts.as_slice());

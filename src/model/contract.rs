@@ -731,8 +731,11 @@ mod tests {
 
     #[test]
     fn each_of_several_inputs_has_its_columns() {
-        let of = |name: &str, columns| ModelInput { name: name.to_owned(), ..input(columns) };
-        let inputs = vec![of("age", named(&["age"])), of("rest", InputColumns::Unnamed(Some(2)))];
+        let input_of = |name: &str, columns| ModelInput { name: name.to_owned(), ..input(columns) };
+        let inputs = vec![
+            input_of("age", named(&["age"])),
+            input_of("rest", InputColumns::Unnamed(Some(2))),
+        ];
         let signature = ModelSignature { inputs, output: ScoreOutput::Single };
         let settle = |inputs: &IndexMap<String, Vec<ColumnName>>| {
             let terms = ContractTerms { inputs: Some(inputs), ..ContractTerms::default() };
@@ -762,17 +765,17 @@ mod tests {
 
     #[test]
     fn the_class_of_the_score_is_the_positive_label_or_named() {
-        let of = |values: &[Value]| ScoreOutput::Classes(values.to_vec());
-        let two = of(&[json!(1), json!(2)]);
+        let classes = |values: &[Value]| ScoreOutput::Classes(values.to_vec());
+        let two = classes(&[json!(1), json!(2)]);
         let good = label(&["1"], &["2"]);
         let settled = |class: &str, at: usize| Ok((Some(class.to_owned()), Some(at)));
         assert_eq!(class(&two, None, Some(&good)), settled("1", 0));
         assert_eq!(class(&two, None, Some(&label(&["2.0"], &["1.0"]))), settled("2", 1));
         assert_eq!(class(&two, Some("2"), Some(&good)), settled("2", 1));
-        let flags = of(&[json!(false), json!(true)]);
+        let flags = classes(&[json!(false), json!(true)]);
         assert_eq!(class(&flags, None, Some(&label(&["1"], &["0"]))), settled("True", 1));
         assert_eq!(class(&flags, None, Some(&label(&["true"], &["false"]))), settled("True", 1));
-        let words = of(&[json!("lost"), json!("repaid")]);
+        let words = classes(&[json!("lost"), json!("repaid")]);
         assert_eq!(class(&words, Some("lost"), Some(&good)), settled("lost", 0));
         for (output, asked, label, hint) in [
             (&words, None, Some(&good), "`class: lost` or `class: repaid`"),

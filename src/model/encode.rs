@@ -52,9 +52,12 @@ impl FeatureEncoder {
         omit: &[String],
         rows: &TrainingRows<'_>,
     ) -> Result<FeatureEncoder> {
-        let levels = |of: &Feature| (!is_number(of)).then_some(of.levels.len());
-        let empty: Vec<TrainingTally> =
-            features.iter().enumerate().map(|(f, of)| TrainingTally::new(f, levels(of))).collect();
+        let levels = |feature: &Feature| (!is_number(feature)).then_some(feature.levels.len());
+        let empty: Vec<TrainingTally> = features
+            .iter()
+            .enumerate()
+            .map(|(f, feature)| TrainingTally::new(f, levels(feature)))
+            .collect();
         let mut tallies = empty.clone();
         rows.fold(
             |group| {
@@ -86,14 +89,14 @@ impl FeatureEncoder {
     ///
     /// A missing-indicator column of a number is not counted.
     pub fn columns_at_most(features: &[Feature], omit: &[String]) -> Vec<u64> {
-        let of = |feature: &Feature| match feature.levels.len() {
+        let n_columns = |feature: &Feature| match feature.levels.len() {
             _ if omit.contains(&feature.name) => 0,
             _ if is_number(feature) => 1,
             0 | 1 => 0,
             2 => 1,
             levels => levels as u64,
         };
-        features.iter().map(of).collect()
+        features.iter().map(n_columns).collect()
     }
 
     fn column(&mut self, name: String) -> usize {

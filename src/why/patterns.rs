@@ -269,7 +269,7 @@ fn with_search<T>(
     let of_half = |second: bool| {
         (0_u32..)
             .zip(&people.second)
-            .filter(move |(_, of)| **of == second)
+            .filter(move |(_, half)| **half == second)
             .map(|(row, _)| Some(row))
     };
     let mut rows: Vec<Option<u32>> = of_half(false).collect();
@@ -286,8 +286,9 @@ fn with_search<T>(
     let items = ItemIndex::new(&people.columns);
     let least_count = LeastCounts::Together(u32::try_from(least).unwrap_or(u32::MAX));
     let item_rows = ItemRows::new(&items, &rows, border * 64, least_count);
-    let is_of_some =
-        |item: &u32| item_rows.rows_with(*item).is_some_and(|of| u64::from(bits::count(of)) < n);
+    let is_of_some = |item: &u32| {
+        item_rows.rows_with(*item).is_some_and(|rows| u64::from(bits::count(rows)) < n)
+    };
     let frequent: Vec<u32> = item_rows.frequent().into_iter().filter(is_of_some).collect();
     let search = FrequentSearch {
         items: &items,
@@ -299,8 +300,12 @@ fn with_search<T>(
     };
     let sets = search.sets(&frequent, "patterns")?;
     let total = |half: bool| {
-        let of = || people.second.iter().zip(&people.switched).filter(move |(s, _)| **s == half);
-        PatternCounts { n: of().count() as u64, k: of().filter(|(_, k)| **k).count() as u64 }
+        let people_of =
+            || people.second.iter().zip(&people.switched).filter(move |(s, _)| **s == half);
+        PatternCounts {
+            n: people_of().count() as u64,
+            k: people_of().filter(|(_, k)| **k).count() as u64,
+        }
     };
     let all = [total(false), total(true)];
     let search = PatternSearch {
@@ -374,8 +379,8 @@ fn carry_over(
     let mut stays = stays.into_iter();
     candidates.retain(|_| stays.next() == Some(true));
     candidates.sort_by(|a, b| {
-        let of = |c: &PatternCandidate| counts[c.set][0].n;
-        b.lower.cmp(&a.lower).then(of(b).cmp(&of(a))).then_with(|| shorter(a, b))
+        let n_people = |c: &PatternCandidate| counts[c.set][0].n;
+        b.lower.cmp(&a.lower).then(n_people(b).cmp(&n_people(a))).then_with(|| shorter(a, b))
     });
     candidates.retain(|candidate| search.adds(candidate.set, 0, counts));
     candidates.truncate(CARRIED_AT_MOST);

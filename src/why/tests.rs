@@ -61,14 +61,15 @@ fn people(
     case: &Json,
     block: &Json,
     rows: &JsonFrame,
-    of: &JsonFrame,
+    halves: &JsonFrame,
     name: &str,
 ) -> PatternPeople {
-    let counted: Vec<usize> = (0..of[name].len()).filter(|i| !of[name][*i].is_null()).collect();
+    let counted: Vec<usize> =
+        (0..halves[name].len()).filter(|i| !halves[name][*i].is_null()).collect();
     let pick = |column: &str| counted.iter().map(|i| &rows[column][*i]).collect::<Vec<&Json>>();
     let named: Option<Vec<&str>> = block["columns"]
         .as_array()
-        .map(|of| of.iter().map(|name| name.as_str().unwrap()).collect());
+        .map(|names| names.iter().map(|name| name.as_str().unwrap()).collect());
     let is_asked = |column: &str| named.as_ref().is_none_or(|named| named.contains(&column));
     let mut columns = Vec::new();
     for column in case["columns"].as_array().unwrap() {
@@ -94,7 +95,7 @@ fn people(
             ));
         }
     }
-    let is = |column: &str| counted.iter().map(|i| of[column][*i] == true).collect();
+    let is = |column: &str| counted.iter().map(|i| halves[column][*i] == true).collect();
     PatternPeople { columns, switched: is(name), second: is("second") }
 }
 
@@ -171,7 +172,7 @@ fn check_outcomes(folder: &Path) -> usize {
     let case = json(folder.join("case.json"));
     let rows = json_frame::read(&folder.join("rows.parquet"));
     let made = json_frame::read(&folder.join("cf.parquet"));
-    let of = json_frame::read(&folder.join("people.parquet"));
+    let table = json_frame::read(&folder.join("people.parquet"));
     let threshold = case["threshold"].as_f64().unwrap();
     let decide = |score: &Json| {
         let score = score.as_f64()?;
@@ -184,7 +185,7 @@ fn check_outcomes(folder: &Path) -> usize {
     let mut compared = 0;
     for (name, block) in case["why"].as_object().unwrap() {
         let metric: WhyMetric = serde_json::from_value(block["metric"].clone()).unwrap();
-        let direction = block["direction"].as_object().and_then(|of| of.iter().next());
+        let direction = block["direction"].as_object().and_then(|pair| pair.iter().next());
         let attribute = direction.map_or_else(
             || block["sensitive"].as_str().unwrap(),
             |(attribute, _)| attribute.as_str(),
@@ -208,7 +209,7 @@ fn check_outcomes(folder: &Path) -> usize {
             let favoured = case["favourable"] == "positive";
             let outcome = metric.outcome((label, predicted), favoured, switches);
             let outcome = outcome.filter(|_| is_asked);
-            let expected = of.get(name.as_str()).map_or(&Json::Null, |of| &of[i]);
+            let expected = table.get(name.as_str()).map_or(&Json::Null, |outcomes| &outcomes[i]);
             // With persons one row represents all, which `one_row_each` tests.
             if !expected.is_null() || !rows.contains_key("person") {
                 assert_eq!(outcome, expected.as_bool(), "{}: {name} {id}", folder.display());
@@ -222,16 +223,16 @@ fn check_outcomes(folder: &Path) -> usize {
 fn check_case(folder: &Path) -> usize {
     let case = json(folder.join("case.json"));
     let rows = json_frame::read(&folder.join("rows.parquet"));
-    let of = json_frame::read(&folder.join("people.parquet"));
+    let table = json_frame::read(&folder.join("people.parquet"));
     for (name, block) in case["why"].as_object().unwrap() {
         let wanted = json(folder.join(format!("expected_{name}.json")));
         let what = format!("{}: {name}", folder.display());
         // A block that counts nobody has no column.
-        if !of.contains_key(name.as_str()) {
+        if !table.contains_key(name.as_str()) {
             assert_eq!(wanted["n"], 0, "{what}");
             continue;
         }
-        let people = people(&case, block, &rows, &of, name);
+        let people = people(&case, block, &rows, &table, name);
         let settings = PatternSettings {
             support: block["support"].as_str().unwrap().parse().unwrap(),
             longest: block["longest"].as_u64().unwrap() as usize,
@@ -312,9 +313,9 @@ fn quartiles_and_halves_agree_with_the_oracle() {
         assert_eq!(levels, wanted, "{case}");
     }
     let case = json(expected("why/patterns/small/case.json"));
-    let of = json_frame::read(&expected("why/patterns/small/people.parquet"));
+    let table = json_frame::read(&expected("why/patterns/small/people.parquet"));
     let seed = named_seed(case["seed"].as_u64().unwrap(), "why/half");
-    for (id, second) in of["row_id"].iter().zip(&of["second"]) {
+    for (id, second) in table["row_id"].iter().zip(&table["second"]) {
         if !second.is_null() {
             let key = id.as_u64().unwrap();
             assert_eq!(super::is_second_half(seed, key), *second == true, "{key}");

@@ -92,9 +92,9 @@ fn plans(ran: &TransportRun) -> BTreeMap<usize, Vec<(usize, f64)>> {
     let mut plans = BTreeMap::new();
     for (block, solved) in ran.blocks.iter().zip(&ran.solved) {
         for (&sample, &point) in block.sources.iter().zip(&solved.point_of) {
-            let of = &solved.points[point as usize];
-            let share = |m: &TransportMatch| (m.target, m.mass as f64 / of.supply as f64);
-            plans.insert(sample, of.matches.iter().map(share).collect());
+            let matched = &solved.points[point as usize];
+            let share = |m: &TransportMatch| (m.target, m.mass as f64 / matched.supply as f64);
+            plans.insert(sample, matched.matches.iter().map(share).collect());
         }
     }
     plans

@@ -294,7 +294,7 @@ pub(crate) fn names(prefix: &Path) -> Result<Vec<String>> {
     let prefix = ObjectAddress::of(prefix)?;
     let own = if prefix.key.is_empty() { 0 } else { prefix.key.len() + 1 };
     let found = store::list(&prefix)?.into_iter();
-    Ok(found.filter_map(|(of, _)| of.key.get(own..).map(str::to_owned)).collect())
+    Ok(found.filter_map(|(address, _)| address.key.get(own..).map(str::to_owned)).collect())
 }
 
 /// The bytes of an object as it is now, of a file that several processes write; none where there is
@@ -406,16 +406,16 @@ mod store {
         Err(Error::operator("write", address.path(), cause, super::REBUILD))
     }
 
-    pub(super) fn heads(of: &[ObjectAddress]) -> Result<Vec<Option<ObjectVersion>>> {
-        if of.is_empty() { Ok(Vec::new()) } else { Err(not_built(of.first())) }
+    pub(super) fn heads(addresses: &[ObjectAddress]) -> Result<Vec<Option<ObjectVersion>>> {
+        if addresses.is_empty() { Ok(Vec::new()) } else { Err(not_built(addresses.first())) }
     }
 
     pub(super) fn list(prefix: &ObjectAddress) -> Result<Vec<(ObjectAddress, ObjectVersion)>> {
         Err(not_built(Some(prefix)))
     }
 
-    pub(super) fn read(of: Vec<(ObjectFile, Vec<Range<u64>>)>) -> Result<Vec<Vec<Bytes>>> {
-        Err(not_built(of.first().map(|(file, _)| &file.address)))
+    pub(super) fn read(files: Vec<(ObjectFile, Vec<Range<u64>>)>) -> Result<Vec<Vec<Bytes>>> {
+        Err(not_built(files.first().map(|(file, _)| &file.address)))
     }
 }
 

@@ -189,7 +189,7 @@ impl JobChecker<'_> {
     fn say(&mut self, path: impl Into<String>, said: impl Into<Option<Said>>) {
         let Some(Said { code, reads, what, hint }) = said.into() else { return };
         let path = path.into();
-        let is_refused = |of: &JobProblem| is_below(&path, &of.path);
+        let is_refused = |problem: &JobProblem| is_below(&path, &problem.path);
         let is_known = self.is_sound(&[block_of(&path)]) && self.is_sound(reads);
         if !is_known || self.problems[..self.n_refused].iter().any(is_refused) {
             return;

@@ -248,7 +248,8 @@ impl<'a> JobChecker<'a> {
         let is_taken = scores.any(|other| other.as_str() == carried);
         let said = || m::decision_column_taken(&carried, column);
         self.say(join(&at, "column"), is_taken.then(said));
-        let words = |of: &DecisionBlock| (of.positive.clone(), of.negative.clone());
+        let words =
+            |decision: &DecisionBlock| (decision.positive.clone(), decision.negative.clone());
         let mut others = self.job.models.iter().take_while(|(other, _)| *other != name);
         let other = others.find(|(_, other)| {
             other

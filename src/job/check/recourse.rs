@@ -68,11 +68,11 @@ impl JobChecker<'_> {
         let model = self.model_named(here.as_str(), name);
         let is_given = model.is_some_and(|model| model.given_scores().is_some());
         self.say(here, is_given.then(|| m::recourse_of_scores(name)));
-        for (key, of) in
+        for (key, support) in
             [("subgroups", recourse.subgroups.support), ("actions", recourse.actions.support)]
         {
-            let is_none = knobs::share(of).is_none();
-            let said = is_none.then(|| m::support_no_share(of.get()));
+            let is_none = knobs::share(support).is_none();
+            let said = is_none.then(|| m::support_no_share(support.get()));
             self.say(format!("{at}.{key}.support"), said);
         }
         if self.is_sound(&["data.features", "data.sensitive", "data.derive", "data.bins"]) {
@@ -258,9 +258,13 @@ impl JobChecker<'_> {
         if self.has_problem(&[&join(at, "views")]) {
             return;
         }
-        let is_seen =
-            |of: &RecourseDefinition| recourse.views.iter().any(|view| of.views().contains(view));
-        let unseen = recourse.definitions(|_| Vec::new()).into_iter().find(|of| !is_seen(of));
+        let is_seen = |definition: &RecourseDefinition| {
+            recourse.views.iter().any(|view| definition.views().contains(view))
+        };
+        let unseen = recourse
+            .definitions(|_| Vec::new())
+            .into_iter()
+            .find(|definition| !is_seen(definition));
         if let Some(definition) = unseen {
             let has = definition.views().first().map_or("", |view| view.id());
             let place = format!("{at}.definitions.{}", definition.id());

@@ -167,8 +167,9 @@ impl OnnxScorer {
             inputs.push(OnnxInput { name: name.to_owned(), element, flat, columns });
         }
         let output = output(&params, &session)?;
-        let is_double = session.outputs().iter().any(|of| {
-            of.name() == output && of.dtype().tensor_type() == Some(TensorElementType::Float64)
+        let is_double = session.outputs().iter().any(|outlet| {
+            outlet.name() == output
+                && outlet.dtype().tensor_type() == Some(TensorElementType::Float64)
         });
         let precision = FloatPrecision::single_if(!is_double);
         let (score, idle) = (contract.score.clone(), Mutex::new(vec![session]));
@@ -358,9 +359,9 @@ fn tensor(
     fn numbers<T: PrimitiveTensorElementType + std::fmt::Debug + Clone + 'static>(
         shape: Vec<usize>,
         values: &[f64],
-        of: impl Fn(f64) -> T,
+        convert: impl Fn(f64) -> T,
     ) -> Result<DynValue, ort::Error> {
-        let values: Vec<T> = values.iter().map(|&x| of(x)).collect();
+        let values: Vec<T> = values.iter().map(|&x| convert(x)).collect();
         Tensor::from_array((shape, values)).map(Tensor::into_dyn)
     }
     let width = input.columns.len();
