@@ -38,9 +38,9 @@ impl<'a> JobChecker<'a> {
             let form = if *scope == GateScope::WorstCase { "between: worst_case" } else { key };
             let said = match metric.scopes() {
                 [GateScope::Total] if metric.min_groups() > 2 => {
-                    m::gate_scope_any(metric.id, form, metric.id.trim_end_matches("_any"))
+                    m::scope_of_any(metric.id, form, metric.id.trim_end_matches("_any"))
                 }
-                [GateScope::Total] => m::gate_scope_total(metric.id, form),
+                [GateScope::Total] => m::scope_of_total(metric.id, form),
                 scopes => m::scope_wrong(metric.id, form, scope_forms(scopes)),
             };
             self.say(gate.key(key), said);
