@@ -9,7 +9,8 @@
 //! Conventions: an input without names that takes all columns gets them in the order of
 //! `data.sensitive` and `data.features`; a single number a row is the score of the positive class;
 //! the columns of a table of probabilities whose classes the file does not name are the classes 0,
-//! 1, ..., and count as such only where the label holds no other values or the job names the class.
+//! 1, ..., and count as such only where the label has as many values and no others, or the job
+//! names the class.
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
@@ -17,6 +18,7 @@ use serde_json::Value;
 
 use crate::data::LabelDefinition;
 use crate::data::canonical::canonical_text;
+use crate::data::exchange::row_stream::ClassPosition;
 use crate::data::source::list_words;
 use crate::param::{ColumnName, Word, key_word};
 
@@ -267,6 +269,14 @@ impl ScoreTerm {
         classes: Vec::new(),
         source: TermSource::Convention,
     };
+
+    /// Where a row of several numbers has the score; none where none of them is known to be it.
+    ///
+    /// Where the job names the class, the model may have more of them than are known.
+    pub(crate) fn position(&self) -> Option<ClassPosition> {
+        let among = (self.source != TermSource::Job).then_some(self.classes.len());
+        self.position.map(|at| ClassPosition { at, among })
+    }
 }
 
 /// The contract with a model.
@@ -589,13 +599,16 @@ fn settle_score(
     }
     let positive = label.map_or(&[][..], |label| label.positive.as_slice());
     let is_positive = |class: &str| positive.iter().any(|value| is_same_value(class, value));
+    let is_class = |value: &String| classes.iter().any(|class| is_same_value(class, value));
     let known = match output {
         ScoreOutput::Single => return Ok(ScoreTerm::SINGLE),
         ScoreOutput::Classes(_) => true,
-        // Numbers of columns are classes of the label only where the label holds nothing else.
+        // Numbers of columns are classes of the label only where it has as many values, and holds
+        // nothing else; of a label without negative rows only its positive values are known.
         ScoreOutput::SecondOfTwo | ScoreOutput::Unnamed(_) => label.is_some_and(|label| {
-            let values = label.positive.iter().chain(&label.negative);
-            values.into_iter().all(|value| classes.iter().any(|class| is_same_value(class, value)))
+            let values = || label.positive.iter().chain(&label.negative);
+            let is_value = |class: &String| values().any(|value| is_same_value(class, value));
+            values().all(is_class) && (classes.len() == 2 || classes.iter().all(is_value))
         }),
     };
     let found = if known { matching(&classes, is_positive) } else { Vec::new() };
@@ -605,6 +618,10 @@ fn settle_score(
         (ScoreOutput::SecondOfTwo | ScoreOutput::Unnamed(None), _) => Ok(ScoreTerm::SINGLE),
         (_, several) => {
             let value = match positive {
+                values if !known && values.iter().any(is_class) => {
+                    let negative = label.map_or(&[][..], |label| label.negative.as_slice());
+                    format!("the label has other values: {}", named(&[values, negative].concat()))
+                }
                 [] => "the job has no label whose positive value would tell".to_owned(),
                 [one] if several.is_empty() => {
                     format!("none of them is the positive label `{one}`")
@@ -798,7 +815,17 @@ mod tests {
         let two = ScoreOutput::Unnamed(Some(2));
         assert_eq!(class(&two, None, Some(&zero_one)), settled("1", 1));
         assert_eq!(class(&two, None, Some(&label(&["0"], &["1"]))), settled("0", 0));
-        assert!(class(&two, None, Some(&one_two)).is_err());
+        let other_values = |output: &ScoreOutput, of: &LabelDefinition, hint: &str| {
+            let gap = class(output, None, Some(of)).unwrap_err();
+            gap.what.says(&["the label has other values: `1`, `"]);
+            gap.hint.says(&[hint]);
+        };
+        other_values(&two, &one_two, "`class: 0` or `class: 1`");
+        // A table of three columns is about three classes, and says nothing of two of them.
+        let three = ScoreOutput::Unnamed(Some(3));
+        other_values(&three, &zero_one, "`class: 0` or `class: 1` or `class: 2`");
+        assert_eq!(class(&three, Some("1"), Some(&zero_one)), settled("1", 1));
+        assert_eq!(class(&three, None, Some(&label(&["1"], &["0", "2"]))), settled("1", 1));
         assert_eq!(class(&two, Some("1"), Some(&one_two)), settled("1", 1));
         let open = ScoreOutput::Unnamed(None);
         assert_eq!(class(&open, None, Some(&zero_one)), settled("1", 1));
