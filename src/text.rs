@@ -58,8 +58,8 @@ impl TextBlocks {
 }
 
 /// A fact as templates read it.
-pub(crate) fn fact<F: Serialize + ?Sized>(of: &F) -> Value {
-    Value::from(Serde(of))
+pub(crate) fn fact<F: Serialize + ?Sized>(value: &F) -> Value {
+    Value::from(Serde(value))
 }
 
 /// What a macro of a template says.

@@ -384,14 +384,14 @@ fn check(args: &CheckArgs) -> Result<Exit> {
         let warnings: Vec<serde_json::Value> = result.as_ref().map_or_else(
             |_| Vec::new(),
             |(_, warnings, _)| {
-                let of = |LocatedIssue { issue, place }: &LocatedIssue| {
+                let listed = |LocatedIssue { issue, place }: &LocatedIssue| {
                     let place = place.as_ref();
                     json!({"code": issue.code, "severity": issue.severity, "where": issue.place,
                         "file": place.map(|l| &l.file), "line": place.map(|l| l.line),
                         "column": place.map(|l| l.column), "n": issue.n, "text": issue.text,
                         "hint": issue.hint})
                 };
-                warnings.iter().map(of).collect()
+                warnings.iter().map(listed).collect()
             },
         );
         let contracts = result.as_ref().map_or(&[][..], |(_, _, contracts)| contracts.as_slice());
@@ -496,7 +496,7 @@ mod tests {
 
     #[test]
     fn an_error_names_where_the_value_came_from() {
-        let told = |flag: &str, given: &[&str]| {
+        let message = |flag: &str, given: &[&str]| {
             let error = CommandLine::try_parse_from(["cfaudit", "run", "job.yaml", flag]);
             let words: Vec<OsString> = given.iter().map(OsString::from).collect();
             naming_variable(error.unwrap_err(), &words).to_string()
@@ -507,14 +507,14 @@ mod tests {
             ("--memory=lots", "'lots' for 'CFAUDIT_MEMORY, the environment variable of --memory"),
             ("--log=xml", "'xml' for 'CFAUDIT_LOG, the environment variable of --log"),
         ] {
-            let text = told(flag, &run);
+            let text = message(flag, &run);
             assert!(text.contains(named), "{text}");
             for given in [flag, flag.split('=').next().unwrap()] {
-                let text = told(flag, &[run.as_slice(), &[given]].concat());
+                let text = message(flag, &[run.as_slice(), &[given]].concat());
                 text.lacks(&["CFAUDIT_"]);
             }
         }
         // No variable stands for this one.
-        told("--gates=never", &run).lacks(&["variable"]);
+        message("--gates=never", &run).lacks(&["variable"]);
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::data::Layout;
 use crate::data::rows::aligned::ScoreReader;
 use crate::error::Result;
-use crate::exec::misfit;
+use crate::exec::internal_error;
 use crate::job::{ModelBlock, ThresholdRule};
 use crate::model::kind::threshold_key::{ThresholdBlock, ThresholdOf};
 use crate::num::float_precision::FloatPrecision;
@@ -49,7 +49,7 @@ impl PooledScores {
     pub(crate) fn of_classes(&self, row_context: RowContext<'_>, n: usize) -> Result<ClassScores> {
         match self.0.as_slice() {
             [stage] => ClassScores::open(stage.folder(row_context.ctx), row_context, n),
-            _ => Err(misfit("scores of several classes are not pooled".to_owned())),
+            _ => Err(internal_error("scores of several classes are not pooled".to_owned())),
         }
     }
 }
