@@ -27,7 +27,7 @@ impl JobChecker<'_> {
         let outcomes = job.run.keeps_outcomes() == Some(true);
         let said = m::experiments_of_classes();
         refuse(!job.experiments.is_empty(), "experiments", Some(said), of("experiments"));
-        refuse(!metrics.by.is_empty(), slices, Some(m::slices_of_classes()), of(slices));
+        refuse(!metrics.by.is_empty(), slices, None, of(slices));
         refuse(!metrics.compare.is_empty(), compare, Some(m::compare_of_classes()), of(compare));
         refuse(flip_test, "metrics.clarify.flip_test", Some(m::flip_test_of_classes()), None);
         refuse(outcomes, "run.keep_rows", Some(m::outcomes_of_classes()), None);
