@@ -46,6 +46,18 @@ impl ClassScores {
             .map(ClassScores)
     }
 
+    /// Their number.
+    pub(crate) fn n_classes(&self) -> u32 {
+        u32::try_from(self.0.len()).unwrap_or(u32::MAX)
+    }
+
+    /// The predicted class of each row of a row group; none where a score is missing.
+    pub(crate) fn predicted(&self, group: usize) -> Result<Vec<Option<u32>>> {
+        let scores = self.read(group)?;
+        let class = |scores| most_likely_class(scores).and_then(|class| u32::try_from(class).ok());
+        Ok(scores.scores.chunks(scores.n_classes).map(class).collect())
+    }
+
     fn read(&self, group: usize) -> Result<ClassScoreGroup> {
         let n_classes = self.0.len();
         let mut scores = Vec::new();
@@ -110,7 +122,8 @@ pub(crate) fn gather_rows(
     };
     let n_slices = slices.map_or(0, |(slices, _)| slices.len());
     let start = || (empty(blocks), vec![None::<FactualClassCounts>; n_slices]);
-    let add = |(part, of_slices): &mut (FactualClassCounts, Vec<Option<FactualClassCounts>>), g: usize| {
+    let add = |(part, of_slices): &mut (FactualClassCounts, Vec<Option<FactualClassCounts>>),
+               g: usize| {
         let (batch, roles) = row_context.read(g, Projection::NO_FEATURES)?;
         let scores = scores.read(g)?;
         let words = words_of_ungrouped(row_context.rows, &batch, (g, attribute))?;
@@ -137,10 +150,11 @@ pub(crate) fn gather_rows(
         }
         Ok(batch.row.len() as u64)
     };
-    let (whole, of_slices) = row_context.row_groups().fold(start, add, |(whole, slices), part| {
-        whole.merge(part.0);
-        merge_present(slices, part.1, Accumulator::merge);
-    })?;
+    let (whole, of_slices) =
+        row_context.row_groups().fold(start, add, |(whole, slices), part| {
+            whole.merge(part.0);
+            merge_present(slices, part.1, Accumulator::merge);
+        })?;
     let of_slices = (FIRST_SLICE..).zip(of_slices);
     let of_slices = of_slices.filter_map(|(number, counts)| Some((number, counts?)));
     Ok(std::iter::once((0, whole)).chain(of_slices).collect())

@@ -398,14 +398,18 @@ impl Stage for FlipsStage {
             let position = &sources.position;
             let drawn = (&knobs, seed);
             let gather = || {
-                let (rule, scores) = sources.scored.open(row_context)?;
-                flip_test::gather_people(row_context, &rule, &scores, *position, drawn)
+                let predictions = sources.scored.predictions(row_context)?;
+                flip_test::gather_people(row_context, &predictions, *position, drawn)
             };
-            let people = passes.gather_one(ctx, ShardPass::Count, gather)?;
+            let people = passes.gather(ctx, ShardPass::Count, gather)?;
             let Some(people) = people else { return Ok(()) };
             let of = &row_context.rows.layout().attributes[*position];
             let facets = measure::favoured(plan.checked, of).facets(of.groups.len());
-            let flips = flip_test::flip_test(row_context, people, *position, &facets, drawn.0)?;
+            // In a run from shards a state is already that of all.
+            let flips = people.into_iter().map(|(_, people)| {
+                flip_test::flip_test(row_context, people, *position, &facets, drawn.0)
+            });
+            let flips = flips.collect::<Result<Vec<_>>>()?;
             files::write_json(&ctx.out().join(EVIDENCE), &flips)
         })
     }

@@ -363,9 +363,8 @@ pub(crate) fn count_switches(
         of.get_or_insert_with(|| pass.nobody(number));
     }
     classes.iter_mut().take(1).for_each(|of| _ = of.get_or_insert_with(|| pass.no_classes()));
-    let is_measured = |number: usize, people: u64| {
-        number < n_whole || (number < n_parts && people >= smallest)
-    };
+    let is_measured =
+        |number: usize, people: u64| number < n_whole || (number < n_parts && people >= smallest);
     let mut evidence = vec![None; n];
     if let Some(wanted) = wanted {
         let numbered = gathered.iter().enumerate();

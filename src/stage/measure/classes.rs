@@ -12,12 +12,13 @@ use crate::job::LabelColumn;
 use crate::metric::MetricFamily;
 use crate::metric::evidence::class_counts::ClassCell;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
+use crate::metric::evidence::flip_test::FlipTestResult;
 use crate::metric::evidence::group_counts::GroupFactualCounts;
 use crate::metric::scope::GroupSelection;
+use crate::metric::value::classes::FactualClassCounts;
 use crate::metric::value::classes::measure::{
     ClassTransition, measure_factual_classes, measure_switch_classes,
 };
-use crate::metric::value::classes::FactualClassCounts;
 use crate::metric::value::settings::{FavourableClass, MeasureSettings};
 use crate::num::additive::Additive;
 use crate::param::Word;
@@ -42,6 +43,7 @@ impl<'a> ClassMeasurement<'a> {
     pub(super) fn add_rows(
         &self,
         (all, counts): &'a (RowBuilder<'a>, FactualClassCounts),
+        flips: &[FlipTestResult],
         tables: &mut ResultTables,
     ) -> Vec<CurvePart<'a, FactualCounts>> {
         let Some(people) = counts.one_vs_rest.first() else { return Vec::new() };
@@ -50,8 +52,11 @@ impl<'a> ClassMeasurement<'a> {
             let measure = || measure_factual_classes(counts, &all.settings);
             let of_all = self.workers.within(measure);
             tables.metrics.extend(all.metric_rows(of_all, [None; 2], false));
-            for (one, counts) in self.each_vs_rest(all).zip(&counts.one_vs_rest) {
-                one.rows_measured(self.workers, counts, None, None, tables);
+            let of_classes = self.each_vs_rest(all).zip(&counts.one_vs_rest).enumerate();
+            for (class, (one, counts)) in of_classes {
+                // The flip test is about everybody.
+                let flips = flips.get(class).filter(|_| all.slice.is_empty());
+                one.rows_measured(self.workers, counts, flips, None, tables);
                 curves.push((one, counts));
             }
         }
@@ -76,9 +81,8 @@ impl<'a> ClassMeasurement<'a> {
         let Some((counts, (people, _))) = first else { return Vec::new() };
         let mut curves = Vec::new();
         if all.is_measured(people.people_moved(), self.smallest, tables) {
-            let measure = |counts| {
-                self.workers.within(|| measure_switch_classes(counts, &all.settings))
-            };
+            let measure =
+                |counts| self.workers.within(|| measure_switch_classes(counts, &all.settings));
             let (of_all, transitions) = measure(counts);
             let rows = |measured| all.metric_rows(measured, [None; 2], false);
             let supported = counts.supported().map(|counts| rows(measure(counts).0));
@@ -118,8 +122,7 @@ impl<'a> ClassMeasurement<'a> {
                 families.retain(|family| *family != MetricFamily::Clarify);
             }
             let settings = all.settings.clone();
-            let settings =
-                MeasureSettings { favourable, favourable_stated, families, ..settings };
+            let settings = MeasureSettings { favourable, favourable_stated, families, ..settings };
             RowBuilder { settings, class: name.as_str(), ..all.clone() }
         })
     }

@@ -28,7 +28,6 @@ use crate::exec::{StageContext, files};
 use crate::job;
 use crate::job::check::CheckedJob;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
-use crate::metric::evidence::flip_test::FlipTestResult;
 use crate::metric::evidence::labels::MissingLabels;
 use crate::metric::evidence::shift_pass::ShiftEvidence;
 use crate::metric::noise::placebo::PlaceboEvidence;
@@ -248,8 +247,10 @@ impl AuditMeasurement<'_> {
             }
             (Some(classes), false) => {
                 let parts = self.parts((&builder, &names), count, count.parse(&text)?)?;
+                let flips = stages.flip_tests(ctx)?;
                 let parts = parts.iter();
-                let curves = parts.flat_map(|part| classes.add_rows(part, &mut self.tables));
+                let curves =
+                    parts.flat_map(|part| classes.add_rows(part, &flips, &mut self.tables));
                 self.curves.add(workers, curves.collect())
             }
             (Some(classes), true) => {
@@ -314,12 +315,10 @@ impl AuditMeasurement<'_> {
         stages: &AuditInputs,
         counts: &FactualCounts,
     ) -> Result<()> {
-        let flips = stages.flips.as_ref();
-        let flips = flips.map(|stage| stage.read::<FlipTestResult>(self.context.ctx, EVIDENCE));
-        let flips = flips.transpose()?;
+        let flips = stages.flip_tests(self.context.ctx)?;
         let workers = self.context.workers;
         let key = self.add_trainings(builder, stages)?;
-        let (flips, trainings) = (flips.as_ref(), self.trainings.get(&key));
+        let (flips, trainings) = (flips.first(), self.trainings.get(&key));
         builder.rows_measured(workers, counts, flips, trainings, &mut self.tables);
         self.add_folds(builder, stages, |counts: &FactualCounts, settings| {
             // A fold may have nobody with a group.
