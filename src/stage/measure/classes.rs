@@ -79,8 +79,8 @@ impl<'a> ClassMeasurement<'a> {
         // Whom one class leaves out, all leave out.
         let first = evidence.classes.as_ref().zip(evidence.sides.first());
         let Some((counts, (people, _))) = first else { return Vec::new() };
-        let mut curves = Vec::new();
-        if all.is_measured(people.people_moved(), self.smallest, tables) {
+        let is_measured = all.is_measured(people.people_moved(), self.smallest, tables);
+        if is_measured {
             let measure =
                 |counts| self.workers.within(|| measure_switch_classes(counts, &all.settings));
             let (of_all, transitions) = measure(counts);
@@ -89,12 +89,15 @@ impl<'a> ClassMeasurement<'a> {
             tables.metrics.extend(with_supported(rows(of_all), supported));
             let transitions = transitions.iter().map(|of| transition_row(all, of));
             tables.transitions.extend(transitions);
-            for (one, (counts, shift)) in self.each_vs_rest(all).zip(&evidence.sides) {
+        }
+        let mut curves = Vec::new();
+        for (one, (counts, shift)) in self.each_vs_rest(all).zip(&evidence.sides) {
+            if is_measured {
                 let beside = (shift.as_ref(), None);
                 one.switches_measured(self.workers, counts, beside, [None; 2], tables);
-                one.directions().for_each(|of| one.histogram_rows(counts, of, tables));
-                curves.push((one, counts));
             }
+            one.directions().for_each(|of| one.histogram_rows(counts, of, tables));
+            curves.extend(is_measured.then_some((one, counts)));
         }
         let total = [("total", None)].into_iter();
         for (scope, of) in all.directions().map(|of| ("direction", Some(of))).chain(total) {
