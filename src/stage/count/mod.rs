@@ -262,7 +262,7 @@ impl Stage for CountStage {
                 };
                 let states = passes.gather(ctx, ShardPass::Count, gather)?;
                 return write_rows(row_context, *position, states, written);
-                }
+            }
             let gather = || {
                 let (rule, scores) = sources.scored.open(row_context)?;
                 let of = (row_context, &rule, &scores);
@@ -284,28 +284,28 @@ fn write_rows<S: RowEvidence>(
     (looks, scores, sliced): (Option<bool>, bool, bool),
 ) -> Result<()> {
     let (Some(states), ctx) = (states, row_context.ctx) else { return Ok(()) };
-            let (slices, folds): (Vec<_>, Vec<_>) =
-                states.into_iter().partition(|(number, _)| *number >= FIRST_SLICE);
-            let folds = folds.into_iter().map(|(_, counts)| counts).collect();
+    let (slices, folds): (Vec<_>, Vec<_>) =
+        states.into_iter().partition(|(number, _)| *number >= FIRST_SLICE);
+    let folds = folds.into_iter().map(|(_, counts)| counts).collect();
     let counted = evidence::count_rows(row_context, folds, position)?;
     if let Some(gives_scores) = looks {
         files::write_json(&ctx.out().join(SANITY), &counted.whole.sanity(gives_scores))?;
-            }
+    }
     let counted = if scores {
-                counted
-            } else {
+        counted
+    } else {
         let folds = counted.folds.into_iter().map(RowEvidence::scoreless);
         CountedFolds { whole: counted.whole.scoreless(), folds: folds.collect() }
-            };
-            if sliced {
-                let slices = slices.into_iter();
+    };
+    if sliced {
+        let slices = slices.into_iter();
         let slices: CountedSlices<S> = slices
             .filter(|(_, of)| of.people().confusion(GroupSelection::All).predicted() > 0)
             .map(|(number, counts)| ((number - FIRST_SLICE) as usize, counts))
-                    .collect();
-                files::write_json(&ctx.out().join(SLICE_EVIDENCE), &slices)?;
-            }
-            write_counted(ctx, &counted)
+            .collect();
+        files::write_json(&ctx.out().join(SLICE_EVIDENCE), &slices)?;
+    }
+    write_counted(ctx, &counted)
 }
 
 /// Counts the counterfactuals of a set, with its slices and score metrics.

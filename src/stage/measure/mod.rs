@@ -218,7 +218,7 @@ impl AuditMeasurement<'_> {
                         self.add_rows(of, stages, counts)?;
                     } else if is_measured {
                         of.rows_measured(workers, counts, None, None, &mut self.tables);
-        }
+                    }
                     of.factual_counts(counts, &mut self.tables);
                     curves.extend(is_measured.then(|| (of.clone(), counts)));
                 }
@@ -258,7 +258,7 @@ impl AuditMeasurement<'_> {
                 let parts = parts.iter();
                 let curves = parts.flat_map(|part| classes.add_switches(part, &mut self.tables));
                 self.curves.add(workers, curves.collect())
-                }
+            }
         }
     }
 
