@@ -18,10 +18,10 @@ use crate::job::messages::{CODES, MESSAGES};
 use crate::job::read::synonyms::synonym;
 use crate::metric::catalog::catalog;
 use crate::metric::catalog::cf_quality::{MEASURES, QualityMetric, QualityScope, REASONS};
-use crate::metric::catalog::meaning::{MeaningPart, meaning, measure_meaning};
-use crate::metric::interval::INTERVAL_METHODS;
-use crate::metric::rate::Undefined;
-use crate::metric::reading_path::STEPS;
+use crate::metric::catalog::texts::MetricText;
+use crate::metric::interval::{INTERVAL_METHODS, method_meaning};
+use crate::metric::rate::{Undefined, meaning_of_code};
+use crate::metric::reading_path::{ReadingOutcome, ReadingStep, STEPS};
 use crate::metric::{DirectionSide, Facet, ImpairedGroupRule, Metric};
 use crate::num::short_number::short_text;
 use crate::table::list::TABLES;
@@ -78,11 +78,9 @@ pub fn entries(codes: &[(&str, &str)]) -> Vec<ExplainedWord> {
     };
     catalog().for_each(|metric| add("metric", metric.id, metric_text(metric)));
     MEASURES.iter().for_each(|measure| add(MEASURE, measure.id, measure_text(measure)));
-    let reasons =
-        Undefined::ALL.iter().map(|u| (u.code(), u.meaning())).chain(REASONS.iter().copied());
-    reasons.for_each(|(code, meaning)| {
-        add("reason why a value is undefined", code, meaning.to_owned());
-    });
+    for code in Undefined::ALL.iter().map(|reason| reason.code()).chain(REASONS) {
+        add("reason why a value is undefined", code, meaning_of_code(code).to_owned());
+    }
     words_of("stage").for_each(|(word, text)| add("stage", word, text.to_owned()));
     for table in TABLES {
         add("table", table.name, table_text(table));
@@ -105,8 +103,11 @@ pub fn entries(codes: &[(&str, &str)]) -> Vec<ExplainedWord> {
     }
     // A code that issues and verdicts share means the same in both, and is listed as an issue.
     words_of(REASON).for_each(|(code, meaning)| add(REASON, code, meaning.to_owned()));
-    add("reading path", "path", told("path", fact(STEPS)));
-    let methods = ("method of intervals (`ci_method`)", INTERVAL_METHODS.to_vec());
+    add("reading path", "path", told("path", STEPS.iter().map(step_facts).collect()));
+    let methods = (
+        "method of intervals (`ci_method`)",
+        INTERVAL_METHODS.iter().map(|word| (*word, method_meaning(word))).collect::<Vec<_>>(),
+    );
     let of_file = |kind| (kind, words_of(kind).collect());
     for (kind, words) in [
         of_file(ISSUE),
@@ -193,12 +194,13 @@ fn told(name: &str, of: Value) -> String {
 }
 
 fn metric_text(m: &Metric) -> String {
-    let parts = MeaningPart::ALL.map(|part| (part.head(), meaning(m, part)));
+    let parts = MetricText::MEANING.map(|part| (part.head(), m.text(part)));
     let of = context! {
-        name => m.name, symbol => m.symbol, family => m.family.as_str(), formula => m.formula,
-        parts => fact(&parts), unit => fact(&m.unit), range => range(m.range),
-        ideal => m.ideal.map(number), sign => m.sign, impaired => impaired(m.impaired),
-        undefined_when => m.undefined_when, needs_label => m.needs_label, source => m.source,
+        name => m.name(), symbol => m.symbol, family => m.family.as_str(), parts => fact(&parts),
+        formula => m.text(MetricText::Formula), unit => fact(&m.unit), range => range(m.range),
+        ideal => m.ideal.map(number), sign => m.text(MetricText::Sign),
+        impaired => impaired(m.impaired), undefined_when => m.text(MetricText::UndefinedWhen),
+        needs_label => m.needs_label, source => m.text(MetricText::Source),
     };
     told("metric", of)
 }
@@ -224,12 +226,23 @@ fn measure_text(m: &QualityMetric) -> String {
         QualityScope::Transport => "transport",
         QualityScope::Feature => "feature",
     };
-    let parts = MeaningPart::ALL.map(|part| (part.head(), measure_meaning(m, part)));
+    let parts = MetricText::MEANING.map(|part| (part.head(), m.text(part)));
     let of = context! {
-        scope, name => m.name, formula => m.formula, reading => m.reading, parts => fact(&parts),
-        range => range(m.range), undefined_when => m.undefined_when, source => m.source,
+        scope, name => m.text(MetricText::Name), formula => m.text(MetricText::Formula),
+        reading => m.text(MetricText::Reading), parts => fact(&parts), range => range(m.range),
+        undefined_when => m.text(MetricText::UndefinedWhen), source => m.text(MetricText::Source),
     };
     told("measure", of)
+}
+
+/// A step of the reading path with its possible outcomes.
+fn step_facts(step: &ReadingStep) -> Value {
+    let outcome = |of: &ReadingOutcome| context!(code => of.code, when => of.when(), act => of.act(), next => of.next);
+    context! {
+        id => step.id, question => step.question(), needs => step.needs(), table => step.table,
+        metrics => fact(&step.metrics), rule => step.rule.words(),
+        outcomes => step.outcomes.iter().map(outcome).collect::<Value>(),
+    }
 }
 
 fn table_text(table: &TableDef) -> String {

@@ -77,7 +77,7 @@ fn many_people(work: &Work, n: usize, name: &str, [in_shift, in_town]: [&str; 2]
 }
 
 /// The rows of one slice and attribute, without the slice.
-fn rows_of(frame: &TableFrame, slice: &str, attribute: &str) -> Vec<Vec<TableCell>> {
+pub(crate) fn rows_of(frame: &TableFrame, slice: &str, attribute: &str) -> Vec<Vec<TableCell>> {
     let (at, of) = (frame.column("slice"), frame.column("sensitive"));
     let is = |cell: &TableCell, word: &str| matches!(cell, TableCell::Text(text) if text == word);
     // Scores are drawn of everybody.
@@ -173,12 +173,12 @@ fn scores_of_large_slices_are_those_of_a_job_that_keeps_nobody_else() {
                     && ["rmscd", "mcd", "macd", "jscd", "kld"].contains(&row.text("metric"))
             };
             let key = ["sensitive", "metric", "scope", "from_group", "to_group"];
-            let told = |row: TableRecord<'_>| {
+            let numbers_of = |row: TableRecord<'_>| {
                 let place = key.map(|column| row.text(column)).join("/");
                 let numbers = ["value", "lo", "hi"].map(|column| row.real(column));
                 (place, numbers, row.text("interval").to_owned())
             };
-            table.records().filter(is_of).map(told).collect()
+            table.records().filter(is_of).map(numbers_of).collect()
         };
         let (sliced, kept) = (of("all1", &format!("shift={shift}")), of("one", ""));
         assert_eq!(sliced, kept, "{shift}");

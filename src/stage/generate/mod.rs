@@ -28,7 +28,7 @@ use crate::data::rows::Projection;
 use crate::data::rows::aligned::{CounterfactualReader, NaiveKeys, SupportReader};
 use crate::data::{Layout, MISSING_LEVEL};
 use crate::error::{Error, Fault, Result};
-use crate::exec::{StageContext, files, misfit};
+use crate::exec::{StageContext, files, internal_error};
 use crate::job;
 use crate::job::ModelBlock;
 use crate::param::{ColumnName, Name};
@@ -188,9 +188,8 @@ impl<'a> SetInputs<'a> {
     /// What the set conditions on, open for reading.
     fn row_classes(&self, row_context: RowContext<'_>) -> Result<RowClasses> {
         if let Some((scored, roles)) = &self.predictions {
-            let (rule, scores) = scored.open(row_context)?;
             let roles = roles.open(row_context.ctx, row_context.rows)?;
-            return Ok(RowClasses::Predicted(rule, Box::new(scores), roles));
+            return Ok(RowClasses::Predicted(Box::new(scored.predictions(row_context)?), roles));
         }
         match self.applied.block.knobs().map(|knobs| knobs.condition_on) {
             Some(ConditionOn::RawLabel) => {
@@ -364,7 +363,7 @@ impl<'a> StagePlan<'a> {
 
 /// The knobs of a set whose strategy learns.
 fn learning_knobs<'a>(applied: &AppliedSet<'a>) -> Result<StrategyPlan<'a>> {
-    let nothing = || misfit(format!("the set `{}` learns nothing", applied.set));
+    let nothing = || internal_error(format!("the set `{}` learns nothing", applied.set));
     applied.block.knobs().ok_or_else(nothing)
 }
 
@@ -502,7 +501,7 @@ fn plan_repeats<'a>(
     };
     let knobs = learning_knobs(&applied)?;
     let Some(repeats) = part.repeats(applied.block) else {
-        return Err(misfit(format!("the set `{}` has no {}", applied.set, part.key())));
+        return Err(internal_error(format!("the set `{}` has no {}", applied.set, part.key())));
     };
     // Only models that run in this process; `check` allows no others for such a set.
     let asked = |(name, model): &(&Name, &ModelBlock)| match part {
@@ -592,15 +591,9 @@ fn check_classes(
         match (0..batch.row.len()).find_map(|i| unseen(&i)) {
             None => Ok((0, ())),
             Some((i, class)) => {
-                let name = match classes {
-                    RowClasses::Raw(feature) => layout.features[*feature]
-                        .levels
-                        .get(class as usize)
-                        .cloned()
-                        .unwrap_or_default(),
-                    RowClasses::Label | RowClasses::Predicted(..) => {
-                        (if class == 1 { "positive" } else { "negative" }).to_owned()
-                    }
+                let name = match classes.names(layout) {
+                    Some(names) => names.get(class as usize).map_or("", String::as_str),
+                    None => ["negative", "positive"][usize::from(class == 1)],
                 };
                 let what = format!(
                     "a row has the class `{name}`, but no row from which the strategy learns has it"
