@@ -2,6 +2,7 @@
 //! metric, or the verdict of a gate, as lines of aligned columns, only from the tables of the
 //! folder.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use minijinja::context;
@@ -15,7 +16,7 @@ use crate::metric::catalog::ccm::HARM;
 use crate::metric::catalog::find;
 use crate::table::file::{read_matching, read_rows};
 use crate::table::{
-    CfFeatureRow, CfQualityRow, GateRow, MetricRow, MetricTable, SetPair, TableRow,
+    AuditKey, CfFeatureRow, CfQualityRow, GateRow, MetricRow, MetricTable, SetPair, TableRow,
 };
 use crate::text::{aligned, fact};
 
@@ -120,23 +121,29 @@ fn interval(ends: [Option<f64>; 2], level: Option<f64>) -> String {
     told("ends", ends.into())
 }
 
+/// How many switch to a side, by key, class and metric.
+type Switches<'a> = BTreeMap<(&'a AuditKey, &'a str, &'a str), i64>;
+
+/// What rates of one side count: those that people want, then those of the prediction.
+const SIDES: [[&str; 2]; 2] = [HARM, ["psr", "nsr"]];
+
+/// Whether a rate counts switches of both sides and still names a group.
+fn is_of_both(metric: &str) -> bool {
+    !HARM.contains(&metric)
+        && find(metric).is_some_and(|of| match of.impaired {
+            ImpairedGroupRule::Switch { if_positive, if_negative, .. } => {
+                if_positive == if_negative
+            }
+            _ => false,
+        })
+}
+
 /// The group that a row of the table names; of a rate that counts all switches also what these are:
 /// how many gain the favourable decision and lose it, or become positive and negative.
-fn disadvantage(row: &MetricRow, table: &[MetricRow]) -> String {
-    let of_both = find(&row.metric).is_some_and(|of| match of.impaired {
-        ImpairedGroupRule::Switch { if_positive, if_negative, .. } => if_positive == if_negative,
-        _ => false,
-    });
-    let of_both = of_both && !HARM.contains(&row.metric.as_str());
-    let parts = |[a, b]: [&str; 2]| {
-        let part = |metric: &str| {
-            let is_own = |of: &&MetricRow| of.metric.as_str() == metric;
-            let alike = |of: &&MetricRow| of.key == row.key && of.class == row.class;
-            table.iter().filter(is_own).find(alike)?.numerator
-        };
-        Some([part(a)?, part(b)?]).filter(|_| of_both)
-    };
-    let (harm, sides) = (fact(&parts(HARM)), fact(&parts(["psr", "nsr"])));
+fn disadvantage(row: &MetricRow, switches: Option<&Switches<'_>>) -> String {
+    let part = |metric: &str| switches?.get(&(&row.key, row.class.as_str(), metric)).copied();
+    let [harm, sides] = SIDES.map(|[a, b]| fact(&part(a).zip(part(b))));
+    let of_both = switches.is_some();
     told("disadvantage", context!(group => row.impaired_group.as_str(), of_both, harm, sides))
 }
 
@@ -151,6 +158,11 @@ fn count_of(n: i64, one: &str, many: &str) -> String {
 }
 
 fn values(metric: &str, table: &[MetricRow]) -> Vec<Vec<String>> {
+    let of_sides = table.iter().filter(|row| SIDES.as_flattened().contains(&row.metric.as_str()));
+    let switches = of_sides.filter_map(|row| {
+        Some(((&row.key, row.class.as_str(), row.metric.as_str()), row.numerator?))
+    });
+    let switches: Option<Switches<'_>> = is_of_both(metric).then(|| switches.collect());
     let line = |row: &MetricRow| {
         let value =
             row.value.map_or_else(|| format!("undefined: {}", row.undefined.as_str()), number);
@@ -161,7 +173,7 @@ fn values(metric: &str, table: &[MetricRow]) -> Vec<Vec<String>> {
         };
         let mut remarks: Vec<String> = Vec::new();
         if !row.impaired_group.is_empty() {
-            remarks.push(disadvantage(row, table));
+            remarks.push(disadvantage(row, switches.as_ref()));
         }
         if !row.flags.is_empty() {
             remarks.push(row.flags.to_string());
