@@ -200,7 +200,7 @@ fn rejudge_waiting(folder: &Path, manifest: &Manifest) -> Result<RejudgedFolder>
          arrived",
         files.join(", ")
     );
-    let told = Event::Problem {
+    let waiting = Event::Problem {
         code: "waiting".to_owned(),
         path: folder.to_string_lossy().into_owned(),
         line: None,
@@ -210,7 +210,7 @@ fn rejudge_waiting(folder: &Path, manifest: &Manifest) -> Result<RejudgedFolder>
         out: Some(folder.to_string_lossy().into_owned()),
         ..read::read_summary(folder)?
     };
-    Ok(RejudgedFolder { summary, events: vec![told] })
+    Ok(RejudgedFolder { summary, events: vec![waiting] })
 }
 
 /// Renders the pages of a finished folder again; the manifest gets its new hash.

@@ -28,8 +28,8 @@ pub(crate) fn json(path: impl AsRef<Path>) -> Json {
 }
 
 /// A number of a [`json_frame`]; NaN where there is none. True is 1.
-pub(crate) fn number(of: &Json) -> f64 {
-    match of {
+pub(crate) fn number(json: &Json) -> f64 {
+    match json {
         Json::Bool(is) => f64::from(u8::from(*is)),
         Json::String(text) => text.parse().expect("a number"),
         other => other.as_f64().unwrap_or(f64::NAN),
@@ -37,11 +37,11 @@ pub(crate) fn number(of: &Json) -> f64 {
 }
 
 /// The same of each.
-pub(crate) fn numbers<'a>(of: impl IntoIterator<Item = &'a Json>) -> Vec<f64> {
-    of.into_iter().map(number).collect()
+pub(crate) fn numbers<'a>(list: impl IntoIterator<Item = &'a Json>) -> Vec<f64> {
+    list.into_iter().map(number).collect()
 }
 
 /// A list of numbers.
-pub(crate) fn floats(of: &Json) -> Vec<f64> {
-    of.as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect()
+pub(crate) fn floats(list: &Json) -> Vec<f64> {
+    list.as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect()
 }

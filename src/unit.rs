@@ -258,10 +258,10 @@ pub(crate) struct StageUnit {
 
 impl StageUnit {
     /// The unit of a kind with those fields that distinguish stages of that kind.
-    pub(crate) fn cut_to(kind: UnitKind, told_apart: &[UnitField], of: &AuditUnit) -> Self {
+    pub(crate) fn cut_to(kind: UnitKind, told_apart: &[UnitField], unit: &AuditUnit) -> Self {
         let mut fields = AuditUnit::default();
         for &field in told_apart {
-            fields.set(field, &of.get(field));
+            fields.set(field, &unit.get(field));
         }
         StageUnit { kind, fields }
     }
@@ -389,20 +389,20 @@ mod tests {
     use super::{AuditUnit, StageKind, StageUnit, UnitField, UnitKind, UnitPattern};
 
     fn unit(experiment: &str) -> StageUnit {
-        let of = AuditUnit {
+        let fields = AuditUnit {
             set: "found/none".to_owned(),
             attribute: "a%2f=b".to_owned(),
             experiment: experiment.to_owned(),
             fold: Some(3),
             ..AuditUnit::of_model("live")
         };
-        StageUnit::cut_to(UnitKind::Score, UnitField::ALL, &of)
+        StageUnit::cut_to(UnitKind::Score, UnitField::ALL, &fields)
     }
 
     #[test]
     fn the_text_of_a_unit_is_computed_and_read_back() {
-        for of in [unit(""), unit("more")] {
-            assert_eq!(StageUnit::parse(&of.to_string()), Some(of));
+        for unit in [unit(""), unit("more")] {
+            assert_eq!(StageUnit::parse(&unit.to_string()), Some(unit));
         }
         let text = "score/model=live/set=found%2fnone/attribute=a%252f=b/fold=3";
         assert_eq!(unit("").to_string(), text);
@@ -420,21 +420,21 @@ mod tests {
     #[test]
     fn a_line_break_in_a_name_does_not_break_the_id() {
         for name in ["a\nb", "a\r\n", "\u{85}\u{2028}/%", "100 %", "%zz%0", "caf\u{e9}"] {
-            let of = AuditUnit { attribute: name.to_owned(), ..AuditUnit::default() };
-            let unit = StageUnit::cut_to(UnitKind::Count, UnitField::ALL, &of);
+            let fields = AuditUnit { attribute: name.to_owned(), ..AuditUnit::default() };
+            let unit = StageUnit::cut_to(UnitKind::Count, UnitField::ALL, &fields);
             let text = unit.to_string();
             assert!(!text.contains(|c: char| c.is_control() || c == '\u{2028}'), "{text}");
             assert_eq!(StageUnit::parse(&text), Some(unit), "{text}");
         }
-        let of = AuditUnit { attribute: "a\nb".to_owned(), ..AuditUnit::default() };
-        let unit = StageUnit::cut_to(UnitKind::Count, UnitField::ALL, &of);
+        let fields = AuditUnit { attribute: "a\nb".to_owned(), ..AuditUnit::default() };
+        let unit = StageUnit::cut_to(UnitKind::Count, UnitField::ALL, &fields);
         assert_eq!(unit.to_string(), "count/attribute=a%0ab");
     }
 
     #[test]
     fn any_part_of_a_text_takes_the_unit() {
         let takes =
-            |text: &str, of: &StageUnit| UnitPattern::parse(text).is_some_and(|p| p.takes(of));
+            |text: &str, unit: &StageUnit| UnitPattern::parse(text).is_some_and(|p| p.takes(unit));
         let (plain, of_arm) = (unit(""), unit("more"));
         for text in ["score", "model=live", "fold=3/model=live", "score/set=found%2fnone"] {
             assert!(takes(text, &plain) && takes(text, &of_arm), "{text}");

@@ -80,14 +80,14 @@ impl AdasynSettings {
     ///
     /// Runs on the threads of the caller's pool.
     pub(crate) fn plan(&self, points: PointMatrix<'_>, classes: &[bool]) -> AdasynPlan {
-        let of = |class: bool| {
+        let rows_of = |class: bool| {
             (0_u32..)
                 .zip(classes)
                 .filter(move |(_, c)| **c == class)
                 .map(|(i, _)| i)
                 .collect::<Vec<_>>()
         };
-        let (negative, positive) = (of(false), of(true));
+        let (negative, positive) = (rows_of(false), rows_of(true));
         let class = positive.len() < negative.len();
         let (rows, larger) =
             if class { (positive, negative.len()) } else { (negative, positive.len()) };
@@ -181,8 +181,8 @@ pub(crate) fn synthetic_rows(
             VariableScale::Categorical(_) => continue,
         };
         for (k, between) in made.iter().enumerate() {
-            let of = |row: u32| variable.number(rows, row as usize);
-            let (x, z) = (of(between.base), of(between.neighbour));
+            let number = |row: u32| variable.number(rows, row as usize);
+            let (x, z) = (number(between.base), number(between.neighbour));
             let value = x + between.lambda * (z - x);
             if !value.is_nan() {
                 variable.set_number(&mut new, k, round(value));

@@ -88,8 +88,8 @@ impl SelectionRule {
 /// The sort key of a counterfactual among the matches of a rule.
 type SelectionKey = (u64, CandidateKey);
 
-fn selection_key(seed: u64, of: &CounterfactualCandidate) -> SelectionKey {
-    (h(seed, of.row_key, u64::from(of.to)), of.key())
+fn selection_key(seed: u64, candidate: &CounterfactualCandidate) -> SelectionKey {
+    (h(seed, candidate.row_key, u64::from(candidate.to)), candidate.key())
 }
 
 /// How many of `n` a fraction of them is, rounded to the nearest whole number.

@@ -131,11 +131,11 @@ fn adasyn_of_people() {
     assert!(!plan.class);
     near(&plan.other_class_shares, &floats(&case["r"]));
     assert_eq!(plan.rows_per_base, wholes(case["g"].as_array().unwrap()));
-    let of = |find: fn(&SyntheticRow) -> u32| {
+    let rows_of = |find: fn(&SyntheticRow) -> u32| {
         plan.synthetic.iter().map(|b| u64::from(find(b))).collect::<Vec<_>>()
     };
-    assert_eq!(of(|b| b.base), wholes(&expected["base"]));
-    assert_eq!(of(|b| b.neighbour), wholes(&expected["neighbour"]));
+    assert_eq!(rows_of(|b| b.base), wholes(&expected["base"]));
+    assert_eq!(rows_of(|b| b.neighbour), wholes(&expected["neighbour"]));
     let made = synthetic_rows(&variables, &rows, &plan.synthetic);
     for (feature, name) in ["age", "trestbps", "thalach", "oldpeak"].into_iter().enumerate() {
         near(made.numbers(feature), &column(&expected, name));
@@ -259,13 +259,13 @@ fn a_fraction_of_what_matches_rules() {
 fn those_that_switch() {
     let case = &json(expected("generation/augmentation/micro.json"))["switched"];
     let (before, after) = (floats(&case["original_prediction"]), floats(&case["cf_prediction"]));
-    let of = |i: usize| CounterfactualCandidate {
+    let candidate_of = |i: usize| CounterfactualCandidate {
         predicted: Some(before[i] == 1.0),
         predicted_cf: Some(after[i] == 1.0),
         ..candidate(i as u64)
     };
     let kept: Vec<u64> = (0..before.len())
-        .filter(|&i| CounterfactualSelection::Switched.contains(&of(i)))
+        .filter(|&i| CounterfactualSelection::Switched.contains(&candidate_of(i)))
         .map(|i| i as u64)
         .collect();
     assert_eq!(kept, wholes(case["kept"].as_array().unwrap()));
@@ -304,8 +304,8 @@ fn the_farthest_by_gowers_distance() {
     let found = distances(&rows(&[f64::NAN, 5.0], &[MISSING, 1], &[1, 1]));
     near(&found, &[1.0, 1.0 / 3.0, 1.0, 0.0, 2.0 / 3.0]);
     let taken = |distances: &[f64], keys: [u64; 5], fraction: f64| -> Vec<u64> {
-        let of = |(distance, key): (&f64, &u64)| (*distance, candidate(*key).key());
-        let all = distances.iter().zip(&keys).map(of).collect();
+        let keyed = |(distance, key): (&f64, &u64)| (*distance, candidate(*key).key());
+        let all = distances.iter().zip(&keys).map(keyed).collect();
         let choice = CounterfactualSelection::Farthest(farthest_keys(all, fraction));
         keys.into_iter().filter(|key| choice.contains(&candidate(*key))).collect()
     };
@@ -321,12 +321,12 @@ fn the_farthest_by_gowers_distance() {
 
 #[test]
 fn a_rule_asks_for_all_that_it_says() {
-    let of = CounterfactualCandidate {
+    let switched = CounterfactualCandidate {
         predicted: Some(true),
         predicted_cf: Some(false),
         ..candidate(3)
     };
-    assert!(SelectionRule::default().matches(&of));
+    assert!(SelectionRule::default().matches(&switched));
     let wanted = SelectionRule {
         attribute: Some(0),
         from: Some(0),
@@ -335,7 +335,7 @@ fn a_rule_asks_for_all_that_it_says() {
         predicted: Some(true),
         predicted_cf: Some(false),
     };
-    assert!(wanted.matches(&of));
+    assert!(wanted.matches(&switched));
     for other in [
         SelectionRule { attribute: Some(1), ..wanted },
         SelectionRule { from: Some(1), ..wanted },
@@ -344,7 +344,7 @@ fn a_rule_asks_for_all_that_it_says() {
         SelectionRule { predicted: Some(false), ..wanted },
         SelectionRule { predicted_cf: Some(true), ..wanted },
     ] {
-        assert!(!other.matches(&of));
+        assert!(!other.matches(&switched));
     }
     // Without a score of the base model the prediction is unknown.
     assert!(

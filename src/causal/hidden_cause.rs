@@ -136,7 +136,7 @@ impl ConditionalCovariance {
         let n = encoding.width();
         let lower = (0..n).flat_map(|i| (0..=i).map(move |j| (i, j)));
         let lower = lower.map(|(i, j)| moments.covariance(i, j)).collect();
-        let columns = encoding.variables.iter().map(|of| of.columns.clone()).collect();
+        let columns = encoding.variables.iter().map(|variable| variable.columns.clone()).collect();
         ConditionalCovariance::new(columns, SymmetricMatrix { n, lower })
     }
 
@@ -233,11 +233,11 @@ impl ConditionalCovariance {
             let benchmarks = match benchmarked {
                 false => Vec::new(),
                 true => {
-                    let of = |j| {
+                    let benchmark = |j| {
                         let asked = (columns.as_slice(), per_unit.as_slice(), unit_squared);
                         self.benchmark(j, (recorded, change.attribute), (&along, q), asked)
                     };
-                    recorded.into_iter().map(of).collect()
+                    recorded.into_iter().map(benchmark).collect()
                 }
             };
             targets.push(TargetReach { target, unit: unit_squared.sqrt(), benchmarks });

@@ -1,4 +1,5 @@
-//! Linear structural equations of a DAG, fitted on one bootstrap replicate.
+//! Linear structural equations of a DAG, fitted on one bootstrap replicate, and how they move a row
+//! that keeps its noise. Rows with drawn levels are in `counterfactual/graph_uncertain/rows.rs`.
 //!
 //! Source: "Counterfactual Fairness with Graph Uncertainty", section 3.2. An edge between variables
 //! is one between all their encoded columns; columns of one variable are never parents of each
@@ -224,8 +225,8 @@ mod tests {
                 .collect();
             let target: Vec<f64> =
                 rows.iter().map(|row| row[0] + row[3] + stream.normal()).collect();
-            let mean = |of: &dyn Fn(usize) -> f64| {
-                (0..rows.len()).map(of).sum::<f64>() / rows.len() as f64
+            let mean = |value: &dyn Fn(usize) -> f64| {
+                (0..rows.len()).map(value).sum::<f64>() / rows.len() as f64
             };
             let means: Vec<f64> = (0..n).map(|c| mean(&|i| rows[i][c])).collect();
             let covariance =

@@ -123,7 +123,7 @@ fn awaited_text(awaited: &[AwaitedFile]) -> String {
     }
     let mut text = String::new();
     for (file, models) in files {
-        let of = file.set.as_ref().map_or_else(
+        let place = file.set.as_ref().map_or_else(
             || "the rows as they are".to_owned(),
             |set| format!("counterfactual set {set}"),
         );
@@ -132,7 +132,7 @@ fn awaited_text(awaited: &[AwaitedFile]) -> String {
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
-            "waits for the scores of {}, {of}: {}",
+            "waits for the scores of {}, {place}: {}",
             visible(&models),
             visible(&file.path)
         );
@@ -193,13 +193,13 @@ pub(crate) fn checked_text(
         text += "; `cfaudit run` checks score files";
     }
     text.push('\n');
-    let contracts = contracts.iter().map(|of| format!("{}\n", visible(&of.text())));
+    let contracts = contracts.iter().map(|contract| format!("{}\n", visible(&contract.text())));
     text + &warnings_text(warnings, false) + &contracts.collect::<String>() + &awaited_text(awaited)
 }
 
 /// `no problem in the job`, or how many warnings there are.
 pub(crate) fn found_words(place: &str, warnings: &[LocatedIssue]) -> String {
-    match warnings.iter().filter(|of| of.issue.is_warning()).count() {
+    match warnings.iter().filter(|warning| warning.issue.is_warning()).count() {
         0 => format!("no problem in {place}"),
         1 => format!("no error in {place}, 1 warning"),
         n => format!("no error in {place}, {n} warnings"),
@@ -208,8 +208,8 @@ pub(crate) fn found_words(place: &str, warnings: &[LocatedIssue]) -> String {
 
 /// A line for each warning; with `quiet` without those that are only worth knowing.
 pub(crate) fn warnings_text(warnings: &[LocatedIssue], quiet: bool) -> String {
-    let told = warnings.iter().filter(|of| !quiet || of.issue.is_warning());
-    told.map(|of| issue_text(&of.issue, of.place.as_ref())).collect()
+    let shown = warnings.iter().filter(|warning| !quiet || warning.issue.is_warning());
+    shown.map(|warning| issue_text(&warning.issue, warning.place.as_ref())).collect()
 }
 
 /// The problem, its key, and what to do about it.

@@ -60,8 +60,8 @@ impl CombinationIndex {
         variables: &[StrategyVariable],
         rows: &FeatureRows,
     ) -> Vec<Vec<u32>> {
-        let of = |(&v, &n): (&usize, &u32)| variables[v].digits(rows, n);
-        self.variables.iter().zip(&self.n_levels).map(of).collect()
+        let digits_of = |(&v, &n): (&usize, &u32)| variables[v].digits(rows, n);
+        self.variables.iter().zip(&self.n_levels).map(digits_of).collect()
     }
 
     /// The levels of a row; missing ones are [`MISSING`].

@@ -326,13 +326,13 @@ mod tests {
         );
         let strata = ReferenceStrata::new(&counts, &variables(), 2, Conditioning::Class);
         assert_eq!((strata.n_classes(), strata.pooled_slot()), (2, 2));
-        let of = |g, slot| {
+        let table_of = |g, slot| {
             let table = strata.table(g, slot);
             (table.rows, table.values[0].n_rows(), table.levels[0].levels.clone())
         };
-        assert_eq!(of(0, 0), (2, 2, vec![(0, 1), (1, 1)]));
-        assert_eq!(of(0, 1), (1, 0, vec![(1, 1)]));
-        assert_eq!(of(1, 2), (3, 3, vec![(0, 1), (1, 1)]));
+        assert_eq!(table_of(0, 0), (2, 2, vec![(0, 1), (1, 1)]));
+        assert_eq!(table_of(0, 1), (1, 0, vec![(1, 1)]));
+        assert_eq!(table_of(1, 2), (3, 3, vec![(0, 1), (1, 1)]));
         assert_eq!(
             [strata.class(Some(9)), strata.class(Some(8)), strata.class(None)],
             [Some(StratumClass::Seen(1)), Some(StratumClass::Unseen), None]
@@ -362,7 +362,7 @@ mod tests {
     #[test]
     fn any_partition_gives_the_same_counts_and_they_survive_being_written() {
         let (rows, groups, classes) = rows();
-        let of = |positions: &[usize]| {
+        let counted = |positions: &[usize]| {
             let pick = |i: &usize| (groups[*i], classes[*i]);
             let (groups, classes): (Vec<u16>, Vec<Option<u32>>) =
                 positions.iter().map(pick).unzip();
@@ -376,11 +376,11 @@ mod tests {
                 },
             )
         };
-        let whole = of(&[0, 1, 2, 3, 4, 5, 6]);
-        let mut parts = of(&[6, 3]);
-        parts.merge(of(&[5, 0, 2]));
-        parts.merge(of(&[]));
-        parts.merge(of(&[4, 1]));
+        let whole = counted(&[0, 1, 2, 3, 4, 5, 6]);
+        let mut parts = counted(&[6, 3]);
+        parts.merge(counted(&[5, 0, 2]));
+        parts.merge(counted(&[]));
+        parts.merge(counted(&[4, 1]));
         assert_eq!(parts, whole);
         assert!(whole.is_exact());
         let text = serde_json::to_string(&whole).unwrap();

@@ -111,7 +111,7 @@ impl StrategyPlan<'_> {
     pub fn groups_without_rows(&self, fitted: &[FittedStrategy]) -> Vec<usize> {
         // External counterfactuals need no rows to learn from.
         let learnt = fitted.iter().filter(|_| !self.takes_what_is_given());
-        let lacking = |of: &FittedStrategy| (0..).zip(of.groups_with_rows());
+        let lacking = |strategy: &FittedStrategy| (0..).zip(strategy.groups_with_rows());
         let lacking = learnt.flat_map(lacking).filter(|(_, has_rows)| !has_rows);
         lacking.map(|(group, _)| group).collect::<BTreeSet<usize>>().into_iter().collect()
     }

@@ -326,8 +326,8 @@ impl<'a> FlipDecider<'a> {
             let spread = &self.strata.table(group, slot).levels[f];
             (spread.n > 0).then(|| (spread.count(level), spread.n))
         };
-        let ((n, of), target) = (side(self.own)?, side(self.to)?);
-        Some((n as f64 / of as f64, target))
+        let ((n, rows), target) = (side(self.own)?, side(self.to)?);
+        Some((n as f64 / rows as f64, target))
     }
 
     fn is_impossible(&self, f: usize, level: u32) -> bool {
@@ -343,7 +343,7 @@ impl<'a> FlipDecider<'a> {
     fn root_test(&self, f: usize, level: u32) -> bool {
         let StratumChoice::Serves { slot, .. } = self.choice(f) else { return false };
         self.own_and_target(f, level, slot)
-            .is_some_and(|(own, (n, of))| self.exceeds_threshold(own - n as f64 / of as f64))
+            .is_some_and(|(own, (n, rows))| self.exceeds_threshold(own - n as f64 / rows as f64))
     }
 
     fn target_at(&mut self, slot: usize) -> FlipTarget<'a> {
@@ -412,12 +412,12 @@ impl<'a> FlipDecider<'a> {
                 let mut agreement = vec![0.0; options.levels.len()];
                 for (g, &other) in levels.iter().enumerate() {
                     if g != f && other != MISSING {
-                        let of = (g, other, self.levels[g].n);
+                        let known = (g, other, self.levels[g].n);
                         let terms = self.pools.agreement(
                             &target.table.joint,
                             target.pool,
                             (f, &options.levels),
-                            of,
+                            known,
                         );
                         agreement.iter_mut().zip(terms.iter()).for_each(|(sum, term)| *sum += term);
                     }

@@ -179,7 +179,7 @@ pub(crate) fn share_gaps<'a>(
     a: &'a LevelCounts,
     b: &'a LevelCounts,
 ) -> Option<impl Iterator<Item = f64> + 'a> {
-    let share = |of: &LevelCounts, level: u32| of.count(level) as f64 / of.n as f64;
+    let share = |counts: &LevelCounts, level: u32| counts.count(level) as f64 / counts.n as f64;
     let only_b = b.levels.iter().filter(|entry| a.count(entry.0) == 0);
     let levels = a.levels.iter().chain(only_b);
     (a.n > 0 && b.n > 0)
@@ -222,12 +222,12 @@ pub(crate) struct CombinationPools {
 
 impl CombinationPools {
     /// The pool of all rows of the joint counts of a group and stratum.
-    pub(crate) fn root(&mut self, of: (usize, usize)) -> PoolId {
-        if let Some(&known) = self.roots.get(&of) {
+    pub(crate) fn root(&mut self, stratum: (usize, usize)) -> PoolId {
+        if let Some(&known) = self.roots.get(&stratum) {
             return known;
         }
         let id = self.push(None);
-        self.roots.insert(of, id);
+        self.roots.insert(stratum, id);
         id
     }
 
@@ -389,7 +389,7 @@ mod tests {
         let rows: Vec<[u32; 2]> = (0..30_000)
             .map(|_| [(stream.u64() % 300) as u32, (stream.u64() % 40) as u32])
             .collect();
-        let of = |parts: usize, limit: usize| {
+        let counted = |parts: usize, limit: usize| {
             let mut whole = JointCounts::default();
             for k in (0..parts).rev() {
                 let mut part = JointCounts::default();
@@ -401,11 +401,11 @@ mod tests {
             }
             whole
         };
-        assert!(of(1, 20_000).is_exact());
-        let sample = of(1, 2000);
+        assert!(counted(1, 20_000).is_exact());
+        let sample = counted(1, 2000);
         assert!(!sample.is_exact() && sample.combinations.len() <= 2000);
         for parts in [2, 7, 500] {
-            assert_eq!(of(parts, 2000), sample, "{parts} parts");
+            assert_eq!(counted(parts, 2000), sample, "{parts} parts");
         }
         let n: u64 = sample.finish().counts.iter().sum();
         assert!((27_000..33_000).contains(&n), "{n}");

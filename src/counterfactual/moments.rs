@@ -542,13 +542,13 @@ mod tests {
                     let middle = range[0].midpoint(range[1]);
                     for range in [range[0]..middle, middle..range[1]] {
                         let positions: Vec<usize> = range.collect();
-                        let of = |groups: &[u16]| -> Vec<u16> {
+                        let groups_of = |groups: &[u16]| -> Vec<u16> {
                             positions.iter().map(|&i| groups[i]).collect()
                         };
                         counter.add(&SampleBatch {
                             keys: &[],
                             rows: &rows.take(&positions),
-                            groups: &of(&groups),
+                            groups: &groups_of(&groups),
                             classes: &vec![Some(1); positions.len()],
                         });
                     }

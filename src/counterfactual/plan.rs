@@ -293,8 +293,10 @@ impl<'a> StrategyPlan<'a> {
         let ranges = self.range.iter();
         let directions = self.direction.iter();
         DomainChecks {
-            ranges: ranges.filter_map(|(name, of)| Some((numeric(name)?, *of))).collect(),
-            directions: directions.filter_map(|(name, of)| Some((numeric(name)?, *of))).collect(),
+            ranges: ranges.filter_map(|(name, range)| Some((numeric(name)?, *range))).collect(),
+            directions: directions
+                .filter_map(|(name, direction)| Some((numeric(name)?, *direction)))
+                .collect(),
         }
     }
 }

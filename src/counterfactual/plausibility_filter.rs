@@ -301,12 +301,12 @@ impl PlausibilityFilter {
         let variances: Vec<f64> =
             self.sections.iter().map(|section| section.variances.iter().sum()).collect();
         let mut squares = vec![0.0; self.n_components];
-        let mut of = |i: usize| {
+        let mut distance_of = |i: usize| {
             let (group, class) = key(i)?;
             let at = self.section(group, class)?;
             self.distance(&self.sections[at], variances[at], scores.row(i), &mut squares)
         };
-        (0..rows.n).map(&mut of).collect()
+        (0..rows.n).map(&mut distance_of).collect()
     }
 
     /// Marks counterfactuals in group `to` that are too far away as invalid.

@@ -71,11 +71,11 @@ impl PlausibilityFilter {
     /// The reference cannot be read; it has too many columns, or none that vary.
     pub(crate) fn fit(
         settings: KeepWithinBlock,
-        of: &FilterReference<'_>,
+        reference: &FilterReference<'_>,
         (mut frame, mut moments): (MomentFrame, ReferenceMoments),
         again: impl FnOnce(&MomentFrame) -> Result<ReferenceMoments>,
     ) -> Result<Self> {
-        let space = ReferenceSpace::from_counts(of.variables, of.counts);
+        let space = ReferenceSpace::from_counts(reference.variables, reference.counts);
         let width = space.width();
         if width == 0 || width > MAX_COLUMNS {
             let what = format!(
@@ -88,8 +88,8 @@ impl PlausibilityFilter {
             );
         }
         if !frame.serves(&space) {
-            let all = of.counts.merged_where(|_| true).map_or(Vec::new(), |all| all.values);
-            frame = MomentFrame::new(of.variables, &all);
+            let all = reference.counts.merged_where(|_| true).map_or(Vec::new(), |all| all.values);
+            frame = MomentFrame::new(reference.variables, &all);
             moments = again(&frame)?;
         }
         let whole = moments.whole().unwrap_or_else(|| frame.empty());
@@ -105,26 +105,26 @@ impl PlausibilityFilter {
             sections: Vec::new(),
         };
         filter.sections = match moments.sections() {
-            Some(sections) => of.sections_of(sections, &frame, &space, vectors),
-            None => filter.sections(of)?,
+            Some(sections) => reference.sections_of(sections, &frame, &space, vectors),
+            None => filter.sections(reference)?,
         };
         Ok(filter)
     }
 
     /// The sections by the scores of all rows, one more pass.
-    fn sections(&self, of: &FilterReference<'_>) -> Result<Vec<PlausibilitySection>> {
+    fn sections(&self, reference: &FilterReference<'_>) -> Result<Vec<PlausibilitySection>> {
         let add = |sums: &mut SectionScores, group: &ReferenceBatch| {
-            let scores = self.scores(of.variables, &group.rows);
+            let scores = self.scores(reference.variables, &group.rows);
             for i in 0..group.rows.n {
-                let own = group.groups[of.position][i];
+                let own = group.groups[reference.position][i];
                 let own = (own != MISSING_GROUP).then_some(own);
-                if let Some(key) = of.key((own, group.classes[i])) {
+                if let Some(key) = reference.key((own, group.classes[i])) {
                     sums.add(key, scores.row(i));
                 }
             }
         };
-        let sums = of.reference.gather(SectionScores::default, add, SectionScores::merge)?;
-        let large = sums.0.into_iter().filter(|(_, sums)| sums.n >= of.min_section);
+        let sums = reference.reference.gather(SectionScores::default, add, SectionScores::merge)?;
+        let large = sums.0.into_iter().filter(|(_, sums)| sums.n >= reference.min_section);
         let section = |((group, class), sums): (SectionKey, SectionSums)| {
             let mean = |sum: &FixedSum| sum.to_f64() / sums.n as f64;
             let means: Vec<f64> = sums.sums.iter().map(mean).collect();

@@ -137,24 +137,24 @@ impl BitCounts {
     }
 
     /// Whether in every row exactly one of these variables is 1.
-    fn is_group(&self, of: &[usize]) -> bool {
-        let sum: u64 = of.iter().filter_map(|&v| self.set[v]).sum();
+    fn is_group(&self, columns: &[usize]) -> bool {
+        let sum: u64 = columns.iter().filter_map(|&v| self.set[v]).sum();
         let meet =
             |a: usize, b: usize| self.together[a * self.width() + b / 64] >> (b % 64) & 1 == 1;
-        sum == self.rows && of.iter().all(|&a| of.iter().all(|&b| a == b || !meet(a, b)))
+        sum == self.rows && columns.iter().all(|&a| columns.iter().all(|&b| a == b || !meet(a, b)))
     }
 }
 
 impl SupportCounts {
     /// No rows yet, of this many groups.
     pub(crate) fn new(variables: &[StrategyVariable], groups: usize) -> Self {
-        let of = |variable: &StrategyVariable| match &variable.scale {
+        let no_counts = |variable: &StrategyVariable| match &variable.scale {
             VariableScale::Categorical(levels) => ValueCounts::of_levels(groups, levels.n as usize),
             VariableScale::Ordinal {} => ValueCounts::of_numbers(groups, MAX_VALUES),
             VariableScale::Continuous { .. } => ValueCounts::of_numbers(groups, 0),
         };
         let bits = BitCounts::new(variables);
-        SupportCounts { groups, variables: variables.iter().map(of).collect(), bits }
+        SupportCounts { groups, variables: variables.iter().map(no_counts).collect(), bits }
     }
 
     /// Counts rows by their positions, each with its group.
@@ -206,7 +206,8 @@ impl SupportCounts {
                 && matches!(levels.as_slice(), [] | ["0", "1"] | ["false", "true"])
         };
         let free = (0..variables.len()).filter(is_free).collect();
-        let found = find_groups(&names, free, self.bits.rows, |of| self.bits.is_group(of));
+        let found =
+            find_groups(&names, free, self.bits.rows, |columns| self.bits.is_group(columns));
         let mut groups: Vec<StrategyVariable> = Vec::new();
         for (at, group) in found.into_iter().enumerate() {
             let is_free = |name: &str| {
@@ -244,7 +245,10 @@ impl SupportCounts {
 
 impl Accumulator for SupportCounts {
     fn merge(&mut self, other: Self) {
-        self.variables.iter_mut().zip(other.variables).for_each(|(mine, of)| mine.merge(of));
+        self.variables
+            .iter_mut()
+            .zip(other.variables)
+            .for_each(|(mine, theirs)| mine.merge(theirs));
         self.bits.merge(other.bits);
     }
 }
@@ -308,7 +312,7 @@ impl DirectionSupport {
             .iter()
             .map(|counts| {
                 let variables = variables.iter().enumerate();
-                variables.map(|of| Tested::new(counts, of, (from, to))).collect()
+                variables.map(|variable| Tested::new(counts, variable, (from, to))).collect()
             })
             .collect();
         // Every value that a fold finds has a place.
@@ -334,8 +338,10 @@ impl DirectionSupport {
         let at: BTreeMap<(usize, SupportValue), u32> =
             named.iter().zip(0..).map(|(&(_, v, value), place)| ((v, value), place)).collect();
         let of_fold = |fold: Vec<Tested>| {
-            let of = fold.into_iter().enumerate();
-            of.map(|(v, tested)| tested.with_places(|value| at.get(&(v, value)).copied())).collect()
+            let numbered = fold.into_iter().enumerate();
+            numbered
+                .map(|(v, tested)| tested.with_places(|value| at.get(&(v, value)).copied()))
+                .collect()
         };
         DirectionSupport { places, folds: tested.into_iter().map(of_fold).collect() }
     }
@@ -360,7 +366,7 @@ impl DirectionSupport {
                     MISSING => *none,
                     level => {
                         let moved = usize::from(own[i] != level);
-                        levels.get(level as usize).and_then(|of| of[moved])
+                        levels.get(level as usize).and_then(|places| places[moved])
                     }
                 },
                 (_, VariableValues::Numbers(made), VariableValues::Numbers(own)) => {
@@ -470,7 +476,7 @@ impl Tested {
             Tested::All => Vec::new(),
             Tested::Range(_) => vec![SupportValue::Other],
             Tested::Values(values, other) => {
-                let found = values.iter().filter(|(_, of)| of.contains(&true));
+                let found = values.iter().filter(|(_, is_found)| is_found.contains(&true));
                 let other = other.then_some(SupportValue::Other);
                 found.map(|(value, _)| *value).chain(other).collect()
             }
@@ -491,17 +497,19 @@ impl Tested {
                 match values.first_key_value() {
                     _ if !any && other.is_none() => VariableSupport::All,
                     Some((SupportValue::Counted(CountedValue::Number(_)), _)) => {
-                        let of = values.iter().filter_map(|(&value, &found)| match value {
-                            SupportValue::Counted(CountedValue::Number(key)) => {
-                                Some((key, placed(value, found)))
-                            }
-                            _ => None,
-                        });
-                        VariableSupport::Values(of.collect(), other)
+                        let placed_values =
+                            values.iter().filter_map(|(&value, &found)| match value {
+                                SupportValue::Counted(CountedValue::Number(key)) => {
+                                    Some((key, placed(value, found)))
+                                }
+                                _ => None,
+                            });
+                        VariableSupport::Values(placed_values.collect(), other)
                     }
                     _ => {
-                        let of = values.iter().map(|(&value, &found)| placed(value, found));
-                        VariableSupport::Levels(of.collect(), other)
+                        let placed_levels =
+                            values.iter().map(|(&value, &found)| placed(value, found));
+                        VariableSupport::Levels(placed_levels.collect(), other)
                     }
                 }
             }
@@ -542,7 +550,7 @@ pub(crate) fn own_bit(place: usize, n_places: usize) -> Option<u32> {
 pub(crate) fn unread_features(layout: &Layout, omitted: &[Vec<&str>]) -> Vec<usize> {
     let unread = |f: usize| {
         let name = layout.features[f].name.as_str();
-        let all_omit = !omitted.is_empty() && omitted.iter().all(|of| of.contains(&name));
+        let all_omit = !omitted.is_empty() && omitted.iter().all(|columns| columns.contains(&name));
         layout.hidden.contains(&f) || all_omit
     };
     (0..layout.features.len()).filter(|&f| unread(f)).collect()
@@ -584,11 +592,12 @@ mod tests {
     /// Relation, grade, income, and the two regions of a person.
     type SamplePerson = (u32, f64, f64, [f64; 2]);
 
-    fn rows(of: &[SamplePerson]) -> FeatureRows {
-        let numbers =
-            |pick: fn(&SamplePerson) -> f64| FeatureColumn::Number(of.iter().map(pick).collect());
+    fn rows(people: &[SamplePerson]) -> FeatureRows {
+        let numbers = |pick: fn(&SamplePerson) -> f64| {
+            FeatureColumn::Number(people.iter().map(pick).collect())
+        };
         let columns = vec![
-            FeatureColumn::Code(of.iter().map(|row| row.0).collect()),
+            FeatureColumn::Code(people.iter().map(|row| row.0).collect()),
             numbers(|row| row.1),
             numbers(|row| row.2),
             numbers(|row| row.3[0]),
@@ -625,8 +634,11 @@ mod tests {
         DirectionSupport::new(&variables(), &features(), (folds, &counts), (from, to))
     }
 
-    fn values<'a>(of: &[StrategyVariable], rows: &'a FeatureRows) -> Vec<VariableValues<'a>> {
-        of.iter().map(|variable| variable.values(rows)).collect()
+    fn values<'a>(
+        variables: &[StrategyVariable],
+        rows: &'a FeatureRows,
+    ) -> Vec<VariableValues<'a>> {
+        variables.iter().map(|variable| variable.values(rows)).collect()
     }
 
     /// The unsupported values of a man as a woman, who has become `made`.
@@ -635,11 +647,11 @@ mod tests {
         let mut found = Vec::new();
         let [made, own] = [&made, &own].map(|rows| values(&variables(), rows));
         to_women.each_unsupported(0, (&made, 0), (&own, 0), |v, place| {
-            let of = &to_women.places[place as usize];
-            assert_eq!(of.feature, variables()[v].name);
-            let level = of.level.as_deref().unwrap_or("-");
-            let rows = (of.in_reference, of.level_in_reference);
-            found.push(format!("{} {level} {rows:?}", of.feature));
+            let place = &to_women.places[place as usize];
+            assert_eq!(place.feature, variables()[v].name);
+            let level = place.level.as_deref().unwrap_or("-");
+            let rows = (place.in_reference, place.level_in_reference);
+            found.push(format!("{} {level} {rows:?}", place.feature));
         });
         found
     }
@@ -692,16 +704,17 @@ mod tests {
     /// The regions as columns of their own.
     fn apart() -> Vec<StrategyVariable> {
         let number = VariableScale::Continuous { integer: true };
-        let of = |name: &str, column: usize| variable(name, &[column], number.clone());
-        vec![of("income", 2), of("north", 3), of("south", 4)]
+        let number_of = |name: &str, column: usize| variable(name, &[column], number.clone());
+        vec![number_of("income", 2), number_of("north", 3), number_of("south", 4)]
     }
 
     #[test]
     fn columns_of_which_one_is_set_in_every_row_are_a_group() {
-        let counted = |of: &[[f64; 2]]| {
-            let all = rows(&of.iter().map(|region| (2, 1.0, 50.0, *region)).collect::<Vec<_>>());
+        let counted = |regions: &[[f64; 2]]| {
+            let all =
+                rows(&regions.iter().map(|region| (2, 1.0, 50.0, *region)).collect::<Vec<_>>());
             let mut counts = SupportCounts::new(&apart(), 1);
-            counts.add(&apart(), &all, &(0..of.len()).map(|i| (i, 0)).collect::<Vec<_>>());
+            counts.add(&apart(), &all, &(0..regions.len()).map(|i| (i, 0)).collect::<Vec<_>>());
             counts
         };
         let mut regions: Vec<[f64; 2]> =
@@ -767,8 +780,8 @@ mod tests {
 
         fn add_sample(&mut self, row: u64) {
             let x = row as f64;
-            let of = rows(&[(row as u32 % 4, x % 5.0, 0.1 * x, [x % 2.0, x % 3.0])]);
-            self.add(&[variables(), apart()].concat(), &of, &[(0, row as usize % 2)]);
+            let sample = rows(&[(row as u32 % 4, x % 5.0, 0.1 * x, [x % 2.0, x % 3.0])]);
+            self.add(&[variables(), apart()].concat(), &sample, &[(0, row as usize % 2)]);
         }
     }
 }

@@ -69,8 +69,8 @@ impl ValueCounts {
         if let RowsByValue::Numbers(rows) = &mut self.by {
             let mut found: HashMap<u64, Vec<u64>> = HashMap::new();
             for (x, group) in values.by_ref() {
-                let of = found.entry(ordered_bits(x)).or_insert_with(|| vec![0; self.groups]);
-                of[group] += 1;
+                let counts = found.entry(ordered_bits(x)).or_insert_with(|| vec![0; self.groups]);
+                counts[group] += 1;
                 if found.len() > self.most {
                     break;
                 }

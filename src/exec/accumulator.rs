@@ -216,17 +216,17 @@ mod tests {
             Ok(2)
         };
         assert_eq!(pieces.gather(|| NumberSum(0), add).unwrap(), NumberSum(780));
-        let mut seen = Vec::new();
+        let mut order = Vec::new();
         pieces
             .in_order(
                 |i| Ok((1, i)),
                 |i, made| {
-                    seen.push((i, made));
+                    order.push((i, made));
                     Ok(())
                 },
             )
             .unwrap();
-        assert_eq!(seen, (0..40).map(|i| (i, i)).collect::<Vec<_>>());
+        assert_eq!(order, (0..40).map(|i| (i, i)).collect::<Vec<_>>());
         assert_eq!(rows.load(Ordering::Relaxed), 2 * 40 + 40);
 
         let check = || Err(Error::Interrupted(StopSignal::Terminate));

@@ -174,7 +174,7 @@ impl<const W: usize> RecordBuckets<W> {
             file.read_exact(&mut bytes).map_err(|cause| fail(&cause))?;
             let numbers = bytes.as_chunks::<8>().0.chunks_exact(W);
             records.extend(
-                numbers.map(|of| std::array::from_fn(|place| u64::from_le_bytes(of[place]))),
+                numbers.map(|bytes| std::array::from_fn(|place| u64::from_le_bytes(bytes[place]))),
             );
         }
         Ok(sorted(&records))

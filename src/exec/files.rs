@@ -417,8 +417,9 @@ pub(crate) fn link(from: &Path, to: &Path) -> Result<()> {
 /// # Errors
 /// One of them cannot be looked at.
 pub(super) fn is_same_file(a: &Path, b: &Path) -> Result<bool> {
-    let place =
-        |path: &Path| metadata_if_there(path).map(|found| found.map(|of| (of.dev(), of.ino())));
+    let place = |path: &Path| {
+        metadata_if_there(path).map(|found| found.map(|metadata| (metadata.dev(), metadata.ino())))
+    };
     let found = place(a)?;
     Ok(found.is_some() && found == place(b)?)
 }

@@ -74,12 +74,12 @@ impl StageFingerprint {
         }
         let mut inputs = self.inputs.keys().chain(last.inputs.keys());
         if let Some(name) = inputs.find(|name| self.inputs.get(*name) != last.inputs.get(*name)) {
-            let [old, new] = [last, self].map(|of| of.inputs.get(name).cloned());
+            let [old, new] = [last, self].map(|entry| entry.inputs.get(name).cloned());
             return StaleReason::InputChanged { name: name.clone(), old, new };
         }
         let mut needs = self.needs.keys().chain(last.needs.keys());
         if let Some(id) = needs.find(|id| self.needs.get(*id) != last.needs.get(*id)).cloned() {
-            return match [last, self].map(|of| of.needs.contains_key(&id)) {
+            return match [last, self].map(|entry| entry.needs.contains_key(&id)) {
                 [false, _] => StaleReason::NeedAdded { id },
                 [_, false] => StaleReason::NeedRemoved { id },
                 [true, true] => StaleReason::NeedReran { id },

@@ -39,7 +39,7 @@ pub(crate) mod shared_folder;
 pub mod source_fingerprint;
 mod staleness;
 
-pub(crate) use self::planned_stage::misfit;
+pub(crate) use self::planned_stage::internal_error;
 pub use self::planned_stage::{
     ExecSettings, PlannedStage, StageContext, StageRecord, StageStatus, StageWork,
 };

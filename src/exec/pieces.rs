@@ -210,7 +210,7 @@ mod tests {
     fn results_arrive_in_order_on_any_number_of_threads() {
         for threads in [1, 2, 8] {
             let workers = WorkerPool::new(threads).expect("threads");
-            let mut seen = Vec::new();
+            let mut taken = Vec::new();
             let done: Result<(), String> = workers.map(
                 100,
                 |i| {
@@ -221,12 +221,12 @@ mod tests {
                 },
                 |i, square| {
                     assert_eq!(square, i * i);
-                    seen.push(i);
+                    taken.push(i);
                     Ok(())
                 },
             );
             assert!(done.is_ok());
-            assert_eq!(seen, (0..100).collect::<Vec<_>>());
+            assert_eq!(taken, (0..100).collect::<Vec<_>>());
         }
     }
 

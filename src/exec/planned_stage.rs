@@ -215,7 +215,7 @@ pub(super) fn graph_problem(code: &'static str, what: String) -> JobProblem {
 }
 
 /// A fault of the program: stages that do not fit together.
-pub(crate) fn misfit(what: String) -> Error {
+pub(crate) fn internal_error(what: String) -> Error {
     Error::Job(vec![graph_problem("stage-graph", what)])
 }
 

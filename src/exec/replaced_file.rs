@@ -125,9 +125,9 @@ fn replace_as(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()
 /// Removes the temporary files and folders that dead processes left for files of one folder.
 ///
 /// What cannot be removed stays: it takes some space, and no more.
-pub(crate) fn remove_leftovers<P: AsRef<Path>>(of: &[P]) {
-    let names: BTreeSet<String> = of.iter().map(|path| files::name_of(path.as_ref())).collect();
-    let folder = of.first().and_then(|path| path.as_ref().parent());
+pub(crate) fn remove_leftovers<P: AsRef<Path>>(paths: &[P]) {
+    let names: BTreeSet<String> = paths.iter().map(|path| files::name_of(path.as_ref())).collect();
+    let folder = paths.first().and_then(|path| path.as_ref().parent());
     let Ok(there) = folder.map_or(Ok(Vec::new()), files::list) else { return };
     for file in there {
         let name = files::name_of(&file);

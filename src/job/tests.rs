@@ -290,10 +290,10 @@ fn defaults_are_written_out() {
     assert_eq!(job.counterfactuals["flip"].sensitive.as_ref().map(Vec::len), Some(1));
     assert_eq!(good(DEMO, &[]).job.metrics.families, Some(vec![Performance, Group]));
     // A model that no set asks needs no scores of counterfactuals.
-    let seen = "models:\n  seen: {decision: {column: hired, positive: [1]}}\n";
+    let models = "models:\n  seen: {decision: {column: hired, positive: [1]}}\n";
     let sets = "counterfactuals: {flip: {naive: {}, models: [logit]}}\n";
     let text = DEMO
-        .replace("models:\n", &format!("{sets}{seen}"))
+        .replace("models:\n", &format!("{sets}{models}"))
         .replace("split: {folds: 5}", "split: {share: {train: 0.5, audit: 0.5}}");
     assert_eq!(
         good(&text, &[]).job.metrics.families,
@@ -680,7 +680,7 @@ data:
 }
 
 /// A problem as files of refused jobs have it: the file only where it is another one.
-fn told(problem: &JobProblem, folder: &Path, name: &str) -> String {
+fn printed_problem(problem: &JobProblem, folder: &Path, name: &str) -> String {
     let text = problem.to_string().replace(&format!("{}/", folder.display()), "");
     let (error, rest) = text.split_once('\n').unwrap_or((&text, ""));
     let error = error.strip_prefix("error[").unwrap().replacen("]:", ":", 1);
@@ -707,7 +707,7 @@ fn bad_jobs_say_what_is_wrong() {
     // All before the first is read: one includes another.
     each_bad_job(|job| std::fs::write(path(job.name), &job.text).unwrap());
     let bless = std::env::var_os("CFAUDIT_BLESS").is_some();
-    let mut seen = std::collections::BTreeSet::new();
+    let mut codes = std::collections::BTreeSet::new();
     let mut wrong = Vec::new();
     for (file, cases) in subjects() {
         let now = rewritten(&cases, |job| {
@@ -724,9 +724,10 @@ fn bad_jobs_say_what_is_wrong() {
                 );
                 assert!(problem.place.is_some(), "{}: no place: {problem}", job.name);
                 assert!(!problem.what.ends_with('.') && problem.what.len() > 5, "{problem}");
-                seen.insert(problem.code);
+                codes.insert(problem.code);
             }
-            let said: String = problems.iter().map(|p| told(p, folder.path(), job.name)).collect();
+            let said: String =
+                problems.iter().map(|p| printed_problem(p, folder.path(), job.name)).collect();
             if said != job.expected {
                 wrong.push(format!("== {}\n{said}", job.name));
             }
@@ -756,7 +757,7 @@ fn bad_jobs_say_what_is_wrong() {
     let missing: Vec<&str> = super::CODES
         .iter()
         .map(|(code, _)| *code)
-        .filter(|code| !seen.contains(code) && !elsewhere.contains(code))
+        .filter(|code| !codes.contains(code) && !elsewhere.contains(code))
         .collect();
     assert_eq!(missing, [""; 0], "codes without a bad job");
 }
@@ -791,7 +792,7 @@ fn bytes_that_are_no_text() {
     std::fs::write(&file, b"cfaudit: 1\nname: pr\xeats\n").unwrap();
     let Err(Error::Job(problems)) = read(&file, &[]) else { panic!("not refused") };
     assert_eq!(
-        problems.iter().map(|p| told(p, folder.path(), "job")).collect::<String>(),
+        problems.iter().map(|p| printed_problem(p, folder.path(), "job")).collect::<String>(),
         "2:9 not-utf8: `job.yaml` is not UTF-8\nhint: save it as UTF-8\n"
     );
 }

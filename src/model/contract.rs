@@ -9,7 +9,8 @@
 //! Conventions: an input without names that takes all columns gets them in the order of
 //! `data.sensitive` and `data.features`; a single number a row is the score of the positive class;
 //! the columns of a table of probabilities whose classes the file does not name are the classes 0,
-//! 1, ..., and count as such only where the label holds no other values or the job names the class.
+//! 1, ..., and count as such only where the label has as many values and no others, or the job
+//! names the class.
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
@@ -17,6 +18,7 @@ use serde_json::Value;
 
 use crate::data::LabelDefinition;
 use crate::data::canonical::canonical_text;
+use crate::data::exchange::row_stream::ClassPosition;
 use crate::data::source::list_words;
 use crate::param::{ColumnName, Word, key_word};
 
@@ -267,6 +269,14 @@ impl ScoreTerm {
         classes: Vec::new(),
         source: TermSource::Convention,
     };
+
+    /// Where a row of several numbers has the score; none where none of them is known to be it.
+    ///
+    /// Where the job names the class, the model may have more of them than are known.
+    pub(crate) fn position(&self) -> Option<ClassPosition> {
+        let among = (self.source != TermSource::Job).then_some(self.classes.len());
+        self.position.map(|at| ClassPosition { at, among })
+    }
 }
 
 /// The contract with a model.
@@ -412,7 +422,7 @@ fn settle_input(
     let asked: Option<Vec<&str>> =
         listed_columns.map(|columns| columns.iter().map(ColumnName::as_str).collect());
     if let Some(unseen) =
-        asked.iter().flatten().find(|column| visible.0.iter().all(|seen| seen != *column))
+        asked.iter().flatten().find(|column| visible.0.iter().all(|name| name != *column))
     {
         return Err(at_key(ContractGap::columns(
             format!(
@@ -543,7 +553,7 @@ fn settle_score(
             ((0..width.unwrap_or(2)).map(|class| class.to_string()).collect(), false)
         }
     };
-    let told = |classes: &[String]| match is_named {
+    let list_of = |classes: &[String]| match is_named {
         true => format!("its classes are {}", named(classes)),
         false => format!(
             "its file names no classes, so that those of its columns are {}, in their order",
@@ -579,7 +589,7 @@ fn settle_score(
         });
         return position.map(|position| settled(position, TermSource::Job)).ok_or_else(|| {
             ContractGap::class(
-                format!("the model has no class `{asked}`; {}", told(&classes)),
+                format!("the model has no class `{asked}`; {}", list_of(&classes)),
                 format!(
                     "write one of them, such as {}",
                     class_keys(&classes[..1.min(classes.len())])
@@ -589,13 +599,16 @@ fn settle_score(
     }
     let positive = label.map_or(&[][..], |label| label.positive.as_slice());
     let is_positive = |class: &str| positive.iter().any(|value| is_same_value(class, value));
+    let is_class = |value: &String| classes.iter().any(|class| is_same_value(class, value));
     let known = match output {
         ScoreOutput::Single => return Ok(ScoreTerm::SINGLE),
         ScoreOutput::Classes(_) => true,
-        // Numbers of columns are classes of the label only where the label holds nothing else.
+        // Numbers of columns are classes of the label only where it has as many values, and holds
+        // nothing else; of a label without negative rows only its positive values are known.
         ScoreOutput::SecondOfTwo | ScoreOutput::Unnamed(_) => label.is_some_and(|label| {
-            let values = label.positive.iter().chain(&label.negative);
-            values.into_iter().all(|value| classes.iter().any(|class| is_same_value(class, value)))
+            let values = || label.positive.iter().chain(&label.negative);
+            let is_value = |class: &String| values().any(|value| is_same_value(class, value));
+            values().all(is_class) && (classes.len() == 2 || classes.iter().all(is_value))
         }),
     };
     let found = if known { matching(&classes, is_positive) } else { Vec::new() };
@@ -605,6 +618,10 @@ fn settle_score(
         (ScoreOutput::SecondOfTwo | ScoreOutput::Unnamed(None), _) => Ok(ScoreTerm::SINGLE),
         (_, several) => {
             let value = match positive {
+                values if !known && values.iter().any(is_class) => {
+                    let negative = label.map_or(&[][..], |label| label.negative.as_slice());
+                    format!("the label has other values: {}", named(&[values, negative].concat()))
+                }
                 [] => "the job has no label whose positive value would tell".to_owned(),
                 [one] if several.is_empty() => {
                     format!("none of them is the positive label `{one}`")
@@ -621,7 +638,7 @@ fn settle_score(
                     "the model gives a probability for each of {} classes and the job does not say \
                      which is the score: {}, and {value}",
                     classes.len(),
-                    told(&classes)
+                    list_of(&classes)
                 ),
                 format!(
                     "name the class whose probability is the score, as the model writes it: {}",
@@ -731,8 +748,11 @@ mod tests {
 
     #[test]
     fn each_of_several_inputs_has_its_columns() {
-        let of = |name: &str, columns| ModelInput { name: name.to_owned(), ..input(columns) };
-        let inputs = vec![of("age", named(&["age"])), of("rest", InputColumns::Unnamed(Some(2)))];
+        let input_of = |name: &str, columns| ModelInput { name: name.to_owned(), ..input(columns) };
+        let inputs = vec![
+            input_of("age", named(&["age"])),
+            input_of("rest", InputColumns::Unnamed(Some(2))),
+        ];
         let signature = ModelSignature { inputs, output: ScoreOutput::Single };
         let settle = |inputs: &IndexMap<String, Vec<ColumnName>>| {
             let terms = ContractTerms { inputs: Some(inputs), ..ContractTerms::default() };
@@ -762,18 +782,18 @@ mod tests {
 
     #[test]
     fn the_class_of_the_score_is_the_positive_label_or_named() {
-        let of = |values: &[Value]| ScoreOutput::Classes(values.to_vec());
-        let two = of(&[json!(1), json!(2)]);
+        let classes = |values: &[Value]| ScoreOutput::Classes(values.to_vec());
+        let two = classes(&[json!(1), json!(2)]);
         let good = label(&["1"], &["2"]);
-        let told = |class: &str, at: usize| Ok((Some(class.to_owned()), Some(at)));
-        assert_eq!(class(&two, None, Some(&good)), told("1", 0));
-        assert_eq!(class(&two, None, Some(&label(&["2.0"], &["1.0"]))), told("2", 1));
-        assert_eq!(class(&two, Some("2"), Some(&good)), told("2", 1));
-        let flags = of(&[json!(false), json!(true)]);
-        assert_eq!(class(&flags, None, Some(&label(&["1"], &["0"]))), told("True", 1));
-        assert_eq!(class(&flags, None, Some(&label(&["true"], &["false"]))), told("True", 1));
-        let words = of(&[json!("lost"), json!("repaid")]);
-        assert_eq!(class(&words, Some("lost"), Some(&good)), told("lost", 0));
+        let settled = |class: &str, at: usize| Ok((Some(class.to_owned()), Some(at)));
+        assert_eq!(class(&two, None, Some(&good)), settled("1", 0));
+        assert_eq!(class(&two, None, Some(&label(&["2.0"], &["1.0"]))), settled("2", 1));
+        assert_eq!(class(&two, Some("2"), Some(&good)), settled("2", 1));
+        let flags = classes(&[json!(false), json!(true)]);
+        assert_eq!(class(&flags, None, Some(&label(&["1"], &["0"]))), settled("True", 1));
+        assert_eq!(class(&flags, None, Some(&label(&["true"], &["false"]))), settled("True", 1));
+        let words = classes(&[json!("lost"), json!("repaid")]);
+        assert_eq!(class(&words, Some("lost"), Some(&good)), settled("lost", 0));
         for (output, asked, label, hint) in [
             (&words, None, Some(&good), "`class: lost` or `class: repaid`"),
             (&words, Some("returned"), Some(&good), "`class: lost`"),
@@ -789,23 +809,33 @@ mod tests {
     /// Numbers of columns are classes only of a label that holds nothing else.
     #[test]
     fn classes_without_names_are_never_guessed() {
-        let told = |class: &str, at: usize| Ok((Some(class.to_owned()), Some(at)));
+        let settled = |class: &str, at: usize| Ok((Some(class.to_owned()), Some(at)));
         let single = Ok((None, None));
         let (zero_one, one_two) = (label(&["1"], &["0"]), label(&["1"], &["2"]));
         let two = ScoreOutput::Unnamed(Some(2));
-        assert_eq!(class(&two, None, Some(&zero_one)), told("1", 1));
-        assert_eq!(class(&two, None, Some(&label(&["0"], &["1"]))), told("0", 0));
-        assert!(class(&two, None, Some(&one_two)).is_err());
-        assert_eq!(class(&two, Some("1"), Some(&one_two)), told("1", 1));
+        assert_eq!(class(&two, None, Some(&zero_one)), settled("1", 1));
+        assert_eq!(class(&two, None, Some(&label(&["0"], &["1"]))), settled("0", 0));
+        let other_values = |output: &ScoreOutput, of: &LabelDefinition, hint: &str| {
+            let gap = class(output, None, Some(of)).unwrap_err();
+            gap.what.says(&["the label has other values: `1`, `"]);
+            gap.hint.says(&[hint]);
+        };
+        other_values(&two, &one_two, "`class: 0` or `class: 1`");
+        // A table of three columns is about three classes, and says nothing of two of them.
+        let three = ScoreOutput::Unnamed(Some(3));
+        other_values(&three, &zero_one, "`class: 0` or `class: 1` or `class: 2`");
+        assert_eq!(class(&three, Some("1"), Some(&zero_one)), settled("1", 1));
+        assert_eq!(class(&three, None, Some(&label(&["1"], &["0", "2"]))), settled("1", 1));
+        assert_eq!(class(&two, Some("1"), Some(&one_two)), settled("1", 1));
         let open = ScoreOutput::Unnamed(None);
-        assert_eq!(class(&open, None, Some(&zero_one)), told("1", 1));
+        assert_eq!(class(&open, None, Some(&zero_one)), settled("1", 1));
         assert_eq!(class(&open, None, Some(&one_two)), single);
-        assert_eq!(class(&open, Some("4"), Some(&one_two)), told("4", 4));
+        assert_eq!(class(&open, Some("4"), Some(&one_two)), settled("4", 4));
         assert!(class(&open, Some("good"), Some(&one_two)).is_err());
         let boosted = ScoreOutput::SecondOfTwo;
-        assert_eq!(class(&boosted, None, Some(&label(&["0"], &["1"]))), told("0", 0));
+        assert_eq!(class(&boosted, None, Some(&label(&["0"], &["1"]))), settled("0", 0));
         assert_eq!(class(&boosted, None, Some(&one_two)), single);
-        assert_eq!(class(&boosted, Some("0"), None), told("0", 0));
+        assert_eq!(class(&boosted, Some("0"), None), settled("0", 0));
         assert_eq!(class(&ScoreOutput::Single, None, None), single);
         assert!(class(&ScoreOutput::Single, Some("1"), None).is_err());
     }

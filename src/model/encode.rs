@@ -52,9 +52,12 @@ impl FeatureEncoder {
         omit: &[String],
         rows: &TrainingRows<'_>,
     ) -> Result<FeatureEncoder> {
-        let levels = |of: &Feature| (!is_number(of)).then_some(of.levels.len());
-        let empty: Vec<TrainingTally> =
-            features.iter().enumerate().map(|(f, of)| TrainingTally::new(f, levels(of))).collect();
+        let levels = |feature: &Feature| (!is_number(feature)).then_some(feature.levels.len());
+        let empty: Vec<TrainingTally> = features
+            .iter()
+            .enumerate()
+            .map(|(f, feature)| TrainingTally::new(f, levels(feature)))
+            .collect();
         let mut tallies = empty.clone();
         rows.fold(
             |group| {
@@ -86,14 +89,14 @@ impl FeatureEncoder {
     ///
     /// A missing-indicator column of a number is not counted.
     pub fn columns_at_most(features: &[Feature], omit: &[String]) -> Vec<u64> {
-        let of = |feature: &Feature| match feature.levels.len() {
+        let n_columns = |feature: &Feature| match feature.levels.len() {
             _ if omit.contains(&feature.name) => 0,
             _ if is_number(feature) => 1,
             0 | 1 => 0,
             2 => 1,
             levels => levels as u64,
         };
-        features.iter().map(of).collect()
+        features.iter().map(n_columns).collect()
     }
 
     fn column(&mut self, name: String) -> usize {
@@ -114,12 +117,12 @@ impl FeatureEncoder {
     }
 
     fn levels(&mut self, feature: &Feature, counts: &[u64]) -> FeatureEncoding {
-        let seen: Vec<usize> = (0..counts.len()).filter(|&level| counts[level] > 0).collect();
+        let present: Vec<usize> = (0..counts.len()).filter(|&level| counts[level] > 0).collect();
         let mut at = vec![None; counts.len()];
-        let shown = match seen.len() {
+        let shown = match present.len() {
             0 | 1 => &[],
-            2 => &seen[1..],
-            _ => &seen[..],
+            2 => &present[1..],
+            _ => &present[..],
         };
         for &level in shown {
             at[level] = Some(self.column(format!("{}={}", feature.name, feature.levels[level])));

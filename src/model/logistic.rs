@@ -337,8 +337,8 @@ mod tests {
                 "{unit}"
             );
         }
-        let nobody = labels.iter().map(|&y| f64::from(u8::from(y))).collect();
-        let one = fit(&["x"], 0.5, &TrainingRows::weighted(rows, labels, nobody))
+        let no_weights = labels.iter().map(|&y| f64::from(u8::from(y))).collect();
+        let one = fit(&["x"], 0.5, &TrainingRows::weighted(rows, labels, no_weights))
             .expect_err("nobody is negative");
         one.to_string().says(&["same label"]);
     }

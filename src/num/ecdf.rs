@@ -473,8 +473,8 @@ pub(crate) fn distances(a: &Ecdf, b: &Ecdf) -> Option<(f64, f64)> {
         };
         i += usize::from(x == Some(&at));
         j += usize::from(y == Some(&at));
-        let share = |of: &Ecdf, position: usize| {
-            of.up_to(position.checked_sub(1)) as f64 / of.total() as f64
+        let share = |ecdf: &Ecdf, position: usize| {
+            ecdf.up_to(position.checked_sub(1)) as f64 / ecdf.total() as f64
         };
         let gap = (share(a, i) - share(b, j)).abs();
         largest = largest.max(gap);

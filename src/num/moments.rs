@@ -47,18 +47,18 @@ mod tests {
 
     #[test]
     fn by_hand() {
-        let of = |values: &[f64]| mean_and_sd(values.iter().copied());
-        assert_eq!(of(&[]), None);
-        assert_eq!(of(&[f64::NAN]), None);
-        assert_eq!(of(&[7.0]), Some((7.0, 0.0)));
-        assert_eq!(of(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]), Some((5.0, 2.0)));
-        assert_eq!(of(&[1.0, f64::NAN, 3.0]), Some((2.0, 1.0)));
-        let (mean, sd) = of(&[1e-300, 3e-300]).unwrap();
+        let found = |values: &[f64]| mean_and_sd(values.iter().copied());
+        assert_eq!(found(&[]), None);
+        assert_eq!(found(&[f64::NAN]), None);
+        assert_eq!(found(&[7.0]), Some((7.0, 0.0)));
+        assert_eq!(found(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]), Some((5.0, 2.0)));
+        assert_eq!(found(&[1.0, f64::NAN, 3.0]), Some((2.0, 1.0)));
+        let (mean, sd) = found(&[1e-300, 3e-300]).unwrap();
         assert!((mean / 2e-300 - 1.0).abs() < 1e-12 && (sd / 1e-300 - 1.0).abs() < 1e-12);
         // Seconds since 1970, a quarter apart; the largest finite numbers.
-        let (mean, sd) = of(&[1.7e9, 1.7e9 + 0.25, 1.7e9 + 0.5]).unwrap();
+        let (mean, sd) = found(&[1.7e9, 1.7e9 + 0.25, 1.7e9 + 0.5]).unwrap();
         assert!(mean == 1.7e9 + 0.25 && (sd - 0.25 * (2.0_f64 / 3.0).sqrt()).abs() < 1e-15, "{sd}");
-        assert_eq!(of(&[f64::MAX, -f64::MAX]), Some((0.0, f64::MAX)));
-        assert_eq!(of(&[0.1; 7]), Some((0.1, 0.0)));
+        assert_eq!(found(&[f64::MAX, -f64::MAX]), Some((0.0, f64::MAX)));
+        assert_eq!(found(&[0.1; 7]), Some((0.1, 0.0)));
     }
 }

@@ -94,12 +94,12 @@ mod tests {
 
     #[test]
     fn the_distribution_is_the_stated_one() {
-        let of = |f: &dyn Fn(f64) -> f64| {
+        let mean_of = |f: &dyn Fn(f64) -> f64| {
             FREQUENCIES.iter().enumerate().map(|(k, &n)| f(k as f64) * f64::from(n)).sum::<f64>()
                 / 65536.0
         };
-        assert_eq!((of(&|_| 1.0), of(&|k| k)), (1.0, 1.0));
-        let variance = of(&|k| (k - 1.0) * (k - 1.0));
+        assert_eq!((mean_of(&|_| 1.0), mean_of(&|k| k)), (1.0, 1.0));
+        let variance = mean_of(&|k| (k - 1.0) * (k - 1.0));
         assert!((variance - 1.000_09).abs() < 5e-6, "{variance}");
         let (mut share, mut elsewhere, mut rest) = (libm::exp(-1.0), 0.0, 1.0);
         for (k, &n) in FREQUENCIES.iter().enumerate() {

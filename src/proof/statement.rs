@@ -25,8 +25,8 @@ pub(super) fn text(files: &[(String, &str)], verdict: &str, gates: &[GateRow]) -
     let words: BTreeMap<&str, &str> =
         deciding(gates).map(|row| (row.gate.as_str(), row.verdict.as_str())).collect();
     let tests = |outcomes: &[&str]| -> Vec<&str> {
-        let of = |row: &&GateRow| outcomes.contains(&row.counts_as());
-        deciding(gates).filter(of).map(|row| row.gate.as_str()).collect()
+        let counts = |row: &&GateRow| outcomes.contains(&row.counts_as());
+        deciding(gates).filter(counts).map(|row| row.gate.as_str()).collect()
     };
     let file = |(name, sha256): &(String, &str)| {
         let mut file = json!({"name": name, "digest": {"sha256": sha256}});

@@ -315,7 +315,7 @@ fn words_not_of_job(found: &Manifest, job: &Manifest) -> Vec<&'static str> {
     // `report --title` sets the title.
     let words = ReportWords { title: found.words.title.clone(), ..job.words.clone() };
     let job = Manifest { words, ..job.clone() };
-    let [found, job] = [found, &job].map(|of| serde_json::json!(of));
+    let [found, job] = [found, &job].map(|value| serde_json::json!(value));
     KEYS.into_iter().filter(|key| found[key] != job[key]).collect()
 }
 

@@ -148,7 +148,7 @@ mod tests {
             (Some(5), None, Some(1))
         );
         assert_eq!(rows.unaffected, [3, 4], "of any declared group");
-        let nobody = &pairs(&names(), 1, ComparisonBase::Reference)[1];
-        assert_eq!(PairPopulation::new(&audited, nobody).n, [0, 1]);
+        let empty = &pairs(&names(), 1, ComparisonBase::Reference)[1];
+        assert_eq!(PairPopulation::new(&audited, empty).n, [0, 1]);
     }
 }

@@ -471,14 +471,14 @@ impl RecourseBlock {
         &self,
         budgets: impl FnOnce(&[Percentile]) -> Vec<i64>,
     ) -> Vec<RecourseDefinition> {
-        let of = &self.definitions;
+        let asked = &self.definitions;
         let shares = |phis: &Option<EffectShares>| -> Vec<DecimalShare> {
             phis.iter().flat_map(|p| &p.phi).filter_map(|&phi| share(phi)).collect()
         };
         let mut all = Vec::new();
-        all.extend(of.equal_effectiveness.map(|_| RecourseDefinition::EqualEffectiveness));
-        all.extend(shares(&of.equal_choice).into_iter().map(RecourseDefinition::EqualChoice));
-        if let Some(within) = &of.equal_effectiveness_within_budget {
+        all.extend(asked.equal_effectiveness.map(|_| RecourseDefinition::EqualEffectiveness));
+        all.extend(shares(&asked.equal_choice).into_iter().map(RecourseDefinition::EqualChoice));
+        if let Some(within) = &asked.equal_effectiveness_within_budget {
             let percentiles: Vec<Percentile> =
                 within.budget_percentiles.iter().filter_map(|&q| percentile(q)).collect();
             let mut costs: Vec<i64> =
@@ -491,12 +491,16 @@ impl RecourseBlock {
             all.extend(costs.into_iter().map(RecourseDefinition::WithinBudget));
         }
         all.extend(
-            shares(&of.equal_cost_of_effectiveness).into_iter().map(RecourseDefinition::EqualCost),
+            shares(&asked.equal_cost_of_effectiveness)
+                .into_iter()
+                .map(RecourseDefinition::EqualCost),
         );
-        all.extend(of.fair_trade_off.map(|_| RecourseDefinition::FairTradeOff));
-        all.extend(of.equal_conditional_mean_recourse.map(|_| RecourseDefinition::ConditionalMean));
+        all.extend(asked.fair_trade_off.map(|_| RecourseDefinition::FairTradeOff));
         all.extend(
-            of.mean_recourse.and(self.no_way_costs).and_then(cost).map(RecourseDefinition::Mean),
+            asked.equal_conditional_mean_recourse.map(|_| RecourseDefinition::ConditionalMean),
+        );
+        all.extend(
+            asked.mean_recourse.and(self.no_way_costs).and_then(cost).map(RecourseDefinition::Mean),
         );
         all
     }

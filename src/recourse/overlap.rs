@@ -33,17 +33,18 @@ pub fn merge_overlapping(
         if shown.len() == keep {
             break;
         }
-        let seen = SubgroupContent::new(plan, verdict.subgroup);
+        let content = SubgroupContent::new(plan, verdict.subgroup);
         // Those already shown have no smaller score, and at a tie are not longer: subgroups are
         // numbered by length.
-        let twin =
-            shown.iter().find(|other| seen.is_contained_in(other) || other.is_contained_in(&seen));
+        let twin = shown
+            .iter()
+            .find(|other| content.is_contained_in(other) || other.is_contained_in(&content));
         places.push(ListedSubgroup {
             subgroup: verdict.subgroup,
             merged_into: twin.map(|twin| twin.subgroup),
         });
         if twin.is_none() {
-            shown.push(seen);
+            shown.push(content);
         }
     }
     places

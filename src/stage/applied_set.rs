@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::exec::pieces::StageWatch;
-use crate::exec::{StageContext, misfit};
+use crate::exec::{StageContext, internal_error};
 use crate::job::CounterfactualSet;
 use serde::Serialize;
 
@@ -29,7 +29,7 @@ pub(crate) fn with_watch<T>(ctx: &StageContext<'_>, work: impl FnOnce(StageWatch
 /// A value that cannot be written: an empty text would let two different values share a key.
 pub(crate) fn key_text(part: &impl Serialize) -> Result<String> {
     let unwritable =
-        |e: serde_json::Error| misfit(format!("a part of a key cannot be written: {e}"));
+        |e: serde_json::Error| internal_error(format!("a part of a key cannot be written: {e}"));
     serde_json::to_string(part).map_err(unwritable)
 }
 

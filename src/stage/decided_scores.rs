@@ -9,7 +9,7 @@ use crate::data::rows::PreparedBatch;
 use crate::data::rows::aligned::ScoreReader;
 use crate::data::rows::split::RowRoles;
 use crate::error::Result;
-use crate::exec::misfit;
+use crate::exec::internal_error;
 use crate::job::{ModelBlock, ThresholdRule};
 use crate::model::kind::threshold_key::{ThresholdBlock, ThresholdOf};
 use crate::num::float_precision::FloatPrecision;
@@ -52,7 +52,7 @@ impl PooledScores {
     pub(crate) fn of_classes(&self, row_context: RowContext<'_>, n: usize) -> Result<ClassScores> {
         match self.0.as_slice() {
             [stage] => ClassScores::open(stage.folder(row_context.ctx), row_context, n),
-            _ => Err(misfit("scores of several classes are not pooled".to_owned())),
+            _ => Err(internal_error("scores of several classes are not pooled".to_owned())),
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::causal::nodes::NodeSet;
 use crate::counterfactual::graph_uncertain::CausalWorld;
 use crate::counterfactual::graph_uncertain::knobs::HiddenCauseBlock;
 use crate::error::Result;
-use crate::exec::{StageContext, misfit};
+use crate::exec::{StageContext, internal_error};
 use crate::gate::decide_by::GateDecideBy;
 use crate::gate::hidden_cause as judging;
 use crate::gate::question::GateQuestion;
@@ -60,7 +60,10 @@ impl Stage for HiddenStage {
         let graphs = b.plan.set_of(unit)?.its_graphs()?;
         let (rows, rates) = linear_rates(b, unit, AppliedSet::graphs_unit)?;
         let Some(asked) = graphs.hidden_cause() else {
-            return Err(misfit(format!("the set `{}` asks about no hidden cause", unit.set)));
+            return Err(internal_error(format!(
+                "the set `{}` asks about no hidden cause",
+                unit.set
+            )));
         };
         b.value("hidden cause", asked);
         rows.work(1, move |ctx, row_context| {
@@ -223,9 +226,9 @@ impl HiddenAsking<'_> {
         let found = known.find(|(name, _)| name.as_str() == self.scenario);
         let names: Vec<String> =
             applied.graph_variables(plan.job, graphs).iter().map(ToString::to_string).collect();
-        found
-            .and_then(|(_, known)| known.to_knowledge(&names).ok())
-            .ok_or_else(|| misfit(format!("the set `{}` has no sound knowledge", self.set.name)))
+        found.and_then(|(_, known)| known.to_knowledge(&names).ok()).ok_or_else(|| {
+            internal_error(format!("the set `{}` has no sound knowledge", self.set.name))
+        })
     }
 
     /// The graphs of a world by what may follow from the attribute and by the parents of that: one

@@ -12,7 +12,7 @@ use crate::data::Attribute;
 use crate::data::rows::Projection;
 use crate::data::rows::aligned::{CounterfactualReader, ScoreReader};
 use crate::error::Result;
-use crate::exec::{StageContext, misfit};
+use crate::exec::{StageContext, internal_error};
 use crate::gate::decide_by::GateDecideBy;
 use crate::gate::hidden_cause as judging;
 use crate::gate::question::GateQuestion;
@@ -90,7 +90,7 @@ pub(super) fn linear_rates<'a>(
         let (rule, scores) = scored.open(row_context)?;
         let trained = trained.models(ctx, model, plan.n_folds())?;
         let Ok([model]) = <[Box<dyn TrainedModel>; 1]>::try_from(trained) else {
-            return Err(misfit("graphs are asked of one model".to_owned()));
+            return Err(internal_error("graphs are asked of one model".to_owned()));
         };
         Ok(LinearRates {
             plan,

@@ -5,7 +5,7 @@ use crate::augment::ExperimentArm;
 use crate::data::Layout;
 use crate::data::rows::training::{DrawnTraining, TrainingRows};
 use crate::error::{Error, Fault, Result};
-use crate::exec::misfit;
+use crate::exec::internal_error;
 use crate::exec::{StageContext, files};
 use crate::job::blocks::experiments::PredictionSource;
 use crate::job::{self, ModelBlock};
@@ -173,7 +173,7 @@ impl<'a> UnitModels<'a> {
         let source = source_of(unit);
         let arm = if source.is_some() { Some(ExperimentArm::Base) } else { arm_of(unit) };
         let Some((arm, fold)) = arm.zip(unit.fold) else {
-            return Err(misfit(format!("no arm and fold of `{}`", unit.experiment)));
+            return Err(internal_error(format!("no arm and fold of `{}`", unit.experiment)));
         };
         let rows = RowInputs::of_experiment(b, unit)?;
         Ok(match source {
@@ -275,7 +275,7 @@ impl UnitModels<'_> {
     pub(crate) fn contract(&self, ctx: &StageContext<'_>) -> Result<ModelContract> {
         match &self.contract {
             Some(contract) => contract.open(ctx),
-            None => Err(misfit(format!("no contract with the model `{}`", self.name))),
+            None => Err(internal_error(format!("no contract with the model `{}`", self.name))),
         }
     }
 }
@@ -325,7 +325,7 @@ impl<'a> AskedModels<'a> {
                 let models = train.models(ctx, block, *n)?.into_iter();
                 Ok(models.map(|model| model as Box<dyn Scorer>).collect())
             }
-            None => Err(misfit(format!("the model `{name}` cannot score rows"))),
+            None => Err(internal_error(format!("the model `{name}` cannot score rows"))),
         }
     }
 

@@ -7,7 +7,7 @@
 //! a verdict differs is decided by the rule of the gate itself (`gate::hidden_cause`).
 
 use crate::error::Result;
-use crate::exec::misfit;
+use crate::exec::internal_error;
 use crate::gate::hidden_cause as judging;
 use crate::gate::question::GateQuestion;
 use crate::gate::reason::GateStatus;
@@ -43,7 +43,7 @@ impl Stage for NeededStage {
         let graphs = b.plan.set_of(unit)?.its_graphs()?;
         let (rows, rates) = linear_rates(b, unit, AppliedSet::needed_unit)?;
         if !graphs.necessary {
-            return Err(misfit(format!("the set `{}` leaves out no statement", unit.set)));
+            return Err(internal_error(format!("the set `{}` leaves out no statement", unit.set)));
         }
         let statements = graphs.statements(b.plan.set_of(unit)?.scenario().1).into_keys();
         let statements: Vec<String> = statements.collect();

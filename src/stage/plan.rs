@@ -6,7 +6,7 @@ use crate::data::prepare::params::PrepareParams;
 use crate::error::Result;
 use crate::exec::ExecSettings;
 use crate::exec::child::KeptProgram;
-use crate::exec::misfit;
+use crate::exec::internal_error;
 use crate::exec::pieces::WorkerPool;
 use crate::exec::result_store::StoreView;
 use crate::folder::read;
@@ -178,14 +178,15 @@ impl<'a> StagePlan<'a> {
     pub(crate) fn model_of(&self, unit: &AuditUnit) -> Result<(&'a str, &'a ModelBlock)> {
         let found = self.job.models.iter().find(|(name, _)| name.as_str() == unit.model);
         let found = found.map(|(name, model)| (name.as_str(), model));
-        found.ok_or_else(|| misfit(format!("the job has no model `{}`", unit.model)))
+        found.ok_or_else(|| internal_error(format!("the job has no model `{}`", unit.model)))
     }
 
     /// The attribute that a unit is about, with its position.
     pub(crate) fn attribute_of(&self, unit: &AuditUnit) -> Result<(usize, &'a ColumnName)> {
         let mut attributes = self.job.data.sensitive.keys().enumerate();
         let found = attributes.find(|(_, name)| name.as_str() == unit.attribute);
-        found.ok_or_else(|| misfit(format!("the job has no attribute `{}`", unit.attribute)))
+        found
+            .ok_or_else(|| internal_error(format!("the job has no attribute `{}`", unit.attribute)))
     }
 
     /// The set on the attribute that a unit is about; with an experiment that of the experiment.
@@ -197,7 +198,7 @@ impl<'a> StagePlan<'a> {
         let mut sets = sets.into_iter();
         let found = sets.find(|of| of.set == unit.set && of.attribute == unit.attribute);
         found.ok_or_else(|| {
-            misfit(format!("the job has no set `{}` on `{}`", unit.set, unit.attribute))
+            internal_error(format!("the job has no set `{}` on `{}`", unit.set, unit.attribute))
         })
     }
 }

@@ -19,7 +19,7 @@ use crate::data::{FeatureKind, Layout};
 use crate::error::{Error, Fault, Result};
 use crate::exec::accumulator::merge_all;
 use crate::exec::pieces::StageWatch;
-use crate::exec::{StageContext, files, misfit};
+use crate::exec::{StageContext, files, internal_error};
 use crate::job::{Job, ReferenceBlock};
 use crate::param::Word;
 use crate::stage::applied_set::with_watch;
@@ -43,7 +43,7 @@ impl Stage for SourceStage {
     fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Planned<'a> {
         let plan = b.plan;
         let Some(import) = plan.input.import.as_ref() else {
-            return Err(misfit("the rows are Parquet already".to_owned()));
+            return Err(internal_error("the rows are Parquet already".to_owned()));
         };
         let params = plan.prepare_params();
         b.texts(import.fingerprint(&params.columns(), &params.declared)?);
@@ -63,7 +63,7 @@ impl Stage for ReferenceStage {
         let params = reference_params(plan.job);
         b.fields("data", &params);
         let Some(reference) = b.input("data.reference", |job| job.data.reference.as_ref()) else {
-            return Err(misfit("the job has no reference".to_owned()));
+            return Err(internal_error("the job has no reference".to_owned()));
         };
         b.value("label of the rows", plan.job.data.label.column().is_some());
         b.files(input::REFERENCE);
@@ -284,7 +284,7 @@ impl<'a> StagePlan<'a> {
                     ParquetSource::imported(&imported, Path::new(&csv.path), &columns, declared)
                 }
                 Some((Some(pattern), None)) => ParquetSource::parquet(pattern, &columns, declared),
-                _ => Err(misfit(format!("the job has no side table `{}`", join.name))),
+                _ => Err(internal_error(format!("the job has no side table `{}`", join.name))),
             }?;
             let spelling = params.spelling.get(join.on.as_str()).copied().unwrap_or_default();
             let allowed = memory::allowed(self.settings);

@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::error::{Error, Result};
-use crate::exec::{PlannedStage, StageContext, StageWork, files, misfit};
+use crate::exec::{PlannedStage, StageContext, StageWork, files, internal_error};
 use crate::folder::manifest::InputFile;
 use crate::job::Job;
 use crate::stage::applied_set::key_text;
@@ -198,7 +198,7 @@ impl<'a> Planner<'a> {
         let unit = StageUnit::cut_to(K::KIND, K::FIELDS, of);
         match self.numbers.get(&unit) {
             Some(Some(number)) => return Ok(*number),
-            Some(None) => return Err(misfit(format!("stage `{unit}` needs itself"))),
+            Some(None) => return Err(internal_error(format!("stage `{unit}` needs itself"))),
             None => self.numbers.insert(unit.clone(), None),
         };
         let mut b = StageBuilder::new(self);

@@ -55,13 +55,14 @@ impl DrawnPeople {
 
     /// The places of the first `width` who switch, and of as many who do not.
     pub(crate) fn first(&self, width: usize) -> Vec<usize> {
-        let of = |places: &[usize]| places[..width.min(places.len())].to_vec();
-        [of(&self.switched), of(&self.stayed)].concat()
+        let chosen = |places: &[usize]| places[..width.min(places.len())].to_vec();
+        [chosen(&self.switched), chosen(&self.stayed)].concat()
     }
 
     /// The people of [`Self::first`] as separate people, by their places in that list.
     pub(crate) fn chosen(&self, width: usize) -> Self {
-        let [switched, stayed] = [&self.switched, &self.stayed].map(|of| width.min(of.len()));
+        let [switched, stayed] =
+            [&self.switched, &self.stayed].map(|places| width.min(places.len()));
         let places = |range: Range<usize>| range.collect();
         DrawnPeople { switched: places(0..switched), stayed: places(switched..switched + stayed) }
     }

@@ -169,12 +169,12 @@ pub(crate) fn player_means(
                 let of_person = |person: &ExplainedPerson| PARTS[part](&person.effects[player]);
                 let (mut sum, mut squares, mut weight) = (0.0, 0.0, 0.0);
                 for &k in &own {
-                    let (n, of) = (kinds[k].len() as f64, settings.of[k] as f64);
+                    let (n, people) = (kinds[k].len() as f64, settings.of[k] as f64);
                     let values = || kinds[k].iter().map(|person| of_person(person));
-                    sum += of * (values().map(|share| share.value).sum::<f64>() / n);
+                    sum += people * (values().map(|share| share.value).sum::<f64>() / n);
                     let variance = values().map(|share| share.variance).sum::<f64>();
-                    squares += of * of * (variance / (n * n));
-                    weight += of;
+                    squares += people * people * (variance / (n * n));
+                    weight += people;
                 }
                 let agree = own.iter().all(|&k| {
                     let values = kinds[k].iter().map(|person| of_person(person).value);
@@ -277,9 +277,9 @@ impl MeanReplicates {
                     return None;
                 }
                 let at = (k * self.players + player) * PARTS.len() + part;
-                let of = settings.of[k] as f64;
-                sum += of * (tile.sums[at][lane] / drawn);
-                weight += of;
+                let people = settings.of[k] as f64;
+                sum += people * (tile.sums[at][lane] / drawn);
+                weight += people;
             }
             Some(sum / weight)
         })

@@ -176,25 +176,25 @@ mod tests {
 
     #[test]
     fn who_counts_and_what_is_a_switch() {
-        let of = |metric: WhyMetric, label, predicted, switches| {
+        let outcome = |metric: WhyMetric, label, predicted, switches| {
             metric.outcome((label, predicted), false, switches)
         };
         let (yes, no) = (Some(true), Some(false));
-        assert_eq!(of(Sr, None, yes, yes), yes);
-        assert_eq!(of(Sr, None, yes, None), None, "no counterfactual counts");
-        assert_eq!(of(Sr, None, None, yes), None, "no prediction");
-        assert_eq!([of(Nsr, None, yes, no), of(Nsr, None, no, no)], [no, None]);
-        assert_eq!([of(Psr, None, yes, yes), of(Psr, None, no, yes)], [None, yes]);
+        assert_eq!(outcome(Sr, None, yes, yes), yes);
+        assert_eq!(outcome(Sr, None, yes, None), None, "no counterfactual counts");
+        assert_eq!(outcome(Sr, None, None, yes), None, "no prediction");
+        assert_eq!([outcome(Nsr, None, yes, no), outcome(Nsr, None, no, no)], [no, None]);
+        assert_eq!([outcome(Psr, None, yes, yes), outcome(Psr, None, no, yes)], [None, yes]);
         // The negative prediction is the favourable one.
         assert_eq!(
-            [of(DeniedByGroup, None, yes, yes), of(DeniedByGroup, None, no, yes)],
+            [outcome(DeniedByGroup, None, yes, yes), outcome(DeniedByGroup, None, no, yes)],
             [yes, None]
         );
         assert_eq!(
-            [of(FavouredByGroup, None, yes, no), of(FavouredByGroup, None, no, no)],
+            [outcome(FavouredByGroup, None, yes, no), outcome(FavouredByGroup, None, no, no)],
             [None, no]
         );
-        assert_eq!([of(Fpr, no, yes, None), of(Fpr, yes, yes, None)], [yes, None]);
-        assert_eq!([of(Fnr, yes, no, None), of(Fnr, None, no, None)], [yes, None]);
+        assert_eq!([outcome(Fpr, no, yes, None), outcome(Fpr, yes, yes, None)], [yes, None]);
+        assert_eq!([outcome(Fnr, yes, no, None), outcome(Fnr, None, no, None)], [yes, None]);
     }
 }

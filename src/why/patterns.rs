@@ -36,7 +36,7 @@ use crate::why::levels::PatternColumn;
 const CARRIED_AT_MOST: usize = 50;
 
 /// Patterns that are reported.
-const TOLD_AT_MOST: usize = 3;
+const REPORTED_AT_MOST: usize = 3;
 
 /// A test below this is significant, with room for rounding.
 const SIGNIFICANT: f64 = 0.05 * (1.0 + 1e-9);
@@ -143,7 +143,7 @@ pub(crate) struct CarriedPattern {
     /// Whether it adds something on the second half too.
     pub adds: bool,
     /// Its place among the reported ones, from 1.
-    pub told: Option<usize>,
+    pub place: Option<usize>,
 }
 
 /// What was found.
@@ -269,7 +269,7 @@ fn with_search<T>(
     let of_half = |second: bool| {
         (0_u32..)
             .zip(&people.second)
-            .filter(move |(_, of)| **of == second)
+            .filter(move |(_, half)| **half == second)
             .map(|(row, _)| Some(row))
     };
     let mut rows: Vec<Option<u32>> = of_half(false).collect();
@@ -286,8 +286,9 @@ fn with_search<T>(
     let items = ItemIndex::new(&people.columns);
     let least_count = LeastCounts::Together(u32::try_from(least).unwrap_or(u32::MAX));
     let item_rows = ItemRows::new(&items, &rows, border * 64, least_count);
-    let is_of_some =
-        |item: &u32| item_rows.rows_with(*item).is_some_and(|of| u64::from(bits::count(of)) < n);
+    let is_of_some = |item: &u32| {
+        item_rows.rows_with(*item).is_some_and(|rows| u64::from(bits::count(rows)) < n)
+    };
     let frequent: Vec<u32> = item_rows.frequent().into_iter().filter(is_of_some).collect();
     let search = FrequentSearch {
         items: &items,
@@ -299,8 +300,12 @@ fn with_search<T>(
     };
     let sets = search.sets(&frequent, "patterns")?;
     let total = |half: bool| {
-        let of = || people.second.iter().zip(&people.switched).filter(move |(s, _)| **s == half);
-        PatternCounts { n: of().count() as u64, k: of().filter(|(_, k)| **k).count() as u64 }
+        let people_of =
+            || people.second.iter().zip(&people.switched).filter(move |(s, _)| **s == half);
+        PatternCounts {
+            n: people_of().count() as u64,
+            k: people_of().filter(|(_, k)| **k).count() as u64,
+        }
     };
     let all = [total(false), total(true)];
     let search = PatternSearch {
@@ -374,8 +379,8 @@ fn carry_over(
     let mut stays = stays.into_iter();
     candidates.retain(|_| stays.next() == Some(true));
     candidates.sort_by(|a, b| {
-        let of = |c: &PatternCandidate| counts[c.set][0].n;
-        b.lower.cmp(&a.lower).then(of(b).cmp(&of(a))).then_with(|| shorter(a, b))
+        let n_people = |c: &PatternCandidate| counts[c.set][0].n;
+        b.lower.cmp(&a.lower).then(n_people(b).cmp(&n_people(a))).then_with(|| shorter(a, b))
     });
     candidates.retain(|candidate| search.adds(candidate.set, 0, counts));
     candidates.truncate(CARRIED_AT_MOST);
@@ -395,8 +400,8 @@ fn confirm(
         .collect();
     let p: Vec<f64> = halves.iter().map(|[_, second]| second.p).collect();
     let adjusted = holm(&p);
-    let mut told_people: Vec<u64> = vec![0; search.switched.len()];
-    let mut told = 0;
+    let mut reported_people: Vec<u64> = vec![0; search.switched.len()];
+    let mut n_reported = 0;
     let mut patterns = Vec::with_capacity(carried.len());
     for ((candidate, halves), p_holm) in carried.iter().zip(halves).zip(adjusted) {
         let items = search.sets.items_of(candidate.set);
@@ -406,15 +411,15 @@ fn confirm(
         let confirmed = p_holm <= SIGNIFICANT && higher && second.own.n >= min_denominator;
         let adds = search.adds(candidate.set, 1, counts);
         let mut place = None;
-        if confirmed && adds && told < TOLD_AT_MOST {
+        if confirmed && adds && n_reported < REPORTED_AT_MOST {
             let own = search.people(items);
-            let both: Vec<u64> = own.iter().zip(&told_people).map(|(a, b)| a | b).collect();
+            let both: Vec<u64> = own.iter().zip(&reported_people).map(|(a, b)| a | b).collect();
             let outside = |people: &[u64]| search.all[1].minus(search.counts(people)[1]);
-            let new = search.counts(&both)[1].minus(search.counts(&told_people)[1]);
+            let new = search.counts(&both)[1].minus(search.counts(&reported_people)[1]);
             if new.exceeds(outside(&both)) {
-                told += 1;
-                place = Some(told);
-                told_people = both;
+                n_reported += 1;
+                place = Some(n_reported);
+                reported_people = both;
             }
         }
         let of_item =
@@ -426,7 +431,7 @@ fn confirm(
             p_holm,
             confirmed,
             adds,
-            told: place,
+            place,
         });
     }
     patterns

@@ -76,9 +76,9 @@ impl PlayerCoalitions {
             };
         }
         let mut known = KnownCoalitions { number: FastMap::default(), sets: Vec::new() };
-        let nobody = vec![0; words];
-        known.number_of(&nobody);
-        let mut all = nobody.clone();
+        let empty = vec![0; words];
+        known.number_of(&empty);
+        let mut all = empty.clone();
         (0..d).for_each(|place| bits::set(&mut all, place));
         let full = known.number_of(&all);
         let without = (0..d).map(|place| {
@@ -97,7 +97,7 @@ impl PlayerCoalitions {
             order.sort_by_cached_key(rank);
             let reverse: Vec<usize> = order.iter().rev().copied().collect();
             for order in [order, reverse] {
-                let mut so_far = nobody.clone();
+                let mut so_far = empty.clone();
                 let passes = order.iter().map(|&place| {
                     bits::set(&mut so_far, place);
                     known.number_of(&so_far)
@@ -244,9 +244,12 @@ mod tests {
     fn exact_values_are_the_mean_over_all_orders() {
         let mut stream = RandomStream::new(1, "shapley");
         for d in 1..=6 {
-            let of = PlayerCoalitions::new((0..d).map(|p| 3 * p + 1).collect(), 5, ORDERS);
-            assert_eq!((of.len(), of.full(), of.is_sampled()), (1 << d, (1 << d) - 1, false));
-            let values: Vec<f64> = (0..of.len()).map(|_| stream.u01() * 300.0).collect();
+            let coalitions = PlayerCoalitions::new((0..d).map(|p| 3 * p + 1).collect(), 5, ORDERS);
+            assert_eq!(
+                (coalitions.len(), coalitions.full(), coalitions.is_sampled()),
+                (1 << d, (1 << d) - 1, false)
+            );
+            let values: Vec<f64> = (0..coalitions.len()).map(|_| stream.u01() * 300.0).collect();
             let (mut sums, orders) = (vec![0.0; d], permutations(d));
             for order in &orders {
                 let mut mask = 0_usize;
@@ -255,12 +258,12 @@ mod tests {
                     mask |= 1 << place;
                 }
             }
-            let shares = of.shares(&values);
+            let shares = coalitions.shares(&values);
             for (share, sum) in shares.iter().zip(sums) {
                 assert!((share.value - sum / orders.len() as f64).abs() < 1e-11, "{d}");
             }
             let all: f64 = shares.iter().map(|share| share.value).sum();
-            assert!((all - (values[of.full()] - values[0])).abs() < 300.0 * 1e-12, "{d}");
+            assert!((all - (values[coalitions.full()] - values[0])).abs() < 300.0 * 1e-12, "{d}");
         }
     }
 
@@ -269,23 +272,27 @@ mod tests {
     #[test]
     fn sampled_values_add_up_and_state_their_error() {
         let d = EXACT_PLAYERS + 3;
-        let of = PlayerCoalitions::new((0..d).collect(), 99, ORDERS);
-        assert!(of.is_sampled() && of.len() <= PlayerCoalitions::at_most(d, ORDERS.permutations));
-        let members = |c: usize| of.members(c).collect::<Vec<_>>();
-        assert!(members(of.empty()).is_empty() && members(of.full()).len() == d);
+        let coalitions = PlayerCoalitions::new((0..d).collect(), 99, ORDERS);
+        assert!(
+            coalitions.is_sampled()
+                && coalitions.len() <= PlayerCoalitions::at_most(d, ORDERS.permutations)
+        );
+        let members = |c: usize| coalitions.members(c).collect::<Vec<_>>();
+        assert!(members(coalitions.empty()).is_empty() && members(coalitions.full()).len() == d);
         for place in 0..d {
             let others: Vec<usize> = (0..d).filter(|p| *p != place).collect();
-            assert_eq!(members(of.without(place)), others);
+            assert_eq!(members(coalitions.without(place)), others);
         }
-        let linear: Vec<f64> =
-            (0..of.len()).map(|c| of.members(c).map(|p| p as f64 + 0.5).sum()).collect();
-        for (place, share) in of.shares(&linear).iter().enumerate() {
+        let linear: Vec<f64> = (0..coalitions.len())
+            .map(|c| coalitions.members(c).map(|p| p as f64 + 0.5).sum())
+            .collect();
+        for (place, share) in coalitions.shares(&linear).iter().enumerate() {
             assert!((share.value - (place as f64 + 0.5)).abs() < 1e-11 && share.variance < 1e-20);
         }
         // One point for the first three players together: a third each.
         let all_three = |c: usize| f64::from(u8::from((0..3).all(|p| members(c).contains(&p))));
-        let together: Vec<f64> = (0..of.len()).map(all_three).collect();
-        let shares = of.shares(&together);
+        let together: Vec<f64> = (0..coalitions.len()).map(all_three).collect();
+        let shares = coalitions.shares(&together);
         for (place, share) in shares.iter().enumerate() {
             let wanted = if place < 3 { 1.0 / 3.0 } else { 0.0 };
             let error = share.variance.sqrt();
@@ -309,8 +316,9 @@ mod tests {
                 seed: named_seed(number("seed"), "why/order"),
                 permutations: 2 * (r + 1),
             };
-            let of = PlayerCoalitions::new(players.clone(), number("key"), orders);
-            let order: Vec<usize> = of.walks[2 * r].0.iter().map(|&at| players[at]).collect();
+            let coalitions = PlayerCoalitions::new(players.clone(), number("key"), orders);
+            let order: Vec<usize> =
+                coalitions.walks[2 * r].0.iter().map(|&at| players[at]).collect();
             assert_eq!(order, list("order"), "{case}");
         }
     }

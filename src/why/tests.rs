@@ -61,14 +61,15 @@ fn people(
     case: &Json,
     block: &Json,
     rows: &JsonFrame,
-    of: &JsonFrame,
+    halves: &JsonFrame,
     name: &str,
 ) -> PatternPeople {
-    let counted: Vec<usize> = (0..of[name].len()).filter(|i| !of[name][*i].is_null()).collect();
+    let counted: Vec<usize> =
+        (0..halves[name].len()).filter(|i| !halves[name][*i].is_null()).collect();
     let pick = |column: &str| counted.iter().map(|i| &rows[column][*i]).collect::<Vec<&Json>>();
     let named: Option<Vec<&str>> = block["columns"]
         .as_array()
-        .map(|of| of.iter().map(|name| name.as_str().unwrap()).collect());
+        .map(|names| names.iter().map(|name| name.as_str().unwrap()).collect());
     let is_asked = |column: &str| named.as_ref().is_none_or(|named| named.contains(&column));
     let mut columns = Vec::new();
     for column in case["columns"].as_array().unwrap() {
@@ -94,7 +95,7 @@ fn people(
             ));
         }
     }
-    let is = |column: &str| counted.iter().map(|i| of[column][*i] == true).collect();
+    let is = |column: &str| counted.iter().map(|i| halves[column][*i] == true).collect();
     PatternPeople { columns, switched: is(name), second: is("second") }
 }
 
@@ -135,7 +136,7 @@ fn check_pattern(found: &CarriedPattern, rows: &[&Json; 2], rank: usize) {
     close(found.p_holm, second["p_holm"].as_f64().unwrap(), what);
     assert_eq!(second["confirmed"], found.confirmed, "{what}");
     assert_eq!(second["adds"], found.adds, "{what}");
-    assert_eq!(second["told"].as_u64(), found.told.map(|place| place as u64), "{what}");
+    assert_eq!(second["told"].as_u64(), found.place.map(|place| place as u64), "{what}");
 }
 
 /// Every frequent pattern of a block, where the oracle lists them; how many.
@@ -143,21 +144,21 @@ fn check_frequent(path: &Path, people: &PatternPeople, settings: &PatternSetting
     if !path.exists() {
         return 0;
     }
-    let told = json_frame::read(path);
+    let expected = json_frame::read(path);
     let mut found = frequent_patterns(people, settings);
     found.sort_by(|a, b| a.0.as_bytes().cmp(b.0.as_bytes()));
     // A file without rows has no columns here.
-    let mut order: Vec<usize> = (0..told.get("pattern").map_or(0, Vec::len)).collect();
-    order.sort_by_key(|&i| told["pattern"][i].as_str().unwrap().as_bytes());
+    let mut order: Vec<usize> = (0..expected.get("pattern").map_or(0, Vec::len)).collect();
+    order.sort_by_key(|&i| expected["pattern"][i].as_str().unwrap().as_bytes());
     assert_eq!(found.len(), order.len(), "{}", path.display());
     for ((text, [first, second], lower), &i) in found.iter().zip(&order) {
         let what = format!("{}: {text}", path.display());
-        assert_eq!(told["pattern"][i], text.as_str(), "{what}");
+        assert_eq!(expected["pattern"][i], text.as_str(), "{what}");
         let counts = [first.n + second.n, first.k + second.k, first.n, first.k];
         let told_counts =
-            ["n", "k", "n_first", "k_first"].map(|key| told[key][i].as_u64().unwrap());
+            ["n", "k", "n_first", "k_first"].map(|key| expected[key][i].as_u64().unwrap());
         assert_eq!(counts, told_counts, "{what}");
-        match (lower, told["lower"][i].as_f64()) {
+        match (lower, expected["lower"][i].as_f64()) {
             (Some(found), Some(wanted)) => close(*found, wanted, &what),
             (found, wanted) => assert_eq!(*found, wanted, "{what}"),
         }
@@ -171,7 +172,7 @@ fn check_outcomes(folder: &Path) -> usize {
     let case = json(folder.join("case.json"));
     let rows = json_frame::read(&folder.join("rows.parquet"));
     let made = json_frame::read(&folder.join("cf.parquet"));
-    let of = json_frame::read(&folder.join("people.parquet"));
+    let table = json_frame::read(&folder.join("people.parquet"));
     let threshold = case["threshold"].as_f64().unwrap();
     let decide = |score: &Json| {
         let score = score.as_f64()?;
@@ -184,7 +185,7 @@ fn check_outcomes(folder: &Path) -> usize {
     let mut compared = 0;
     for (name, block) in case["why"].as_object().unwrap() {
         let metric: WhyMetric = serde_json::from_value(block["metric"].clone()).unwrap();
-        let direction = block["direction"].as_object().and_then(|of| of.iter().next());
+        let direction = block["direction"].as_object().and_then(|pair| pair.iter().next());
         let attribute = direction.map_or_else(
             || block["sensitive"].as_str().unwrap(),
             |(attribute, _)| attribute.as_str(),
@@ -208,10 +209,10 @@ fn check_outcomes(folder: &Path) -> usize {
             let favoured = case["favourable"] == "positive";
             let outcome = metric.outcome((label, predicted), favoured, switches);
             let outcome = outcome.filter(|_| is_asked);
-            let told = of.get(name.as_str()).map_or(&Json::Null, |of| &of[i]);
+            let expected = table.get(name.as_str()).map_or(&Json::Null, |outcomes| &outcomes[i]);
             // With persons one row represents all, which `one_row_each` tests.
-            if !told.is_null() || !rows.contains_key("person") {
-                assert_eq!(outcome, told.as_bool(), "{}: {name} {id}", folder.display());
+            if !expected.is_null() || !rows.contains_key("person") {
+                assert_eq!(outcome, expected.as_bool(), "{}: {name} {id}", folder.display());
                 compared += usize::from(outcome.is_some());
             }
         }
@@ -222,16 +223,16 @@ fn check_outcomes(folder: &Path) -> usize {
 fn check_case(folder: &Path) -> usize {
     let case = json(folder.join("case.json"));
     let rows = json_frame::read(&folder.join("rows.parquet"));
-    let of = json_frame::read(&folder.join("people.parquet"));
+    let table = json_frame::read(&folder.join("people.parquet"));
     for (name, block) in case["why"].as_object().unwrap() {
         let wanted = json(folder.join(format!("expected_{name}.json")));
         let what = format!("{}: {name}", folder.display());
         // A block that counts nobody has no column.
-        if !of.contains_key(name.as_str()) {
+        if !table.contains_key(name.as_str()) {
             assert_eq!(wanted["n"], 0, "{what}");
             continue;
         }
-        let people = people(&case, block, &rows, &of, name);
+        let people = people(&case, block, &rows, &table, name);
         let settings = PatternSettings {
             support: block["support"].as_str().unwrap().parse().unwrap(),
             longest: block["longest"].as_u64().unwrap() as usize,
@@ -312,9 +313,9 @@ fn quartiles_and_halves_agree_with_the_oracle() {
         assert_eq!(levels, wanted, "{case}");
     }
     let case = json(expected("why/patterns/small/case.json"));
-    let of = json_frame::read(&expected("why/patterns/small/people.parquet"));
+    let table = json_frame::read(&expected("why/patterns/small/people.parquet"));
     let seed = named_seed(case["seed"].as_u64().unwrap(), "why/half");
-    for (id, second) in of["row_id"].iter().zip(&of["second"]) {
+    for (id, second) in table["row_id"].iter().zip(&table["second"]) {
         if !second.is_null() {
             let key = id.as_u64().unwrap();
             assert_eq!(super::is_second_half(seed, key), *second == true, "{key}");

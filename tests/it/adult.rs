@@ -104,10 +104,10 @@ fn check_why(work: &Work) {
     let harms = gates.of("verdict=fail");
     let worst = harms.max_by_key(|row| row.int("numerator")).unwrap();
     let counts = |k: Option<i64>, n: Option<i64>| format!("{} of {}", k.unwrap(), n.unwrap());
-    let told = counts(worst.int("numerator"), worst.int("denominator"));
+    let fraction = counts(worst.int("numerator"), worst.int("denominator"));
     let (head, evidence) = page.split_once("<section id=\"why\">").unwrap();
     let (lead, _) = head.split_once("<section id=\"limits\">").unwrap();
-    lead.says(&[&format!("<strong>{told} ")]);
+    lead.says(&[&format!("<strong>{fraction} ")]);
     let (answer, _) = evidence.split_once("</section>").unwrap();
     let key = ["model", "sensitive", "from_group", "to_group", "metric"];
     let second = || patterns.of("half=second");

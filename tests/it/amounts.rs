@@ -133,13 +133,13 @@ fn premiums_are_measured_judged_and_told() {
     // Men pay more than they would pay as women: they are harmed. Women are not, whatever the six
     // without a premium would pay; the ratio of the means may be anything with their premiums.
     let gates = work.table("gates");
-    let told = |gate: &str, column: &str| gates.at(&format!("gate={gate}")).text(column).to_owned();
-    let verdicts = ["men", "women", "mean"].map(|gate| told(gate, "verdict"));
+    let text = |gate: &str, column: &str| gates.at(&format!("gate={gate}")).text(column).to_owned();
+    let verdicts = ["men", "women", "mean"].map(|gate| text(gate, "verdict"));
     let women = || gates.of("gate=women");
     assert!(women().count() == 2 && women().all(|row| row.text("verdict") == "pass"));
     assert_eq!(verdicts, ["fail", "pass", "inconclusive"]);
-    assert_eq!(told("mean", "reason_code"), "unmeasured-people");
-    told("mean", "reason").says(&["6 people have no score"]);
+    assert_eq!(text("mean", "reason_code"), "unmeasured-people");
+    text("mean", "reason").says(&["6 people have no score"]);
     let plain = text_of(&work.read("out/report.html"));
     for words in
         ["would have an amount at least 5 % lower as women", "treats men worse", "119 of 120"]

@@ -21,8 +21,8 @@ fn key(row: &TableRecord<'_>) -> Vec<String> {
 /// Everything that is measured of an arm: by key the value, why there is none, the interval and its
 /// people.
 fn values(metrics: &TableFrame, arm: &str) -> BTreeMap<Vec<String>, String> {
-    let told = "value lo hi weight_numerator undefined interval n_rows";
-    metrics.of(&format!("arm={arm}")).map(|row| (key(&row), row.told(told))).collect()
+    let columns = "value lo hi weight_numerator undefined interval n_rows";
+    metrics.of(&format!("arm={arm}")).map(|row| (key(&row), row.joined(columns))).collect()
 }
 
 /// Whatever the base of an experiment measures, a plain audit with the same rows measures too.

@@ -258,10 +258,10 @@ impl SeamCase {
         let status = ran.status.code();
         let wanted = if step["status"].is_null() { json!(0) } else { step["status"].clone() };
         if !listed(&json!({"status": wanted}), "status").iter().any(|s| *s == json!(status)) {
-            let told = said.lines().find(|l| l.contains("error") || l.contains("verdict"));
+            let line = said.lines().find(|l| l.contains("error") || l.contains("verdict"));
             return vec![format!(
                 "{name}: status {status:?}, not {wanted} ({})",
-                told.unwrap_or_default()
+                line.unwrap_or_default()
             )];
         }
         let mut wrong = Vec::new();

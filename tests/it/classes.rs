@@ -912,7 +912,7 @@ fn a_group_without_training_rows_is_undefined_by_class() {
     work.run(0, "job.yaml", "");
 
     let (metrics, transitions) = (work.table("metrics"), work.table("transitions"));
-    let mut seen = [0, 0];
+    let mut n_rows = [0, 0];
     for row in metrics
         .records()
         .chain(transitions.records())
@@ -920,14 +920,14 @@ fn a_group_without_training_rows_is_undefined_by_class() {
     {
         let ends = [row.text("from_group"), row.text("to_group")];
         let is_about_c = ends.iter().any(|end| end.is_empty() || *end == "C");
-        seen[usize::from(is_about_c)] += 1;
+        n_rows[usize::from(is_about_c)] += 1;
         if is_about_c {
             row.holds("value=, undefined=no_training_rows");
         } else {
             assert_ne!(row.text("undefined"), "no_training_rows", "{ends:?}");
         }
     }
-    assert!(seen[0] > 30 && seen[1] > 60, "{seen:?}");
+    assert!(n_rows[0] > 30 && n_rows[1] > 60, "{n_rows:?}");
     let of_class = |class: &str| metrics.has(&format!("class={class}, undefined=no_training_rows"));
     assert!(
         CLASSES.iter().all(|class| of_class(class))

@@ -38,8 +38,8 @@ fn clean_keeps_what_the_next_night_needs() {
     assert!(looked.starts_with("would remove ") && looked.ends_with(" left\n"), "{looked}");
     assert_eq!(size(&work), three);
     let before = work.results();
-    let told = work.cfaudit(0, "clean --cache cache").stdout;
-    assert_eq!(told, looked.replace("would remove", "removed"));
+    let stdout = work.cfaudit(0, "clean --cache cache").stdout;
+    assert_eq!(stdout, looked.replace("would remove", "removed"));
     assert!(size(&work) < three);
     night(&work, 3, "").says(&["nothing to do"]);
     crate::work::assert_same(&before, &work.results(), "after clean");
@@ -70,9 +70,9 @@ fn the_cache_stays_within_its_limit() {
     night(&work, 1, "");
     let one = size(&work);
     for seed in 2..5 {
-        let told = night(&work, seed, &format!("--cache-limit {}", one + one / 2));
+        let stdout = night(&work, seed, &format!("--cache-limit {}", one + one / 2));
         assert!(size(&work) <= one + one / 2, "{} of {one}", size(&work));
-        assert!(seed < 3 || told.contains("; the cache gave up "), "{told}");
+        assert!(seed < 3 || stdout.contains("; the cache gave up "), "{stdout}");
         // What this night made is what the next one finds.
         night(&work, seed, "").says(&["nothing to do"]);
     }
@@ -227,8 +227,8 @@ fn words_of_the_trade_lead_to_ours() {
         ("switch rate", "sr (metric)"),
     ] {
         let mut explain = work.command("explain");
-        let told = Ran::of(explain.arg(word), 0).stdout;
-        assert!(told.starts_with(known), "{word}: {told}");
+        let stdout = Ran::of(explain.arg(word), 0).stdout;
+        assert!(stdout.starts_with(known), "{word}: {stdout}");
     }
     let job = work.read("jobs/demo.yaml");
     job.says(&["metric: di\n"]);

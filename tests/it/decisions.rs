@@ -83,8 +83,8 @@ const GATE: &str =
 /// Every value but those that need a score, as `metric scope from to: value undefined lo hi`.
 fn values(work: &Work) -> Vec<String> {
     let metrics = work.table("metrics");
-    let told = "metric scope from_group to_group undefined value lo hi numerator";
-    metrics.of("family!=shift").map(|row| row.told(told)).collect()
+    let columns = "metric scope from_group to_group undefined value lo hi numerator";
+    metrics.of("family!=shift").map(|row| row.joined(columns)).collect()
 }
 
 /// Words, truth values and whole numbers decide as a score of 0 or 1 does.
@@ -196,8 +196,8 @@ fn check_says_what_a_decision_is() {
     let work = work(words(false), "Entscheidung", words(true));
     let says = |model: &str, words: &str| {
         job(&work, model, "");
-        let told = work.cfaudit(0, "check job.yaml --cache cache").stdout;
-        told.says(&[&format!("model `current`: it gives {words}\n")]);
+        let stdout = work.cfaudit(0, "check job.yaml --cache cache").stdout;
+        stdout.says(&[&format!("model `current`: it gives {words}\n")]);
     };
     let in_words = "a decision a row, in column `Entscheidung`: `bewilligt` is positive, ";
     says(MODEL, &format!("{in_words}any other word is negative"));

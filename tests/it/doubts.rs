@@ -507,8 +507,8 @@ fn a_repeat_is_a_mean_over_graphs() {
                  decide_by: all}\n";
     work.write("job.yaml", &(job("{seed}", ", doubt: {training: 2}") + gates));
     work.run(0, "job.yaml", "");
-    let told = work.table("gates");
-    let reason = told.records().next().unwrap().text("reason").to_owned();
+    let gates = work.table("gates");
+    let reason = gates.records().next().unwrap().text("reason").to_owned();
     reason.says(&["people, graphs and refits and 2 trainings"]);
     check_alone(&work, &|r| job(&(seed_of(r) >> 33).to_string(), ""));
     let ends = values(&work, "out", "training_lo");

@@ -104,12 +104,12 @@ fn dvc_reads_the_summary() {
     git("add -A");
     git("commit -q -m first");
     work.run(0, "jobs/demo.yaml", &format!("{few} --set models.scorecard.logistic.omit=[sex]"));
-    let told: Json = serde_json::from_str(&call(&dvc, "metrics diff --json").stdout).unwrap();
-    let sr = &told["out/summary.json"]["headline.scorecard.flip.sex.sr"];
+    let changes: Json = serde_json::from_str(&call(&dvc, "metrics diff --json").stdout).unwrap();
+    let sr = &changes["out/summary.json"]["headline.scorecard.flip.sex.sr"];
     assert!(
         sr["new"] == 0.0
             && sr["old"].as_f64().unwrap() > 0.05
             && sr["diff"].as_f64().unwrap() < -0.05,
-        "{told}"
+        "{changes}"
     );
 }

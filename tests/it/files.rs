@@ -377,13 +377,13 @@ models: {m: {scores: {factual: {column: s}}, threshold: 0.5}}
     let numbers = |positive: &str, groups: &str| {
         ran("True", positive, groups, 0);
         let metrics = work.table("metrics");
-        let told = |row: crate::frame::TableRecord<'_>| {
+        let counts_of = |row: crate::frame::TableRecord<'_>| {
             let text = ["metric", "scope"].map(|name| row.text(name).to_owned());
             (text, row.int("numerator"), row.int("denominator"))
         };
-        let mut told: Vec<_> = metrics.records().map(told).collect();
-        told.sort();
-        told
+        let mut counts: Vec<_> = metrics.records().map(counts_of).collect();
+        counts.sort();
+        counts
     };
     let spelt = numbers("\"true\"", "[1, \"false\"]");
     assert!(!spelt.is_empty());
@@ -400,8 +400,8 @@ fn rows_that_are_reached_by_two_ways_count_once() {
     fs::create_dir_all(work.path("lake/day=2026-11-20")).unwrap();
     work.parquet("lake/day=2026-11-20/part.parquet", columns_of(40));
     let warnings = |ran: &Ran| -> Vec<String> {
-        let told = ran.stderr.lines().filter_map(|line| line.split_once("warning"));
-        told.map(|(_, text)| text.to_owned()).collect()
+        let warnings = ran.stderr.lines().filter_map(|line| line.split_once("warning"));
+        warnings.map(|(_, text)| text.to_owned()).collect()
     };
     let first = work.run(0, "job.yaml", "");
     let alone = first.summary()["rows"].clone();
@@ -526,8 +526,8 @@ fn a_model_that_is_too_large_is_refused_before_it_takes_memory() {
     work.cfaudit(3, "check job.yaml --threads 1 --memory 64MiB --cache cache").says(&words);
     refused_with(&work, 3, "--threads 1 --memory 64MiB", &words);
     refused_with(&work, 3, "--threads 2 --memory 128MiB", &["error[too-large-model]", "144 MB"]);
-    let told = work.cfaudit(0, "check job.yaml --threads 1 --memory 80MiB --cache cache").stdout;
-    told.says(&["warning[many-levels]: ", "3000 levels"]);
+    let stdout = work.cfaudit(0, "check job.yaml --threads 1 --memory 80MiB --cache cache").stdout;
+    stdout.says(&["warning[many-levels]: ", "3000 levels"]);
     let omits = "--set models.trained.logistic.omit=[town]";
     work.cfaudit(0, &format!("check job.yaml --threads 1 --memory 64MiB --cache cache {omits}"));
     if cfg!(feature = "lightgbm") {

@@ -129,7 +129,7 @@ impl TableFrame {
     pub(crate) fn list(&self, cells: &str, columns: &str) -> Vec<String> {
         let wanted = self.cells(cells);
         let rows = self.records().filter(|row| wanted.iter().all(|cell| cell.is_in(row)));
-        rows.map(|row| row.told(columns)).collect()
+        rows.map(|row| row.joined(columns)).collect()
     }
 
     /// The rows with access by column name.
@@ -200,7 +200,7 @@ impl<'a> TableRecord<'a> {
 
     /// What it holds in some columns, named with blanks between.
     #[track_caller]
-    pub(crate) fn told(&self, columns: &str) -> String {
+    pub(crate) fn joined(&self, columns: &str) -> String {
         columns.split(' ').map(|name| self.shown(name)).collect::<Vec<_>>().join(" | ")
     }
 

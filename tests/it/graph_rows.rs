@@ -318,7 +318,7 @@ const ADULT_SEARCH: &str = "bootstraps: 10, discovery: {boss: {starts: 30}}, wor
 fn the_table_of_the_guide_is_computed_again() {
     let guide = fs::read_to_string(root().join("docs/graph-uncertainty.md")).unwrap();
     let mut rows = KINDS.map(|[_, row, _]| format!("| {row} |"));
-    let mut told = Vec::new();
+    let mut shares = Vec::new();
     for (job, groups, search) in [
         ("compas", ["Caucasian", "African-American"], COMPAS_SEARCH),
         ("adult", ["Female", "Male"], ADULT_SEARCH),
@@ -348,7 +348,7 @@ fn the_table_of_the_guide_is_computed_again() {
         let of_binned = || nodes.of("counterfactual=binned/high");
         let sum = |name| of_binned().filter_map(|row| row.int(name)).sum::<i64>() as f64;
         let steps = ["by_cells", "by_levels", "by_equation"].map(sum);
-        told.push(steps.map(|n| 100.0 * n / steps.iter().sum::<f64>()));
+        shares.push(steps.map(|n| 100.0 * n / steps.iter().sum::<f64>()));
         let graphs = metrics.at("metric=n_graphs");
         let graphs = format!("{} graphs", graphs.real("value").unwrap());
         assert!(guide.contains(&graphs), "{graphs}");
@@ -356,12 +356,12 @@ fn the_table_of_the_guide_is_computed_again() {
     for row in &rows {
         assert!(guide.contains(row.as_str()), "not in the guide: {row}");
     }
-    let [[cells, levels, _], [of_adult, levels_of_adult, equation]] = told[..] else { panic!() };
+    let [[cells, levels, _], [of_adult, levels_of_adult, equation]] = shares[..] else { panic!() };
     let words = guide.split_whitespace().collect::<Vec<_>>().join(" ");
-    let told = format!(
+    let sentence = format!(
         "{cells:.0} % (COMPAS) and {of_adult:.0} % (Adult) of the values come from cells of levels \
          and bins, {levels:.0} % and {levels_of_adult:.0} % from cells of levels, none and \
          {equation:.0} % from the equation"
     );
-    assert!(words.contains(&told), "not in the guide: {told}");
+    assert!(words.contains(&sentence), "not in the guide: {sentence}");
 }

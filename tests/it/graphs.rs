@@ -384,7 +384,10 @@ fn graphs_of_a_file_are_those_of_the_job() {
     // Without the flags, which name the number of graphs.
     let rates = |name: &str| -> Vec<(String, Option<f64>)> {
         let metrics = work.table(&format!("{name}/metrics"));
-        metrics.of("family=ccm").map(|row| (row.told("metric scope"), row.real("value"))).collect()
+        metrics
+            .of("family=ccm")
+            .map(|row| (row.joined("metric scope"), row.real("value")))
+            .collect()
     };
     run("drawn", "given: {edges: [[group, first], [first, second]]}", 0);
     run("other", "given: {edges: [[group, second]]}", 0);
@@ -490,7 +493,7 @@ fn expected_levels_are_explained_by_features() {
     work.write("why.yaml", &(job(&chain("")) + WHY));
     work.run(0, "why.yaml", "--threads 1");
     work.same_bytes(0, "why.yaml", &["--threads 2", "--threads 7"]);
-    let told = work.table("switch_features");
+    let table = work.table("switch_features");
     let nodes = work.table("nodes");
     let moves: BTreeMap<&str, f64> =
         nodes.records().map(|row| (row.text("node"), row.real("move").unwrap())).collect();
@@ -523,7 +526,8 @@ fn expected_levels_are_explained_by_features() {
             sum[2] += 1.0;
         }
     }
-    let row = |people: &str, feature: &str| told.at(&format!("people={people}, feature={feature}"));
+    let row =
+        |people: &str, feature: &str| table.at(&format!("people={people}, feature={feature}"));
     assert_eq!(sums.len(), 4, "some switch and some stay");
     for ((people, feature), [score, decision, n]) in sums {
         let row = row(people, feature);
@@ -629,7 +633,7 @@ fn tables_agree_with_each_other() {
     const KEY: &str = "model counterfactual sensitive scope from_group to_group metric";
     let mut sums: BTreeMap<String, (f64, i64, i64)> = BTreeMap::new();
     for row in worlds.records() {
-        let sum = sums.entry(row.told(KEY)).or_default();
+        let sum = sums.entry(row.joined(KEY)).or_default();
         let copies = row.int("copies").unwrap();
         match row.real("value") {
             Some(value) => {
@@ -648,10 +652,10 @@ fn tables_agree_with_each_other() {
         .records()
         .filter(|row| sets.contains(&row.text("counterfactual")) && row.text("family") != "graph")
     {
-        let (sum, n, undefined) = sums[&row.told(KEY)];
+        let (sum, n, undefined) = sums[&row.joined(KEY)];
         row.holds(&format!("n_worlds={n}, n_worlds_undefined={undefined}"));
         match row.real("value") {
-            Some(value) => assert!((value - sum / n as f64).abs() < 1e-9, "{}", row.told(KEY)),
+            Some(value) => assert!((value - sum / n as f64).abs() < 1e-9, "{}", row.joined(KEY)),
             None => assert_eq!(n, 0),
         }
         if let (Some(lo), Some(hi)) = (row.real("world_lo"), row.real("world_hi")) {

@@ -29,8 +29,8 @@ gates:
 fn a_gate_on_harm_fails_where_one_that_looks_away_passes() {
     let work = Work::with_jobs();
     work.write("away.yaml", BLIND);
-    let told = work.cfaudit(0, &format!("check away.yaml {FEW}")).stdout;
-    told.says(&[
+    let stdout = work.cfaudit(0, &format!("check away.yaml {FEW}")).stdout;
+    stdout.says(&[
         "warning[blind-gate]: the gate `women-keep-approvals` measures `nsr` of `sex` from \
          `Female` to `Male`, which detects harm to `Male`",
         "harm to `Female`, the group with the lowest share of favourable labels (",
@@ -45,10 +45,10 @@ fn a_gate_on_harm_fails_where_one_that_looks_away_passes() {
     assert_eq!(verdict("women-keep-approvals"), "pass");
 
     let work = Work::with_jobs();
-    let told = work.cfaudit(0, &format!("check jobs/demo.yaml {FEW}")).stdout;
-    let warnings: Vec<&str> = told.lines().filter(|line| line.starts_with("warning[")).collect();
+    let stdout = work.cfaudit(0, &format!("check jobs/demo.yaml {FEW}")).stdout;
+    let warnings: Vec<&str> = stdout.lines().filter(|line| line.starts_with("warning[")).collect();
     let one_sided = "warning[one-sided-gate]: the gate `four-fifths` ";
-    assert!(warnings.len() == 1 && warnings[0].starts_with(one_sided), "{told}");
+    assert!(warnings.len() == 1 && warnings[0].starts_with(one_sided), "{stdout}");
     let summary = work
         .run(1, "jobs/demo.yaml", &format!("{FEW} --set gates.no-harm-to-women.level=fail"))
         .summary();
@@ -58,11 +58,11 @@ fn a_gate_on_harm_fails_where_one_that_looks_away_passes() {
     );
     let harm = work.table("gates");
     let parts: Vec<_> = harm.of("gate=no-harm-to-women").collect();
-    let told = |row: &crate::frame::TableRecord<'_>| {
+    let shown = |row: &crate::frame::TableRecord<'_>| {
         ["metric", "from_group", "to_group", "verdict"].map(|column| row.text(column).to_owned())
     };
     assert_eq!(
-        parts.iter().map(told).collect::<Vec<_>>(),
+        parts.iter().map(shown).collect::<Vec<_>>(),
         [
             ["denied_by_group", "Female", "Male", "fail"],
             ["favoured_by_group", "Male", "Female", "fail"]
@@ -112,9 +112,9 @@ fn a_check_knows_who_is_at_risk_by_decisions() {
             "{{harm_to: {{sex: {group}}}, model: live, counterfactual: flip, at_most: 0.1}}"
         );
         work.job("trained", &steps, &format!("gates: {{harm: {gate}}}\n"));
-        let told = work.cfaudit(0, "check job.yaml").stdout;
-        told.says(&["warning[selective]"]);
-        told
+        let stdout = work.cfaudit(0, "check job.yaml").stdout;
+        stdout.says(&["warning[selective]"]);
+        stdout
     };
     let scores = "{threshold: 0.3, scores: {factual: {column: score}, \
                   counterfactual: {parquet: flip.parquet, column: score}}}";
@@ -140,7 +140,7 @@ fn a_check_knows_who_is_at_risk_by_decisions() {
 #[test]
 fn a_limit_on_one_side_of_a_gap_is_told() {
     let work = Work::new();
-    let told = |favourable: &str, gates: &str| {
+    let checked = |favourable: &str, gates: &str| {
         let steps = format!(
             "-  row_id
 ~  label: {{column: paid, positive: [1], favourable: {favourable}}}
@@ -161,7 +161,7 @@ fn a_limit_on_one_side_of_a_gap_is_told() {
     let one = gate("gap", "demp_difference", pair);
     // More women than men get the positive decision: harm to men, or to women if nobody wants it.
     for (favourable, harmed) in [("positive", "m"), ("negative", "f")] {
-        let found = told(favourable, &one);
+        let found = checked(favourable, &one);
         let words = format!(
             "warning[one-sided-gate]: the gate `gap` limits `demp_difference`, `f` minus `m`, only \
              from above: it sees harm to `{harmed}` only, and no gap the other way round, however \
@@ -177,12 +177,12 @@ fn a_limit_on_one_side_of_a_gap_is_told() {
         gate("back", "demp_difference", "between: worst_case, at_most: 0.05"),
     ];
     for other in closed {
-        let found = told("positive", &format!("{one}{other}"));
+        let found = checked("positive", &format!("{one}{other}"));
         found.lacks(&["one-sided-gate"]);
     }
     // Another metric.
     let other = gate("back", "fnr_difference", "between: {sex: [f, m]}, at_least: -0.05");
-    let found = told("positive", &format!("{one}{other}"));
+    let found = checked("positive", &format!("{one}{other}"));
     assert_eq!(found.matches("warning[one-sided-gate]").count(), 2, "{found}");
     // The same metric in a scope or with a question that does not see the other side.
     let blind = [
@@ -192,19 +192,20 @@ fn a_limit_on_one_side_of_a_gap_is_told() {
         "between: {age: [old, young]}, at_least: -0.05",
     ];
     for other in blind {
-        let found = told("positive", &format!("{one}{}", gate("back", "demp_difference", other)));
+        let found =
+            checked("positive", &format!("{one}{}", gate("back", "demp_difference", other)));
         found.says(&["warning[one-sided-gate]: the gate `gap`"]);
     }
     // A ratio with a limit on one side, and what closes it.
     let ratio = gate("a", "di", "between: {sex: [f, m]}, at_least: 0.8");
-    let found = told("positive", &ratio);
+    let found = checked("positive", &ratio);
     let words = "warning[one-sided-gate]: the gate `a` limits `di`, `f` over `m`, only from below: \
                  it sees harm to `f` only, and no gap the other way round, however large\n  --> ";
     assert!(found.contains(words), "{found}");
     for other in ["between: {sex: [m, f]}, at_least: 0.8", "between: worst_case, at_least: 0.8"] {
-        let found = told("positive", &format!("{ratio}{}", gate("back", "di", other)));
+        let found = checked("positive", &format!("{ratio}{}", gate("back", "di", other)));
         assert!(!found.contains("one-sided-gate"), "{other}: {found}");
     }
     let sound = gate("b", "eodds", "between: {sex: [f, m]}, at_most: 0.1");
-    told("positive", &sound).lacks(&["one-sided-gate"]);
+    checked("positive", &sound).lacks(&["one-sided-gate"]);
 }

@@ -167,8 +167,8 @@ fn assert_refused(work: &Work, code: &str, words: &[&str]) {
 #[track_caller]
 fn refused(cases: &str) {
     for case in cases.trim().split("\n\n") {
-        let (told, steps) = case.split_once('\n').unwrap();
-        let (code, words) = told.split_once(": ").unwrap();
+        let (error, steps) = case.split_once('\n').unwrap();
+        let (code, words) = error.split_once(": ").unwrap();
         assert_refused(&changed(steps), code, &words.split(" | ").collect::<Vec<_>>());
     }
 }
@@ -267,8 +267,8 @@ rows.repaid[7] = noo
     ]);
     // What an open list leaves to the negative side is named.
     let open = changed("rows.repaid[7] = never");
-    let told = open.cfaudit(0, "check job.yaml --cache cache").stdout;
-    told.says(&["warning[unlisted-label]", "`never` (1)"]);
+    let stdout = open.cfaudit(0, "check job.yaml --cache cache").stdout;
+    stdout.says(&["warning[unlisted-label]", "`never` (1)"]);
     open.run(0, "job.yaml", "");
 }
 
@@ -284,7 +284,7 @@ fn inputs_that_must_be_refused() {
     let list = expected["must_be_errors"].as_array().unwrap();
     assert_eq!(list.len(), 8);
     for case in list {
-        let (told, steps) = match case["what"].as_str().unwrap() {
+        let (error, steps) = match case["what"].as_str().unwrap() {
             "score below 0 or above 1" => (
                 "bad-scores: `scores.parquet` | row 11 (row_id `111`) | `-0.25`",
                 "scores.score[11] = -0.25",
@@ -329,7 +329,7 @@ fn inputs_that_must_be_refused() {
             }
             other => panic!("`{other}` is not tried"),
         };
-        refused(&format!("{told}\n{steps}\n{SCORED_ONLY}"));
+        refused(&format!("{error}\n{steps}\n{SCORED_ONLY}"));
     }
 }
 

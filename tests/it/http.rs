@@ -43,24 +43,24 @@ struct Seen {
 
 /// A server; `deed` says how it treats the n-th request.
 fn serve(deed: impl Fn(usize) -> Deed + Send + Sync + 'static) -> (String, Arc<Mutex<Seen>>) {
-    let seen = Arc::new(Mutex::new(Seen::default()));
-    let told = Arc::clone(&seen);
+    let requests = Arc::new(Mutex::new(Seen::default()));
+    let shared = Arc::clone(&requests);
     let url = server::serve(move |request, stream| {
         let n = {
-            let mut seen = told.lock().unwrap();
-            seen.requests += 1;
-            seen.tokens.push(request.headers.get("authorization").cloned().unwrap_or_default());
-            seen.requests - 1
+            let mut requests = shared.lock().unwrap();
+            requests.requests += 1;
+            requests.tokens.push(request.headers.get("authorization").cloned().unwrap_or_default());
+            requests.requests - 1
         };
-        attend(&request, stream, &told, deed(n))
+        attend(&request, stream, &shared, deed(n))
     });
-    (format!("{url}/score"), seen)
+    (format!("{url}/score"), requests)
 }
 
 fn attend(
     request: &HttpRequest,
     stream: &mut TcpStream,
-    seen: &Mutex<Seen>,
+    requests: &Mutex<Seen>,
     done: Deed,
 ) -> io::Result<Connection> {
     assert_eq!((request.method.as_str(), request.target.as_str()), ("POST", "/score"));
@@ -95,7 +95,7 @@ fn attend(
                 write!(stream, "{}{}", head(200, text.len()), &text[..text.len() / 2])?;
                 return Ok(Connection::Closes);
             }
-            *seen.lock().unwrap().answered.entry(body.to_owned()).or_default() += 1;
+            *requests.lock().unwrap().answered.entry(body.to_owned()).or_default() += 1;
             write!(stream, "{}{text}", head(200, text.len()))?;
         }
     }
@@ -160,10 +160,10 @@ fn assert_scores(work: &Work) {
 
 /// No request was answered twice, and so many were.
 #[track_caller]
-fn assert_once(seen: &Mutex<Seen>, n: usize) {
-    let seen = seen.lock().unwrap();
-    assert!(seen.answered.values().all(|times| *times == 1));
-    assert_eq!(seen.answered.len(), n);
+fn assert_once(requests: &Mutex<Seen>, n: usize) {
+    let requests = requests.lock().unwrap();
+    assert!(requests.answered.values().all(|times| *times == 1));
+    assert_eq!(requests.answered.len(), n);
 }
 
 /// Rows in 12 requests, their counterfactuals in 12, and 100 rows a second time.
@@ -171,7 +171,7 @@ const ALL: usize = 25;
 
 #[test]
 fn an_endpoint_that_fails_now_and_then_is_asked_only_for_what_failed() {
-    let (url, seen) = serve(|n| match n % 9 {
+    let (url, requests) = serve(|n| match n % 9 {
         1 => Deed::Status(503),
         3 => Deed::Throttles,
         5 => Deed::DiesHalfWay,
@@ -187,8 +187,8 @@ fn an_endpoint_that_fails_now_and_then_is_asked_only_for_what_failed() {
     };
     let ran = run();
     assert_scores(&work);
-    assert_once(&seen, ALL);
-    assert!(seen.lock().unwrap().tokens.iter().all(|token| token == "Bearer tok-9f8e7d6c5b"));
+    assert_once(&requests, ALL);
+    assert!(requests.lock().unwrap().tokens.iter().all(|token| token == "Bearer tok-9f8e7d6c5b"));
     run().says(&["nothing to do"]);
     // The token is nowhere, and answers are gone once their stage is done.
     let mut written = crate::work::files(&work.path("out"));
@@ -205,10 +205,10 @@ fn an_endpoint_that_fails_now_and_then_is_asked_only_for_what_failed() {
         "score/model=live/set=flip/attribute=sex: cached",
         "recheck/model=live: cached",
     ]);
-    assert_once(&seen, ALL);
+    assert_once(&requests, ALL);
     job(&work, &url, "v2", ", retries: 20, secret_env: TOKEN");
     run().says(&["score/model=live: runs"]);
-    assert_eq!(seen.lock().unwrap().answered.len(), 2 * ALL);
+    assert_eq!(requests.lock().unwrap().answered.len(), 2 * ALL);
 }
 
 #[test]
@@ -252,7 +252,7 @@ fn a_killed_run_goes_on() {
     let open = Arc::new(std::sync::atomic::AtomicBool::new(false));
     let hanging = Arc::new(std::sync::atomic::AtomicUsize::new(0));
     let (gate, waiting) = (Arc::clone(&open), Arc::clone(&hanging));
-    let (url, seen) = serve(move |n| {
+    let (url, requests) = serve(move |n| {
         if n < 7 || gate.load(std::sync::atomic::Ordering::SeqCst) {
             return Deed::Answers;
         }
@@ -278,5 +278,5 @@ fn a_killed_run_goes_on() {
     open.store(true, std::sync::atomic::Ordering::SeqCst);
     work.run(0, "job.yaml", "");
     assert_scores(&work);
-    assert_once(&seen, ALL);
+    assert_once(&requests, ALL);
 }

@@ -10,8 +10,11 @@ const KEY: &str =
     "arm model counterfactual sensitive scope from_group to_group slice support metric";
 
 /// For every value that is defined, everything that the table says about it.
-fn values(work: &Work, told: &str) -> BTreeMap<String, String> {
-    work.whole_table("metrics").of("value!=").map(|row| (row.told(KEY), row.told(told))).collect()
+fn values(work: &Work, columns: &str) -> BTreeMap<String, String> {
+    work.whole_table("metrics")
+        .of("value!=")
+        .map(|row| (row.joined(KEY), row.joined(columns)))
+        .collect()
 }
 
 /// 500 of 500 people of one group get the favourable decision, some of the others.
@@ -50,17 +53,17 @@ fn the_label_changes_nothing_that_needs_none() {
         };
         let label = "~  label: {column: y, positive: [1], favourable: positive}\n-  favourable\n";
         let (with, without) = (run(label), run(""));
-        let told = "value lo hi interval ci_method numerator denominator flags";
-        let (all, some) = (values(&with, told), values(&without, told));
+        let columns = "value lo hi interval ci_method numerator denominator flags";
+        let (all, some) = (values(&with, columns), values(&without, columns));
         assert!(some.len() >= 19, "{}", some.len());
         for (key, value) in &some {
             assert_eq!(Some(value), all.get(key), "{of_others}: {key}");
         }
         let judged = |work: &Work| {
             let gates = work.whole_table("gates");
-            let told = "gate verdict reason value lo hi n_needed_80 n_needed_95 people_needed_80 \
+            let columns = "gate verdict reason value lo hi n_needed_80 n_needed_95 people_needed_80 \
                         detectable needed_how";
-            gates.records().map(|row| row.told(told)).collect::<Vec<_>>()
+            gates.records().map(|row| row.joined(columns)).collect::<Vec<_>>()
         };
         assert_eq!(judged(&with), judged(&without), "{of_others}");
     }

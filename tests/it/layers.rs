@@ -305,10 +305,10 @@ fn plain_enums(text: &str) -> Vec<(String, Vec<String>)> {
         };
         let name = rest.trim_end_matches(" {").to_owned();
         let body: Vec<&str> = lines.by_ref().take_while(|line| *line != "}").collect();
-        let told = |line: &&&str| !line.trim_start().starts_with(['/', '#']);
+        let is_code = |line: &&&str| !line.trim_start().starts_with(['/', '#']);
         let mut words: Vec<String> = body
             .iter()
-            .filter(told)
+            .filter(is_code)
             .map(|line| line.trim().trim_end_matches(',').to_owned())
             .collect();
         words.sort();
@@ -440,11 +440,11 @@ fn reached<'a>(
     uses: &'a BTreeMap<PathBuf, BTreeSet<PathBuf>>,
     from: &'a PathBuf,
 ) -> BTreeSet<&'a PathBuf> {
-    let (mut seen, mut next) = (BTreeSet::new(), vec![from]);
+    let (mut reached, mut next) = (BTreeSet::new(), vec![from]);
     while let Some(file) = next.pop() {
-        next.extend(uses.get(file).into_iter().flatten().filter(|of| seen.insert(*of)));
+        next.extend(uses.get(file).into_iter().flatten().filter(|of| reached.insert(*of)));
     }
-    seen
+    reached
 }
 
 #[test]

@@ -253,9 +253,9 @@ fn thresholds_are_fitted_in_every_arm_and_fold() {
         "/experiment=more/arm=switched/fold=2: runs",
     ]);
     // The arm `switched` depends on the thresholds of the base.
-    let trained = |told: &str, arm: &str| {
+    let trained = |log: &str, arm: &str| {
         let is = |line: &str| line.contains("train/") && line.contains(&format!("arm={arm}/"));
-        told.lines().any(|line| is(line) && line.contains(": runs"))
+        log.lines().any(|line| is(line) && line.contains(": runs"))
     };
     assert!(!["base", "all"].iter().any(|arm| trained(&ran.stderr, arm)), "{}", ran.stderr);
 }

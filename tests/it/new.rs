@@ -203,8 +203,9 @@ fn a_new_job_reads_the_files_of_other_countries() {
     let bytes: Vec<u8> =
         text.chars().map(|c| if c == '€' { 0x80 } else { u8::try_from(c).unwrap() }).collect();
     fs::write(work.path("kredite.csv"), bytes).unwrap();
-    let told = "kredite.csv --label Entscheidung --positive bewilligt --sensitive Geschlecht";
-    checked(&work, told).says(&[
+    let command_line =
+        "kredite.csv --label Entscheidung --positive bewilligt --sensitive Geschlecht";
+    checked(&work, command_line).says(&[
         "csv: {path: kredite.csv, delimiter: \";\", encoding: windows-1252, decimal: \",\", \
          thousands: \".\", null_values: [\"k.A.\"]}",
         "continuous: [Alter, Betrag]",
@@ -226,8 +227,8 @@ fn a_check_warns_of_people_who_drop_out() {
         ("harm_to: {sex: \"no, f\"}", "harm_to: {sex: f}"),
     ];
     work.edit("job.yaml", "less.yaml", &less);
-    let told = work.cfaudit(0, "check less.yaml").stdout;
-    told.says(&["no error in the job or its data, 2 warnings", "warning[undeclared-group]: "]);
+    let stdout = work.cfaudit(0, "check less.yaml").stdout;
+    stdout.says(&["no error in the job or its data, 2 warnings", "warning[undeclared-group]: "]);
     let json = work.cfaudit(0, "check less.yaml --json").summary();
     let warnings = json["warnings"].as_array().unwrap();
     assert!(warnings.iter().any(|w| w["code"] == "undeclared-group"), "{json}");
@@ -464,8 +465,8 @@ fn decisions_tell_who_is_at_risk() {
     table(&work, "loans.csv", "x,outcome,code,repaid", |i| {
         format!("{},{},{},{}", draw(i, 11), outcome(i), &outcome(i)[..1], label(i))
     });
-    let told = new();
-    told.stdout.says(&[
+    let ran = new();
+    ran.stdout.says(&[
         "# left out: outcome (a decision: labels are missing where it is decline, and nowhere \
          else)",
         "# left out: code (a decision: labels are missing where it is d, and nowhere else)",
@@ -477,8 +478,8 @@ fn decisions_tell_who_is_at_risk() {
          label\n    decision: {column: outcome, positive: [approve, refer]}\n",
         "model: current\n    between: worst_case\n",
     ]);
-    told.stderr.lacks(&["harm_to"]);
-    work.write("job.yaml", &told.stdout);
+    ran.stderr.lacks(&["harm_to"]);
+    work.write("job.yaml", &ran.stdout);
     work.run(0, "job.yaml", "");
     work.table("gates").at("gate=gap-today").holds("metric=demp_difference, verdict=fail");
     // The model that the set asks has switches, although the decision of the file has none.
@@ -490,22 +491,22 @@ fn decisions_tell_who_is_at_risk() {
         let bad = if !granted(i) { "" } else { ["no", "yes"][usize::from(repaid(i) == "no")] };
         format!("{},{},{bad}", draw(i, 11), outcome(i))
     });
-    let told = work.cfaudit(0, "new loans.csv --label default --sensitive sex").stdout;
-    told.says(&["decision: {column: outcome, positive: [decline]}"]);
+    let stdout = work.cfaudit(0, "new loans.csv --label default --sensitive sex").stdout;
+    stdout.says(&["decision: {column: outcome, positive: [decline]}"]);
     // A decision that words tell, with all labels.
     table(&work, "loans.csv", "x,approved,repaid", |i| {
         format!("{},{},{}", draw(i, 11), i64::from(granted(i)), repaid(i))
     });
-    let told = new();
+    let ran = new();
     let doubt = "only names suggest that approved is the decision and 1 its favourable side";
-    told.says(&[&format!(
+    ran.says(&[&format!(
         "`harm_to: {{sex: f}}`: {doubt}; name the group that is refused more often"
     )]);
     let words = format!(
         "harm_to: {{sex: f}}   # DECIDE: a guess, {doubt}; the group with the lowest share of \
          favourable decisions by approved ("
     );
-    told.stdout.says(&[&words]);
+    ran.stdout.says(&[&words]);
     // Both groups are decided about alike: nobody has the lowest share.
     table(&work, "loans.csv", "x,approved,repaid", |i| {
         format!("{},{},{}", draw(i, 11), i64::from(i / 2 % 3 > 0), repaid(i))
@@ -516,11 +517,11 @@ fn decisions_tell_who_is_at_risk() {
     line.lacks(&["lowest share"]);
     // No decision at all.
     table(&work, "loans.csv", "x,repaid", |i| format!("{},{}", draw(i, 11), label(i)));
-    let told = new();
-    told.says(&[
+    let ran = new();
+    ran.says(&[
         "`harm_to: {sex: m}`: labels are missing for one group more often than for another",
     ]);
-    told.stdout.says(&["harm_to: {sex: m}   # DECIDE: a guess, labels are missing"]);
+    ran.stdout.says(&["harm_to: {sex: m}   # DECIDE: a guess, labels are missing"]);
 }
 
 /// Scores on a scale other than [0, 1] are audited as they are.

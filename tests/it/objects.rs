@@ -114,9 +114,9 @@ mod with_stores {
     fn assert_no_secret(work: &Work, ran: &Ran) {
         let found = files(&work.path(""));
         let has = |bytes: &[u8]| bytes.windows(SECRET.len()).any(|at| at == SECRET.as_bytes());
-        let told: Vec<&String> =
+        let leaks: Vec<&String> =
             found.iter().filter(|(_, bytes)| has(bytes)).map(|(name, _)| name).collect();
-        assert!(told.is_empty(), "{told:?}");
+        assert!(leaks.is_empty(), "{leaks:?}");
         assert!(!has(ran.stdout.as_bytes()) && !has(ran.stderr.as_bytes()), "{}", ran.stderr);
         ran.stderr.lacks(&["StringToSign"]);
     }

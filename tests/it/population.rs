@@ -81,7 +81,7 @@ const BY_AGE: &str = "age,band\n20,low\n21,low\n25,high\n";
 fn states(job: u64, all: &[Person]) -> Vec<&'static str> {
     let (filters, repeats, splits) = (draw(job, 2, 2), draw(job, 3, 2), draw(job, 4, 2));
     let joins = draw(job, 6, 2);
-    let mut seen: Vec<&Person> = Vec::new();
+    let mut people: Vec<&Person> = Vec::new();
     all.iter()
         .map(|person| {
             if joins == 1 && person.age == 22 {
@@ -94,10 +94,10 @@ fn states(job: u64, all: &[Person]) -> Vec<&'static str> {
             let same = |other: &&Person| {
                 Person { side: "", ..(*other).clone() } == Person { side: "", ..person.clone() }
             };
-            if repeats == 1 && seen.iter().any(same) {
+            if repeats == 1 && people.iter().any(same) {
                 return "duplicate";
             }
-            seen.push(person);
+            people.push(person);
             if person.income.is_none() {
                 return "dropped";
             }
@@ -408,15 +408,15 @@ fn check_gates(job: u64, classes: bool) -> [usize; 2] {
     work.run(0, "job.yaml", "--gates report");
     let table = work.table("gates");
     let by_label = [possible(&all, false), possible(&all, true)];
-    let mut told = [0; 2];
+    let mut counted = [0; 2];
     for (name, of) in &tried {
         let row = table.at(&format!("gate={name}"));
         let reason = row.text("reason");
-        told[1] += usize::from(row.text("reason_code") == "unmeasured-people");
+        counted[1] += usize::from(row.text("reason_code") == "unmeasured-people");
         if row.text("verdict") != "pass" {
             continue;
         }
-        told[0] += 1;
+        counted[0] += 1;
         for counts in &by_label[usize::from(of.of_positives)] {
             let judged = (of.judged)(*counts);
             let kept = if of.at_most { judged <= of.limit } else { judged >= of.limit };
@@ -427,7 +427,7 @@ fn check_gates(job: u64, classes: bool) -> [usize; 2] {
             );
         }
     }
-    told
+    counted
 }
 
 /// The same for a model whose outcome is an amount: amounts, counterfactual amounts and groups are
@@ -512,14 +512,14 @@ fn check_amounts(job: u64) -> [usize; 2] {
         assert!(read_frame(&tables, "issues").has("code=missing-score"), "job {job}");
     }
     let table = read_frame(&tables, "gates");
-    let mut told = [0; 2];
+    let mut counted = [0; 2];
     for (name, limit, at_most, by_interval, shares) in tried {
         let own = || table.of(&format!("gate={name}"));
-        told[1] += usize::from(own().any(|row| row.text("reason_code") == "unmeasured-people"));
+        counted[1] += usize::from(own().any(|row| row.text("reason_code") == "unmeasured-people"));
         if own().any(|row| row.text("verdict") != "pass") {
             continue;
         }
-        told[0] += 1;
+        counted[0] += 1;
         for (group, place) in shares {
             let (cases, of, more) = (known[group][place], known[group][2], unknown[group]);
             let kept = if at_most {
@@ -536,7 +536,7 @@ fn check_amounts(job: u64) -> [usize; 2] {
             );
         }
     }
-    told
+    counted
 }
 
 /// Rows without a group.
@@ -545,12 +545,12 @@ fn count_without_group(csv: &str) -> u64 {
 }
 
 fn check_all_gates(jobs: std::ops::Range<u64>, check: impl Fn(u64) -> [usize; 2]) {
-    let mut told = [0; 2];
+    let mut counted = [0; 2];
     for job in jobs {
         let of = check(job);
-        told = [told[0] + of[0], told[1] + of[1]];
+        counted = [counted[0] + of[0], counted[1] + of[1]];
     }
-    assert!(told.iter().all(|n| *n > 20), "passed and inconclusive: {told:?}");
+    assert!(counted.iter().all(|n| *n > 20), "passed and inconclusive: {counted:?}");
 }
 
 #[test]

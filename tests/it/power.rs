@@ -39,13 +39,13 @@ fn gates_tell_how_many_people_would_decide_them() {
     work.write("open.yaml", OPEN);
     work.run(0, "open.yaml", FEW);
     let table = work.table("gates");
-    let told = listed(&work.cfaudit(0, "power out --json").stdout);
-    assert_eq!(told.len(), table.rows.len());
+    let printed = listed(&work.cfaudit(0, "power out --json").stdout);
+    assert_eq!(printed.len(), table.rows.len());
     let mut hows = Vec::new();
-    for (row, told) in table.records().zip(&told) {
+    for (row, printed) in table.records().zip(&printed) {
         let (how, verdict) = (row.text("needed_how"), row.text("verdict"));
-        assert_eq!(told["how"], how);
-        assert_eq!(told["n_needed_80"].as_i64(), row.int("n_needed_80"));
+        assert_eq!(printed["how"], how);
+        assert_eq!(printed["n_needed_80"].as_i64(), row.int("n_needed_80"));
         match (verdict, how) {
             ("inconclusive", "exact" | "normal" | "interval") => {
                 let [n80, n95, p80, p95] =
@@ -124,7 +124,7 @@ fn the_commands_of_the_guide_run() {
         .collect();
     assert_eq!(commands.len(), 3);
     for command in commands {
-        let told = work.cfaudit(0, &format!("power {} --cache cache", command.trim())).stdout;
-        assert!(told.starts_with("gate ") && told.contains("detectable"), "{told}");
+        let stdout = work.cfaudit(0, &format!("power {} --cache cache", command.trim())).stdout;
+        assert!(stdout.starts_with("gate ") && stdout.contains("detectable"), "{stdout}");
     }
 }

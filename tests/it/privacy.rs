@@ -127,16 +127,16 @@ fn documented() -> BTreeMap<String, [bool; 2]> {
     let guide = fs::read_to_string(root().join("docs/privacy.md")).unwrap();
     let table = guide.split("| Stage | Ids of the source | Values |\n").nth(1).unwrap();
     let rows = table.lines().skip(1).take_while(|line| line.starts_with('|'));
-    let mut told = BTreeMap::new();
+    let mut stages = BTreeMap::new();
     for row in rows {
         let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
         let has_ids = cells[1].starts_with("yes");
         let has_values = !cells[2].starts_with("as the output") && !cells[2].starts_with("no");
         for word in cells[0].split(", ") {
-            told.insert(word.trim_matches('`').to_owned(), [has_ids, has_values]);
+            stages.insert(word.trim_matches('`').to_owned(), [has_ids, has_values]);
         }
     }
-    told
+    stages
 }
 
 #[test]
@@ -146,9 +146,9 @@ fn nothing_of_a_person_is_left_but_where_the_guide_says_so() {
     let sets = format!("{SETS}\n  wide: {{greedy: {{condition_on: label}}}}");
     job(&work, "job.yaml", &sets, "");
     let ran = work.run(0, "job.yaml", "--log json -v");
-    let mut told = Found::default();
-    told.look(&(ran.stderr + &ran.stdout));
-    assert!(!told.any(), "the log: {told:?}");
+    let mut in_log = Found::default();
+    in_log.look(&(ran.stderr + &ran.stdout));
+    assert!(!in_log.any(), "the log: {in_log:?}");
     let mut n = 0;
     for (name, bytes) in files(&work.path("out")) {
         let found = look_into(&work.path("out").join(&name), &bytes);

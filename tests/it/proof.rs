@@ -226,9 +226,9 @@ fn what_is_forged_does_not_follow_from_the_tables() {
         let found = work.cfaudit(5, "verify out").stdout;
         found.says(&["out: not checked\n"]);
         found.lacks(&[": verified"]);
-        let told: Json =
+        let check: Json =
             serde_json::from_str(&work.cfaudit(5, "verify out --json").stdout).unwrap();
-        assert_eq!((&told["sound"], &told["exit"]), (&false.into(), &5.into()), "{told}");
+        assert_eq!((&check["sound"], &check["exit"]), (&false.into(), &5.into()), "{check}");
         work.cfaudit(5, "pack out --file forged.zip").says(&["cannot pack `out`", "wrote it"]);
         assert!(!work.path("forged.zip").exists());
         restore("report.html", real.as_bytes());

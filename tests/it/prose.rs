@@ -117,7 +117,7 @@ const LOOKS: &[(&str, usize)] = &[
     ("diff/definitions.rs", 1),
     ("explain/words.rs", 4),
     ("gate/reason/words.txt", 1),
-    ("metric/catalog/meaning.rs", 2),
+    ("metric/catalog/texts.rs", 2),
     ("report/brief/voice.rs", 1),
     ("report/diff.rs", 4),
     ("report/export.rs", 2),
@@ -362,23 +362,23 @@ fn the_rule_sees_phrases() {
                   t.strip_prefix(\"the value\");\n}\n#[cfg(test)]\nmod tests {\n    \"two \
                   words\"\n}\n";
     let found = phrases(source);
-    let told: Vec<(usize, &str)> = found.iter().map(|of| (of.line, of.text.as_str())).collect();
-    assert_eq!(told, [(4, "{x} of them is"), (8, "the value")]);
+    let phrases: Vec<(usize, &str)> = found.iter().map(|of| (of.line, of.text.as_str())).collect();
+    assert_eq!(phrases, [(4, "{x} of them is"), (8, "the value")]);
     let source = "fn f() {\n    t.split_once(\"; \");\n    t.split(\".\");\n    \
                   t.replace(\"\\u{a0}\", \"\");\n    t.contains(\"pair\");\n    t.find(\"of\");\n    \
                   t.trim_start_matches(\"none: \");\n    t.ends_with(&format!(\"{x} of\"));\n}\n";
-    let told = looks(source);
-    let told: Vec<(usize, &str)> = told.iter().map(|of| (of.line, of.text.as_str())).collect();
-    assert_eq!(told, [(2, "; "), (5, "pair"), (7, "none: ")]);
+    let found = looks(source);
+    let phrases: Vec<(usize, &str)> = found.iter().map(|of| (of.line, of.text.as_str())).collect();
+    assert_eq!(phrases, [(2, "; "), (5, "pair"), (7, "none: ")]);
     let source = "fn f() {\n    t.split('`');\n    t.split(',');\n    t.strip_prefix(NONE);\n    \
                   ALL.contains(&ONE);\n    t.find('x');\n    t.replace('\\n', \"\");\n}\n";
-    let told = looks(source);
-    let told: Vec<(usize, &str)> = told.iter().map(|of| (of.line, of.text.as_str())).collect();
-    assert_eq!(told, [(2, "`"), (4, "NONE")]);
+    let found = looks(source);
+    let phrases: Vec<(usize, &str)> = found.iter().map(|of| (of.line, of.text.as_str())).collect();
+    assert_eq!(phrases, [(2, "`"), (4, "NONE")]);
     let source = "the split {{ m.split }}\n{{ t|replace(\"a\", \"\") }}{% if t is startingwith(\"x\") \
                   %}\n{{ paths|map(\"split\", \"/\") }}{{ splits|list }}";
-    let told = looks_of_template(source);
-    let told: Vec<(usize, &str)> = told.iter().map(|of| (of.line, of.text.as_str())).collect();
-    assert_eq!(told, [(2, "replace"), (2, "startingwith"), (3, "split")]);
+    let found = looks_of_template(source);
+    let phrases: Vec<(usize, &str)> = found.iter().map(|of| (of.line, of.text.as_str())).collect();
+    assert_eq!(phrases, [(2, "replace"), (2, "startingwith"), (3, "split")]);
     assert!(is_phrase("people who switch") && !is_phrase("interval, 5") && !is_phrase("a b"));
 }

@@ -91,11 +91,11 @@ fn train(work: &Work, python: &str, labels: &str, position: &str) {
 
 /// The largest difference between the scores of the run and those that the library gave.
 fn furthest(work: &Work) -> f64 {
-    let told = read_frame(&work.path(""), "told");
+    let expected = read_frame(&work.path(""), "told");
     let mut n = 0;
     let mut furthest = 0.0_f64;
     let outcomes = work.table("outcomes");
-    let by_row: std::collections::BTreeMap<i64, (f64, f64)> = told
+    let by_row: std::collections::BTreeMap<i64, (f64, f64)> = expected
         .records()
         .map(|row| (row.int("id").unwrap(), (row.real("x").unwrap(), row.real("c").unwrap())))
         .collect();
@@ -173,9 +173,9 @@ def score(rows):
 ",
     );
     work.run(0, "job.yaml", "");
-    let told = work.cfaudit(0, "check job.yaml --cache cache").stdout;
+    let stdout = work.cfaudit(0, "check job.yaml --cache cache").stdout;
     // The categories, and missing values.
-    told.says(&["3 of `sex`", "6 of `job`"]);
+    stdout.says(&["3 of `sex`", "6 of `job`"]);
 }
 
 /// Classes that are words: the positive one must be named, and its own column is the score.

@@ -421,8 +421,8 @@ fn several_groups_are_compared_by_pairs_and_one_without_affected_people_is_told(
     let job = job.replace("groups: [m, f]", "groups: [m, f, x]");
     work.write("job.yaml", &job);
     work.run(1, "job.yaml", "");
-    let told = work.table("recourse").list("", "group_0 undefined");
-    assert_eq!(told, ["f | ", "x | no_affected_rows"]);
+    let reasons = work.table("recourse").list("", "group_0 undefined");
+    assert_eq!(reasons, ["f | ", "x | no_affected_rows"]);
     let verdicts = work.table("gates").list("gate=any", "from_group verdict");
     assert_eq!(verdicts, ["f | pass", "x | inconclusive"]);
     // Nor is there anything else to compare: the run goes on, and the gate cannot tell.
@@ -499,10 +499,10 @@ fn the_shipped_job_on_adult_advises_nobody_to_become_a_wife() {
     work.run(0, "jobs/adult-recourse.yaml", &format!("--data-dir {data} {rare}"));
     let columns = work.table("recourse_columns");
     assert!(columns.has("column=household, levels=5") && !columns.has("column=relationship"));
-    let told =
+    let texts =
         [work.table("subgroups").list("", "traits"), work.table("actions").list("", "changes")];
-    told.concat().join("\n").says(&["household = Married"]);
-    told.concat().join("\n").lacks(&["Wife", "Husband"]);
+    texts.concat().join("\n").says(&["household = Married"]);
+    texts.concat().join("\n").lacks(&["Wife", "Husband"]);
 }
 
 /// The tables whose numbers are the same where each person has one row, or the same row again.

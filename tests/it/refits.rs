@@ -160,8 +160,8 @@ fn nights_without_drift() {
         );
         assert_eq!(verdict(&work, &format!("n{night}"), "naive")[0], "pass");
     }
-    let told = work.cfaudit(0, "diff n0 n1").stdout;
-    told.says(&["changes of the set world (refitted: ", "fixed `data.reference`"]);
+    let stdout = work.cfaudit(0, "diff n0 n1").stdout;
+    stdout.says(&["changes of the set world (refitted: ", "fixed `data.reference`"]);
     work.read("n1/annex.html").says(&["changes of the set world (refitted: "]);
     work.cfaudit(0, "check n1.yaml --no-data")
         .stdout
@@ -246,8 +246,8 @@ fn nights_whose_fits_are_doubted() {
     for n in 0..NIGHTS {
         people(&work, &night(n), 100 + n, PEOPLE);
         let baseline = format!("--baseline {}", night(n.saturating_sub(1)));
-        let told = audit(&night(n), &night(n), 1.0, doubt, if n == 0 { "" } else { &baseline });
-        told.lacks(&["refitted-gate"]);
+        let ran = audit(&night(n), &night(n), 1.0, doubt, if n == 0 { "" } else { &baseline });
+        ran.lacks(&["refitted-gate"]);
         assert!(n == 0 || verdict(&work, &night(n), "drift")[0] != "fail");
     }
     let found: Vec<TableFrame> =
@@ -275,8 +275,8 @@ fn nights_whose_fits_are_doubted() {
     // A baseline without doubt says what helps.
     audit("n9", "plain", 1.0, "", "");
     audit("after", "again", 1.0, doubt, "--baseline plain");
-    let [told, reason] = verdict(&work, "again", "drift");
-    assert_eq!(told, "inconclusive");
+    let [found, reason] = verdict(&work, "again", "drift");
+    assert_eq!(found, "inconclusive");
     reason.says(&["approve a folder of a run with `doubt`"]);
 }
 
@@ -338,15 +338,15 @@ fn folders_of_earlier_rules_are_baselines() {
         ["compared", "compared", "refitted"]
     );
     with_earlier_rules(&work, "old");
-    let told = work.cfaudit(0, "diff old new").stdout;
-    told.says(&["policies.who_counts: 1 -> 2; another meaning: values that need no label"]);
+    let stdout = work.cfaudit(0, "diff old new").stdout;
+    stdout.says(&["policies.who_counts: 1 -> 2; another meaning: values that need no label"]);
     assert_eq!(
         [status("sr", "flip"), status("acc", ""), status("sr", "world")],
         ["not_comparable", "compared", "not_comparable"]
     );
     work.cfaudit(0, "gate new --baseline old");
-    let [told, reason] = verdict(&work, "new", "naive");
-    assert_eq!(told, "inconclusive");
+    let [found, reason] = verdict(&work, "new", "naive");
+    assert_eq!(found, "inconclusive");
     reason.says(&["another policies.who_counts"]);
     // Where everybody has a label the rule makes no difference.
     for (out, seed) in [("all-old", 3), ("all-new", 4)] {

@@ -75,13 +75,13 @@ fn every_file_is_part_of_a_crate() {
 #[test]
 fn expected_values_say_where_they_come_from() {
     let folder = root().join("tests/expected");
-    let told = fs::read_to_string(folder.join("README.md")).unwrap();
-    told.says(&["No row here describes a real person"]);
+    let readme = fs::read_to_string(folder.join("README.md")).unwrap();
+    readme.says(&["No row here describes a real person"]);
     for part in ["metrics", "generation", "cf-gu"] {
         for entry in fs::read_dir(folder.join(part)).unwrap() {
             let name = entry.unwrap().file_name().into_string().unwrap();
             assert!(
-                told.contains(&format!("`{part}/{name}")),
+                readme.contains(&format!("`{part}/{name}")),
                 "{part}/{name} is not in tests/expected/README.md"
             );
         }

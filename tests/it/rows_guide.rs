@@ -50,8 +50,8 @@ pub(crate) fn check(work: &Work, status: i32, part: &str) -> Ran {
 #[test]
 fn values_that_differ_only_by_case_or_blanks_are_told_and_joined() {
     let work = applicants();
-    let told = check(&work, 0, "").stdout;
-    told.says(&[
+    let stdout = check(&work, 0, "").stdout;
+    stdout.says(&[
         "80 rows have a value of `sex` that is not among its groups: `M` (40; it and `m` differ \
          only by case), `W` (40; it and `w` differ only by case)",
         "where they mean a group, write `data.columns.sex: {case: fold}`",
@@ -59,14 +59,14 @@ fn values_that_differ_only_by_case_or_blanks_are_told_and_joined() {
          `de` (60); where they mean the same write `data.columns.country: {case: fold}`",
     ]);
     let [joined] = &examples("Consistent spelling")[..] else { panic!() };
-    let told = check(&work, 0, joined).stdout;
-    told.lacks(&["differ only"]);
-    let seen = work.cfaudit(0, "data job.yaml --json").stdout;
-    let seen: serde_json::Value = serde_json::from_str(&seen).unwrap();
-    let groups = seen["attributes"][0]["groups"].as_array().unwrap();
+    let stdout = check(&work, 0, joined).stdout;
+    stdout.lacks(&["differ only"]);
+    let stdout = work.cfaudit(0, "data job.yaml --json").stdout;
+    let preview: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    let groups = preview["attributes"][0]["groups"].as_array().unwrap();
     let rows: Vec<_> = groups.iter().map(|g| (g["group"].as_str(), g["rows"].as_u64())).collect();
     assert_eq!(rows, [(Some("w"), Some(120)), (Some("m"), Some(120)), (None, Some(0))]);
-    let respelt = seen["issues"].as_array().unwrap().iter();
+    let respelt = preview["issues"].as_array().unwrap().iter();
     let respelt: Vec<_> = respelt
         .filter(|issue| issue["code"] == "respelt-value")
         .map(|issue| (issue["where"].as_str().unwrap(), issue["n"].as_u64().unwrap()))
@@ -80,14 +80,14 @@ fn a_map_says_what_it_lacks_by_a_letter() {
     let work = applicants();
     let derive = "data:\n  derive: {region: {from: country, map: {near: [DE, FR]}, else: far}}\n  \
                   features: {nominal: [region]}\n";
-    let told = check(&work, 0, derive).stdout;
+    let stdout = check(&work, 0, derive).stdout;
     let words = "60 rows have a value of `country` that differs only by case from one in the map \
                  of `region`: `de` (60; the map has `DE`); they count as `far`; where they mean \
                  the same write `data.columns.country: {case: fold}`";
-    assert!(told.contains(words), "{told}");
+    assert!(stdout.contains(words), "{stdout}");
     let fold = derive.to_owned() + "  columns: {country: {case: fold}}\n";
-    let told = check(&work, 0, &fold).stdout;
-    told.lacks(&["differs only by case"]);
+    let stdout = check(&work, 0, &fold).stdout;
+    stdout.lacks(&["differs only by case"]);
 }
 
 /// `new` joins values that differ only by case, and the job that it writes runs.
@@ -103,13 +103,13 @@ fn a_first_job_joins_them() {
         "    country: {case: fold}   # DECIDE: one value each? `DE` and `de`",
     ]);
     work.write("first.yaml", &text);
-    let told = work.cfaudit(0, "check first.yaml").stdout;
-    told.lacks(&["differ only"]);
+    let stdout = work.cfaudit(0, "check first.yaml").stdout;
+    stdout.lacks(&["differ only"]);
 }
 
 fn preview(work: &Work) -> serde_json::Value {
-    let seen = work.cfaudit(0, "data job.yaml --json").stdout;
-    serde_json::from_str(&seen).unwrap()
+    let stdout = work.cfaudit(0, "data job.yaml --json").stdout;
+    serde_json::from_str(&stdout).unwrap()
 }
 
 #[test]
@@ -117,13 +117,13 @@ fn a_side_table_gives_its_columns() {
     let work = applicants();
     let [joined] = &examples("Columns from another file")[..] else { panic!() };
     check(&work, 0, joined);
-    let seen = preview(&work);
-    let mut columns = seen["columns"].as_array().unwrap().iter();
+    let preview = preview(&work);
+    let mut columns = preview["columns"].as_array().unwrap().iter();
     let born = columns.find(|column| column["name"] == "birth_year").unwrap();
     assert_eq!((born["type"].as_str(), born["missing"].as_u64()), (Some("integers"), Some(0)));
     assert_eq!((born["min"].as_f64(), born["max"].as_f64()), (Some(1950.0), Some(1999.0)));
     // Row A0 is the last of the table.
-    let groups = seen["attributes"][1]["groups"].as_array().unwrap().clone();
+    let groups = preview["attributes"][1]["groups"].as_array().unwrap().clone();
     assert_eq!((groups[0]["rows"].as_u64(), groups[1]["rows"].as_u64()), (Some(120), Some(120)));
     // The table is an input as the rows are.
     let planned = || work.cfaudit(0, "plan job.yaml --json").stdout;
@@ -155,15 +155,15 @@ fn side_tables_that_do_not_fit() {
         "by `data.join.protected.missing: keep` or `drop`",
     ]);
     let kept = joined.replace("missing: error", "missing: keep");
-    let told = check(&work, 0, &kept).stdout;
-    told.says(&["51 of 240 rows have a key", "they have no value in its columns"]);
+    let stdout = check(&work, 0, &kept).stdout;
+    stdout.says(&["51 of 240 rows have a key", "they have no value in its columns"]);
     assert_eq!(preview(&work)["rows"]["kept"].as_u64(), Some(240));
-    let told = check(&work, 0, &joined.replace("missing: error", "missing: drop")).stdout;
-    told.says(&["they are dropped"]);
-    let seen = preview(&work);
-    assert_eq!(seen["rows"]["kept"].as_u64(), Some(189));
-    assert_eq!(seen["filters"][0]["what"].as_str(), Some("join protected: drop"));
-    assert_eq!(seen["filters"][0]["rows_out"].as_u64(), Some(189));
+    let stdout = check(&work, 0, &joined.replace("missing: error", "missing: drop")).stdout;
+    stdout.says(&["they are dropped"]);
+    let preview = preview(&work);
+    assert_eq!(preview["rows"]["kept"].as_u64(), Some(189));
+    assert_eq!(preview["filters"][0]["what"].as_str(), Some("join protected: drop"));
+    assert_eq!(preview["filters"][0]["rows_out"].as_u64(), Some(189));
     with(&(table.clone() + "A3,male,1970\nA4,male,1970\nA3,male,1971\n"));
     check(&work, 3, &joined).says(&[
         "error[repeated-key]: the key `application_id` of the side table `protected` is not \
@@ -202,17 +202,17 @@ fn side_tables_that_do_not_fit() {
 fn expressions_derive_columns_and_keep_rows() {
     let work = applicants();
     let [example] = &examples("Columns and filters in SQL")[..] else { panic!() };
-    let told = check(&work, 0, example).stdout;
-    assert!(!told.contains("not-finite"), "rows without income are filtered after\n{told}");
-    let seen = preview(&work);
-    let filters = seen["filters"].as_array().unwrap();
+    let stdout = check(&work, 0, example).stdout;
+    assert!(!stdout.contains("not-finite"), "rows without income are filtered after\n{stdout}");
+    let preview = preview(&work);
+    let filters = preview["filters"].as_array().unwrap();
     let keep = "keep sql: income > 0 AND country IN ('DE', 'FR', 'IT')";
     assert_eq!(filters[0]["what"].as_str(), Some(keep));
     // Countries turn by four, and the income is 0 in two or three rows of 240.
     let kept = filters[0]["rows_out"].as_u64().unwrap();
     let expected = (0..240_u32).filter(|i| i * 37 % 101 > 0 && i / 6 % 4 < 3).count();
     assert_eq!(kept, expected as u64);
-    let columns = seen["columns"].as_array().unwrap();
+    let columns = preview["columns"].as_array().unwrap();
     let of = |name: &str| columns.iter().find(|column| column["name"] == name).unwrap();
     assert_eq!(of("ratio")["kind"].as_str(), Some("continuous"));
     assert_eq!(of("ratio")["missing"].as_u64(), Some(0));
@@ -230,10 +230,10 @@ fn expressions_derive_columns_and_keep_rows() {
     // by 0 is reported.
     let step = "    - {sql: \"income > 0 AND country IN ('DE', 'FR', 'IT')\"}\n";
     let without = example.replace(step, "");
-    let told = check(&work, 0, &without).stdout;
+    let stdout = check(&work, 0, &without).stdout;
     let n = (0..240_u32).filter(|i| i * 37 % 101 == 0).count();
     let words = format!("{n} rows have no finite number in `ratio`");
-    assert!(told.contains(&words), "`{words}` is not in\n{told}");
+    assert!(stdout.contains(&words), "`{words}` is not in\n{stdout}");
 }
 
 /// When a strategy moves a column, what is computed from it follows.
@@ -444,21 +444,18 @@ fn a_program_writes_the_rows() {
     failed.says(&["command of the rows failed with exit status 3", "| no table [BANK_TOKEN]"]);
     std::fs::remove_file(work.path("bin/python3")).unwrap();
     let mut command = work.command("check job.yaml --cache cache");
-    let told = Ran::of(
+    let ran = Ran::of(
         command.env("PATH", work.path("bin")).env("BANK_TOKEN", "x").env("BANK_REGION", "north"),
         3,
     );
-    told.says(&["error[command-not-started]", "it is not in any folder of PATH", "job.yaml:6"]);
-    let told = Ran::of(
+    ran.says(&["error[command-not-started]", "it is not in any folder of PATH", "job.yaml:6"]);
+    let ran = Ran::of(
         work.command("check job.yaml --cache cache")
             .env("BANK_REGION", "north")
             .env_remove("BANK_TOKEN"),
         3,
     );
-    told.says(&[
-        "error[missing-variable]",
-        "`BANK_TOKEN`, which the command of the rows is to see",
-    ]);
+    ran.says(&["error[missing-variable]", "`BANK_TOKEN`, which the command of the rows is to see"]);
     // Nobody needs the copy any more.
     work.cfaudit(0, "clean --cache cache --older 0s");
     assert!(!work.path("cache/rows").read_dir().unwrap().any(|_| true));
@@ -498,8 +495,8 @@ fn check_warns_of_leaks_and_traps() {
                old: {scores: {factual: {column: score}}, threshold: 0.5}\nmetrics: {families: \
                [performance, group]}\n";
     work.write("job.yaml", job);
-    let told = work.cfaudit(0, "check job.yaml").stdout;
-    told.says(&[
+    let stdout = work.cfaudit(0, "check job.yaml").stdout;
+    stdout.says(&[
         "the feature `status` may know what it should not: it is a copy of paid",
         "the feature `after` may know what it should not: on its own it predicts paid: its AUC is \
          1.000",
@@ -511,14 +508,14 @@ fn check_warns_of_leaks_and_traps() {
         "the feature `delay` is -1 in ",
     ]);
     for sound in ["`age`", "`income`"] {
-        told.lacks(&[&format!("the feature {sound}")]);
+        stdout.lacks(&[&format!("the feature {sound}")]);
     }
-    assert_eq!(work.cfaudit(0, "check job.yaml").stdout, told, "from the cache");
+    assert_eq!(work.cfaudit(0, "check job.yaml").stdout, stdout, "from the cache");
     let text = work.cfaudit(0, "new loans.csv --label paid --sensitive sex").stdout;
     let words =
         "missing: {nominal: level, continuous: keep, null_values: {pdays: [999], delay: [-1]}}";
     assert!(text.contains(words), "{text}");
     work.write("first.yaml", &text);
-    let told = work.cfaudit(0, "check first.yaml").stdout;
-    told.lacks(&["may know what it should not", "if it means missing"]);
+    let stdout = work.cfaudit(0, "check first.yaml").stdout;
+    stdout.lacks(&["may know what it should not", "if it means missing"]);
 }

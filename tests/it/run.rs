@@ -163,9 +163,9 @@ fn quiet_prints_nothing_on_success() {
     }
     // A gate that is broken is told, whatever its level is, and by `gate` too.
     for verb in [format!("run {DEMO} {FEW} --out out --cache cache"), "gate out".to_owned()] {
-        let told = work.cfaudit(0, &format!("{verb} --quiet"));
-        assert_eq!((told.stdout.as_str(), told.stderr.lines().count()), ("", 2), "{verb}");
-        told.says(&["gates.few-switches: fail: ", "gates.no-harm-to-women: fail: "]);
+        let ran = work.cfaudit(0, &format!("{verb} --quiet"));
+        assert_eq!((ran.stdout.as_str(), ran.stderr.lines().count()), ("", 2), "{verb}");
+        ran.says(&["gates.few-switches: fail: ", "gates.no-harm-to-women: fail: "]);
     }
     // What a program asks for is not a noise, and what a person must act on is reported.
     assert!(
@@ -179,9 +179,12 @@ fn quiet_prints_nothing_on_success() {
     let world = "  flip: {naive: {}}\n  world: {greedy: {condition_on: label}}\n";
     let job = demo.replacen("gates:\n", gate, 1).replacen("  flip: {naive: {}}\n", world, 1);
     work.write("jobs/drift.yaml", &job);
-    let told =
+    let stdout =
         work.cfaudit(0, &format!("check jobs/drift.yaml {both_sides} --no-data --quiet")).stdout;
-    assert!(told.starts_with("warning[refitted-gate]: ") && told.lines().count() == 3, "{told}");
+    assert!(
+        stdout.starts_with("warning[refitted-gate]: ") && stdout.lines().count() == 3,
+        "{stdout}"
+    );
     let failed = work.run(1, "jobs/gate-demo.yaml", &format!("{FEW} --quiet --replace"));
     assert_eq!(failed.summary()["verdict"], "fail");
 }
@@ -214,7 +217,8 @@ fn an_allocation_that_fails_ends_with_5() {
     }
     // With less, an allocation of the program fails, or a library or the loader, in its own way.
     let mut limits = (1..=20).map(|step| most - 1_000 * step);
-    let is_told = |told: &str| told.contains("memory allocation of ") && told.contains(" failed");
+    let is_told =
+        |stderr: &str| stderr.contains("memory allocation of ") && stderr.contains(" failed");
     let status = limits.find_map(|limit| {
         let ran = run_within(limit);
         is_told(&String::from_utf8_lossy(&ran.stderr)).then(|| ran.status.code())

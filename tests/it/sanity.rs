@@ -65,8 +65,8 @@ fn decisions_against_the_labels_leave_gates_undecided() {
     work.run(0, "job.yaml", "");
     assert_eq!((judged(&work).0[0].as_str(), judged(&work).1.len()), ("pass", 0));
     decision("[no]", "");
-    let told = work.cfaudit(0, "check job.yaml").stdout;
-    told.says(&["warning[inverted-scores]: ", "positive decisions of `m`"]);
+    let stdout = work.cfaudit(0, "check job.yaml").stdout;
+    stdout.says(&["warning[inverted-scores]: ", "positive decisions of `m`"]);
     work.run(0, "job.yaml", "").says(&["inverted-scores: positive decisions of `m` are rarer"]);
     let ([verdict, code, reason], codes) = judged(&work);
     assert_eq!([verdict.as_str(), &code], ["inconclusive", "inverted-scores"]);
@@ -89,9 +89,9 @@ fn one_decision_for_everybody_is_said_first() {
         "scores: {factual: {column: score}}, threshold: 0.05",
     ] {
         work.write("job.yaml", &job(LABEL, model, GAP));
-        let told = work.cfaudit(0, "check job.yaml").stdout;
+        let stdout = work.cfaudit(0, "check job.yaml").stdout;
         let one = "the prediction of `m` is positive for every person, all 400 people";
-        told.says(&["warning[one-decision]: ", one]);
+        stdout.says(&["warning[one-decision]: ", one]);
         work.run(0, "job.yaml", "");
         assert_eq!(judged(&work).1, ["one-decision"]);
         work.read("out/report.html").says(&["One decision for everybody."]);

@@ -370,10 +370,10 @@ fn rates_are_measured_at_every_threshold() {
     for (metric, from, to) in
         [("tpr", "f", ""), ("di", "m", "f"), ("nsr", "f", "m"), ("sr", "", "")]
     {
-        let (now, told) =
+        let (now, whole) =
             (of("live", metric, from, to, 1025), row(&metrics, "live", [metric, from, to]));
         for column in ["value", "lo", "hi"] {
-            let (x, y) = (now.real(column).unwrap(), told.real(column).unwrap());
+            let (x, y) = (now.real(column).unwrap(), whole.real(column).unwrap());
             assert!((x - y).abs() < 1e-12, "{metric} {column}: {x}, not {y}");
         }
     }

@@ -173,12 +173,12 @@ fn scores_of_large_slices_are_those_of_a_job_that_keeps_nobody_else() {
                     && ["rmscd", "mcd", "macd", "jscd", "kld"].contains(&row.text("metric"))
             };
             let key = ["sensitive", "metric", "scope", "from_group", "to_group"];
-            let told = |row: TableRecord<'_>| {
+            let numbers_of = |row: TableRecord<'_>| {
                 let place = key.map(|column| row.text(column)).join("/");
                 let numbers = ["value", "lo", "hi"].map(|column| row.real(column));
                 (place, numbers, row.text("interval").to_owned())
             };
-            table.records().filter(is_of).map(told).collect()
+            table.records().filter(is_of).map(numbers_of).collect()
         };
         let (sliced, kept) = (of("all1", &format!("shift={shift}")), of("one", ""));
         assert_eq!(sliced, kept, "{shift}");

@@ -61,11 +61,11 @@ fn integers_and_decimals_of_the_same_numbers_give_the_same_tables() {
     let integers = tables("integers", "");
     assert_same(&integers, &tables("decimals", ""), "stored as integers and as decimals");
     let issues = work.table("decimals/issues");
-    let told = issues.at("code=whole-numbers");
-    told.text("text").says(&["`age`, `children`"]);
-    told.holds("n=2");
+    let issue = issues.at("code=whole-numbers");
+    issue.text("text").says(&["`age`, `children`"]);
+    issue.holds("n=2");
     let why = "because all values are whole in the rows from which sets learn; `data.columns.NAME";
-    told.text("text").says(&[why]);
+    issue.text("text").says(&[why]);
     // Where the job says so they have decimals in both.
     let free = "--set data.columns.children.integer=false";
     let decimals = tables("decimals", free);

@@ -128,8 +128,8 @@ run: {{keep_rows: outcomes}}
 "
         ),
     );
-    let told = work.cfaudit(0, "check job.yaml --cache cache").stdout;
-    told.says(&["waits for the scores of model heute"]);
+    let stdout = work.cfaudit(0, "check job.yaml --cache cache").stdout;
+    stdout.says(&["waits for the scores of model heute"]);
     let waits = work.run(4, "job.yaml", "").summary();
     // What the bank has is judged before anybody scores again.
     assert_eq!((&waits["verdict"], &waits["gates"]["fail"]), (&"waiting".into(), &1.into()));

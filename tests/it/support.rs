@@ -118,8 +118,8 @@ fn where_everybody_is_supported_nothing_is_told() {
     let of = |support: &str| {
         let rows = metrics.of(&format!("support={support}"));
         let rows = rows.filter(|row| ["ccm", "eccm"].contains(&row.text("family")));
-        let told = ["metric", "scope", "from_group", "flags", "impaired_group"];
-        rows.map(|row| (told.map(|name| row.text(name)), row.real("value"), row.real("lo")))
+        let columns = ["metric", "scope", "from_group", "flags", "impaired_group"];
+        rows.map(|row| (columns.map(|name| row.text(name)), row.real("value"), row.real("lo")))
             .collect::<Vec<_>>()
     };
     assert_eq!(of("all"), of("supported"));
@@ -137,9 +137,9 @@ fn one_hot_columns_that_stand_apart_are_one_feature() {
         let work = with_people(true);
         let job = work.read("job.yaml");
         work.write("job.yaml", &job.replace("nominal: [relation]", list));
-        let told = work.cfaudit(0, "check job.yaml").stdout;
+        let stdout = work.cfaudit(0, "check job.yaml").stdout;
         let words = "10 of 300 people of `m` would be `f` with a `region` that no reference row";
-        told.says(&[words, "onehot-apart"]);
+        stdout.says(&[words, "onehot-apart"]);
         work.run(1, "job.yaml", "");
         let rows = work.table("support").list("", "from_group feature people");
         assert_eq!(rows, ["m | region | 10"], "{list}");

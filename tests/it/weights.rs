@@ -205,7 +205,7 @@ fn made_up(n: i64) -> Vec<Person> {
 /// Values and reasons by key.
 fn values(work: &Work) -> BTreeMap<[String; 5], String> {
     let metrics = work.table("metrics");
-    metrics.records().map(|r| (key(&r).map(str::to_owned), r.told("value undefined"))).collect()
+    metrics.records().map(|r| (key(&r).map(str::to_owned), r.joined("value undefined"))).collect()
 }
 
 /// Everybody weighs 0.3: no value differs from those without weights, although 0.3 is not a short

@@ -87,23 +87,23 @@ fn labels_of_granted_people_only() {
     let truth = of_women / of_men;
     assert!((truth - 0.63).abs() < 0.03, "{truth}");
 
-    let told = [
+    let issue_parts = [
         "selective".to_owned(),
         format!("{without} of the people of `f` and {without_men} of those of `m` have no label"),
         "100.0 % of the people with an unfavourable decision of `live` and 0.0 % of the people \
          with a favourable"
             .to_owned(),
     ];
-    let told: Vec<&str> = told.iter().map(String::as_str).collect();
+    let parts: Vec<&str> = issue_parts.iter().map(String::as_str).collect();
     let check = work.cfaudit(0, "check job.yaml --cache cache");
-    check.stdout.says(&told);
-    work.cfaudit(0, "data job.yaml --cache cache").stdout.says(&told);
+    check.stdout.says(&parts);
+    work.cfaudit(0, "data job.yaml --cache cache").stdout.says(&parts);
 
     work.run(1, "job.yaml", "");
     let issues = work.table("issues");
     let issue = issues.at("state=without_label");
     issue.holds("severity=warning, where=sex");
-    issue.text("text").says(&told[1..]);
+    issue.text("text").says(&parts[1..]);
 
     let page = work.read("out/report.html");
     let lead = page.find("Outcomes are known for some people only.").unwrap();
@@ -255,18 +255,18 @@ fn people_without_a_label_have_no_counterfactual_in_a_set_by_label() {
     };
     let gates = gate("labelled", "by-label") + &gate("everybody", "of-all");
     work.job("trained", steps, &format!("gates:\n{gates}on_inconclusive: warn\n"));
-    let told = format!(
+    let sentence = format!(
         "set `by-label` conditions on the label: {missing} people without one have no \
          counterfactual in it"
     );
     let check = work.cfaudit(0, "check job.yaml --cache cache").stdout;
-    check.says(&[&told]);
+    check.says(&[&sentence]);
     check.lacks(&["set `of-all` conditions"]);
     work.run(0, "job.yaml", "");
     let issues = work.table("issues");
     let issue = issues.at("code=unlabelled-people");
     assert_eq!((issue.text("where"), issue.int("n")), ("by-label", Some(missing as i64)));
-    assert!(issue.text("text").starts_with(&told), "{}", issue.text("text"));
+    assert!(issue.text("text").starts_with(&sentence), "{}", issue.text("text"));
     let metrics = work.table("metrics");
     for row in metrics.records().filter(|row| ["ccm", "shift"].contains(&row.text("family"))) {
         let flagged = row.text("flags").split(',').any(|flag| flag == "selective_labels");
@@ -315,7 +315,7 @@ fn comparisons_carry_selective_labels() {
 /// the run says whose scores are missing.
 #[test]
 fn missing_scores_hide_no_harm() {
-    for (of_rows, of_counterfactuals, reason, told) in [
+    for (of_rows, of_counterfactuals, reason, warning) in [
         (
             true,
             true,
@@ -347,7 +347,7 @@ fn missing_scores_hide_no_harm() {
         let scores = (0..n).map(other).collect::<Float64Array>();
         write_flips(&work, n, |i| if i >= women { "f" } else { "m" }, array(scores));
         work.job("scored", "", "");
-        work.run(0, "job.yaml", "").says(&["warning: missing-score: ", told]);
+        work.run(0, "job.yaml", "").says(&["warning: missing-score: ", warning]);
         let gates = work.table("gates");
         let gate = gates.at("from_group=f");
         gate.holds("verdict=inconclusive");
@@ -489,13 +489,13 @@ fn rows_lost_in_one_group_are_told() {
         work.job("scored", &steps, "");
     };
     job("drop-row");
-    let told = [
+    let sentences = [
         "selective",
         "20.0 % of the rows of group `f` (40 of 200) and 0.0 % of those of `m` (0 of 200)",
     ];
     let checked = work.cfaudit(0, "check job.yaml --cache cache").stdout;
-    assert!(told.iter().all(|words| checked.contains(words)), "{checked}");
-    work.run(0, "job.yaml", "").says(&told);
+    assert!(sentences.iter().all(|words| checked.contains(words)), "{checked}");
+    work.run(0, "job.yaml", "").says(&sentences);
     let page = work.read("out/report.html");
     page.says(&["Some groups lost more rows than others."]);
     // The author of the job reads what to change, the reader of the page what it means.

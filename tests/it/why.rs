@@ -250,8 +250,8 @@ fn scores_have_no_features() {
         format!("cfaudit: 1\nname: bought\ninclude: [jobs/demo.yaml]\n{set}\n{models}\n{block}\n")
     };
     work.write("bought.yaml", &job(block));
-    let told = work.cfaudit(0, "check bought.yaml --no-data").stdout;
-    told.says(&["patterns-only", "who switches, but not through which"]);
+    let stdout = work.cfaudit(0, "check bought.yaml --no-data").stdout;
+    stdout.says(&["patterns-only", "who switches, but not through which"]);
     for (more, code) in [("people: 1", "people"), ("permutations: 7", "permutations")] {
         work.write(
             "bought.yaml",

@@ -191,7 +191,7 @@ fn shuffled_rows_have_the_same_counterfactuals() {
 }
 
 /// People of whom nobody of the group x of `sex`, and nobody of the group b of `side`, trains.
-fn with_untaught(job: &str) -> Work {
+fn with_groups_without_rows(job: &str) -> Work {
     let sensitive = "~  sensitive: {sex: {groups: [f, m, x], reference: m}, side: {groups: [a, b], \
                      reference: a}}";
     let audited = |i: i64| i >= N / 2;
@@ -213,7 +213,7 @@ fn with_untaught(job: &str) -> Work {
 fn a_group_without_training_rows_is_undefined_in_arms_too() {
     let sets = "{typical: {greedy: {condition_on: label}, sensitive: [sex]}}";
     let experiment = "experiments: {more: {model: logit, from: typical, arms: {all: {}}}}\n";
-    let work = with_untaught(&format!("{}{experiment}", job_of(sets, LOGIT)));
+    let work = with_groups_without_rows(&format!("{}{experiment}", job_of(sets, LOGIT)));
     work.run(0, "job.yaml", "");
     let is_about_x = |row: &TableRecord<'_>| {
         let ends = [row.text("from_group"), row.text("to_group")];
@@ -242,7 +242,7 @@ fn a_group_without_training_rows_is_undefined_in_arms_too() {
 /// learn.
 #[test]
 fn weights_that_no_set_learns_from_are_told() {
-    let told = |sets: &str| {
+    let checked = |sets: &str| {
         let job = patched(&job_of(sets, LOGIT), "@  row_id\n+  weight: weight");
         let work = of_people(&job, all().with("weight", |i| 1 + i % 3));
         let check = work.cfaudit(0, "check job.yaml --cache cache");
@@ -256,13 +256,13 @@ fn weights_that_no_set_learns_from_are_told() {
         ];
         (issues.concat(), says)
     };
-    let (issue, says) = told("{flip: naive, typical: {greedy: {condition_on: label}}}");
+    let (issue, says) = checked("{flip: naive, typical: {greedy: {condition_on: label}}}");
     assert_eq!(says, [true, true]);
     issue.says(&[
         "data.weight | ",
         "every row counts once where `typical` learns how groups differ",
     ]);
-    assert_eq!(told("{flip: naive}"), (String::new(), [false, false]));
+    assert_eq!(checked("{flip: naive}"), (String::new(), [false, false]));
 }
 
 /// If one group has no training rows, values about it are undefined with the reason, sums too, and
@@ -274,7 +274,7 @@ fn a_group_without_training_rows_is_undefined_and_ends_no_run() {
                 all, condition_on: label, max_rows: 60}, sensitive: [sex]}, graph: \
                 {graph-uncertain: {discovery: {boss: {}}, bootstraps: 2, knowledge: {none: {}}}, \
                 sensitive: [side]}}";
-    let work = with_untaught(&job_of(sets, LOGIT));
+    let work = with_groups_without_rows(&job_of(sets, LOGIT));
     work.run(0, "job.yaml", "");
     let metrics = work.table("metrics");
     for set in ["typical", "world", "carried"] {
@@ -295,10 +295,10 @@ fn a_group_without_training_rows_is_undefined_and_ends_no_run() {
         assert!(metrics.has(&format!("{of_graphs}, metric={metric}")));
     }
     metrics.of(of_graphs).for_each(|row| row.holds("value=, undefined=no_training_rows"));
-    let told = work.table("issues").list("code=no-training-rows", "where text");
-    assert_eq!(told.len(), 2, "{told:?}");
-    told[0].says(&["sex | ", "group `x` (set `carried`)"]);
-    told[1].says(&["side | ", "group `b` (set `graph/none`)"]);
+    let issues = work.table("issues").list("code=no-training-rows", "where text");
+    assert_eq!(issues.len(), 2, "{issues:?}");
+    issues[0].says(&["sex | ", "group `x` (set `carried`)"]);
+    issues[1].says(&["side | ", "group `b` (set `graph/none`)"]);
 }
 
 /// The sums over 120 groups do not fit: the job is refused with its line before anything is made,
@@ -667,12 +667,12 @@ fn a_number_outside_the_bin_of_its_group_is_no_counterfactual() {
         assert_eq!(valid[2] > 100, set == "carried", "{set} {valid:?}");
     }
     let issues = work.table("issues");
-    let told = issues.at("code=outside-group");
-    let n = told.int("n").unwrap();
+    let issue = issues.at("code=outside-group");
+    let n = issue.int("n").unwrap();
     assert!(issues.of("code=outside-group").count() == 1 && n > 1000, "{n}");
-    told.holds("where=band");
+    issue.holds("where=band");
     for set in ["world", "typical"] {
-        told.text("text").says(&[&format!("in group `(70, 90]` (set `{set}`)")]);
+        issue.text("text").says(&[&format!("in group `(70, 90]` (set `{set}`)")]);
     }
     let metrics = work.table("metrics");
     let has = |set: &str| {

@@ -1,6 +1,7 @@
 """Makes the small models of this folder and expected.json, what Python's onnxruntime says of them.
 
-Needs numpy, scikit-learn, skl2onnx, onnxmltools, lightgbm, onnxruntime (made with 2.4.6, 1.9.1, 1.20.0, 1.16.0, 4.7.0, 1.31.1).
+Needs numpy, scikit-learn, skl2onnx, onnxmltools, lightgbm, onnx, onnxruntime (made with 2.4.6, 1.9.1, 1.20.0, 1.16.0, 4.7.0,
+1.23.2, 1.31.1).
 Run: python tests/onnx/make.py. The rows are made again by src/model/onnx/tests.rs, by the same formulas.
 """
 
@@ -54,6 +55,37 @@ named = make_pipeline(
 ).fit(table, labels)
 types = [("age", FloatTensorType([None, 1])), ("income", FloatTensorType([None, 1])), ("job", StringTensorType([None, 1]))]
 save("named", to_onnx(named, initial_types=types, options={"zipmap": False}, target_opset=OPSETS))
+
+# Graphs by hand, which no classifier of a library is behind: `decides` gives classes alone, `three` a
+# probability for each of three classes without names, `open` as many, but does not say how many, and
+# `whole` takes whole numbers.
+from onnx import TensorProto, helper, numpy_helper  # noqa: E402
+
+
+def by_hand(name, nodes, output, kind=TensorProto.FLOAT):
+    weights = numpy_helper.from_array(np.array([[0.1, 0.02, -0.1], [-0.05, 0.04, 0.1]], np.float32), "weights")
+    graph = helper.make_graph(
+        [helper.make_node(*node, **more) for *node, more in nodes],
+        name,
+        [helper.make_tensor_value_info("X", kind, [None, 2])],
+        [output],
+        [weights],
+    )
+    opsets = [helper.make_opsetid("", 17)]
+    save(name, helper.make_model(graph, opset_imports=opsets, ir_version=8))
+
+
+def softmax(source, to):
+    return [("MatMul", [source, "weights"], ["sums"], {}), ("Softmax", ["sums"], [to], {"axis": 1})]
+
+
+label = helper.make_tensor_value_info("label", TensorProto.INT64, [None])
+by_hand("decides", [*softmax("X", "p"), ("ArgMax", ["p"], ["label"], {"axis": 1, "keepdims": 0})], label)
+three = helper.make_tensor_value_info("scores", TensorProto.FLOAT, [None, 3])
+by_hand("three", softmax("X", "scores"), three)
+by_hand("open", softmax("X", "scores"), helper.make_tensor_value_info("scores", TensorProto.FLOAT, [None, None]))
+cast = ("Cast", ["X"], ["numbers"], {"to": TensorProto.FLOAT})
+by_hand("whole", [cast, *softmax("numbers", "scores")], three, TensorProto.INT64)
 
 expected = {}
 for name in ["linear", "trees", "zipmap", "lightgbm", "named"]:

@@ -33,7 +33,7 @@ fn every_world_of_the_cases() {
     let mut n_targets = 0;
     for file in std::fs::read_dir(expected("hidden")).unwrap() {
         let path = file.unwrap().path();
-        if path.extension().is_none_or(|of| of != "json") {
+        if path.extension().is_none_or(|extension| extension != "json") {
             continue;
         }
         let case = json(path);
@@ -56,25 +56,29 @@ fn every_world_of_the_cases() {
                 world["covariance"].as_array().unwrap().iter().map(floats).collect();
             let mut left = covariances(&rows, &sizes);
             let reach = left.reach(&dag, follow, &change, true).unwrap();
-            let of = |what: &str| format!("{what} of {name} {u}");
+            let name_of = |what: &str| format!("{what} of {name} {u}");
             let regression = wanted["h_regression"][u].as_f64().unwrap();
-            close(reach.regression, regression, &of("h_reg"));
+            close(reach.regression, regression, &name_of("h_reg"));
             for target in &reach.targets {
                 let key = match target.target {
                     HiddenTarget::Any => "any".to_owned(),
                     HiddenTarget::Variable(v) => v.to_string(),
                 };
                 let wanted = &wanted["targets"][&key];
-                close(target.unit, wanted["unit"][u].as_f64().unwrap(), &of(&key));
+                close(target.unit, wanted["unit"][u].as_f64().unwrap(), &name_of(&key));
                 n_targets += 1;
                 let benchmarks = wanted["benchmark"].as_object().unwrap();
-                assert_eq!(target.benchmarks.len(), benchmarks.len(), "{}", of(&key));
+                assert_eq!(target.benchmarks.len(), benchmarks.len(), "{}", name_of(&key));
                 for found in &target.benchmarks {
                     let wanted = &benchmarks[&found.variable.to_string()][u];
                     let parts =
                         [("r_a", found.attribute), ("r_v", found.target), ("equal", found.equal)];
                     for (part, found) in parts {
-                        close(found, wanted[part].as_f64().unwrap(), &of(&format!("{key} {part}")));
+                        close(
+                            found,
+                            wanted[part].as_f64().unwrap(),
+                            &name_of(&format!("{key} {part}")),
+                        );
                     }
                 }
             }

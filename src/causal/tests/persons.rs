@@ -163,9 +163,9 @@ fn held(persons: usize, rows: usize, samples: u64) -> [f64; 2] {
     let mut held = [0; 2];
     for sample in 0..samples {
         let mut stream = RandomStream::new(sample, "coverage of refits");
-        let of = drawn(persons, rows, 0.7, &mut stream);
+        let rows_of_persons = drawn(persons, rows, 0.7, &mut stream);
         let keys = (0..persons * rows).map(|i| (i % persons) as u64).collect();
-        let training = PersonTraining::new(of, keys, None);
+        let training = PersonTraining::new(rows_of_persons, keys, None);
         let sd = match training.encoding.variables[1].form {
             crate::causal::encoding::VariableForm::Number { sd, .. } => sd,
             crate::causal::encoding::VariableForm::Levels { .. } => unreachable!("a number"),

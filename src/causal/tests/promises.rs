@@ -185,13 +185,13 @@ fn reference_parents(
     all: NodeSet,
     before: NodeSet,
 ) -> (f64, NodeSet) {
-    let of = |parents: NodeSet| score.local_score(x, parents).score;
+    let score_of = |parents: NodeSet| score.local_score(x, parents).score;
     let mut available = (all - knowledge.forbidden_causes(x)).without(x);
     let mut parents = NodeSet::EMPTY;
     'grow: loop {
-        let now = of(parents);
+        let now = score_of(parents);
         let mut branches: Vec<(usize, f64)> =
-            available.into_iter().map(|y| (y, of(parents.with(y)))).collect();
+            available.into_iter().map(|y| (y, score_of(parents.with(y)))).collect();
         branches.retain(|&(y, gained)| knowledge.required(y, x) || gained >= now);
         branches.sort_by(|a, b| {
             let required = |y: usize| !knowledge.required(y, x);
@@ -210,11 +210,11 @@ fn reference_parents(
         }
         break;
     }
-    let mut best = of(parents);
+    let mut best = score_of(parents);
     loop {
         let removals = (parents - knowledge.required_causes(x))
             .into_iter()
-            .map(|y| (of(parents.without(y)), y));
+            .map(|y| (score_of(parents.without(y)), y));
         let first_best = removals.fold(None, |found: Option<(f64, usize)>, next| {
             if found.is_none_or(|f| next.0 > f.0) { Some(next) } else { found }
         });

@@ -100,12 +100,12 @@ fn local_scores_agree() {
             );
             let x = read.variables.position(entry["node"].as_str().unwrap());
             let found = score.local_score(x, read.variables.nodes(&entry["parents"])).score;
-            for of in ["score", "tetrad"] {
+            for what in ["score", "tetrad"] {
                 near(
                     found,
-                    entry[of].as_f64().unwrap(),
+                    entry[what].as_f64().unwrap(),
                     1e-8,
-                    &format!("{of} of {entry} in {data}"),
+                    &format!("{what} of {entry} in {data}"),
                 );
             }
             compared += 1;

@@ -300,11 +300,11 @@ impl<'t> GmlReader<'t> {
     /// The values of these keys in the list of a key.
     fn values<const N: usize>(
         &mut self,
-        of: &str,
+        list: &str,
         wanted: [&str; N],
     ) -> Result<[Option<String>; N], GmlError> {
         let mut found = [const { None }; N];
-        self.open(of)?;
+        self.open(list)?;
         while let Some(key) = self.key(false)? {
             match wanted.iter().position(|wanted| *wanted == key) {
                 Some(at) => found[at] = Some(self.scalar(key)?),
@@ -432,7 +432,7 @@ mod tests {
         let forbidden = StatedKnowledge { forbidden: pairs(&[("a", "b")]), ..Default::default() };
         let forbidden = Knowledge::new(&variables, &forbidden).unwrap();
         let limits = |total| DagLimits { per_class: 10, total };
-        let of = |text: &str, knowledge: &Knowledge, total: usize| {
+        let graphs_of = |text: &str, knowledge: &Knowledge, total: usize| {
             let (path, graphs) = (Path::new("bag.json"), bag("bag.json", text).unwrap());
             let mut stream = RandomStream::new(1, "bag");
             given_graphs(path, &graphs, (&variables, knowledge), &limits(total), &mut stream)
@@ -442,18 +442,18 @@ mod tests {
         let text = r#"{"graphs": [{"edges": [["a", "b"]], "count": 2},
                        {"edges": [], "undirected": [["a", "b"], ["b", "c"]]},
                        {"edges": [["a", "b"]]}]}"#;
-        let found = of(text, &free, 6).unwrap();
+        let found = graphs_of(text, &free, 6).unwrap();
         assert_eq!((found.n_classes, found.listed.dags.len()), (2, 6));
         assert_eq!(found.listed.size, Some(6));
-        of(text, &free, 5).unwrap_err().says(&["error[too-many-graphs]"]);
+        graphs_of(text, &free, 5).unwrap_err().says(&["error[too-many-graphs]"]);
         let huge = r#"{"graphs": [{"edges": [], "count": 18446744073709551615}]}"#;
-        of(huge, &free, 5).unwrap_err().says(&["error[too-many-graphs]"]);
-        of(text, &forbidden, 6).unwrap_err().says(&["graph 1 of the file"]);
+        graphs_of(huge, &free, 5).unwrap_err().says(&["error[too-many-graphs]"]);
+        graphs_of(text, &forbidden, 6).unwrap_err().says(&["graph 1 of the file"]);
         let cycle = r#"{"graphs": [{"edges": []}, {"edges": [["a", "b"], ["b", "a"]]}]}"#;
-        let said = of(cycle, &free, 6).unwrap_err();
+        let said = graphs_of(cycle, &free, 6).unwrap_err();
         said.says(&["graph 2 of the file is not valid: there is more than one"]);
         let other = r#"{"graphs": [{"edges": [["a", "x"]]}]}"#;
-        let said = of(other, &free, 6).unwrap_err();
+        let said = graphs_of(other, &free, 6).unwrap_err();
         said.says(&["`x` is not a variable", "a, b, c"]);
     }
 }

@@ -373,7 +373,7 @@ impl GraphUncertainBlock {
 
     /// What is asked about a hidden cause; none where nobody asks.
     pub fn hidden_cause(&self) -> Option<&HiddenCauseBlock> {
-        self.sensitivity.as_ref().map(|of| &of.hidden_cause)
+        self.sensitivity.as_ref().map(|sensitivity| &sensitivity.hidden_cause)
     }
 
     /// The scenario that the fit of all others is compared with; none where nobody asks for it.
@@ -522,7 +522,7 @@ impl KnowledgeScenario {
             }
             Contradiction::RequiredCycle(names) => {
                 let names: Vec<&str> = names.iter().map(String::as_str).collect();
-                pair_places(&required, |pair| is_within(pair, &names)).next().map(|of| of.0)
+                pair_places(&required, |pair| is_within(pair, &names)).next().map(|pair| pair.0)
             }
         };
         found.unwrap_or_default()

@@ -204,10 +204,11 @@ impl CausalWorlds {
     /// For each world, then each graph fitted on all training rows, whether it saw a row of the
     /// group with this code.
     pub(crate) fn saw(&self, code: u32) -> impl Iterator<Item = bool> {
-        let seen = self.attribute().is_some_and(|of| of.position_of(code).is_some());
+        let is_known =
+            self.attribute().is_some_and(|attribute| attribute.position_of(code).is_some());
         let of_world =
             move |w: &CausalWorld| self.absent.get(w.replicate).is_none_or(|a| !a.contains(&code));
-        self.worlds.iter().map(of_world).chain(self.on_all_rows.iter().map(move |_| seen))
+        self.worlds.iter().map(of_world).chain(self.on_all_rows.iter().map(move |_| is_known))
     }
 
     /// The attribute; none without graphs.
@@ -218,11 +219,11 @@ impl CausalWorlds {
     /// How encoded columns move from one group to another, both by their positions among those of
     /// the training rows.
     pub(crate) fn movement(shifts: &GroupShifts, from: usize, to: usize) -> WorldShift {
-        let of = |group: usize| group.checked_sub(1).and_then(|at| shifts.get(at));
+        let shift_of = |group: usize| group.checked_sub(1).and_then(|at| shifts.get(at));
         let signed = |shift: &WorldShift, sign: f64| -> WorldShift {
             shift.iter().map(|&(column, x)| (column, sign * x)).collect()
         };
-        match (of(from), of(to)) {
+        match (shift_of(from), shift_of(to)) {
             (None, None) => Vec::new(),
             (None, Some(to)) => signed(to, 1.0),
             (Some(from), None) => signed(from, -1.0),
@@ -268,11 +269,12 @@ impl CausalWorlds {
         level: f64,
         value: impl Fn(usize) -> Option<f64>,
     ) -> Option<SampleSpread> {
-        let of = |(w, world): (usize, &CausalWorld)| {
+        let weighted = |(w, world): (usize, &CausalWorld)| {
             let weight = self.bag.weight(world.replicate, weighting);
             Some(WeightedValue { value: value(w)?, copies: world.members.len() as u64, weight })
         };
-        let sample: Vec<WeightedValue> = self.worlds.iter().enumerate().filter_map(of).collect();
+        let sample: Vec<WeightedValue> =
+            self.worlds.iter().enumerate().filter_map(weighted).collect();
         SampleSpread::new(&sample, level)
     }
 
@@ -287,8 +289,9 @@ impl CausalWorlds {
         level: f64,
         (from, to): (u32, u32),
     ) -> Vec<Option<SampleSpread>> {
-        let positions =
-            self.attribute().and_then(|of| of.position_of(from).zip(of.position_of(to)));
+        let positions = self
+            .attribute()
+            .and_then(|attribute| attribute.position_of(from).zip(attribute.position_of(to)));
         let Some((first, second)) = positions else { return vec![None; self.encoding.width()] };
         let saw: Vec<bool> = self.saw(from).zip(self.saw(to)).map(|(a, b)| a && b).collect();
         let movements: Vec<WorldShift> = self

@@ -93,8 +93,8 @@ mod tests {
     fn ranks_agree() {
         let micro = json(expected("extensions/micro.json"));
         let number = |x: &Json| x.as_f64().unwrap();
-        let table = |of: &Json| {
-            let lists: Vec<Vec<f64>> = of
+        let table = |json: &Json| {
+            let lists: Vec<Vec<f64>> = json
                 .as_array()
                 .unwrap()
                 .iter()

@@ -93,15 +93,15 @@ impl ExtensionCase {
 
     fn rules(&self) -> Vec<NodeRules> {
         let list = self.case["variables"].as_array().unwrap().iter().enumerate();
-        let rule = |(v, of): (usize, &Json)| {
+        let rule = |(v, variable): (usize, &Json)| {
             let bins: Option<CellBins> = serde_json::from_value(self.case["bins"].clone()).unwrap();
             let bins = bins.and_then(|bins| bins.of(&self.variables.names[v]));
-            let missing = of["missing_level"].as_str().map(|missing| {
+            let missing = variable["missing_level"].as_str().map(|missing| {
                 let levels = self.variables.levels[v].as_ref().unwrap();
                 levels.iter().position(|level| level == missing).unwrap() as u32
             });
-            let ordinal = of["type"] == "ordinal";
-            NodeRules { whole: of["integer"] == true, ordinal, missing, bins }
+            let ordinal = variable["type"] == "ordinal";
+            NodeRules { whole: variable["integer"] == true, ordinal, missing, bins }
         };
         list.map(rule).collect()
     }
@@ -156,34 +156,34 @@ impl ExtensionCase {
 #[test]
 fn rows_agree_with_another_program() {
     for name in CASES {
-        let of = ExtensionCase::read(name);
-        let encoding = &of.training.encoding;
+        let case = ExtensionCase::read(name);
+        let encoding = &case.training.encoding;
         let mut compared = 0;
-        for setting in of.row_settings() {
-            let maker = of.maker(&setting);
-            let worlds = of.row_worlds(&maker);
+        for setting in case.row_settings() {
+            let maker = case.maker(&setting);
+            let worlds = case.row_worlds(&maker);
             let mut steps = vec![[0; 3]; encoding.variables.len()];
             let mut made = Vec::new();
-            let mut expected = of.made.rows.iter().filter(|row| row[0] == setting).peekable();
-            for (w, (replicate, _)) in of.worlds().into_iter().enumerate() {
-                for i in 0..of.rows.n {
-                    let own = node_values(encoding, &of.rows, i);
-                    let uniforms = maker.uniforms(of.row_key(i));
+            let mut expected = case.made.rows.iter().filter(|row| row[0] == setting).peekable();
+            for (w, (replicate, _)) in case.worlds().into_iter().enumerate() {
+                for i in 0..case.rows.n {
+                    let own = node_values(encoding, &case.rows, i);
+                    let uniforms = maker.uniforms(case.row_key(i));
                     let own_group =
-                        &of.test.rows[i][of.test.column(&of.variables.names[of.sensitive])];
-                    for (code, to) in (0..).zip(of.groups()) {
+                        &case.test.rows[i][case.test.column(&case.variables.names[case.sensitive])];
+                    for (code, to) in (0..).zip(case.groups()) {
                         if to == *own_group
-                            || of.is_absent(&to, replicate)
-                            || of.is_absent(own_group, replicate)
+                            || case.is_absent(&to, replicate)
+                            || case.is_absent(own_group, replicate)
                         {
                             continue;
                         }
                         let row = expected.next().expect("a row of the expected file");
-                        let id = &of.test.rows[i][of.test.column("row_id")];
+                        let id = &case.test.rows[i][case.test.column("row_id")];
                         assert_eq!((row[1].as_str(), &row[2], &row[3]), (&*w.to_string(), id, &to));
                         let target = maker.group(code).unwrap();
                         maker.make(&worlds[w], &own, target, &uniforms, &mut made, &mut steps);
-                        compare_row(&of, &made, row, &format!("{name} {setting} {w} {id} {to}"));
+                        compare_row(&case, &made, row, &format!("{name} {setting} {w} {id} {to}"));
                         compared += made.len();
                     }
                 }
@@ -195,34 +195,34 @@ fn rows_agree_with_another_program() {
                 (MechanismStep::Linear, "linear"),
             ] {
                 let found: u64 = steps.iter().map(|counts| counts[step as usize]).sum();
-                let told = of.case["ways"][format!("{setting} {word}")].as_u64().unwrap_or(0);
-                assert_eq!(found, told, "{name} {setting} {word}");
+                let expected = case.case["ways"][format!("{setting} {word}")].as_u64().unwrap_or(0);
+                assert_eq!(found, expected, "{name} {setting} {word}");
             }
-            compare_cuts(&of, &maker);
+            compare_cuts(&case, &maker);
         }
         assert!(compared > 500, "{name}: {compared} values");
     }
 }
 
 /// Levels exact, numbers to 1e-8.
-fn compare_row(of: &ExtensionCase, made: &[f64], row: &[String], what: &str) {
-    for (v, name) in of.variables.names.iter().enumerate() {
+fn compare_row(case: &ExtensionCase, made: &[f64], row: &[String], what: &str) {
+    for (v, name) in case.variables.names.iter().enumerate() {
         let what = format!("{what}: {name}");
-        compare_value(of, (v, made[v]), &row[of.made.column(name)], &what);
+        compare_value(case, (v, made[v]), &row[case.made.column(name)], &what);
     }
 }
 
 /// The value of node `v`: levels exact, numbers to 1e-8.
-fn compare_value(of: &ExtensionCase, (v, made): (usize, f64), text: &str, what: &str) {
-    match (&of.training.encoding.variables[v].form, &of.variables.levels[v]) {
+fn compare_value(case: &ExtensionCase, (v, made): (usize, f64), text: &str, what: &str) {
+    match (&case.training.encoding.variables[v].form, &case.variables.levels[v]) {
         (VariableForm::Levels { seen, .. }, Some(levels)) => {
             let code = levels.iter().position(|level| level == text).unwrap() as u32;
             let at = seen.iter().position(|&level| level == code);
             assert_eq!(made, at.map_or(-1.0, |at| at as f64), "{what}");
         }
         _ => {
-            let told: f64 = text.parse().unwrap();
-            near(made, told, 1e-8 * told.abs().max(1.0), what);
+            let expected: f64 = text.parse().unwrap();
+            near(made, expected, 1e-8 * expected.abs().max(1.0), what);
         }
     }
 }
@@ -251,34 +251,35 @@ impl NodeWatch for ComputedNodes {
 fn every_node_agrees_with_the_traces_of_another_program() {
     let mut compared = [0; 2];
     for name in CASES.into_iter().chain(["c10_search_four_groups"]) {
-        let of = ExtensionCase::read(name);
-        let encoding = &of.training.encoding;
+        let case = ExtensionCase::read(name);
+        let encoding = &case.training.encoding;
         let trace = ExpectedTable::read(&expected(&format!("extensions/{name}/trace.csv")));
         let key = ["setting", "world", "row_id", "to_group"].map(|part| trace.column(part));
         let rest = ["node", "way", "u", "raw", "shares_before", "shares_after", "value"];
         let [node, way, uniform, raw, before, after, value] = rest.map(|name| trace.column(name));
         assert_eq!(trace.header.len(), key.len() + rest.len(), "{name}: all columns are compared");
-        let id = of.test.column("row_id");
+        let id = case.test.column("row_id");
         let [setting, world, row_id, to_group] = key;
         let settings = trace.rows.chunk_by(|a, b| a[setting] == b[setting]);
         for of_setting in settings.filter(|lines| lines[0][setting].ends_with("drawn")) {
-            let maker = of.maker(&of_setting[0][setting]);
-            let worlds = of.row_worlds(&maker);
+            let maker = case.maker(&of_setting[0][setting]);
+            let worlds = case.row_worlds(&maker);
             for lines in of_setting.chunk_by(|a, b| key.iter().all(|&part| a[part] == b[part])) {
                 let what = key.map(|part| lines[0][part].as_str()).join(" ");
                 let what = format!("{name} {what}");
-                let i = of.test.rows.iter().position(|row| row[id] == lines[0][row_id]).unwrap();
-                let own = node_values(encoding, &of.rows, i);
-                let to = of.groups().iter().position(|group| *group == lines[0][to_group]).unwrap();
+                let i = case.test.rows.iter().position(|row| row[id] == lines[0][row_id]).unwrap();
+                let own = node_values(encoding, &case.rows, i);
+                let to =
+                    case.groups().iter().position(|group| *group == lines[0][to_group]).unwrap();
                 let target = maker.group(to as u32).unwrap();
-                let uniforms = maker.uniforms(of.row_key(i));
+                let uniforms = maker.uniforms(case.row_key(i));
                 let (mut made, mut computed) = (Vec::new(), ComputedNodes::default());
                 let world = &worlds[lines[0][world].parse::<usize>().unwrap()];
                 maker.make(world, &own, target, &uniforms, &mut made, &mut computed);
                 assert_eq!(computed.0.len(), lines.len(), "{what}: nodes that are computed");
                 for line in lines {
                     let (v, what) =
-                        (of.variables.position(&line[node]), format!("{what} {}", line[node]));
+                        (case.variables.position(&line[node]), format!("{what} {}", line[node]));
                     let (step, found) = computed.0.get(&v).unwrap_or_else(|| panic!("{what}"));
                     let word = match step {
                         MechanismStep::Cells => "cells",
@@ -290,16 +291,16 @@ fn every_node_agrees_with_the_traces_of_another_program() {
                     let numbers = |column: usize| -> Vec<f64> {
                         line[column].split_whitespace().map(|x| x.parse().unwrap()).collect()
                     };
-                    let told = match line[raw].is_empty() {
+                    let expected = match line[raw].is_empty() {
                         true => vec![numbers(before), numbers(after)],
                         false => vec![numbers(raw)],
                     };
-                    let sizes = |of: &[Vec<f64>]| of.iter().map(Vec::len).collect::<Vec<_>>();
-                    assert_eq!(sizes(found), sizes(&told), "{what}");
-                    for (found, told) in found.iter().flatten().zip(told.iter().flatten()) {
-                        near(*found, *told, 1e-9 * told.abs().max(1.0), &what);
+                    let sizes = |lists: &[Vec<f64>]| lists.iter().map(Vec::len).collect::<Vec<_>>();
+                    assert_eq!(sizes(found), sizes(&expected), "{what}");
+                    for (found, expected) in found.iter().flatten().zip(expected.iter().flatten()) {
+                        near(*found, *expected, 1e-9 * expected.abs().max(1.0), &what);
                     }
-                    compare_value(&of, (v, made[v]), &line[value], &what);
+                    compare_value(&case, (v, made[v]), &line[value], &what);
                     compared[usize::from(line[raw].is_empty())] += 1;
                 }
             }
@@ -313,13 +314,13 @@ fn training_row(maker: &RowMaker<'_>, i: usize) -> Vec<f64> {
     maker.training.columns.iter().map(|column| column[i]).collect()
 }
 
-fn compare_cuts(of: &ExtensionCase, maker: &RowMaker<'_>) {
-    let told = of.case["cuts"].as_object().unwrap();
-    for (v, name) in of.variables.names.iter().enumerate() {
-        let cuts: Vec<f64> = told
+fn compare_cuts(case: &ExtensionCase, maker: &RowMaker<'_>) {
+    let expected = case.case["cuts"].as_object().unwrap();
+    for (v, name) in case.variables.names.iter().enumerate() {
+        let cuts: Vec<f64> = expected
             .get(name)
             .map_or_else(Vec::new, |cuts| serde_json::from_value(cuts.clone()).unwrap());
-        if maker.settings.min_cell.is_some() && of.variables.levels[v].is_none() {
+        if maker.settings.min_cell.is_some() && case.variables.levels[v].is_none() {
             let NodeKind::Number { cuts: got, .. } = &maker.kinds[v] else { panic!("{name}") };
             assert_eq!(got, &cuts, "{name}");
         }
@@ -455,10 +456,14 @@ fn the_mean_of_drawn_rows_is_the_expected_one() {
     }
     assert!(people > 10_000.0, "{people}");
     for c in 0..encoding.width() {
-        let told = expected.iter().find(|(column, _)| *column == c).map_or(0.0, |(_, x)| *x);
+        let expected_mean =
+            expected.iter().find(|(column, _)| *column == c).map_or(0.0, |(_, x)| *x);
         let mean = sums[c] / people;
         let error = ((squares[c] / people - mean * mean).max(0.0) / people).sqrt();
-        assert!((mean - told).abs() <= 4.0 * error + 1e-9, "column {c}: {mean}, {told}, {error}");
+        assert!(
+            (mean - expected_mean).abs() <= 4.0 * error + 1e-9,
+            "column {c}: {mean}, {expected_mean}, {error}"
+        );
     }
 }
 
@@ -467,20 +472,22 @@ fn the_mean_of_drawn_rows_is_the_expected_one() {
 #[test]
 fn binned_rows_are_close_to_a_truth_that_is_not_linear() {
     let errors = |name: &str, setting: &str| -> Vec<f64> {
-        let of = ExtensionCase::read(name);
-        let (maker, encoding) = (of.maker(setting), &of.training.encoding);
-        let world = of.row_worlds(&maker).remove(0);
+        let case = ExtensionCase::read(name);
+        let (maker, encoding) = (case.maker(setting), &case.training.encoding);
+        let world = case.row_worlds(&maker).remove(0);
         let error = |name: &str| {
-            let (truth, v) = (of.test.column(&format!("true_{name}")), of.variables.position(name));
+            let (truth, v) =
+                (case.test.column(&format!("true_{name}")), case.variables.position(name));
             let (mut made, mut steps) = (Vec::new(), Vec::new());
             let of_row = |i: usize| {
-                let own = node_values(encoding, &of.rows, i);
-                let (target, uniforms) = (1.0 - own[of.sensitive], maker.uniforms(of.row_key(i)));
+                let own = node_values(encoding, &case.rows, i);
+                let (target, uniforms) =
+                    (1.0 - own[case.sensitive], maker.uniforms(case.row_key(i)));
                 maker.make(&world, &own, target, &uniforms, &mut made, &mut steps);
-                let told: f64 = of.test.rows[i][truth].parse().unwrap();
-                (made[v] - told) * (made[v] - told)
+                let true_value: f64 = case.test.rows[i][truth].parse().unwrap();
+                (made[v] - true_value) * (made[v] - true_value)
             };
-            ((0..of.rows.n).map(of_row).sum::<f64>() / of.rows.n as f64).sqrt()
+            ((0..case.rows.n).map(of_row).sum::<f64>() / case.rows.n as f64).sqrt()
         };
         ["x1", "x2", "x3"].map(error).to_vec()
     };

@@ -374,24 +374,24 @@ impl<'a> RowMaker<'a> {
         self.kinds[v].entry(k, values[v])
     }
 
-    fn linear_shares(&self, of: &VariableEquations, values: &[f64], shares: &mut Vec<f64>) {
+    fn linear_shares(&self, equations: &VariableEquations, values: &[f64], shares: &mut Vec<f64>) {
         let share = |(intercept, coefficients): &(f64, Vec<f64>)| {
-            let explained = of.parents.iter().zip(coefficients);
+            let explained = equations.parents.iter().zip(coefficients);
             intercept + explained.map(|(&c, b)| b * self.entry(c, values)).sum::<f64>()
         };
         shares.clear();
-        if let [second] = of.columns.as_slice() {
+        if let [second] = equations.columns.as_slice() {
             let second = share(second);
             shares.extend([1.0 - second, second]);
         } else {
-            shares.extend(of.columns.iter().map(share));
+            shares.extend(equations.columns.iter().map(share));
         }
     }
 
     /// How far a number moves, in standard deviations.
-    fn linear_move(&self, of: &VariableEquations, own: &[f64], made: &[f64]) -> f64 {
-        let Some((_, coefficients)) = of.columns.first() else { return 0.0 };
-        let moved = of.parents.iter().zip(coefficients);
+    fn linear_move(&self, equations: &VariableEquations, own: &[f64], made: &[f64]) -> f64 {
+        let Some((_, coefficients)) = equations.columns.first() else { return 0.0 };
+        let moved = equations.parents.iter().zip(coefficients);
         moved.map(|(&c, b)| b * (self.entry(c, made) - self.entry(c, own))).sum()
     }
 
@@ -414,7 +414,7 @@ impl<'a> RowMaker<'a> {
 impl RowWorld {
     /// The bytes that cells take; a shared mechanism is counted unless it is in `known`.
     pub(crate) fn memory(&self, known: &mut Vec<*const BinnedMechanism>) -> usize {
-        let of = |binned: &Arc<BinnedMechanism>| {
+        let new_bytes = |binned: &Arc<BinnedMechanism>| {
             let at = Arc::as_ptr(binned);
             if known.contains(&at) {
                 return 0;
@@ -422,7 +422,7 @@ impl RowWorld {
             known.push(at);
             binned.memory()
         };
-        self.0.iter().filter_map(|equation| equation.binned.as_ref()).map(of).sum()
+        self.0.iter().filter_map(|equation| equation.binned.as_ref()).map(new_bytes).sum()
     }
 }
 
@@ -436,8 +436,8 @@ impl CausalWorlds {
         };
         let worlds: Vec<Vec<NodeSet>> = self.worlds.iter().map(of_world).collect();
         let mut on_all_rows = vec![Vec::new(); self.on_all_rows.len()];
-        for (of, &at) in worlds.iter().zip(&self.all_rows_of) {
-            on_all_rows[at].clone_from(of);
+        for (parents, &at) in worlds.iter().zip(&self.all_rows_of) {
+            on_all_rows[at].clone_from(parents);
         }
         (worlds, on_all_rows)
     }

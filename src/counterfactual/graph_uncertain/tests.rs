@@ -22,7 +22,7 @@ use crate::tests::{json, shared};
 
 /// The names that the expected values give to encoded columns.
 fn column_names(variables: &CaseVariables, encoding: &GraphEncoding) -> Vec<String> {
-    let of = |(v, encoded): (usize, &EncodedVariable)| -> Vec<String> {
+    let names = |(v, encoded): (usize, &EncodedVariable)| -> Vec<String> {
         match (encoded.indicator_levels(), &variables.levels[v]) {
             (Some(shown), Some(levels)) => shown
                 .iter()
@@ -31,7 +31,7 @@ fn column_names(variables: &CaseVariables, encoding: &GraphEncoding) -> Vec<Stri
             _ => vec![variables.names[v].clone()],
         }
     };
-    encoding.variables.iter().enumerate().flat_map(of).collect()
+    encoding.variables.iter().enumerate().flat_map(names).collect()
 }
 
 #[track_caller]
@@ -512,11 +512,11 @@ impl GraphAudit {
             })
             .collect();
         let rate = |w: usize, from_second: bool, positive: bool| {
-            let of: Vec<usize> = (0..rows.len())
+            let chosen: Vec<usize> = (0..rows.len())
                 .filter(|&i| second[i] == from_second && before[i] == positive)
                 .collect();
-            let n = of.iter().filter(|&&i| (after[w][i] > 0.5) != positive).count();
-            (!of.is_empty()).then(|| n as f64 / of.len() as f64)
+            let n = chosen.iter().filter(|&&i| (after[w][i] > 0.5) != positive).count();
+            (!chosen.is_empty()).then(|| n as f64 / chosen.len() as f64)
         };
         for (group, from_second) in [(0, false), (1, true)] {
             let sizes = &expected["n_original"];

@@ -99,8 +99,8 @@ fn orient(vector: &mut [f64]) {
 
 impl RowMap {
     /// Where rows lie, across and up.
-    pub(crate) fn places(&self, of: &QualityReference, rows: &FeatureRows) -> Vec<[f64; 2]> {
-        let scores = ComponentScores::of(2, &self.terms, &of.variables, rows);
+    pub(crate) fn places(&self, reference: &QualityReference, rows: &FeatureRows) -> Vec<[f64; 2]> {
+        let scores = ComponentScores::of(2, &self.terms, &reference.variables, rows);
         let place = |i| [0, 1].map(|k| scores.row(i)[k] - self.centre[k]);
         (0..rows.n).map(place).collect()
     }
@@ -158,8 +158,8 @@ mod tests {
         (reference, found.unwrap(), rows)
     }
 
-    fn numbers(of: &Json) -> Vec<f64> {
-        of.as_array().unwrap().iter().map(|x| x.as_f64().unwrap_or(f64::NAN)).collect()
+    fn numbers(list: &Json) -> Vec<f64> {
+        list.as_array().unwrap().iter().map(|x| x.as_f64().unwrap_or(f64::NAN)).collect()
     }
 
     /// numpy's decomposition of the same rows (tests/oracle/components.json, by components.py).
@@ -168,11 +168,11 @@ mod tests {
         let text = include_str!("../../../tests/oracle/components.json");
         let oracle: Json = serde_json::from_str(text).unwrap();
         for case in oracle["cases"].as_array().unwrap() {
-            let column = |of: &Json| match of["levels"].as_u64() {
-                None => (FeatureColumn::Number(numbers(&of["values"])), None),
+            let column = |column: &Json| match column["levels"].as_u64() {
+                None => (FeatureColumn::Number(numbers(&column["values"])), None),
                 Some(n) => {
                     let code = |x: &f64| if x.is_nan() { MISSING } else { *x as u32 };
-                    let codes = numbers(&of["values"]).iter().map(code).collect();
+                    let codes = numbers(&column["values"]).iter().map(code).collect();
                     (FeatureColumn::Code(codes), u32::try_from(n).ok())
                 }
             };

@@ -91,10 +91,10 @@ impl ClassMixture {
 
     fn share(&self, bar: usize) -> Option<f64> {
         let all: u64 = self.classes.iter().map(|(n, _)| n).sum();
-        let of = |(n, target): &(u64, Vec<u64>)| {
+        let expected_rows = |(n, target): &(u64, Vec<u64>)| {
             *n as f64 * (target[bar] as f64 / target.iter().sum::<u64>() as f64)
         };
-        (all > 0).then(|| self.classes.iter().map(of).sum::<f64>() / all as f64)
+        (all > 0).then(|| self.classes.iter().map(expected_rows).sum::<f64>() / all as f64)
     }
 }
 
@@ -139,8 +139,8 @@ impl QualityReference {
         );
         let (mut before, mut after, mut mixed) =
             (ValueTally::default(), ValueTally::default(), ClassMixture::default());
-        for (&class, seen) in &pair.classes {
-            if let VariableSums::Number(sums) = &seen[v] {
+        for (&class, of_variable) in &pair.classes {
+            if let VariableSums::Number(sums) = &of_variable[v] {
                 before.merge(&sums.before);
                 after.merge(&sums.after);
                 if let Some(target) = self.table(to, class) {
@@ -185,16 +185,16 @@ impl QualityReference {
         // The bars, each as the list of levels that it counts.
         let mut bars: Vec<&[usize]> = shown.chunks(1).collect();
         bars.extend((!rest.is_empty()).then_some(rest));
-        let together = |of: &dyn Fn(usize) -> u64| -> Vec<u64> {
-            bars.iter().map(|bar| bar.iter().map(|&level| of(level)).sum()).collect()
+        let together = |count: &dyn Fn(usize) -> u64| -> Vec<u64> {
+            bars.iter().map(|bar| bar.iter().map(|&level| count(level)).sum()).collect()
         };
         let rows_of = |spread: &LevelCounts| {
             together(&|level| spread.count(u32::try_from(level).unwrap_or(u32::MAX)))
         };
 
         let (mut was, mut is, mut mixed) = (vec![0; n], vec![0; n], ClassMixture::default());
-        for (&class, seen) in &pair.classes {
-            if let VariableSums::Levels(sums) = &seen[v] {
+        for (&class, of_variable) in &pair.classes {
+            if let VariableSums::Levels(sums) = &of_variable[v] {
                 was.iter_mut().zip(&sums.before).for_each(|(sum, n)| *sum += n);
                 is.iter_mut().zip(&sums.after).for_each(|(sum, n)| *sum += n);
                 if let Some(target) = self.table(to, class) {
@@ -221,7 +221,7 @@ impl QualityReference {
 
     /// Position of a variable among those of the same kind.
     pub(super) fn position(&self, v: usize) -> usize {
-        in_kinds(&self.variables).nth(v).map_or(0, |of| of.0)
+        in_kinds(&self.variables).nth(v).map_or(0, |kind| kind.0)
     }
 }
 

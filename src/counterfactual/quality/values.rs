@@ -84,9 +84,9 @@ impl QualityReference {
             _ => None,
         };
         let mut all = VariableTotals::default();
-        for (&class, seen) in &pair.classes {
+        for (&class, of_variable) in &pair.classes {
             let table = self.table(to, class);
-            match &seen[v] {
+            match &of_variable[v] {
                 VariableSums::Number(sums) => {
                     all.n += sums.n;
                     all.n_changed += sums.n_changed;
@@ -148,7 +148,7 @@ struct VariableTotals {
 impl VariableTotals {
     fn values(&self, unit: f64, is_number: bool, varies: bool) -> QualityFigures {
         let [[dist_before, dist_after], [w1_before, w1_after]] =
-            [&self.distances, &self.areas].map(|of| [of[0].mean(), of[1].mean()]);
+            [&self.distances, &self.areas].map(|sums| [sums[0].mean(), sums[1].mean()]);
         vec![
             ("n_values", Some(self.n as f64)),
             ("n_compared", Some(self.n_compared as f64)),
@@ -166,7 +166,7 @@ impl VariableTotals {
 
 fn overall(pair: &PairSums, real: Option<[f64; 3]>) -> QualityFigures {
     let of_valid = |sum: u64| mean_per(sum as f64, pair.n_valid);
-    let at = |of: Option<[f64; 3]>, k: usize| of.map(|quantiles| quantiles[k]);
+    let at = |quantiles: Option<[f64; 3]>, k: usize| quantiles.map(|quantiles| quantiles[k]);
     let made = quantiles(&pair.plausibility);
     vec![
         ("n_cf", Some(pair.n_cf as f64)),

@@ -50,8 +50,8 @@ fn gains_and_hours(
     chosen: impl Fn(usize) -> bool,
 ) -> (f64, f64) {
     let chosen: Vec<usize> = (0..rows.n).filter(|&i| chosen(i)).collect();
-    let of = |name: &str| rows.numbers(layout.feature(name).unwrap());
-    let (gain, hours) = (of("capital-gain"), of("hours-per-week"));
+    let column = |name: &str| rows.numbers(layout.feature(name).unwrap());
+    let (gain, hours) = (column("capital-gain"), column("hours-per-week"));
     let n = chosen.len() as f64;
     let share = chosen.iter().filter(|&&i| gain[i] > 0.0).count() as f64 / n;
     let mean = chosen.iter().map(|&i| hours[i]).sum::<f64>() / n;

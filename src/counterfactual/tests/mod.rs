@@ -53,13 +53,13 @@ fn layout(features: &[&str]) -> Layout {
         Feature::of(name, kind_of, &levels)
     };
     let features: Vec<Feature> = features.iter().enumerate().map(feature).collect();
-    let of = |f: usize| Attribute {
+    let attribute = |f: usize| Attribute {
         groups: features[f].levels.clone(),
         level_of_group: (0..u32::try_from(features[f].levels.len()).unwrap()).collect(),
         ..Attribute::of(&features[f].name, &[], f)
     };
     let coded: Vec<usize> = (0..features.len()).filter(|&f| features[f].kind.is_coded()).collect();
-    let attributes = coded.iter().map(|&f| of(f)).collect();
+    let attributes = coded.iter().map(|&f| attribute(f)).collect();
     Layout::of(attributes, features)
 }
 

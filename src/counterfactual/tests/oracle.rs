@@ -31,8 +31,8 @@ fn words(values: &[Json]) -> Vec<String> {
     values.iter().filter_map(word).collect()
 }
 
-fn name(of: &Json) -> &str {
-    of["name"].as_str().unwrap()
+fn name(entry: &Json) -> &str {
+    entry["name"].as_str().unwrap()
 }
 
 /// Rows of a list of objects, column by column.
@@ -58,7 +58,7 @@ struct OracleCase<'a> {
 
 impl<'a> OracleCase<'a> {
     fn new(config: &'a Json, frames: &[&JsonFrame]) -> Self {
-        let seen = |column: &str| {
+        let words_of = |column: &str| {
             let values = frames.iter().filter_map(|f| f.get(column)).flatten();
             let mut words: Vec<String> = values.filter_map(word).collect();
             words.sort();
@@ -78,7 +78,10 @@ impl<'a> OracleCase<'a> {
         };
         let with_rest = |column: &str, mut levels: Vec<String>| {
             levels.extend(
-                seen(column).into_iter().filter(|word| !levels.contains(word)).collect::<Vec<_>>(),
+                words_of(column)
+                    .into_iter()
+                    .filter(|word| !levels.contains(word))
+                    .collect::<Vec<_>>(),
             );
             levels
         };
@@ -127,7 +130,7 @@ impl<'a> OracleCase<'a> {
             config,
             layout,
             extras,
-            labels: seen(config["label"]["column"].as_str().unwrap()),
+            labels: words_of(config["label"]["column"].as_str().unwrap()),
         }
     }
 
@@ -402,8 +405,8 @@ fn compare(found: &Json, expected: &Json, path: &str, faults: &mut Vec<String>) 
     match (found.as_object(), expected.as_object()) {
         (Some(found), Some(expected)) => {
             for key in found.keys().chain(expected.keys()) {
-                let of = |map: &Map<String, Json>| map.get(key).cloned().unwrap_or(Json::Null);
-                compare(&of(found), &of(expected), &format!("{path}.{key}"), faults);
+                let value = |map: &Map<String, Json>| map.get(key).cloned().unwrap_or(Json::Null);
+                compare(&value(found), &value(expected), &format!("{path}.{key}"), faults);
             }
         }
         _ if same(found, expected) => {}
@@ -505,12 +508,12 @@ fn full(folder: &Path) -> usize {
         let described = json(file);
         let config = &described["config"];
         let case = OracleCase::new(config, &[&input]);
-        let of = |by: &Json| {
+        let rows_of = |by: &Json| {
             let positions = selected(&input, by, n);
             (case.rows(&taken(&input, &positions), positions.len()), positions)
         };
         let ((reference, _), (samples, row_ids)) =
-            (of(&config["reference"]), of(&config["samples"]));
+            (rows_of(&config["reference"]), rows_of(&config["samples"]));
         let expected = frame::read(&folder.join(described["expected"].as_str().unwrap()));
         let metrics = file.with_extension("metrics.json");
         if metrics.exists() {

@@ -32,14 +32,14 @@ fn sample(layout: &Layout, n: usize, seed: u64) -> ReferenceBatch {
     rows(layout, &table)
 }
 
-fn part(of: &ReferenceBatch, positions: &[usize]) -> ReferenceBatch {
+fn part(batch: &ReferenceBatch, positions: &[usize]) -> ReferenceBatch {
     let groups =
-        of.groups.iter().map(|groups| positions.iter().map(|&i| groups[i]).collect()).collect();
+        batch.groups.iter().map(|groups| positions.iter().map(|&i| groups[i]).collect()).collect();
     ReferenceBatch {
         keys: vec![],
-        rows: of.rows.take(positions),
+        rows: batch.rows.take(positions),
         groups,
-        classes: positions.iter().map(|&i| of.classes[i]).collect(),
+        classes: positions.iter().map(|&i| batch.classes[i]).collect(),
     }
 }
 

@@ -30,10 +30,10 @@ impl TransportMatching<'_> {
         of_sample.sort_unstable_by_key(|(sample, _)| *sample);
         let parent: Vec<usize> = of_sample.iter().map(|(sample, _)| *sample).collect();
         let mut rows = self.samples.rows.take(&parent);
-        for (k, (_, of)) in of_sample.iter().enumerate() {
+        for (k, (_, matches)) in of_sample.iter().enumerate() {
             for (at, variable) in self.distance.variables().iter().enumerate() {
                 if !variable.value(&rows, k).is_nan() {
-                    variable.set_value(&mut rows, k, self.image(at, of));
+                    variable.set_value(&mut rows, k, self.image(at, matches));
                 }
             }
         }
@@ -41,19 +41,19 @@ impl TransportMatching<'_> {
     }
 
     /// The value of the variable at a position that a source gets from its targets.
-    fn image(&self, at: usize, of: &TransportMatches) -> f64 {
+    fn image(&self, at: usize, matches: &TransportMatches) -> f64 {
         let variable = &self.distance.variables()[at];
         let value = |target: usize| variable.value(self.reference.rows, target);
-        let first = value(of.matches[0].target);
+        let first = value(matches.matches[0].target);
         if self.settings.image == TransportImage::Argmax {
             return first;
         }
-        let values = of.matches.iter().map(|m| (value(m.target), m.mass));
+        let values = matches.matches.iter().map(|m| (value(m.target), m.mass));
         if let VariableScale::Categorical(_) = variable.scale {
             return heaviest_level(values.collect());
         }
         // Relative to the first value, so that the mean of equal values is exactly that value.
-        let part = |(x, mass): (f64, u64)| (x - first) * (mass as f64 / of.supply as f64);
+        let part = |(x, mass): (f64, u64)| (x - first) * (mass as f64 / matches.supply as f64);
         let mean = first + values.map(part).sum::<f64>();
         match variable.scale {
             VariableScale::Ordinal {} => self.distance.nearest_value(at, mean),

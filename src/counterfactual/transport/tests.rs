@@ -92,9 +92,9 @@ fn plans(ran: &TransportRun) -> BTreeMap<usize, Vec<(usize, f64)>> {
     let mut plans = BTreeMap::new();
     for (block, solved) in ran.blocks.iter().zip(&ran.solved) {
         for (&sample, &point) in block.sources.iter().zip(&solved.point_of) {
-            let of = &solved.points[point as usize];
-            let share = |m: &TransportMatch| (m.target, m.mass as f64 / of.supply as f64);
-            plans.insert(sample, of.matches.iter().map(share).collect());
+            let matched = &solved.points[point as usize];
+            let share = |m: &TransportMatch| (m.target, m.mass as f64 / matched.supply as f64);
+            plans.insert(sample, matched.matches.iter().map(share).collect());
         }
     }
     plans
@@ -295,7 +295,7 @@ fn what_stands_for_missing_is_missing() {
     );
 }
 
-fn crowd(seed: u64, n: usize, first_key: u64, group: u16) -> TestPopulation {
+fn random_people(seed: u64, n: usize, first_key: u64, group: u16) -> TestPopulation {
     let mut stream = RandomStream::new(seed, "crowd");
     let shift = f64::from(group);
     let columns = vec![
@@ -308,7 +308,7 @@ fn crowd(seed: u64, n: usize, first_key: u64, group: u16) -> TestPopulation {
     people
 }
 
-fn crowd_distance(reference: &TestPopulation) -> TransportDistance {
+fn distance_of_people(reference: &TestPopulation) -> TransportDistance {
     TransportDistance::new(
         vec![
             variable(0, NUMBER),
@@ -321,8 +321,8 @@ fn crowd_distance(reference: &TestPopulation) -> TransportDistance {
 
 #[test]
 fn large_strata_are_cut_into_blocks() {
-    let (samples, reference) = (crowd(1, 500, 0, 0), crowd(2, 300, 1000, 1));
-    let distance = crowd_distance(&reference);
+    let (samples, reference) = (random_people(1, 500, 0, 0), random_people(2, 300, 1000, 1));
+    let distance = distance_of_people(&reference);
     let at_most = |most: u64| TransportSettings { max_rows: Count::new(most).unwrap(), ..exact() };
     let cut =
         |most: u64| matching(&at_most(most), &distance, &samples, &reference).problems(1).problems;
@@ -358,7 +358,7 @@ fn large_strata_are_cut_into_blocks() {
 
 #[test]
 fn the_order_of_rows_is_of_no_effect() {
-    let (samples, reference) = (crowd(3, 160, 0, 0), crowd(4, 90, 1000, 1));
+    let (samples, reference) = (random_people(3, 160, 0, 0), random_people(4, 90, 1000, 1));
     let shuffled = |people: &TestPopulation, seed: u64| {
         let mut order: Vec<usize> = (0..people.rows.n).collect();
         let mut stream = RandomStream::new(seed, "shuffle");
@@ -379,9 +379,14 @@ fn the_order_of_rows_is_of_no_effect() {
         (TransportImage::Barycentre, 30),
     ] {
         let settings = TransportSettings { image, max_rows: Count::new(most).unwrap(), ..exact() };
-        let one = run(&settings, &crowd_distance(&reference), &samples, &reference, 1);
-        let other =
-            run(&settings, &crowd_distance(&other_reference), &other_samples, &other_reference, 1);
+        let one = run(&settings, &distance_of_people(&reference), &samples, &reference, 1);
+        let other = run(
+            &settings,
+            &distance_of_people(&other_reference),
+            &other_samples,
+            &other_reference,
+            1,
+        );
         let mut back: Vec<(usize, usize)> =
             (0..other.parent.len()).map(|k| (order[other.parent[k]], k)).collect();
         back.sort_unstable();

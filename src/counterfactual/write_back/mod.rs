@@ -62,9 +62,9 @@ impl RawCounts {
         let mut features = Vec::new();
         raw_features(layout, layout.attributes[attribute].feature, &mut features);
         let column = |feature: usize| {
-            let of = &layout.features[feature];
-            let counts = match of.kind.is_coded() {
-                true => ValueCounts::of_levels(N_CLASSES, of.levels.len()),
+            let described = &layout.features[feature];
+            let counts = match described.kind.is_coded() {
+                true => ValueCounts::of_levels(N_CLASSES, described.levels.len()),
                 false => ValueCounts::of_numbers(N_CLASSES, MAX_NUMBERS),
             };
             (feature, counts)
@@ -279,17 +279,17 @@ pub(crate) struct WriteBack {
 impl WriteBack {
     /// The updates for the attribute at a position, from the raw values of its reference rows.
     pub(crate) fn new(layout: &Layout, attribute: usize, counts: &RawCounts) -> Self {
-        let of = &layout.attributes[attribute];
+        let described = &layout.attributes[attribute];
         let sets = |&level: &u32| {
             std::array::from_fn(|class| {
-                assign_with_parents(layout, counts, of.feature, level, class)
+                assign_with_parents(layout, counts, described.feature, level, class)
             })
         };
-        let sets = of.level_of_group.iter().map(sets).collect();
+        let sets = described.level_of_group.iter().map(sets).collect();
         let own = features_set_with(layout, attribute);
         let is_bins = |derived: &DerivedFeature| derived.rule.is_one_way();
         // A number that no model reads is not moved, so it cannot contradict the group.
-        let seen = |derived: &DerivedFeature| {
+        let is_read = |derived: &DerivedFeature| {
             derived.parents.iter().all(|parent| {
                 parent.is_some_and(|parent| layout.is_input(parent) || !is_bins(derived))
             })
@@ -299,9 +299,9 @@ impl WriteBack {
                 .derived
                 .iter()
                 .enumerate()
-                .filter(|(_, derived)| own.contains(&derived.feature) && seen(derived))
+                .filter(|(_, derived)| own.contains(&derived.feature) && is_read(derived))
         };
-        let told = if mine().any(|(_, derived)| is_bins(derived)) {
+        let group_deciding = if mine().any(|(_, derived)| is_bins(derived)) {
             mine().map(|(k, _)| k).collect()
         } else {
             Vec::new()
@@ -309,7 +309,7 @@ impl WriteBack {
         WriteBack {
             assignments: sets,
             recomputations: Recomputation::of_layout(layout),
-            group_deciding: told,
+            group_deciding,
         }
     }
 
@@ -436,14 +436,14 @@ impl WrittenCounts {
         layout: &'a Layout,
     ) -> impl Iterator<Item = (usize, usize, &'a Feature, String, u64)> + 'a {
         self.0.iter().map(|(&(from, to, feature, bits), &n)| {
-            let of = &layout.features[feature];
-            let level = usize::try_from(bits).ok().and_then(|code| of.levels.get(code));
-            let value = if of.kind.is_coded() {
+            let described = &layout.features[feature];
+            let level = usize::try_from(bits).ok().and_then(|code| described.levels.get(code));
+            let value = if described.kind.is_coded() {
                 level.cloned().unwrap_or_default()
             } else {
                 number_of_bits(bits).to_string()
             };
-            (from, to, of, value, n)
+            (from, to, described, value, n)
         })
     }
 }

@@ -25,7 +25,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::data::exchange::row_stream::POSITION;
+use crate::data::exchange::row_stream::{ClassPosition, POSITION};
 use crate::data::exchange::score_stream::SCORE;
 use crate::data::source_form::{SourceKind, number_text};
 use crate::exec::files;
@@ -140,7 +140,8 @@ pub fn score_stream(
     if let Some(folder) = &endpoint.answers {
         files::make_folder(folder).map_err(|e| e.to_string())?;
     }
-    let position = reader.schema().metadata().get(POSITION).and_then(|at| at.parse().ok());
+    let position =
+        reader.schema().metadata().get(POSITION).and_then(|text| ClassPosition::parse(text));
     let (mut n, mut missing) = (0_u64, 0_u64);
     for batch in reader {
         let found = score_batch(endpoint, &agent, &batch.map_err(said)?, position)?;
@@ -167,7 +168,7 @@ fn score_batch(
     endpoint: &HttpEndpoint,
     agent: &ureq::Agent,
     rows: &RecordBatch,
-    position: Option<usize>,
+    position: Option<ClassPosition>,
 ) -> Result<Vec<f64>, HttpFault> {
     let size = endpoint.batch.max(1);
     let n_requests = rows.num_rows().div_ceil(size);
@@ -187,11 +188,11 @@ fn answer(
     endpoint: &HttpEndpoint,
     agent: &ureq::Agent,
     rows: &RecordBatch,
-    position: Option<usize>,
+    position: Option<ClassPosition>,
 ) -> Result<Vec<f64>, HttpFault> {
     let (n, body) = (rows.num_rows(), endpoint.body(rows));
     let id = sha256(&body);
-    let class = position.map_or_else(String::new, |position| format!("-{position}"));
+    let class = position.map_or_else(String::new, |position| format!("-{}", position.at));
     let path = endpoint.answers.as_ref().map(|folder| folder.join(format!("{id}{class}")));
     if let Some(known) = path.as_deref().and_then(|path| written_answer(path, n)) {
         return Ok(known);
@@ -230,7 +231,7 @@ impl HttpEndpoint {
         agent: &ureq::Agent,
         request: (&[u8], &str),
         n: usize,
-        position: Option<usize>,
+        position: Option<ClassPosition>,
     ) -> Result<Vec<f64>, HttpFault> {
         let mut pause = PAUSE;
         for tried in 0_u32.. {
@@ -263,7 +264,7 @@ impl HttpEndpoint {
         agent: &ureq::Agent,
         (body, id): (&[u8], &str),
         n: usize,
-        position: Option<usize>,
+        position: Option<ClassPosition>,
     ) -> Result<Vec<f64>, FailedRequest> {
         let kind = if self.protocol == HttpProtocol::SagemakerCsv {
             "text/csv"
@@ -367,7 +368,12 @@ impl HttpEndpoint {
     }
 
     /// The scores in an answer; NaN where a row has none.
-    fn scores(&self, text: &str, n: usize, position: Option<usize>) -> Result<Vec<f64>, String> {
+    fn scores(
+        &self,
+        text: &str,
+        n: usize,
+        position: Option<ClassPosition>,
+    ) -> Result<Vec<f64>, String> {
         let score = |value: &Value| score(value, position);
         if self.protocol == HttpProtocol::SagemakerCsv {
             // An empty line is a row without a score; the last line end closes a line.
@@ -419,7 +425,8 @@ impl HttpEndpoint {
                     return Ok(flat);
                 }
                 // A table of classes.
-                let at = position.filter(|at| *at < width).ok_or_else(|| classes(width))?;
+                let at = position.and_then(|position| position.in_row(width));
+                let at = at.ok_or_else(|| classes(width))?;
                 Ok(flat.into_iter().skip(at).step_by(width).collect())
             }
             HttpProtocol::SagemakerCsv => Ok(Vec::new()),
@@ -478,13 +485,13 @@ fn listed(list: Option<Value>, key: &str) -> Result<Vec<Value>, String> {
 }
 
 /// A score: a number, null, or the probability of the class at this position.
-fn score(value: &Value, position: Option<usize>) -> Result<f64, String> {
+fn score(value: &Value, position: Option<ClassPosition>) -> Result<f64, String> {
     match value {
         Value::Null => Ok(f64::NAN),
         Value::Array(one) if one.len() == 1 => score(&one[0], position),
         Value::Array(several) => {
-            let class = position.and_then(|position| several.get(position));
-            score(class.ok_or_else(|| classes(several.len()))?, None)
+            let at = position.and_then(|position| position.in_row(several.len()));
+            score(&several[at.ok_or_else(|| classes(several.len()))?], None)
         }
         other => other
             .as_f64()
@@ -529,7 +536,7 @@ mod tests {
         ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray,
     };
 
-    use super::{HttpEndpoint, HttpProtocol};
+    use super::{ClassPosition, HttpEndpoint, HttpProtocol};
     use crate::tests::Says;
 
     fn endpoint(word: &str) -> HttpEndpoint {
@@ -560,7 +567,7 @@ mod tests {
             columns.into_iter().map(|(name, column)| (name, column, true)),
         )
         .unwrap();
-        let nan = f64::NAN;
+        let (nan, second) = (f64::NAN, ClassPosition { at: 1, among: Some(2) });
         for (word, body, answers) in [
             (
                 "mlflow",
@@ -636,7 +643,7 @@ mod tests {
             let endpoint = endpoint(word);
             assert_eq!(String::from_utf8(endpoint.body(&rows)).unwrap(), body, "{word}");
             for (text, expected) in answers {
-                match (endpoint.scores(text, 2, Some(1)), expected) {
+                match (endpoint.scores(text, 2, Some(second)), expected) {
                     (Ok(found), Ok(expected)) => {
                         let bits =
                             |scores: &[f64]| scores.iter().map(|s| s.to_bits()).collect::<Vec<_>>();
@@ -649,8 +656,9 @@ mod tests {
         }
         // Only the contract says which of several probabilities is meant.
         let (mlflow, three) = (endpoint("mlflow"), r#"{"predictions": [[0.5, 0.25, 0.25]]}"#);
-        assert_eq!(mlflow.scores(three, 1, Some(0)), Ok(vec![0.5]));
-        for position in [None, Some(3)] {
+        let by_job = |at: usize| Some(ClassPosition { at, among: None });
+        assert_eq!(mlflow.scores(three, 1, by_job(0)), Ok(vec![0.5]));
+        for position in [None, by_job(3), Some(second)] {
             let what = mlflow.scores(three, 1, position).unwrap_err();
             what.says(&["the classes 0 to 2", "`class`"]);
         }

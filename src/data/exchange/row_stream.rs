@@ -33,11 +33,40 @@ pub(crate) const LABEL: &str = "label";
 /// The name of the column of weights in training rows.
 pub(crate) const WEIGHT: &str = "weight";
 
-/// What the schema of rows to score says: the position of the class whose probability is the score.
+/// What the schema of rows to score says: the [`ClassPosition`] of the score.
 pub(crate) const POSITION: &str = "cfaudit.position";
 
 /// What the schema of rows to score says: the SHA-256 of the registered model that is to score.
 pub(crate) const MODEL_HASH: &str = "cfaudit.sha256";
+
+/// Which number of a row is the score, where a model gives one for each class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ClassPosition {
+    /// The position of the class, from 0.
+    pub at: usize,
+    /// The number of classes among which it was found; none where the job names the class of a
+    /// model that may have more.
+    pub among: Option<usize>,
+}
+
+impl ClassPosition {
+    /// The position in a row of this many numbers; none where these are of other classes.
+    pub(crate) fn in_row(self, width: usize) -> Option<usize> {
+        self.among.map_or(self.at < width, |classes| classes == width).then_some(self.at)
+    }
+
+    /// As the schema of rows says it: `1`, or `1 of 2`.
+    pub(crate) fn text(self) -> String {
+        self.among.map_or(self.at.to_string(), |classes| format!("{} of {classes}", self.at))
+    }
+
+    /// The position of [`ClassPosition::text`].
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let (at, among) = text.split_once(" of ").map_or((text, None), |(at, n)| (at, Some(n)));
+        let among = among.map(str::parse).transpose().ok()?;
+        Some(ClassPosition { at: at.parse().ok()?, among })
+    }
+}
 
 /// What the schema of a stream without rows says: the program is to describe its model.
 pub(crate) const DESCRIBE: &str = "cfaudit.describe";
@@ -268,9 +297,25 @@ mod tests {
     use arrow::datatypes::{Float64Type, Int64Type};
     use arrow::ipc::reader::StreamReader;
 
-    use super::{BATCH_ROWS, DESCRIBE, RawColumns, RowSink, ask_description};
+    use super::{BATCH_ROWS, ClassPosition, DESCRIBE, RawColumns, RowSink, ask_description};
     use crate::data::{Feature, FeatureColumn, FeatureKind, FeatureRows, Layout};
     use crate::table::file::{FileOwner, ParquetFile};
+
+    #[test]
+    fn the_position_of_a_class_is_written_and_read_back() {
+        for (at, among, text, in_rows) in [
+            (1, Some(2), "1 of 2", [None, Some(1), None]),
+            (1, None, "1", [None, Some(1), Some(1)]),
+        ] {
+            let position = ClassPosition { at, among };
+            assert_eq!(
+                (position.text().as_str(), ClassPosition::parse(text)),
+                (text, Some(position))
+            );
+            assert_eq!([1, 2, 3].map(|width| position.in_row(width)), in_rows, "{text}");
+        }
+        assert_eq!(["", "of 2", "1 of ", "-1"].map(ClassPosition::parse), [None; 4]);
+    }
 
     fn layout() -> Layout {
         let feature = |name| Feature::of(name, FeatureKind::REAL, &[]);

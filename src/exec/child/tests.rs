@@ -106,8 +106,8 @@ fn asked(
         while output.read(&mut byte).unwrap_or_default() > 0 && byte != *b"\n" {
             line.push(byte[0]);
         }
-        let told = Fault::new("bad-output", "wrote no line");
-        if line.is_empty() { Err(told.into()) } else { Ok(String::from_utf8(line).unwrap()) }
+        let no_line = Fault::new("bad-output", "wrote no line");
+        if line.is_empty() { Err(no_line.into()) } else { Ok(String::from_utf8(line).unwrap()) }
     };
     let write = |input: &mut ProgramInput<'_>| {
         writeln!(input, "{word}").map_err(|e| Error::io("feed", Path::new("stdin"), &e))
@@ -130,8 +130,8 @@ fn a_kept_program_answers_again_and_again_and_ends_with_its_owner() {
     let pid = asked(&kept, &program, &heard, "one").unwrap();
     assert_eq!(asked(&kept, &program, &heard, "two").unwrap(), format!("one {pid}"));
     assert_eq!(asked(&kept, &program, &heard, "three").unwrap(), format!("two {pid}"));
-    let seen: Vec<&str> = heard.0.lock().unwrap().iter().map(Event::name).collect();
-    assert_eq!(seen, ["command.start", "command.end", "command.end", "command.end"]);
+    let names: Vec<&str> = heard.0.lock().unwrap().iter().map(Event::name).collect();
+    assert_eq!(names, ["command.start", "command.end", "command.end", "command.end"]);
     assert!(!ended.exists());
     drop(kept);
     assert_eq!(std::fs::read_to_string(&ended).unwrap(), "well\n");
@@ -160,8 +160,9 @@ fn a_kept_program_answers_again_and_again_and_ends_with_its_owner() {
 
 #[test]
 fn the_environment_is_what_it_is_given() {
-    let seen = String::from_utf8(ran(&program(&["env"])).unwrap()).unwrap();
-    let mut names: Vec<&str> = seen.lines().filter_map(|line| line.split('=').next()).collect();
+    let environment = String::from_utf8(ran(&program(&["env"])).unwrap()).unwrap();
+    let mut names: Vec<&str> =
+        environment.lines().filter_map(|line| line.split('=').next()).collect();
     names.sort_unstable();
     assert_eq!(names, ["PATH", "TOKEN"]);
 }

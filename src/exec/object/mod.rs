@@ -98,7 +98,7 @@ pub(crate) struct OpenedObject {
 #[derive(Debug)]
 struct ObjectSession {
     /// The versions that are read, by address.
-    seen: BTreeMap<ObjectAddress, ObjectVersion>,
+    versions: BTreeMap<ObjectAddress, ObjectVersion>,
     /// Stops waiting for a store.
     cancel: CancelFlag,
     /// Bytes that each thread may hold.
@@ -106,8 +106,8 @@ struct ObjectSession {
 }
 
 static SESSION: LazyLock<Mutex<ObjectSession>> = LazyLock::new(|| {
-    let (seen, cancel) = (BTreeMap::new(), CancelFlag::default());
-    Mutex::new(ObjectSession { seen, cancel, held: HELD_AT_MOST / 4 })
+    let (versions, cancel) = (BTreeMap::new(), CancelFlag::default());
+    Mutex::new(ObjectSession { versions, cancel, held: HELD_AT_MOST / 4 })
 });
 
 fn session<T>(with: impl FnOnce(&mut ObjectSession) -> T) -> T {
@@ -242,7 +242,7 @@ impl ObjectAddress {
 
 /// Notes a version of an object, unless another one is read already.
 fn note(address: ObjectAddress, version: ObjectVersion) -> ObjectVersion {
-    session(|session| session.seen.entry(address).or_insert(version).clone())
+    session(|session| session.versions.entry(address).or_insert(version).clone())
 }
 
 /// The versions of objects that this process reads, each as it was first seen; none where there is
@@ -253,7 +253,7 @@ fn note(address: ObjectAddress, version: ObjectVersion) -> ObjectVersion {
 pub(crate) fn versions(paths: &[PathBuf]) -> Result<Vec<Option<ObjectVersion>>> {
     let addresses: Vec<ObjectAddress> =
         paths.iter().map(|path| ObjectAddress::of(path)).collect::<Result<_>>()?;
-    let known = |address: &ObjectAddress| session(|session| session.seen.get(address).cloned());
+    let known = |address: &ObjectAddress| session(|session| session.versions.get(address).cloned());
     let unknown: Vec<ObjectAddress> =
         addresses.iter().filter(|address| known(address).is_none()).cloned().collect();
     for (address, version) in unknown.iter().zip(store::heads(&unknown)?) {
@@ -294,7 +294,7 @@ pub(crate) fn names(prefix: &Path) -> Result<Vec<String>> {
     let prefix = ObjectAddress::of(prefix)?;
     let own = if prefix.key.is_empty() { 0 } else { prefix.key.len() + 1 };
     let found = store::list(&prefix)?.into_iter();
-    Ok(found.filter_map(|(of, _)| of.key.get(own..).map(str::to_owned)).collect())
+    Ok(found.filter_map(|(address, _)| address.key.get(own..).map(str::to_owned)).collect())
 }
 
 /// The bytes of an object as it is now, of a file that several processes write; none where there is
@@ -321,7 +321,7 @@ pub(crate) fn read_now(path: &Path) -> Result<Option<Bytes>> {
 pub(crate) fn write(path: &Path, next: &mut dyn FnMut() -> Result<Option<Bytes>>) -> Result<()> {
     let address = ObjectAddress::of(path)?;
     let written = store::put(&address, next);
-    session(|session| session.seen.remove(&address));
+    session(|session| session.versions.remove(&address));
     written
 }
 
@@ -406,16 +406,16 @@ mod store {
         Err(Error::operator("write", address.path(), cause, super::REBUILD))
     }
 
-    pub(super) fn heads(of: &[ObjectAddress]) -> Result<Vec<Option<ObjectVersion>>> {
-        if of.is_empty() { Ok(Vec::new()) } else { Err(not_built(of.first())) }
+    pub(super) fn heads(addresses: &[ObjectAddress]) -> Result<Vec<Option<ObjectVersion>>> {
+        if addresses.is_empty() { Ok(Vec::new()) } else { Err(not_built(addresses.first())) }
     }
 
     pub(super) fn list(prefix: &ObjectAddress) -> Result<Vec<(ObjectAddress, ObjectVersion)>> {
         Err(not_built(Some(prefix)))
     }
 
-    pub(super) fn read(of: Vec<(ObjectFile, Vec<Range<u64>>)>) -> Result<Vec<Vec<Bytes>>> {
-        Err(not_built(of.first().map(|(file, _)| &file.address)))
+    pub(super) fn read(files: Vec<(ObjectFile, Vec<Range<u64>>)>) -> Result<Vec<Vec<Bytes>>> {
+        Err(not_built(files.first().map(|(file, _)| &file.address)))
     }
 }
 

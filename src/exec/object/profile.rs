@@ -103,13 +103,16 @@ aws_session_token = token
 
     #[test]
     fn a_profile_gives_keys_and_region() {
-        let of = |profile: &str| {
+        let values_of = |profile: &str| {
             values(&completed(AmazonS3Builder::new(), profile, CREDENTIALS, CONFIG))
         };
         let some = |text: &str| Some(text.to_owned());
-        assert_eq!(of("default"), [some("AKIA1"), some("one=1"), None, some("eu-west-1")]);
-        assert_eq!(of("audit"), [some("AKIA2"), some("two"), some("token"), some("eu-central-1")]);
-        assert_eq!(of("other"), [None, None, None, None]);
+        assert_eq!(values_of("default"), [some("AKIA1"), some("one=1"), None, some("eu-west-1")]);
+        assert_eq!(
+            values_of("audit"),
+            [some("AKIA2"), some("two"), some("token"), some("eu-central-1")]
+        );
+        assert_eq!(values_of("other"), [None, None, None, None]);
         let of_config = completed(AmazonS3Builder::new(), "default", "", CREDENTIALS);
         assert_eq!(values(&of_config)[0], some("AKIA1"), "keys may be in either file");
     }

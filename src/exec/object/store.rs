@@ -137,9 +137,9 @@ fn quoted(etag: &str) -> String {
 }
 
 /// The versions of objects; none where there is no such object.
-pub(super) fn heads(of: &[ObjectAddress]) -> Result<Vec<Option<ObjectVersion>>> {
+pub(super) fn heads(addresses: &[ObjectAddress]) -> Result<Vec<Option<ObjectVersion>>> {
     let mut asked = Vec::new();
-    for address in of {
+    for address in addresses {
         // A bucket is no object.
         let store = if address.key.is_empty() { None } else { Some(store_of(address)?) };
         asked.push((address, store, key_of(address)?));
@@ -191,9 +191,9 @@ pub(super) fn list(prefix: &ObjectAddress) -> Result<Vec<(ObjectAddress, ObjectV
 }
 
 /// Reads ranges of objects, in their order.
-pub(super) fn read(of: Vec<(ObjectFile, Vec<Range<u64>>)>) -> Result<Vec<Vec<Bytes>>> {
+pub(super) fn read(files: Vec<(ObjectFile, Vec<Range<u64>>)>) -> Result<Vec<Vec<Bytes>>> {
     let (mut requests, mut shape) = (Vec::new(), Vec::new());
-    for (file, ranges) in of {
+    for (file, ranges) in files {
         let (store, key) = (store_of(&file.address)?, key_of(&file.address)?);
         let mut parts = Vec::new();
         for range in ranges {
@@ -209,7 +209,10 @@ pub(super) fn read(of: Vec<(ObjectFile, Vec<Range<u64>>)>) -> Result<Vec<Vec<Byt
     let parts: Vec<Bytes> = wait(stream::iter(requests).buffered(AT_ONCE).try_collect())?;
     let mut parts = parts.into_iter();
     let mut whole = |n: usize| joined(parts.by_ref().take(n).collect());
-    Ok(shape.into_iter().map(|of: Vec<usize>| of.into_iter().map(&mut whole).collect()).collect())
+    Ok(shape
+        .into_iter()
+        .map(|numbers: Vec<usize>| numbers.into_iter().map(&mut whole).collect())
+        .collect())
 }
 
 /// The bytes of an object as it is now, a small one by one request; none where there is none.

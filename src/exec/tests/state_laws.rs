@@ -44,13 +44,13 @@ pub(crate) trait SampleState: Accumulator {
 
 /// Two parts of made-up rows, and both together, each as JSON.
 pub(crate) fn two_parts_and_whole<S: SampleState>() -> [String; 3] {
-    let of = |rows: std::ops::Range<u64>| {
+    let state_of = |rows: std::ops::Range<u64>| {
         let mut state = S::sample(0);
         rows.for_each(|row| state.add_sample(row));
         state.settle();
         serde_json::to_string(&state).unwrap()
     };
-    [of(0..9), of(9..40), of(0..40)]
+    [state_of(0..9), state_of(9..40), state_of(0..40)]
 }
 
 /// The laws of a state: an empty one is neutral, merging is associative and commutative, what is
@@ -59,7 +59,7 @@ pub(crate) fn keeps_the_laws<S: SampleState>() {
     const ROWS: u64 = 60;
     let text = |state: S| state_text(state).unwrap();
     for variant in 0..S::VARIANTS {
-        let of = |rows: &[u64]| {
+        let state_of = |rows: &[u64]| {
             let mut state = S::sample(variant);
             rows.iter().for_each(|&row| state.add_sample(row));
             state
@@ -70,14 +70,26 @@ pub(crate) fn keeps_the_laws<S: SampleState>() {
         };
         let all: Vec<u64> = (0..ROWS).collect();
         let (a, b, c) = (&all[..7], &all[7..40], &all[40..]);
-        let (whole, name) = (text(of(&all)), S::NAME);
-        assert_ne!(whole, text(of(&[])), "{name}: rows leave no trace");
-        assert_ne!(text(of(a)), text(of(b)), "{name}: other rows are no other state");
-        assert_eq!(text(merged(of(&[]), of(&all))), whole, "{name}: an empty state at the left");
-        assert_eq!(text(merged(of(&all), of(&[]))), whole, "{name}: an empty state at the right");
-        assert_eq!(text(merged(of(a), of(b))), text(merged(of(b), of(a))), "{name}: commutative");
-        let left = merged(merged(of(a), of(b)), of(c));
-        let right = merged(of(a), merged(of(b), of(c)));
+        let (whole, name) = (text(state_of(&all)), S::NAME);
+        assert_ne!(whole, text(state_of(&[])), "{name}: rows leave no trace");
+        assert_ne!(text(state_of(a)), text(state_of(b)), "{name}: other rows are no other state");
+        assert_eq!(
+            text(merged(state_of(&[]), state_of(&all))),
+            whole,
+            "{name}: an empty state at the left"
+        );
+        assert_eq!(
+            text(merged(state_of(&all), state_of(&[]))),
+            whole,
+            "{name}: an empty state at the right"
+        );
+        assert_eq!(
+            text(merged(state_of(a), state_of(b))),
+            text(merged(state_of(b), state_of(a))),
+            "{name}: commutative"
+        );
+        let left = merged(merged(state_of(a), state_of(b)), state_of(c));
+        let right = merged(state_of(a), merged(state_of(b), state_of(c)));
         assert_eq!(text(left), text(right), "{name}: associative");
         let read: S = parse_state(&whole, Path::new("state")).unwrap();
         assert_eq!(text(read), whole, "{name}: written and read back");
@@ -90,8 +102,9 @@ pub(crate) fn keeps_the_laws<S: SampleState>() {
             }
             // Rows within a part come in any order too, and parts travel as files.
             parts.iter_mut().for_each(|part| part.reverse());
-            let travelled =
-                |part: &Vec<u64>| parse_state::<S>(&text(of(part)), Path::new("state")).unwrap();
+            let travelled = |part: &Vec<u64>| {
+                parse_state::<S>(&text(state_of(part)), Path::new("state")).unwrap()
+            };
             let sum = parts.iter().map(travelled).reduce(merged).unwrap();
             assert_eq!(text(sum), whole, "{name}: a random cut of the rows");
         }

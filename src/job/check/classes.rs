@@ -66,7 +66,7 @@ impl JobChecker<'_> {
         let files = model.scores.iter().flat_map(|scores| {
             let factual = ("factual", &scores.factual.column, &scores.factual.columns);
             let other = scores.counterfactual.iter();
-            let other = other.map(|of| ("counterfactual", &of.column, &of.columns));
+            let other = other.map(|other| ("counterfactual", &other.column, &other.columns));
             std::iter::once(factual).chain(other)
         });
         for (key, column, columns) in files {
@@ -126,7 +126,9 @@ impl JobChecker<'_> {
     /// The class that a gate asks about.
     pub(super) fn gate_class(&mut self, gate: &MetricGate<'_>) {
         let (metric, label) = (gate.metric, self.job.data.label.column());
-        let Some((label, classes)) = label.and_then(|of| Some((of, of.classes.as_deref()?))) else {
+        let Some((label, classes)) =
+            label.and_then(|label| Some((label, label.classes.as_deref()?)))
+        else {
             return self.say(gate.key("class"), gate.class.as_ref().map(|_| m::gate_class_alone()));
         };
         let Some(class) = &gate.class else {

@@ -50,7 +50,8 @@ pub(super) fn resolved(mut job: Job) -> Job {
         }
         if gate.sensitive.is_none() && gate.is_of_metric() {
             let mut named = gate.named().into_iter();
-            gate.sensitive = named.find_map(|(_, _, of)| of.first().map(|of| of.0.clone()));
+            gate.sensitive =
+                named.find_map(|(_, _, pairs)| pairs.first().map(|pairs| pairs.0.clone()));
         }
     }
     job
@@ -79,8 +80,9 @@ fn default_families(job: &Job) -> Vec<MetricFamily> {
         asked.any(|(_, model)| model.scores_counterfactuals())
     };
     let sets = job.counterfactuals.values().any(is_scored);
-    let can =
-        |of: &MetricFamily| (label || !needs_label(*of)) && (sets || !needs_counterfactual(*of));
+    let can = |family: &MetricFamily| {
+        (label || !needs_label(*family)) && (sets || !needs_counterfactual(*family))
+    };
     families.extend([Performance, Group, Ccm, Eccm, Shift].into_iter().filter(can));
     families
 }

@@ -52,8 +52,14 @@ impl JobChecker<'_> {
         }
     }
 
-    fn derivation(&mut self, block: DerivedIn, at: &str, name: &ColumnName, of: &Derivation) {
-        let forms = of.forms();
+    fn derivation(
+        &mut self,
+        block: DerivedIn,
+        at: &str,
+        name: &ColumnName,
+        derivation: &Derivation,
+    ) {
+        let forms = derivation.forms();
         let &[form] = forms.as_slice() else {
             let more = match block {
                 DerivedIn::Derive => ", `cross` and `sql`",
@@ -61,29 +67,30 @@ impl JobChecker<'_> {
             };
             return self.say(at, m::derived_forms(at, more, all_or_none(&forms)));
         };
-        match (&of.from, form) {
+        match (&derivation.from, form) {
             (Some(_), "cross") => self.say(join(at, "from"), m::cross_from(name)),
             (Some(_), "sql") => self.say(join(at, "from"), m::expression_from(name)),
             (Some(from), _) => self.parent(block, join(at, "from"), name, from),
             (None, "cross" | "sql") => {}
             (None, _) => self.say(at, m::derived_from_missing(at, form)),
         }
-        let is_odd = of.otherwise.is_some() && form != "map";
+        let is_odd = derivation.otherwise.is_some() && form != "map";
         self.say(join(at, "else"), is_odd.then(|| m::else_of_bins(name)));
-        self.map(at, name, of);
-        if let Some(edges) = &of.bins {
+        self.map(at, name, derivation);
+        if let Some(edges) = &derivation.bins {
             self.edges(&join(at, "bins"), edges);
         }
-        if let Some(levels) = &of.levels {
+        if let Some(levels) = &derivation.levels {
             self.named_bins(&join(at, "levels"), levels);
         }
-        self.cross(block, &join(at, "cross"), name, of);
-        if let Some(sql) = &of.sql {
+        self.cross(block, &join(at, "cross"), name, derivation);
+        if let Some(sql) = &derivation.sql {
             let here = join(at, "sql");
             match sql::parse(sql) {
-                Ok(tree) => {
-                    tree.columns.iter().for_each(|of| self.parent(block, here.clone(), name, of))
-                }
+                Ok(tree) => tree
+                    .columns
+                    .iter()
+                    .for_each(|parent| self.parent(block, here.clone(), name, parent)),
                 Err(problem) => self.bad_sql(&here, &problem),
             }
         }
@@ -118,17 +125,17 @@ impl JobChecker<'_> {
     fn map(&mut self, at: &str, name: &ColumnName, derivation: &Derivation) {
         let Some(map) = &derivation.map else { return };
         let here = join(at, "map");
-        let mut seen: Vec<(&Word, &Word)> = Vec::new();
+        let mut values_so_far: Vec<(&Word, &Word)> = Vec::new();
         for (group, values) in map {
             let list_at = join(&here, group.as_str());
             if !self.check_distinct(&list_at, "value of the column", values) {
                 continue;
             }
             for (place, value) in numbered(list_at, values) {
-                let twice = seen.iter().find(|(v, _)| *v == value);
+                let twice = values_so_far.iter().find(|(v, _)| *v == value);
                 self.say(place, twice.map(|(_, other)| m::map_value_twice(value, other, group)));
             }
-            seen.extend(values.iter().map(|value| (value, group)));
+            values_so_far.extend(values.iter().map(|value| (value, group)));
         }
         let group = derivation.otherwise.as_ref().filter(|other| map.contains_key(*other));
         self.say(join(at, "else"), group.map(m::else_is_group));
@@ -240,9 +247,9 @@ impl JobChecker<'_> {
                 self.say(at, m::reference_missing_of_part(at, list(some)));
             }
             None => self.say(at, m::block_key_missing(at, "reference", "reference: GROUP")),
-            Some(of) => {
-                let unknown = |near: String| m::reference_unknown(&of, name, near);
-                self.one_of(join(at, "reference"), &of, ("its groups", &groups), unknown);
+            Some(reference) => {
+                let unknown = |near: String| m::reference_unknown(&reference, name, near);
+                self.one_of(join(at, "reference"), &reference, ("its groups", &groups), unknown);
             }
         }
     }
@@ -317,7 +324,8 @@ impl JobChecker<'_> {
     /// as without `person`.
     pub(super) fn persons(&mut self) {
         let (data, at) = (&self.job.data, "data.person");
-        let Some(person) = data.person.as_ref().filter(|of| data.row_id.as_ref() != Some(*of))
+        let Some(person) =
+            data.person.as_ref().filter(|person| data.row_id.as_ref() != Some(*person))
         else {
             return;
         };
@@ -338,10 +346,11 @@ impl JobChecker<'_> {
         for name in data.sensitive.keys().filter(changed) {
             let hidden = self.job.models.iter().find_map(|(model, block)| {
                 let omit = block.omitted()?;
-                let seen: Vec<&ColumnName> =
+                let inputs: Vec<&ColumnName> =
                     data.inputs().into_iter().filter(|c| !omit.contains(c)).collect();
-                let is_seen = |of: &&ColumnName| seen.iter().any(|c| data.roots(c).contains(*of));
-                let ends = data.ends_below(data.column_of(name), &seen);
+                let is_seen =
+                    |parent: &&ColumnName| inputs.iter().any(|c| data.roots(c).contains(*parent));
+                let ends = data.ends_below(data.column_of(name), &inputs);
                 ends.into_iter().find_map(|(bins, recipe)| {
                     let recipe = recipe.filter(DerivationRecipe::is_one_way)?;
                     Some((bins, recipe.parents().into_iter().find(is_seen)?.clone(), model))

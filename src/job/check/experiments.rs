@@ -20,11 +20,11 @@ impl<'a> JobChecker<'a> {
 
     fn experiment(&mut self, at: &str, name: &Name, experiment: &ExperimentBlock) {
         self.say(at, self.lacks_label().then(|| m::experiment_no_label(name)));
-        let (here, arms, of) = (join(at, "model"), &experiment.arms, &experiment.model);
-        if let Some(model) = self.model_named(here.as_str(), of) {
-            let own = path(&["models", of.as_str()]);
+        let (here, arms, wanted) = (join(at, "model"), &experiment.arms, &experiment.model);
+        if let Some(model) = self.model_named(here.as_str(), wanted) {
+            let own = path(&["models", wanted.as_str()]);
             let is_other = !self.has_problem(&[&own]) && !model.is_trained();
-            self.say(here, is_other.then(|| m::experiment_not_trained(name, of)));
+            self.say(here, is_other.then(|| m::experiment_not_trained(name, wanted)));
         }
         let lacks_split = experiment.folds.is_none() && self.lacks_split();
         self.say(at, lacks_split.then(|| m::experiment_no_split(name)));
@@ -56,7 +56,7 @@ impl<'a> JobChecker<'a> {
             self.say(at, m::experiment_of_graphs(from));
             return None;
         }
-        if let Some(ConditionOn::Prediction(model)) = set.knobs().map(|of| of.condition_on) {
+        if let Some(ConditionOn::Prediction(model)) = set.knobs().map(|knobs| knobs.condition_on) {
             self.say(at, m::experiment_of_prediction(from, model));
         }
         Some(set)

@@ -29,7 +29,8 @@ impl<'a> JobChecker<'a> {
             (GateScope::Group, gate.group.is_some()),
         ];
         let there = keys.into_iter().filter(|(_, there)| *there);
-        let there: Vec<(GateScope, &str)> = there.map(|(of, _)| (of, scope_key(of))).collect();
+        let there: Vec<(GateScope, &str)> =
+            there.map(|(gate_scope, _)| (gate_scope, scope_key(gate_scope))).collect();
         let by_facets = worst && self.is_by_facets(metric);
         self.say(gate.key("between"), by_facets.then(|| m::worst_case_unmeasured(metric.id)));
         let mut fits = true;
@@ -70,7 +71,7 @@ impl<'a> JobChecker<'a> {
             && metric.needs_counterfactual()
             && let Some(changed) = self.set_of(name).and_then(|set| set.sensitive.as_ref())
             && !changed.contains(attribute)
-            && [attribute].into_iter().chain(changed).all(|of| data.sensitive.contains_key(of))
+            && [attribute].into_iter().chain(changed).all(|name| data.sensitive.contains_key(name))
         {
             self.say(at, m::scope_not_changed(name, attribute, list(changed)));
         }
@@ -107,11 +108,11 @@ impl<'a> JobChecker<'a> {
         }
         let one = match &favoured {
             Some(FavouredGroups::Rest) => REST,
-            Some(FavouredGroups::Groups(of)) => of.first().map_or("FAVOURED", Word::as_str),
+            Some(FavouredGroups::Groups(groups)) => groups.first().map_or("FAVOURED", Word::as_str),
             None => return,
         };
         let is_first = |group: &Word| match &favoured {
-            Some(FavouredGroups::Groups(of)) => of.contains(group),
+            Some(FavouredGroups::Groups(groups)) => groups.contains(group),
             _ => is_rest(group),
         };
         let fits = |a: &Word, b: &Word| is_first(a) && groups.contains(b) && !is_first(b);
@@ -138,7 +139,7 @@ impl<'a> JobChecker<'a> {
             self.set_named(&join(at, "counterfactual"), set, gate.model.as_ref());
         }
         let named = gate.named().into_iter();
-        named.filter_map(|(key, form, of)| self.people(&join(at, key), form, &of)).collect()
+        named.filter_map(|(key, form, value)| self.people(&join(at, key), form, &value)).collect()
     }
 
     /// One attribute with the groups it names; returns the attribute if it is declared.

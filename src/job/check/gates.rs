@@ -140,21 +140,22 @@ impl<'a> JobChecker<'a> {
     ) {
         let Some(arm) = arm else { return };
         let (here, experiments) = (join(at, "arm"), &self.job.experiments);
-        let of = |(name, experiment): (&Name, &ExperimentBlock)| {
+        let arms_of = |(name, experiment): (&Name, &ExperimentBlock)| {
             let arms = experiment.arms.named().into_iter();
             arms.map(|arm| format!("{name}/{arm}")).collect::<Vec<_>>()
         };
-        if !self.check_known("arm", here.as_str(), arm, experiments.iter().flat_map(of)) {
+        if !self.check_known("arm", here.as_str(), arm, experiments.iter().flat_map(arms_of)) {
             return;
         }
-        let Some((name, of)) = arm.split('/').next().and_then(|of| experiments.get_key_value(of))
+        let Some((name, experiment)) =
+            arm.split('/').next().and_then(|first| experiments.get_key_value(first))
         else {
             return;
         };
-        let model = model.filter(|model| **model != of.model);
-        self.say(here.as_str(), model.map(|model| m::arm_of_model(name, &of.model, model)));
-        let set = set.filter(|set| set.as_str() != of.from.as_str());
-        self.say(here, set.map(|set| m::arm_of_set(name, &of.from, set)));
+        let model = model.filter(|model| **model != experiment.model);
+        self.say(here.as_str(), model.map(|model| m::arm_of_model(name, &experiment.model, model)));
+        let set = set.filter(|set| set.as_str() != experiment.from.as_str());
+        self.say(here, set.map(|set| m::arm_of_set(name, &experiment.from, set)));
     }
 
     /// Exactly one limit, of the kind that the gate asks about.
@@ -204,7 +205,7 @@ impl<'a> JobChecker<'a> {
             ("rise_at_most", gate.rise_at_most, (-width, width), "change"),
             ("fall_at_most", gate.fall_at_most, (-width, width), "change"),
         ];
-        for (key, limit, (lo, hi), of) in limits {
+        for (key, limit, (lo, hi), what) in limits {
             let limit = limit.map(Finite::get).filter(|limit| *limit < lo || *limit > hi);
             let Some(limit) = limit else { continue };
             let bounds = match (lo.is_finite(), hi.is_finite()) {
@@ -215,9 +216,9 @@ impl<'a> JobChecker<'a> {
             let said = if hi.is_finite() && (1.0..=100.0).contains(&limit) {
                 // Computed on decimals: in binary 1.013 / 100 is not 0.01013.
                 let share = format!("{limit}e-2").parse().unwrap_or(limit / 100.0);
-                m::limit_percent(of, gate.metric.id, bounds, key, limit, share)
+                m::limit_percent(what, gate.metric.id, bounds, key, limit, share)
             } else {
-                m::limit_unreachable(of, gate.metric.id, bounds, key, limit)
+                m::limit_unreachable(what, gate.metric.id, bounds, key, limit)
             };
             self.say(gate.key(key), said);
         }
@@ -245,10 +246,10 @@ impl<'a> JobChecker<'a> {
             _ => {}
         }
         // Complains about a gate on the fit of knowledge that is not compared.
-        let asked = gate.counterfactual.as_ref().and_then(|of| of.as_str().split_once('/'));
+        let asked = gate.counterfactual.as_ref().and_then(|named| named.as_str().split_once('/'));
         let Some((set, scenario)) = asked.filter(|_| gate.metric.id == FIT_WORSE) else { return };
-        let of = self.job.counterfactuals.get(set);
-        let Some(graphs) = of.and_then(|set| set.graphs()) else { return };
+        let block = self.job.counterfactuals.get(set);
+        let Some(graphs) = block.and_then(|set| set.graphs()) else { return };
         let said = match graphs.fit_reference() {
             None => m::fit_not_asked(FIT_WORSE, set),
             Some(reference) if reference.as_str() == scenario => m::fit_of_compared(set, scenario),
@@ -288,7 +289,8 @@ impl<'a> JobChecker<'a> {
             && is_asked
         {
             let family = metric.family.as_str();
-            let words: Vec<&str> = measured.iter().map(|of| of.as_str()).chain([family]).collect();
+            let words: Vec<&str> =
+                measured.iter().map(|metric| metric.as_str()).chain([family]).collect();
             if is_listed {
                 m::gate_family_not_listed(id, family)
             } else {
@@ -430,7 +432,7 @@ impl<'a> JobChecker<'a> {
             return Some(m::family_no_rate(gate.name, by));
         }
         let everybody = gate.direction.is_none()
-            && gate.between.as_ref().is_none_or(|of| *of == GateBetween::WorstCase)
+            && gate.between.as_ref().is_none_or(|between| *between == GateBetween::WorstCase)
             && gate.group.is_none();
         let has_several = gate.sensitive.is_none() && self.job.data.sensitive.len() > 1;
         let is_one = gate.harm_to.is_none()

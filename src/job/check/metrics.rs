@@ -204,7 +204,7 @@ impl JobChecker<'_> {
         }
         let families =
             || numbered("metrics.families".to_owned(), job.metrics.families.iter().flatten());
-        let place_of = |of: MetricFamily| families().find(|(_, family)| **family == of);
+        let place_of = |wanted: MetricFamily| families().find(|(_, family)| **family == wanted);
         if !job.audits_amounts() {
             if let Some((place, _)) = place_of(MetricFamily::Amounts) {
                 self.say(place, m::amounts_need_model());

@@ -91,12 +91,10 @@ pub fn check(loaded: LoadedJob) -> Result<CheckedJob> {
     let LoadedJob { root, file, includes, sets, mut problems, unknown, filled } = loaded;
     let ReadJob { job, places, problems: wrong, damaged, refused } = read_job(&root, unknown);
     // A key with a variable is also an invalid name: one place gets one message.
-    let seen: Vec<FilePlace> = problems.iter().filter_map(|p| p.place.clone()).collect();
-    problems.extend(
-        wrong.into_iter().filter(|p| {
-            p.place.as_ref().is_none_or(|place| place.line == 0 || !seen.contains(place))
-        }),
-    );
+    let with_problem: Vec<FilePlace> = problems.iter().filter_map(|p| p.place.clone()).collect();
+    problems.extend(wrong.into_iter().filter(|p| {
+        p.place.as_ref().is_none_or(|place| place.line == 0 || !with_problem.contains(place))
+    }));
     if let Some(job) = job.as_ref().filter(|_| problems.len() < MAX_PROBLEMS) {
         let (places, damaged, n_refused) = (&places, &damaged, refused.len());
         let mut checker = JobChecker { job, places, damaged, n_refused, problems: refused };
@@ -191,7 +189,7 @@ impl JobChecker<'_> {
     fn say(&mut self, path: impl Into<String>, said: impl Into<Option<Said>>) {
         let Some(Said { code, reads, what, hint }) = said.into() else { return };
         let path = path.into();
-        let is_refused = |of: &JobProblem| is_below(&path, &of.path);
+        let is_refused = |problem: &JobProblem| is_below(&path, &problem.path);
         let is_known = self.is_sound(&[block_of(&path)]) && self.is_sound(reads);
         if !is_known || self.problems[..self.n_refused].iter().any(is_refused) {
             return;

@@ -248,7 +248,8 @@ impl<'a> JobChecker<'a> {
         let is_taken = scores.any(|other| other.as_str() == carried);
         let said = || m::decision_column_taken(&carried, column);
         self.say(join(&at, "column"), is_taken.then(said));
-        let words = |of: &DecisionBlock| (of.positive.clone(), of.negative.clone());
+        let words =
+            |decision: &DecisionBlock| (decision.positive.clone(), decision.negative.clone());
         let mut others = self.job.models.iter().take_while(|(other, _)| *other != name);
         let other = others.find(|(_, other)| {
             other
@@ -310,13 +311,13 @@ impl<'a> JobChecker<'a> {
     /// What every external model gets: columns in an order, and variables.
     pub(super) fn external_model(&mut self, at: &str, external: &ExternalModel<'_>) {
         let terms = &external.terms;
-        let seen = self.columns(terms.omit);
+        let visible = self.columns(terms.omit);
         for (place, column) in numbered(join(at, "columns"), terms.columns) {
-            self.check_known("column", place, column, &seen);
+            self.check_known("column", place, column, &visible);
         }
         for (input, columns) in terms.inputs.into_iter().flatten() {
             for (place, column) in numbered(join(&join(at, "inputs"), input), columns) {
-                self.check_known("column", place, column, &seen);
+                self.check_known("column", place, column, &visible);
             }
         }
         if let Some(program) = &external.program {
@@ -380,9 +381,9 @@ impl<'a> JobChecker<'a> {
             self.arguments(&format!("{at}.train"), train, (&ALWAYS, &[&["model"], rows].concat()));
             self.trains(&format!("{at}.train"), name);
             let added = [Some("label"), self.job.data.weight.is_some().then_some("weight")];
-            let seen = self.columns(&command.omit);
+            let columns = self.columns(&command.omit);
             for word in added.into_iter().flatten() {
-                let is_taken = seen.iter().any(|column| column.as_str() == word);
+                let is_taken = columns.iter().any(|column| column.as_str() == word);
                 let said = || m::command_column_taken(name, word);
                 self.say(join(at, "train"), is_taken.then(said));
             }

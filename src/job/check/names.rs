@@ -101,8 +101,13 @@ impl<'a> JobChecker<'a> {
     }
 
     /// Complains about a list that is empty or names something twice.
-    pub(super) fn check_distinct(&mut self, at: &str, of: &str, items: &[impl AsRef<str>]) -> bool {
-        self.say(at, items.is_empty().then(|| m::list_empty(at, of)));
+    pub(super) fn check_distinct(
+        &mut self,
+        at: &str,
+        what: &str,
+        items: &[impl AsRef<str>],
+    ) -> bool {
+        self.say(at, items.is_empty().then(|| m::list_empty(at, what)));
         let is_earlier =
             |i: &usize| items[..*i].iter().any(|other| other.as_ref() == items[*i].as_ref());
         let twice = (1..items.len()).find(is_earlier);
@@ -283,23 +288,23 @@ impl DataBlock {
 impl CheckedJob {
     /// The place of the key that a warning is about: that of the rows, if it is about one of their
     /// columns that no key names directly, as in an expression.
-    pub(crate) fn place_of_issue(&self, of: &str) -> Option<&FilePlace> {
-        let paths = self.paths_of_issue(of);
+    pub(crate) fn place_of_issue(&self, subject: &str) -> Option<&FilePlace> {
+        let paths = self.paths_of_issue(subject);
         paths.iter().find_map(|path| self.places.written(path)).or(self.places.at("data.rows"))
     }
 
     /// The paths that may be its place, the most specific first.
-    fn paths_of_issue(&self, of: &str) -> Vec<String> {
-        let mut paths = vec![of.to_owned()];
+    fn paths_of_issue(&self, subject: &str) -> Vec<String> {
+        let mut paths = vec![subject.to_owned()];
         for block in ["data.sensitive", "counterfactuals", "models", "data.derive", "data.join"] {
             let mut steps: Vec<&str> = block.split('.').collect();
-            steps.push(of);
+            steps.push(subject);
             paths.push(path(&steps));
         }
         let named = self.job.data.named_columns().into_iter();
-        paths.extend(named.filter(|named| named.column.as_str() == of).map(|named| named.at));
-        paths.push(path(&["data", "features", "onehot", of]));
-        paths.push(path(&["data", "columns", of]));
+        paths.extend(named.filter(|named| named.column.as_str() == subject).map(|named| named.at));
+        paths.push(path(&["data", "features", "onehot", subject]));
+        paths.push(path(&["data", "columns", subject]));
         paths
     }
 }

@@ -68,11 +68,11 @@ impl JobChecker<'_> {
         let model = self.model_named(here.as_str(), name);
         let is_given = model.is_some_and(|model| model.given_scores().is_some());
         self.say(here, is_given.then(|| m::recourse_of_scores(name)));
-        for (key, of) in
+        for (key, support) in
             [("subgroups", recourse.subgroups.support), ("actions", recourse.actions.support)]
         {
-            let is_none = knobs::share(of).is_none();
-            let said = is_none.then(|| m::support_no_share(of.get()));
+            let is_none = knobs::share(support).is_none();
+            let said = is_none.then(|| m::support_no_share(support.get()));
             self.say(format!("{at}.{key}.support"), said);
         }
         if self.is_sound(&["data.features", "data.sensitive", "data.derive", "data.bins"]) {
@@ -142,9 +142,9 @@ impl JobChecker<'_> {
         attribute: &ColumnName,
         column: &ColumnName,
     ) -> Option<RecourseKind> {
-        let (data, seen) = (&self.job.data, self.recourse_kind(attribute, column));
-        if seen.is_some() {
-            return seen;
+        let (data, kind) = (&self.job.data, self.recourse_kind(attribute, column));
+        if kind.is_some() {
+            return kind;
         }
         let said = if self.concerns_attribute(attribute, column)
             && (data.is_derived(column) || data.inputs().contains(&column))
@@ -165,12 +165,12 @@ impl JobChecker<'_> {
     fn may_change(&mut self, at: &str, attribute: &ColumnName, recourse: &RecourseBlock) {
         for (column, rule) in &recourse.may_change {
             let here = join(at, column.as_str());
-            let Some(seen) = self.check_recourse_column(&here, attribute, column) else { continue };
+            let Some(kind) = self.check_recourse_column(&here, attribute, column) else { continue };
             let (direction, _) = rule.direction();
             let is_ordered = matches!(direction, ChangeDirection::Up | ChangeDirection::Down);
-            let lacks_order = is_ordered && seen == RecourseKind::Nominal;
+            let lacks_order = is_ordered && kind == RecourseKind::Nominal;
             self.say(&here, lacks_order.then(|| m::action_no_order(column)));
-            let RecourseKind::Ordered(levels) = &seen else { continue };
+            let RecourseKind::Ordered(levels) = &kind else { continue };
             for (place, level) in
                 numbered(format!("{here}.{}.not_to", key_word(rule)), rule.not_to())
             {
@@ -187,12 +187,12 @@ impl JobChecker<'_> {
     fn predicates(&mut self, at: &str, attribute: &ColumnName, recourse: &RecourseBlock) {
         for (column, predicate) in &recourse.predicates {
             let here = join(at, column.as_str());
-            let Some(seen) = self.check_recourse_column(&here, attribute, column) else { continue };
+            let Some(kind) = self.check_recourse_column(&here, attribute, column) else { continue };
             if *predicate == TraitPredicate::Equals {
                 continue;
             }
             let may_change = recourse.may_change.get(column).is_some_and(moves);
-            let said = match seen {
+            let said = match kind {
                 RecourseKind::Nominal => Some(m::predicate_no_order(column)),
                 RecourseKind::Numbers => Some(m::predicate_no_bins(column)),
                 RecourseKind::Ordered(_) | RecourseKind::OrderedNumbers => {
@@ -210,10 +210,10 @@ impl JobChecker<'_> {
         }
         for (column, cost) in &recourse.cost.columns {
             let here = join(&format!("{at}.columns"), column.as_str());
-            let Some(seen) = self.check_recourse_column(&here, attribute, column) else { continue };
-            let is_number = matches!(seen, RecourseKind::Numbers | RecourseKind::OrderedNumbers);
+            let Some(kind) = self.check_recourse_column(&here, attribute, column) else { continue };
+            let is_number = matches!(kind, RecourseKind::Numbers | RecourseKind::OrderedNumbers);
             let is_ordered =
-                matches!(seen, RecourseKind::Ordered(_) | RecourseKind::OrderedNumbers);
+                matches!(kind, RecourseKind::Ordered(_) | RecourseKind::OrderedNumbers);
             let (fits, what) = match cost {
                 LevelDistance::RangeShare | LevelDistance::Absolute => {
                     (is_number, "no numbers, so its values have no difference")
@@ -221,7 +221,7 @@ impl JobChecker<'_> {
                 LevelDistance::Positions => (is_ordered, "no positions to count"),
                 LevelDistance::Unit => (true, ""),
             };
-            let said = match seen {
+            let said = match kind {
                 RecourseKind::Nominal => m::cost_of_names(column, what),
                 RecourseKind::Ordered(_) => m::cost_of_levels(column, what),
                 _ => m::cost_of_numbers(column, what),
@@ -258,9 +258,13 @@ impl JobChecker<'_> {
         if self.has_problem(&[&join(at, "views")]) {
             return;
         }
-        let is_seen =
-            |of: &RecourseDefinition| recourse.views.iter().any(|view| of.views().contains(view));
-        let unseen = recourse.definitions(|_| Vec::new()).into_iter().find(|of| !is_seen(of));
+        let is_seen = |definition: &RecourseDefinition| {
+            recourse.views.iter().any(|view| definition.views().contains(view))
+        };
+        let unseen = recourse
+            .definitions(|_| Vec::new())
+            .into_iter()
+            .find(|definition| !is_seen(definition));
         if let Some(definition) = unseen {
             let has = definition.views().first().map_or("", |view| view.id());
             let place = format!("{at}.definitions.{}", definition.id());

@@ -174,7 +174,9 @@ impl JobChecker<'_> {
             let other = above.find(|other| data.column_of(other) == column);
             self.say(&at, other.map(|other| m::attributes_of_one_column(name, other, column)));
             let roles = [(LABEL, data.label.named_column()), (ROW_ID, data.row_id.as_ref())];
-            for (role, taken) in roles.into_iter().filter_map(|(role, of)| Some((role, of?))) {
+            for (role, taken) in
+                roles.into_iter().filter_map(|(role, column)| Some((role, column?)))
+            {
                 let said = if taken == column {
                     Some(m::role_twice("sensitive column", column, role))
                 } else {
@@ -233,7 +235,10 @@ impl JobChecker<'_> {
         }
         let is_column = |name: &ColumnName| {
             listed.iter().any(|(_, listed)| listed.column == *name)
-                || data.sensitive.keys().any(|of| of == name || data.column_of(of) == name)
+                || data
+                    .sensitive
+                    .keys()
+                    .any(|sensitive| sensitive == name || data.column_of(sensitive) == name)
         };
         for (name, group) in &data.features.onehot {
             let at = path(&["data", "features", "onehot", name.as_str()]);
@@ -371,8 +376,8 @@ impl JobChecker<'_> {
         let names = data.sensitive.keys().chain(named.iter().map(|named| &named.column));
         let names = names.chain(data.features.onehot.keys());
         // An attribute and its column mostly share their name.
-        let mut seen = BTreeSet::new();
-        let known: Vec<_> = names.filter(|name| seen.insert(name.as_str())).collect();
+        let mut names_so_far = BTreeSet::new();
+        let known: Vec<_> = names.filter(|name| names_so_far.insert(name.as_str())).collect();
         for column in data.names.keys() {
             let at = path(&["data", "names", column.as_str()]);
             self.check_known("column", at, column, &known);

@@ -49,7 +49,8 @@ impl JobChecker<'_> {
     fn kept_rows(&mut self) {
         let job = self.job;
         let mut scores = job.models.values().filter_map(|model| model.given_scores());
-        let waits = scores.any(|of| of.factual.parquet.is_some() || of.counterfactual.is_some());
+        let waits = scores
+            .any(|scores| scores.factual.parquet.is_some() || scores.counterfactual.is_some());
         let is_idle = job.run.to_score.is_some() && !waits;
         self.say("run.to_score", is_idle.then(m::handed_out_without_scores));
         if !job.run.keeps_counterfactuals() {
@@ -111,7 +112,7 @@ impl JobChecker<'_> {
     /// What a fitted strategy requires.
     fn fitted(&mut self, at: &str, name: &Name, set: &CounterfactualSet) {
         let mut strategies = set.strategies().into_iter();
-        let fitted = strategies.find_map(|of| Some((of, of.knobs().plan()?)));
+        let fitted = strategies.find_map(|strategy| Some((strategy, strategy.knobs().plan()?)));
         let Some((strategy, knobs)) = fitted else { return };
         let (key, knobs) = (strategy.key(), &knobs);
         let here = format!("{at}.{key}");
@@ -147,13 +148,14 @@ impl JobChecker<'_> {
     ) {
         let data = &self.job.data;
         let (columns, named) = (data.movable(), knobs.named_features());
-        for (place, column) in named.into_iter().flat_map(|(key, of)| numbered(join(here, key), of))
+        for (place, column) in
+            named.into_iter().flat_map(|(key, names)| numbered(join(here, key), names))
         {
             self.moves(place, column, attributes);
         }
         let is_stuck = |attribute: &&ColumnName| {
             let set = data.set_with(attribute);
-            !columns.iter().any(|of| knobs.may_move(of.as_str()) && !set.contains(*of))
+            !columns.iter().any(|column| knobs.may_move(column.as_str()) && !set.contains(*column))
         };
         let stuck = attributes.iter().find(is_stuck);
         let stuck = stuck.filter(|_| named.is_none_or(|(key, _)| key == "keep_fixed"));
@@ -386,7 +388,7 @@ impl JobChecker<'_> {
         let own = data.label.column().is_some() || reference.label.is_some();
         let is_alone = reference.positive.is_some() && !own;
         self.say(at, is_alone.then(m::reference_positive_alone));
-        let is_listed = |of: &&ColumnName| data.listed_features().any(|other| other == *of);
+        let is_listed = |column: &&ColumnName| data.listed_features().any(|other| other == *column);
         let listed = reference.label.as_ref().filter(is_listed);
         self.say("data.reference.label", listed.map(m::reference_label_feature));
         self.say(at, (!self.job.has_fitted_sets()).then(m::reference_unused));

@@ -15,7 +15,7 @@ impl JobChecker<'_> {
         let has_classes = job.data.label.classes().is_some();
         let has_amounts = job.audits_amounts();
         let mut refused: Vec<(String, Said)> = Vec::new();
-        let of = |what: &str| Some(m::decided_of_amounts(what));
+        let decided = |what: &str| Some(m::decided_of_amounts(what));
         let mut refuse =
             |is_there: bool, at: &str, classes: Option<Said>, amounts: Option<Said>| {
                 let said = [classes.filter(|_| has_classes), amounts.filter(|_| has_amounts)];
@@ -25,26 +25,31 @@ impl JobChecker<'_> {
         let (metrics, slices, compare) = (&job.metrics, "metrics.by", "metrics.compare");
         let outcomes = job.run.keeps_outcomes() == Some(true);
         let said = m::experiments_of_classes();
-        refuse(!job.experiments.is_empty(), "experiments", Some(said), of("experiments"));
-        refuse(!metrics.by.is_empty(), slices, None, of(slices));
-        refuse(!metrics.compare.is_empty(), compare, Some(m::compare_of_classes()), of(compare));
+        refuse(!job.experiments.is_empty(), "experiments", Some(said), decided("experiments"));
+        refuse(!metrics.by.is_empty(), slices, None, decided(slices));
+        refuse(
+            !metrics.compare.is_empty(),
+            compare,
+            Some(m::compare_of_classes()),
+            decided(compare),
+        );
         refuse(outcomes, "run.keep_rows", Some(m::outcomes_of_classes()), None);
-        refuse(!job.recourse.is_empty(), "recourse", None, of("recourse"));
-        refuse(!job.why.is_empty(), "why", None, of("why"));
+        refuse(!job.recourse.is_empty(), "recourse", None, decided("recourse"));
+        refuse(!job.why.is_empty(), "why", None, decided("why"));
         for (name, set) in &job.counterfactuals {
             let at = path(&["counterfactuals", name.as_str()]);
             let key = join(&at, set.keys().first().copied().unwrap_or_default());
             let (placebo, doubt) = (set.placebo.is_some(), set.doubt.is_some());
             let said = m::measured_of_sides("a placebo");
-            refuse(placebo, &join(&at, "placebo"), Some(said), of("placebo"));
+            refuse(placebo, &join(&at, "placebo"), Some(said), decided("placebo"));
             let said = m::measured_of_sides("the doubt about a fit");
-            refuse(doubt, &join(&at, "doubt"), Some(said), of("doubt"));
+            refuse(doubt, &join(&at, "doubt"), Some(said), decided("doubt"));
             let graphs = set.graphs().is_some();
             refuse(graphs, &key, Some(m::graphs_of_classes()), None);
             refuse(graphs, &at, None, Some(m::graphs_of_amounts()));
             let condition = set.knobs().map(|knobs| knobs.condition_on);
             let predicted = matches!(condition, Some(ConditionOn::Prediction(_)));
-            refuse(predicted, &at, None, of("condition_on: prediction"));
+            refuse(predicted, &at, None, decided("condition_on: prediction"));
         }
         refused.into_iter().for_each(|(at, said)| self.say(at, said));
     }

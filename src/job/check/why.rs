@@ -20,7 +20,7 @@ impl JobChecker<'_> {
     fn one_why(&mut self, at: &str, block: &WhyBlock) {
         let (here, data) = (join(at, "model"), &self.job.data);
         let model = self.model_named(here.as_str(), &block.model);
-        let is_unasked = model.is_some_and(|of| !of.scores_counterfactuals());
+        let is_unasked = model.is_some_and(|model| !model.scores_counterfactuals());
         let of_scores = !block.metric.is_of_errors() && is_unasked;
         self.say(here, of_scores.then(|| m::why_of_scores(&block.model)));
         self.say(at, data.label.classes().map(|_| m::why_of_classes()));
@@ -70,8 +70,8 @@ impl JobChecker<'_> {
         let Some(set) = &block.counterfactual else {
             return self.say(at, m::why_no_set(id, at));
         };
-        let Some(of) = self.set_named(&here, set, Some(&block.model)) else { return };
-        let unchanged = block.subject().filter(|(attribute, _)| !of.changes(attribute));
+        let Some(used) = self.set_named(&here, set, Some(&block.model)) else { return };
+        let unchanged = block.subject().filter(|(attribute, _)| !used.changes(attribute));
         self.say(here, unchanged.map(|(attribute, _)| m::why_set_not_changing(set, attribute)));
     }
 

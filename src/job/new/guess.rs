@@ -284,9 +284,9 @@ pub(super) fn lowest_shares(
     let names: Vec<&str> = sensitive.iter().map(|look| look.name.as_str()).collect();
     let shares = glance.level_shares((&column.name, is_wanted), &names)?;
     let lowest = |shares: LevelShares| {
-        let of = shares.into_iter().filter(|(_, (_, all))| *all > 0);
-        let of = of.map(|(group, (n, all))| FavourableShare::of_people(group, n, all));
-        LowestShare::of(&of.collect::<Vec<_>>(), what)
+        let known = shares.into_iter().filter(|(_, (_, all))| *all > 0);
+        let shares_of = known.map(|(group, (n, all))| FavourableShare::of_people(group, n, all));
+        LowestShare::of(&shares_of.collect::<Vec<_>>(), what)
     };
     Ok(shares.into_iter().map(lowest).collect())
 }
@@ -318,9 +318,9 @@ pub(super) fn at_risk(
 /// Whether labels are missing for some groups more often than for others, by the sample.
 pub(super) fn are_selective(look: &ColumnProfile, label: &ColumnProfile) -> bool {
     let counts = |group: &String| {
-        let of = hash_of(group);
+        let hash = hash_of(group);
         let rows = look.sample.iter().zip(&label.sample);
-        let mine = rows.filter(|(value, _)| value.is_some_and(|value| value.word == of));
+        let mine = rows.filter(|(value, _)| value.is_some_and(|value| value.word == hash));
         let (missing, n) = mine
             .fold((0, 0), |(missing, n), (_, label)| (missing + u64::from(label.is_none()), n + 1));
         Rate::of(missing, n)

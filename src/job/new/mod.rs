@@ -134,7 +134,7 @@ pub fn job(glance: &FileProfile, wishes: &NewJobOptions) -> Result<FirstJob> {
                 _ => role(look, &glance.columns, &attributes, &label.name),
             };
             let is_sensitive = |look: &ColumnProfile| sensitive.iter().any(|s| s.name == look.name);
-            let others = glance.columns.iter().filter(|of| !taken(of) && !is_sensitive(of));
+            let others = glance.columns.iter().filter(|look| !taken(look) && !is_sensitive(look));
             let roles: Vec<(&ColumnProfile, GuessedRole)> =
                 others.map(|look| (look, role(look))).collect();
             let decided = decision_column(&roles, &leaks.decisions);
@@ -160,8 +160,8 @@ pub fn job(glance: &FileProfile, wishes: &NewJobOptions) -> Result<FirstJob> {
                 None => None,
             };
             let is_guess = decided.is_none() && wishes.favourable.is_none();
-            let of = sensitive.iter().zip(found);
-            let at_risk: Vec<_> = of
+            let attributes = sensitive.iter().zip(found);
+            let at_risk: Vec<_> = attributes
                 .map(|(look, found)| at_risk((look, found), doubt(look), is_guess, &mut guesses))
                 .collect();
             let onehot = onehot(glance, &roles);
@@ -173,7 +173,9 @@ pub fn job(glance: &FileProfile, wishes: &NewJobOptions) -> Result<FirstJob> {
             let features: Vec<&ColumnProfile> = features.collect();
             let spelt = [label].into_iter().chain(sensitive.iter().copied()).chain(nominal);
             let of_group = |look: &ColumnProfile| {
-                onehot.iter().any(|(_, of)| of.iter().any(|column| column.name == look.name))
+                onehot
+                    .iter()
+                    .any(|(_, columns)| columns.iter().any(|column| column.name == look.name))
             };
             let types = row_id.into_iter().chain(person).chain(sensitive.iter().copied());
             let types = types.chain([label]).chain(features.iter().copied());
@@ -248,19 +250,19 @@ fn data(
         ProfiledRows::Csv(csv) => Some(csv_block(&path, csv)),
     };
     // A row without a person would end the run.
-    if let Some(person) = person.filter(|of| of.missing == 0) {
+    if let Some(person) = person.filter(|look| look.missing == 0) {
         guesses.push(format!("`person: {}`: several rows are one person's", word(&person.name)));
     }
-    let person = person.map(|of| {
-        let sign = if of.missing == 0 { "" } else { "# " };
-        context!(sign, name => word(&of.name), rows => format!("{:.1}", of.rows_per_value))
+    let person = person.map(|look| {
+        let sign = if look.missing == 0 { "" } else { "# " };
+        context!(sign, name => word(&look.name), rows => format!("{:.1}", look.rows_per_value))
     });
     let has_role = |name: &str| {
         let mut roles = [label].into_iter().chain(row_id).chain(sensitive.iter().copied());
         roles.any(|role| role.name == name)
     };
-    let weights = glance.columns.iter().filter(|of| usable(&of.name) && is_weight(of));
-    let weights = weights.filter(|of| !has_role(&of.name)).map(|of| word(&of.name));
+    let weights = glance.columns.iter().filter(|look| usable(&look.name) && is_weight(look));
+    let weights = weights.filter(|look| !has_role(&look.name)).map(|look| word(&look.name));
     let levels = levels(label, wishes, 2)?;
     let positive = positive(label, wishes, &levels)?;
     let counts = levels.iter().map(|(level, n)| format!("{} ({n})", word(level)));
@@ -322,7 +324,7 @@ fn data(
         name => name(&wishes.data),
         path,
         csv,
-        row_id => row_id.map(|of| word(&of.name)),
+        row_id => row_id.map(|look| word(&look.name)),
         person,
         weights => weights.collect::<Vec<_>>(),
         label => word(&label.name),
@@ -472,7 +474,7 @@ fn trained(
     let is_alone = |look: &ColumnProfile| {
         onehot.iter().all(|(_, columns)| columns.iter().all(|column| column.name != look.name))
     };
-    let of = |wanted: fn(&GuessedRole) -> bool| {
+    let names_of = |wanted: fn(&GuessedRole) -> bool| {
         let wanted = roles.iter().filter(move |(look, role)| wanted(role) && is_alone(look));
         wanted.map(|(look, _)| look.name.as_str())
     };
@@ -490,7 +492,7 @@ fn trained(
         _ => None,
     });
     let scores = found.scores.iter();
-    let scores = scores.map(|of| context!(column => word(&of.name), keys => scale_keys(of)));
+    let scores = scores.map(|look| context!(column => word(&look.name), keys => scale_keys(look)));
     let gates = sensitive.iter().zip(at_risk).enumerate().map(|(i, (look, (group, why)))| {
         let (name, attribute) = (gate_name(&look.name, i), word(&look.name));
         context!(name, attribute, group => word(group), why => comment_text(why))
@@ -499,10 +501,10 @@ fn trained(
     let current =
         current.map(|(decision, remark)| context!(decision, remark => comment_text(remark)));
     let values = context!(
-        alone => of(is_continuous).chain(of(is_nominal)).next().is_none() && onehot.is_empty(),
-        continuous => words(of(is_continuous)),
-        nominal => words(of(is_nominal)),
-        codes => comment_text(&list_words(of(is_code).map(str::to_owned), 10)),
+        alone => names_of(is_continuous).chain(names_of(is_nominal)).next().is_none() && onehot.is_empty(),
+        continuous => words(names_of(is_continuous)),
+        nominal => words(names_of(is_nominal)),
+        codes => comment_text(&list_words(names_of(is_code).map(str::to_owned), 10)),
         onehot => onehot.join(", "),
         ignored => ignored.collect::<Vec<_>>(),
         nulls => null_values.join(", "),

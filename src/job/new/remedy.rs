@@ -24,12 +24,13 @@ pub(crate) fn remedies(file: &Path) -> Result<String> {
     job.gates.clear();
     let resolved = to_yaml(&job);
     let mut text = "experiments:\n".to_owned();
-    let has_one =
-        |model: &Name, set: &Name| tried.values().any(|of| of.model == *model && of.from == *set);
+    let has_one = |model: &Name, set: &Name| {
+        tried.values().any(|arm| arm.model == *model && arm.from == *set)
+    };
     let sets = job.counterfactuals.keys();
     let pairs = job.models.keys().flat_map(|model| sets.clone().map(move |set| (model, set)));
     let mut names = (1..).map(|i| if i == 1 { "remedy".to_owned() } else { format!("remedy-{i}") });
-    let mut free = || names.find(|name| tried.keys().all(|of| of.as_str() != name));
+    let mut free = || names.find(|name| tried.keys().all(|arm| arm.as_str() != name));
     let (mut name, mut is_empty) = (free(), true);
     for (model, set) in pairs.filter(|(model, set)| !has_one(model, set)) {
         let block =
@@ -42,7 +43,9 @@ pub(crate) fn remedies(file: &Path) -> Result<String> {
                 (name, is_empty) = (free(), false);
             }
             Err(Error::Job(problems)) => {
-                let why = problems.first().map_or_else(String::new, |of| comment_text(&of.what));
+                let why = problems
+                    .first()
+                    .map_or_else(String::new, |problem| comment_text(&problem.what));
                 line!(text, "  # not for model {model} and set {set}: {why}");
             }
             Err(other) => return Err(other),

@@ -233,7 +233,7 @@ impl IncludeMerge {
             Err(other) => return fail(m::include_unreadable(&file, other.cause())),
         };
         let key = canonical(&path);
-        if let Some(start) = self.chain.iter().position(|(seen, _)| *seen == key) {
+        if let Some(start) = self.chain.iter().position(|(included, _)| *included == key) {
             let names = self.chain[start..].iter().map(|(_, name)| format!("`{name}`"));
             return fail(m::include_circle(Vec::from_iter(names).join(" -> "), file));
         }
@@ -306,7 +306,7 @@ fn apply(root: &mut YamlNode, set: &str) -> Result<(), Vec<JobProblem>> {
         // A variable is text: no quoting is needed beyond the shell's.
         YamlNode::text(text, text.is_empty(), place.clone())
     } else {
-        let told = |problem: JobProblem| {
+        let with_place = |problem: JobProblem| {
             // A value on the command line has no lines that could be indented.
             let hint = problem.hint.filter(|hint| *hint != m::yaml_lines().hint);
             let quoted = format!("--set '{}=\"{text}\"'", path.join("."));
@@ -314,7 +314,7 @@ fn apply(root: &mut YamlNode, set: &str) -> Result<(), Vec<JobProblem>> {
             JobProblem { place: Some(place.clone()), hint: hint.or(Some(quote)), ..problem }
         };
         let parsed = tree::parse("", text);
-        parsed.map_err(|problems| problems.into_iter().map(told).collect::<Vec<_>>())?
+        parsed.map_err(|problems| problems.into_iter().map(with_place).collect::<Vec<_>>())?
     };
     set_place(&mut value, &place);
     let mut node = root;

@@ -352,10 +352,10 @@ impl ShapeReader {
     /// Complains about a value of its type that its key does not allow.
     fn restrict(&mut self, schema: &'static Json, at: At<'_>, value: &Json) {
         if let Some(range) = get(schema, "x-range") {
-            self.check_scalars(at.node, at.path, value, &|of, path, value| {
+            self.check_scalars(at.node, at.path, value, &|scalar, path, value| {
                 value.as_f64().filter(|number| !is_within(schema, *number))?;
                 let (is, hint) = range.split_once("; ").unwrap_or((range, ""));
-                let said = m::value_refused(path, shorten(&of.text), is);
+                let said = m::value_refused(path, shorten(&scalar.text), is);
                 let code = get(schema, "x-code").unwrap_or(said.code);
                 Some(Said { code, hint: hint.to_owned(), ..said })
             });
@@ -368,26 +368,26 @@ impl ShapeReader {
         }
         let noun = get(schema, "x-noun");
         if let Some(hint) = get(schema, "x-filled") {
-            self.check_scalars(at.node, at.path, value, &|of, path, _| {
-                let is_blank = of.quoted && of.text.trim().is_empty();
+            self.check_scalars(at.node, at.path, value, &|scalar, path, _| {
+                let is_blank = scalar.quoted && scalar.text.trim().is_empty();
                 is_blank.then(|| m::text_empty(path, hint))
             });
         }
         if schema.get("x-plain").is_some() || noun == Some("file") {
-            self.check_scalars(at.node, at.path, value, &|of, _, _| {
-                let argument = CommandArgument(of.text.clone());
+            self.check_scalars(at.node, at.path, value, &|scalar, _, _| {
+                let argument = CommandArgument(scalar.text.clone());
                 argument.placeholders().first().map(m::command_path_placeholder)
             });
         }
         if noun == Some("variable") {
             let is_name = |name: &str| !name.is_empty() && !name.contains(['=', '\0']);
-            self.check_scalars(at.node, at.path, value, &|of, _, _| {
-                (!is_name(&of.text)).then(|| m::environment_name(of.text.escape_debug()))
+            self.check_scalars(at.node, at.path, value, &|scalar, _, _| {
+                (!is_name(&scalar.text)).then(|| m::environment_name(scalar.text.escape_debug()))
             });
         }
         if let Some(kind) = get(schema, "x-address") {
-            self.check_scalars(at.node, at.path, value, &|of, path, _| {
-                address(&of.text, kind == "object", path)
+            self.check_scalars(at.node, at.path, value, &|scalar, path, _| {
+                address(&scalar.text, kind == "object", path)
             });
         }
         if let (Some(noun), Some(items)) = (noun, value.as_array()) {
@@ -610,7 +610,9 @@ impl ShapeReader {
             let content = self.resolve(content);
             kinds(content).first() == Some(&"object") && content.get("required").is_none()
         };
-        if let Some(content) = forms.variant(text).filter(|of| is.is_none() || is_free(of)) {
+        if let Some(content) =
+            forms.variant(text).filter(|content| is.is_none() || is_free(content))
+        {
             return json!({text: self.bare(content, text, at.node, at.path)});
         }
         let is_number = !scalar.quoted && number(text).is_some();
@@ -738,7 +740,7 @@ impl ShapeReader {
         };
         let patterns = schema.get("patternProperties").and_then(Json::as_object);
         let pattern = patterns.and_then(|patterns| patterns.iter().next());
-        let form = pattern.and_then(|(key, _)| TEXT_FORMS.iter().find(|of| of.pattern == key));
+        let form = pattern.and_then(|(key, _)| TEXT_FORMS.iter().find(|form| form.pattern == key));
         let item = pattern.map_or(&schema["additionalProperties"], |(_, item)| item);
         let mut value = Map::new();
         for (key, node) in entries {
@@ -804,7 +806,7 @@ fn is_within(schema: &'static Json, number: f64) -> bool {
 fn is_map(schema: &Json) -> bool {
     schema.get("properties").is_none()
         && (schema.get("patternProperties").is_some()
-            || schema.get("additionalProperties").is_some_and(|of| *of != json!(false)))
+            || schema.get("additionalProperties").is_some_and(|more| *more != json!(false)))
 }
 
 /// Whether a value is written as a map.

@@ -79,7 +79,7 @@ const SYNONYMS: &[(&str, &str)] = &[
 
 /// Each common term with the word of cfaudit.
 pub(crate) fn synonyms() -> impl Iterator<Item = (&'static str, &'static str)> {
-    SYNONYMS.iter().flat_map(|(word, of)| of.split(", ").map(|known| (known, *word)))
+    SYNONYMS.iter().flat_map(|(word, words)| words.split(", ").map(|known| (known, *word)))
 }
 
 /// The word of cfaudit for a common term, in whichever spelling.

@@ -63,9 +63,9 @@ impl ModelBlock {
         let factual = self.scores.iter().map(|scores| &scores.factual);
         let factual = factual.filter(|factual| factual.parquet.is_none());
         let decision = self.decision.iter().filter(|decision| decision.column.is_none());
-        let columns = |of: &'a FactualScores| of.columns.iter().flat_map(IndexMap::values);
+        let columns = |scores: &'a FactualScores| scores.columns.iter().flat_map(IndexMap::values);
         factual
-            .flat_map(move |of| of.column.iter().chain(columns(of)))
+            .flat_map(move |scores| scores.column.iter().chain(columns(scores)))
             .chain(decision.flat_map(|decision| &decision.amount))
             .chain(self.threshold.column())
             .chain(self.expect.as_ref().map(|expect| &expect.column))
@@ -112,7 +112,8 @@ impl Job {
     pub(crate) fn lacks_features(&self, block: &WhyBlock) -> Option<FeatureObstacle> {
         let sets = self.sets();
         let set = block.counterfactual.as_ref().filter(|_| !block.metric.is_of_errors());
-        let Some((_, set)) = set.and_then(|of| sets.iter().find(|(name, _)| name == of.as_str()))
+        let Some((_, set)) =
+            set.and_then(|wanted| sets.iter().find(|(name, _)| name == wanted.as_str()))
         else {
             return Some(FeatureObstacle::NothingMoves);
         };
@@ -318,7 +319,8 @@ impl DataBlock {
     /// left out.
     pub fn derived(&self) -> Vec<(ColumnName, DerivationRecipe)> {
         let columns = self.derive.iter();
-        let columns = columns.filter_map(|(name, of)| Some((name.clone(), of.recipe(whole)?)));
+        let columns = columns
+            .filter_map(|(name, derivation)| Some((name.clone(), derivation.recipe(whole)?)));
         let made_here = self.sensitive.iter().filter(|(_, attribute)| attribute.is_made_here());
         let made_here = made_here.filter_map(|(name, attribute)| {
             Some((name.clone(), attribute.derivation().recipe(|p| self.part(name, p))?))

@@ -52,7 +52,7 @@ fn files_below(folder: &Path, extension: &str) -> Vec<PathBuf> {
         let path = entry.unwrap().path();
         if path.is_dir() {
             found.extend(files_below(&path, extension));
-        } else if path.extension().is_some_and(|of| of == extension) {
+        } else if path.extension().is_some_and(|found| found == extension) {
             found.push(path);
         }
     }
@@ -89,40 +89,40 @@ struct SchemaWalk {
 
 impl SchemaWalk {
     /// Every key and word below a part of the schema, which belongs to a type.
-    fn all(part: &Json, of: &str, found: &mut BTreeSet<(String, String)>) {
-        let mut add = |word: &str| found.insert((of.to_owned(), word.to_owned()));
+    fn all(part: &Json, owner: &str, found: &mut BTreeSet<(String, String)>) {
+        let mut add = |word: &str| found.insert((owner.to_owned(), word.to_owned()));
         if let Some(keys) = part.get("properties").and_then(Json::as_object) {
             keys.keys().for_each(|key| _ = add(key));
         }
         let words = part.get("enum").and_then(Json::as_array).into_iter().flatten();
         words.chain(part.get("const")).filter_map(Json::as_str).for_each(|word| _ = add(word));
         match part {
-            Json::Array(items) => items.iter().for_each(|item| SchemaWalk::all(item, of, found)),
+            Json::Array(items) => items.iter().for_each(|item| SchemaWalk::all(item, owner, found)),
             Json::Object(map) => {
                 let below = map.iter().filter(|(key, _)| *key != "$defs" && *key != "default");
-                below.for_each(|(_, part)| SchemaWalk::all(part, of, found));
+                below.for_each(|(_, part)| SchemaWalk::all(part, owner, found));
             }
             _ => {}
         }
     }
 
     /// Notes the words that are the default of a key below a part of the schema.
-    fn visit_defaults(&mut self, part: &Json, of: &str) {
+    fn visit_defaults(&mut self, part: &Json, owner: &str) {
         match part {
-            Json::Array(items) => items.iter().for_each(|item| self.visit_defaults(item, of)),
+            Json::Array(items) => items.iter().for_each(|item| self.visit_defaults(item, owner)),
             Json::Object(map) => {
                 if let Some(word @ Json::String(_)) = map.get("default") {
-                    self.visit(part, of, word);
+                    self.visit(part, owner, word);
                 }
                 let below = map.iter().filter(|(key, _)| *key != "$defs" && *key != "default");
-                below.for_each(|(_, part)| self.visit_defaults(part, of));
+                below.for_each(|(_, part)| self.visit_defaults(part, owner));
             }
             _ => {}
         }
     }
 
     /// Notes what a value of a job uses of a part of the schema.
-    fn visit(&mut self, part: &Json, of: &str, value: &Json) {
+    fn visit(&mut self, part: &Json, owner: &str, value: &Json) {
         if let Some(target) = part.get("$ref").and_then(Json::as_str) {
             let (name, part) = (target.rsplit('/').next().unwrap(), &target[1..]);
             let part = self.schema.pointer(part).unwrap().clone();
@@ -130,22 +130,22 @@ impl SchemaWalk {
         }
         for forms in ["anyOf", "oneOf", "allOf"] {
             let forms = part.get(forms).and_then(Json::as_array).into_iter().flatten();
-            forms.for_each(|form| self.visit(form, of, value));
+            forms.for_each(|form| self.visit(form, owner, value));
         }
         let add =
-            |used: &mut BTreeSet<_>, word: &str| used.insert((of.to_owned(), word.to_owned()));
+            |used: &mut BTreeSet<_>, word: &str| used.insert((owner.to_owned(), word.to_owned()));
         match value {
             Json::Object(map) => {
                 for (key, value) in map {
                     if let Some(below) = part.get("properties").and_then(|keys| keys.get(key)) {
                         add(&mut self.used, key);
-                        self.visit(below, of, value);
+                        self.visit(below, owner, value);
                         continue;
                     }
                     let patterns = part.get("patternProperties").and_then(Json::as_object);
                     let names = patterns.into_iter().flat_map(|patterns| patterns.values());
                     let names = names.chain(part.get("additionalProperties"));
-                    names.for_each(|below| self.visit(below, of, value));
+                    names.for_each(|below| self.visit(below, owner, value));
                 }
             }
             Json::Array(items) => {
@@ -153,7 +153,7 @@ impl SchemaWalk {
                 for (i, item) in items.iter().enumerate() {
                     let place = places.and_then(|places| places.get(i));
                     if let Some(below) = place.or(part.get("items")) {
-                        self.visit(below, of, item);
+                        self.visit(below, owner, item);
                     }
                 }
             }

@@ -105,7 +105,7 @@ pub(crate) struct ChunkTerms {
 #[derive(Debug)]
 pub(super) struct LogTerms {
     pub(super) terms: [f64; CHUNK],
-    room: ChunkRoom,
+    scratch: ChunkScratch,
 }
 
 /// The pairs of a chunk under a balance: the scores of both sides, the terms of the Jensen-Shannon
@@ -116,12 +116,12 @@ pub(super) struct BalancedTerms {
     pub(super) b: [f64; CHUNK],
     pub(super) term: [f64; CHUNK],
     skew: [f64; CHUNK],
-    room: ChunkRoom,
+    scratch: ChunkScratch,
 }
 
 /// Room for pairs that are far apart.
 #[derive(Debug)]
-struct ChunkRoom {
+struct ChunkScratch {
     /// Squares that distinguish pairs that are far apart from the others.
     squares: [f64; CHUNK],
     positions: [usize; CHUNK],
@@ -130,9 +130,9 @@ struct ChunkRoom {
     found: [f64; CHUNK],
 }
 
-impl ChunkRoom {
+impl ChunkScratch {
     fn new() -> Self {
-        ChunkRoom {
+        ChunkScratch {
             squares: [0.0; CHUNK],
             positions: [0; CHUNK],
             left: [0.0; CHUNK],
@@ -156,14 +156,14 @@ impl ChunkRoom {
 
 impl LogTerms {
     pub(super) fn new() -> Self {
-        LogTerms { terms: [0.0; CHUNK], room: ChunkRoom::new() }
+        LogTerms { terms: [0.0; CHUNK], scratch: ChunkScratch::new() }
     }
 }
 
 impl BalancedTerms {
     pub(super) fn new() -> Self {
         let none = [0.0; CHUNK];
-        BalancedTerms { a: none, b: none, term: none, skew: none, room: ChunkRoom::new() }
+        BalancedTerms { a: none, b: none, term: none, skew: none, scratch: ChunkScratch::new() }
     }
 
     /// The sums of terms and of the skew over the pairs of the chunk, each as often as it weighs.
@@ -305,7 +305,7 @@ impl VectorJob for (&mut ChunkTerms, &PairChunk) {
             own.columns[4][i] = signed_units(own.logs.terms[i]);
         }
         own.wide.clear();
-        for &i in &own.logs.room.positions[..far] {
+        for &i in &own.logs.scratch.positions[..far] {
             if own.logs.terms[i].abs() > 1.0 {
                 own.columns[4][i] = 0;
                 own.wide.push((i, FixedSum::from_f64(own.logs.terms[i])));
@@ -324,25 +324,25 @@ impl VectorJob for (&mut LogTerms, &PairChunk) {
 
 /// Computes the terms [`kl_term`] of a chunk; how many pairs are far apart.
 #[inline(always)]
-fn log_terms(chunk: &PairChunk, LogTerms { terms, room }: &mut LogTerms) -> usize {
+fn log_terms(chunk: &PairChunk, LogTerms { terms, scratch }: &mut LogTerms) -> usize {
     for (i, term) in terms.iter_mut().enumerate().take(whole_vectors(chunk.n)) {
         let (s, c) = (chunk.score[i], chunk.score_cf[i]);
         let x = (s - c) / (s + c);
-        room.squares[i] = x * x;
+        scratch.squares[i] = x * x;
         *term = if s > NEGLIGIBLE { s * ratio_series(x) } else { 0.0 };
     }
-    let far = room.far(chunk.n);
+    let far = scratch.far(chunk.n);
     for k in 0..far {
-        room.left[k] = chunk.score[room.positions[k]];
-        room.right[k] = chunk.score_cf[room.positions[k]];
+        scratch.left[k] = chunk.score[scratch.positions[k]];
+        scratch.right[k] = chunk.score_cf[scratch.positions[k]];
     }
     for k in 0..whole_vectors(far) {
-        room.found[k] = room.left[k] * ln(room.left[k] / room.right[k]);
+        scratch.found[k] = scratch.left[k] * ln(scratch.left[k] / scratch.right[k]);
     }
     for k in 0..far {
-        let (i, s, c) = (room.positions[k], room.left[k], room.right[k]);
+        let (i, s, c) = (scratch.positions[k], scratch.left[k], scratch.right[k]);
         terms[i] = match (s / c).is_normal() && c > 0.0 && s > NEGLIGIBLE {
-            true => room.found[k],
+            true => scratch.found[k],
             false => kl_term(s, c),
         };
     }
@@ -353,35 +353,37 @@ fn log_terms(chunk: &PairChunk, LogTerms { terms, room }: &mut LogTerms) -> usiz
 impl VectorJob for (&mut BalancedTerms, &PairChunk, (f64, f64)) {
     #[inline(always)]
     fn run<S: Simd>(self, _: S) {
-        let (BalancedTerms { a, b, term, skew, room }, chunk, (scale, scale_cf)) = self;
+        let (BalancedTerms { a, b, term, skew, scratch }, chunk, (scale, scale_cf)) = self;
         for i in 0..whole_vectors(chunk.n) {
             (a[i], b[i]) = (chunk.score[i] * scale, chunk.score_cf[i] * scale_cf);
             let both = a[i] + b[i];
             let x = (a[i] - b[i]) / both;
             let sq = x * x;
-            room.squares[i] = sq;
+            scratch.squares[i] = sq;
             term[i] = 0.5 * both * term_shape(sq);
             skew[i] = 0.5 * both * (x * skew_shape(sq));
         }
-        let far = room.far(chunk.n);
+        let far = scratch.far(chunk.n);
         for k in 0..far {
-            let i = room.positions[k];
-            (room.left[k], room.right[k]) = (a[i], b[i]);
+            let i = scratch.positions[k];
+            (scratch.left[k], scratch.right[k]) = (a[i], b[i]);
         }
         let entropy = |y: f64| if y > 0.0 { y * ln(y) } else { 0.0 };
         for k in 0..whole_vectors(far) {
-            let (both, apart) = (room.left[k] + room.right[k], room.left[k] - room.right[k]);
+            let (both, apart) =
+                (scratch.left[k] + scratch.right[k], scratch.left[k] - scratch.right[k]);
             let x = apart / both;
             let (up, down) = (entropy(1.0 + x), entropy(1.0 - x));
-            (room.left[k], room.right[k]) =
+            (scratch.left[k], scratch.right[k]) =
                 (0.5 * both * (up + down), 0.5 * both * (up - down - 2.0 * x));
-            room.found[k] = both;
+            scratch.found[k] = both;
         }
         for k in 0..far {
-            let i = room.positions[k];
+            let i = scratch.positions[k];
             // Two scores of 0 give nothing.
-            let some = room.found[k] > 0.0;
-            (term[i], skew[i]) = if some { (room.left[k], room.right[k]) } else { (0.0, 0.0) };
+            let some = scratch.found[k] > 0.0;
+            (term[i], skew[i]) =
+                if some { (scratch.left[k], scratch.right[k]) } else { (0.0, 0.0) };
         }
     }
 }

@@ -46,7 +46,7 @@ mod tests {
 
     #[test]
     fn memory_grows_with_the_square_of_the_groups() {
-        let room = |groups| DirectionMemory {
+        let memory = |groups| DirectionMemory {
             groups,
             threads: 2,
             classes: 1,
@@ -54,14 +54,14 @@ mod tests {
             influences: true,
         };
         // Two groups are nothing; 150 groups have 22,651 scopes of 2.4 kilobytes in three parts.
-        assert!(room(2).bytes() < 4 << 20, "{}", room(2).bytes());
-        let of_150 = room(150).bytes();
+        assert!(memory(2).bytes() < 4 << 20, "{}", memory(2).bytes());
+        let of_150 = memory(150).bytes();
         assert!((200_000_000..350_000_000).contains(&of_150), "{of_150}");
-        let without = DirectionMemory { influences: false, ..room(150) };
+        let without = DirectionMemory { influences: false, ..memory(150) };
         assert!(without.bytes() < 200_000_000, "{}", without.bytes());
         // Cells that the page draws are kept of few groups only.
-        assert!(DirectionMemory { weighted: true, ..room(5) }.bytes() > room(5).bytes());
-        assert!(DirectionMemory { threads: 8, ..room(150) }.bytes() > of_150);
+        assert!(DirectionMemory { weighted: true, ..memory(5) }.bytes() > memory(5).bytes());
+        assert!(DirectionMemory { threads: 8, ..memory(150) }.bytes() > of_150);
         assert_eq!(DirectionMemory { classes: 5, ..without }.bytes(), 5 * without.bytes());
     }
 }

@@ -29,7 +29,7 @@ pub(crate) struct SetRepeat {
     pub second: Option<ShiftPass>,
     /// Groups without a row to learn from, by position in reference-first order: values about them
     /// are undefined.
-    pub untaught: Vec<usize>,
+    pub without_rows: Vec<usize>,
 }
 
 additive!(SetRepeat { counts });

@@ -376,11 +376,11 @@ fn flips(audited: &ClarifyFixture, features: &OracleColumns, most: u64) -> FlipT
         .map(|(_, values)| values)
         .collect();
     let knobs = flip_knobs(most);
-    let mut crowd = FlipTestSample::new(columns.len(), &knobs, Seed(1));
+    let mut sample = FlipTestSample::new(columns.len(), &knobs, Seed(1));
     for (i, person) in audited.looked.iter().enumerate() {
-        crowd.add(*person, &columns.iter().map(|column| column[i].unwrap()).collect::<Vec<_>>());
+        sample.add(*person, &columns.iter().map(|column| column[i].unwrap()).collect::<Vec<_>>());
     }
-    voted(crowd, audited.order.len(), &FavouredGroups::Rest, &knobs)
+    voted(sample, audited.order.len(), &FavouredGroups::Rest, &knobs)
 }
 
 fn favourable(word: &str) -> FavourableClass {

@@ -144,7 +144,7 @@ fn a_group_is_named_only_by_clear_numbers() {
     );
     // Noise of as much.
     let repeat =
-        |moves| SetRepeat { counts: counted(moves, 1000), second: None, untaught: Vec::new() };
+        |moves| SetRepeat { counts: counted(moves, 1000), second: None, without_rows: Vec::new() };
     let noise = PlaceboEvidence::Repeats(vec![repeat([2, 40]), repeat([50, 30])]);
     assert_eq!(
         named(&counted([60, 60], 1000), Some(&noise), &settings, "nsr"),

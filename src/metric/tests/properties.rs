@@ -370,7 +370,7 @@ fn a_fitted_set_has_the_band_of_its_repeats() {
     let repeats = [1, 2].map(|r| SetRepeat {
         counts: gathered[r].counts.clone(),
         second: Some(seconds[r].second.clone()),
-        untaught: Vec::new(),
+        without_rows: Vec::new(),
     });
     let measured = measure_counterfactual(
         &gathered[0].counts,

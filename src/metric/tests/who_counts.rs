@@ -115,14 +115,14 @@ struct CountingResult {
 fn measure(case: &CountingCase, settings: &MeasureSettings) -> CountingResult {
     let width = case.features.first().map_or(0, Vec::len);
     let knobs = flip_knobs(1 << 20);
-    let mut crowd = FlipTestSample::new(width, &knobs, Seed(42));
+    let mut sample = FlipTestSample::new(width, &knobs, Seed(42));
     for (i, (key, person, _)) in case.people.iter().enumerate() {
         if let (Some(predicted), Some(features)) = (person.predicted, case.features.get(i)) {
             let ScoredPerson { group, weight, .. } = *person;
-            crowd.add(FlipTestPerson { row: *key, key: *key, group, predicted, weight }, features);
+            sample.add(FlipTestPerson { row: *key, key: *key, group, predicted, weight }, features);
         }
     }
-    let flips = voted(crowd, case.groups, &settings.favoured, &knobs);
+    let flips = voted(sample, case.groups, &settings.favoured, &knobs);
     let flips = (width > 0).then_some(flips);
     let counted = |weighted: bool| {
         let unit = CountingUnit { weighted, persons: false };

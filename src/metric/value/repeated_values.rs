@@ -9,7 +9,7 @@ use crate::metric::rate::MetricValue;
 use crate::metric::scope::MetricScope;
 use crate::metric::value::measured::{MeasuredValue, measure_factual};
 use crate::metric::value::settings::MeasureSettings;
-use crate::metric::value::switches::{measure_counterfactual, taught};
+use crate::metric::value::switches::{measure_counterfactual, undefined_without_rows};
 use crate::metric::value::worlds::{WorldCounts, measure_worlds};
 use crate::metric::{Metric, difference};
 use crate::param::Level;
@@ -35,9 +35,9 @@ impl RepeatedValues {
     /// The values of repeats of a set, with ends at a level.
     pub(crate) fn of_set(repeats: &[SetRepeat], settings: &MeasureSettings, level: Level) -> Self {
         let mut all = RepeatedValues::new(settings, level);
-        for SetRepeat { counts, second, untaught } in repeats {
+        for SetRepeat { counts, second, without_rows } in repeats {
             let shift = second.clone().map(|second| ShiftEvidence { second, spreads: None });
-            all.add_set(counts, shift.as_ref(), untaught);
+            all.add_set(counts, shift.as_ref(), without_rows);
         }
         all
     }
@@ -53,10 +53,13 @@ impl RepeatedValues {
         &mut self,
         counts: &CounterfactualCounts,
         shift: Option<&ShiftEvidence>,
-        untaught: &[usize],
+        without_rows: &[usize],
     ) {
         let measure = |counts: &CounterfactualCounts, shift: Option<&ShiftEvidence>| {
-            taught(measure_counterfactual(counts, shift, None, &self.settings), untaught)
+            undefined_without_rows(
+                measure_counterfactual(counts, shift, None, &self.settings),
+                without_rows,
+            )
         };
         let supported = counts.supported().map(|counts| measure(counts, None));
         self.add(&measure(counts, shift), supported.as_deref());

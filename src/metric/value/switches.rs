@@ -83,9 +83,13 @@ pub(crate) fn measure_counterfactual(
 
 /// Values of a repeat in which nothing could be learnt of some groups: those about them are
 /// undefined.
-pub(crate) fn taught(mut measured: Vec<MeasuredValue>, untaught: &[usize]) -> Vec<MeasuredValue> {
-    let is_untaught = |of: &MeasuredValue| untaught.iter().any(|group| of.scope.involves(*group));
-    for of in measured.iter_mut().filter(|of| is_untaught(of)) {
+pub(crate) fn undefined_without_rows(
+    mut measured: Vec<MeasuredValue>,
+    without_rows: &[usize],
+) -> Vec<MeasuredValue> {
+    let lacks_rows =
+        |of: &MeasuredValue| without_rows.iter().any(|group| of.scope.involves(*group));
+    for of in measured.iter_mut().filter(|of| lacks_rows(of)) {
         of.value = Err(Undefined::NoTrainingRows);
         (of.numerator, of.denominator, of.switched) = (None, None, None);
     }

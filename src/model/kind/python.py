@@ -245,9 +245,12 @@ class Estimator:
         width = 1 if len(found) == 0 or not hasattr(found[0], "__len__") else len(found[0])
         if width == 1 and getattr(found, "ndim", 1) == 1:
             return [row[0] if hasattr(row, "__len__") else row for row in found]
-        position = 0 if width == 1 else position
-        if position is None or position >= width:
-            fail(f"predict_proba gives {width} columns, and the job does not say which is the score: class")
+        position, classes = (0, 1) if width == 1 else position or (None, None)
+        if position is None or (position >= width if classes is None else classes != width):
+            fail(
+                f"predict_proba gives {width} columns, and the job does not say which is the score: name the "
+                f"class of the score by `class`, a number from 0 to {width - 1}"
+            )
         return [row[position] for row in found] if isinstance(found, list) else found[:, position]
 
 
@@ -284,7 +287,9 @@ def main():
         with pa.ipc.open_stream(sys.stdin.buffer) as rows:
             about = rows.schema.metadata or {}
             told = {DESCRIPTION: json.dumps(score.description())} if DESCRIBE in about else None
-            position = int(about[POSITION]) if POSITION in about else None
+            # `1`, or `1 of 2` if it was found among two classes.
+            position, _, classes = about.get(POSITION, b"").decode().partition(" of ")
+            position = (int(position), int(classes) if classes else None) if position else None
             if MODEL_HASH in about:
                 score.check(about[MODEL_HASH].decode())
             out = written = None

@@ -101,7 +101,7 @@ impl ScoresBlock {
         let words = format!("scores computed elsewhere: {factual}; counterfactuals: {other}");
         let answer = match (classes, &self.factual.columns) {
             (Some(classes), Some(_)) => {
-                let named: Vec<String> = classes.iter().map(|of| format!("`{of}`")).collect();
+                let named: Vec<String> = classes.iter().map(|class| format!("`{class}`")).collect();
                 format!("gives a score for each of the classes {} a row", named.join(", "))
             }
             _ => ONE_SCORE.to_owned(),

@@ -310,8 +310,8 @@ mod library {
     pub(super) fn predict(text: &str, rows: &[f64], width: usize) -> Result<Vec<f64>, String> {
         let model = Booster::from_string(text).map_err(|e| e.to_string())?;
         let width = i32::try_from(width).map_err(|e| e.to_string())?;
-        let told = model.predict_with_params(rows, width, true, "num_threads=1 verbosity=-1");
-        told.map_err(|e| e.to_string())
+        let scores = model.predict_with_params(rows, width, true, "num_threads=1 verbosity=-1");
+        scores.map_err(|e| e.to_string())
     }
 }
 

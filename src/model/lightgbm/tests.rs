@@ -86,12 +86,15 @@ fn with(trainer: TestTrainer, change: impl Fn(&mut TreeSettings)) -> TestTrainer
 }
 
 fn sampled() -> TestTrainer {
-    with(boosting(), |of| (of.l2, of.row_share, of.column_share) = (0.0, 0.7, 0.5))
+    with(boosting(), |settings| {
+        (settings.l2, settings.row_share, settings.column_share) = (0.0, 0.7, 0.5)
+    })
 }
 
 fn forest() -> TestTrainer {
-    with(sampled(), |of| {
-        (of.ensemble, of.learning_rate, of.row_share) = (TreeEnsemble::Forest, 1.0, 0.632);
+    with(sampled(), |settings| {
+        (settings.ensemble, settings.learning_rate, settings.row_share) =
+            (TreeEnsemble::Forest, 1.0, 0.632);
     })
 }
 
@@ -173,8 +176,8 @@ fn a_level_by_parts_is_rounded() {
         source: SourceForm::default(),
     };
     let owns = FeatureColumn::Code((0..N).map(|i| u32::from((i * 7) % 17 > 8)).collect());
-    for trainer in [boosting(), with(forest(), |of| of.column_share = 1.0)] {
-        let mut trainer = with(trainer, |of| of.row_share = 0.9);
+    for trainer in [boosting(), with(forest(), |settings| settings.column_share = 1.0)] {
+        let mut trainer = with(trainer, |settings| settings.row_share = 0.9);
         trainer.inputs.features = vec![levels.clone()];
         let model = trainer
             .fit(&TrainingRows::in_memory(
@@ -221,6 +224,6 @@ fn faults_of_the_data_are_said() {
     };
     let same = said(same, labels(), forest());
     assert!(same.contains("undetermined-model"), "{same}");
-    let large = said(rows(), labels(), with(boosting(), |of| of.smallest_leaf = 201));
+    let large = said(rows(), labels(), with(boosting(), |settings| settings.smallest_leaf = 201));
     assert!(large.contains("smallest_leaf"), "{large}");
 }

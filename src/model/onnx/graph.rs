@@ -138,10 +138,11 @@ impl OnnxGraph {
             .enumerate()
             .flat_map(|(at, node)| node.outputs.iter().map(move |output| (output.as_str(), at)))
             .collect();
-        let (mut seen, mut open, mut found) = (BTreeSet::new(), VecDeque::from([name]), Vec::new());
+        let (mut visited, mut open, mut found) =
+            (BTreeSet::new(), VecDeque::from([name]), Vec::new());
         while let Some(value) = open.pop_front() {
             let Some(&at) = by_output.get(value) else { continue };
-            if seen.insert(at) {
+            if visited.insert(at) {
                 found.push(&self.nodes[at]);
                 open.extend(self.nodes[at].inputs.iter().map(String::as_str));
             }
@@ -168,8 +169,8 @@ impl OnnxGraph {
             others.iter().flat_map(|other| self.behind(other)).find_map(|node| {
                 let is_lookup =
                     matches!(node.operator.as_str(), "ArrayFeatureExtractor" | "Gather");
-                let of = node.inputs.first().filter(|_| is_lookup)?;
-                Some(self.constants.get(of)?.values()).filter(fits)
+                let name = node.inputs.first().filter(|_| is_lookup)?;
+                Some(self.constants.get(name)?.values()).filter(fits)
             })
         };
         named.or_else(looked_up)
@@ -182,11 +183,12 @@ impl OnnxGraph {
             (0..*width).map(|at| Some(((*name).to_owned(), at))).collect()
         };
         let mut known: BTreeMap<String, Vec<Option<InputColumn>>> =
-            widths.iter().map(|of| (of.0.to_owned(), columns(of))).collect();
+            widths.iter().map(|input| (input.0.to_owned(), columns(input))).collect();
         let mut levels: BTreeMap<InputColumn, Vec<Value>> = BTreeMap::new();
         // Nodes are in the order in which they are computed.
         for node in &self.nodes {
-            let of = |at: usize| node.inputs.get(at).and_then(|name| known.get(name)).cloned();
+            let columns_of =
+                |at: usize| node.inputs.get(at).and_then(|name| known.get(name)).cloned();
             let encoder = match node.operator.as_str() {
                 "OneHotEncoder" => node.attribute(&["cats_strings", "cats_int64s"]),
                 "LabelEncoder" => {
@@ -196,7 +198,7 @@ impl OnnxGraph {
                 _ => None,
             };
             if let Some(list) = encoder {
-                if let Some([Some(column)]) = of(0).as_deref() {
+                if let Some([Some(column)]) = columns_of(0).as_deref() {
                     let found = list.values();
                     levels
                         .entry(column.clone())
@@ -207,20 +209,22 @@ impl OnnxGraph {
             }
             let mut outputs: Vec<Vec<Option<InputColumn>>> = Vec::new();
             match node.operator.as_str() {
-                "Identity" | "Cast" | "Flatten" => outputs.extend(of(0)),
+                "Identity" | "Cast" | "Flatten" => outputs.extend(columns_of(0)),
                 "Reshape" | "Squeeze" | "Unsqueeze" => {
-                    outputs.extend(of(0).filter(|columns| columns.len() == 1));
+                    outputs.extend(columns_of(0).filter(|columns| columns.len() == 1));
                 }
                 "Concat" | "FeatureVectorizer" if node.joins_columns() => {
-                    let parts: Option<Vec<_>> = (0..node.inputs.len()).map(of).collect();
+                    let parts: Option<Vec<_>> = (0..node.inputs.len()).map(columns_of).collect();
                     outputs.extend(parts.map(|parts| parts.concat()));
                 }
-                "ArrayFeatureExtractor" => outputs.extend(self.selected(node, of(0))),
+                "ArrayFeatureExtractor" => outputs.extend(self.selected(node, columns_of(0))),
                 "Gather" if node.is_along_columns() => {
-                    outputs.extend(self.selected(node, of(0)));
+                    outputs.extend(self.selected(node, columns_of(0)));
                 }
                 "Split" if node.is_along_columns() => {
-                    outputs = of(0).and_then(|of| self.split(node, &of)).unwrap_or_default();
+                    outputs = columns_of(0)
+                        .and_then(|columns| self.split(node, &columns))
+                        .unwrap_or_default();
                 }
                 _ => {}
             }
@@ -235,12 +239,12 @@ impl OnnxGraph {
     fn selected(
         &self,
         node: &OnnxNode,
-        of: Option<Vec<Option<InputColumn>>>,
+        columns: Option<Vec<Option<InputColumn>>>,
     ) -> Option<Vec<Option<InputColumn>>> {
-        let (of, positions) = (of?, self.constants.get(node.inputs.get(1)?)?);
+        let (columns, positions) = (columns?, self.constants.get(node.inputs.get(1)?)?);
         let column = |&at: &i64| {
-            let n = i64::try_from(of.len()).ok()?;
-            of.get(usize::try_from(if at < 0 { at + n } else { at }).ok()?).cloned()
+            let n = i64::try_from(columns.len()).ok()?;
+            columns.get(usize::try_from(if at < 0 { at + n } else { at }).ok()?).cloned()
         };
         positions.integers.iter().map(column).collect()
     }
@@ -249,7 +253,7 @@ impl OnnxGraph {
     fn split(
         &self,
         node: &OnnxNode,
-        of: &[Option<InputColumn>],
+        columns: &[Option<InputColumn>],
     ) -> Option<Vec<Vec<Option<InputColumn>>>> {
         let named = node.inputs.get(1).and_then(|name| self.constants.get(name));
         let sizes: Vec<usize> = match named.or_else(|| node.attribute(&["split"])) {
@@ -258,10 +262,10 @@ impl OnnxGraph {
             }
             None => {
                 let n = node.outputs.len().max(1);
-                vec![of.len().is_multiple_of(n).then_some(of.len() / n)?; n]
+                vec![columns.len().is_multiple_of(n).then_some(columns.len() / n)?; n]
             }
         };
-        let (mut rest, mut parts) = (of, Vec::new());
+        let (mut rest, mut parts) = (columns, Vec::new());
         for size in sizes {
             let (part, after) = rest.split_at_checked(size)?;
             parts.push(part.to_vec());

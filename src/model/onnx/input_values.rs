@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use ort::value::TensorElementType;
+
 use super::OnnxParams;
 use crate::data::FeatureRows;
 use crate::data::source_view::ViewedColumn;
@@ -58,28 +60,33 @@ impl OnnxParams {
         })
     }
 
-    /// Fails where the numbers of a column are not whole.
+    /// Fails where the numbers of a column are not whole, or not the two of a truth value.
     pub(super) fn check_whole<'n>(
         &self,
         column: usize,
+        element: TensorElementType,
         mut numbers: impl Iterator<Item = &'n f64>,
     ) -> Result<()> {
-        let whole = |x: &&f64| x.fract() == 0.0 && x.abs() < 9e15;
-        match numbers.find(|x| !whole(x)) {
-            None => Ok(()),
-            Some(x) => {
-                let (name, found) = (
-                    &self.features[column].name,
-                    if x.is_nan() { "a missing value".to_owned() } else { format!("`{x}`") },
-                );
-                let what = format!(
-                    "the column `{name}` holds {found}, but the model expects whole numbers for it"
-                );
-                let hint = "fill or drop such rows (`data.missing`), or export the model with an \
-                            input of floats";
-                self.fault("bad-model", what).fail(hint)
-            }
-        }
+        let (is_flag, name) = (element == TensorElementType::Bool, &self.features[column].name);
+        let fits = |x: &&f64| match is_flag {
+            true => **x == 0.0 || **x == 1.0,
+            false => x.fract() == 0.0 && x.abs() < 9e15,
+        };
+        let Some(x) = numbers.find(|x| !fits(x)) else { return Ok(()) };
+        let (found, way) = match x.is_nan() {
+            true => ("a missing value".to_owned(), "fill or drop such rows (`data.missing`)"),
+            false => (
+                format!("`{x}`"),
+                "derive the column as the model was trained on it (`data.derive`)",
+            ),
+        };
+        let takes = if is_flag { "truth values" } else { "whole numbers" };
+        let what = format!(
+            "the column `{name}` holds {found}, but the model takes {takes} for it, of the type \
+             {element:?}"
+        );
+        self.fault("bad-model", what)
+            .fail(format!("{way}, or export the model with an input of floats"))
     }
 
     /// Writes a column as texts into every `width`-th place, as Python's `str` writes its values; a

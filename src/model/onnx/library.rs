@@ -29,19 +29,19 @@ pub(crate) fn libraries() -> Vec<PathBuf> {
     if cfg!(target_os = "linux") {
         found.push("libonnxruntime.so.1".into());
     }
-    let of = |name: &str| std::env::var_os(name).map(PathBuf::from);
-    let pythons = of("PATH")
+    let path_in = |name: &str| std::env::var_os(name).map(PathBuf::from);
+    let pythons = path_in("PATH")
         .iter()
         .flat_map(std::env::split_paths)
         .filter(|folder| folder.join("python3").exists())
         .collect::<Vec<_>>();
     // A virtual environment, the Pythons of PATH, those of pyenv, and the package of the user or
     // the system.
-    let roots = of("VIRTUAL_ENV")
+    let roots = path_in("VIRTUAL_ENV")
         .into_iter()
         .chain(pythons.iter().filter_map(|bin| bin.parent().map(Path::to_path_buf)));
     let roots = roots
-        .chain(of("HOME").map(|home| home.join(".local")))
+        .chain(path_in("HOME").map(|home| home.join(".local")))
         .chain(["/usr/local".into(), "/usr".into()]);
     let mut patterns: Vec<String> = Vec::new();
     for root in roots {
@@ -56,7 +56,7 @@ pub(crate) fn libraries() -> Vec<PathBuf> {
             ));
         }
     }
-    if let Some(home) = of("HOME") {
+    if let Some(home) = path_in("HOME") {
         let home = glob::Pattern::escape(&home.to_string_lossy());
         patterns.push(format!("{home}/.pyenv/versions/*/lib/python3*/site-packages/{IN_PACKAGE}"));
     }

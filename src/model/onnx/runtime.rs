@@ -10,7 +10,7 @@ use ort::environment::Environment;
 use ort::session::builder::GraphOptimizationLevel;
 use ort::session::{Session, SessionInputValue};
 use ort::value::{
-    DynMap, DynValue, PrimitiveTensorElementType, Tensor, TensorElementType, ValueType,
+    DynMap, DynValue, Outlet, PrimitiveTensorElementType, Tensor, TensorElementType, ValueType,
 };
 
 use super::OnnxParams;
@@ -66,7 +66,7 @@ struct InputShape<'s> {
 
 /// The inputs of a model.
 fn input_shapes<'s>(params: &OnnxParams, session: &'s Session) -> Result<Vec<InputShape<'s>>> {
-    let shape = |input: &'s ort::value::Outlet| {
+    let shape = |input: &'s Outlet| {
         let (name, kind) = (input.name(), input.dtype());
         let (Some(element), Some(shape)) = (kind.tensor_type(), kind.tensor_shape()) else {
             let what = format!("the input `{name}` of the model is not a table");
@@ -120,18 +120,15 @@ impl OnnxScorer {
             ModelInput { name: shape.name.to_owned(), columns, kind, missing, levels }
         });
         let inputs = inputs.collect();
-        let name = output(params, &session)?;
-        let outputs = session.outputs();
-        let others: Vec<&str> =
-            outputs.iter().map(|output| output.name()).filter(|other| *other != name).collect();
-        let kind = outputs.iter().find(|output| output.name() == name).map(|output| output.dtype());
-        let shape = kind.and_then(|kind| kind.tensor_shape());
-        let width = match shape.map(|shape| &shape[..]) {
+        let output = output(params, &session)?;
+        let names = session.outputs().iter().map(Outlet::name);
+        let others: Vec<&str> = names.filter(|other| *other != output.name()).collect();
+        let width = match output.dtype().tensor_shape().map(|shape| &shape[..]) {
             Some([] | [_]) => Some(1),
             Some([.., width]) => usize::try_from(*width).ok().filter(|width| *width > 0),
             None => None,
         };
-        let output = match (width, graph.classes(&name, width, &others)) {
+        let output = match (width, graph.classes(output.name(), width, &others)) {
             (Some(1), _) => ScoreOutput::Single,
             (_, Some(classes)) => ScoreOutput::Classes(classes),
             (width, None) => ScoreOutput::Unnamed(width),
@@ -167,10 +164,8 @@ impl OnnxScorer {
             inputs.push(OnnxInput { name: name.to_owned(), element, flat, columns });
         }
         let output = output(&params, &session)?;
-        let is_double = session.outputs().iter().any(|of| {
-            of.name() == output && of.dtype().tensor_type() == Some(TensorElementType::Float64)
-        });
-        let precision = FloatPrecision::single_if(!is_double);
+        let is_double = output.dtype().tensor_type() == Some(TensorElementType::Float64);
+        let (output, precision) = (output.name().to_owned(), FloatPrecision::single_if(!is_double));
         let (score, idle) = (contract.score.clone(), Mutex::new(vec![session]));
         Ok(OnnxScorer { params, environment, inputs, batch, output, score, precision, idle })
     }
@@ -234,7 +229,8 @@ impl OnnxScorer {
         columns.try_for_each(|(k, c)| {
             let into = &mut values[k..];
             params.numbers(rows, at, c, width, into)?;
-            if whole { params.check_whole(c, into.iter().step_by(width)) } else { Ok(()) }
+            let numbers = into.iter().step_by(width);
+            if whole { params.check_whole(c, input.element, numbers) } else { Ok(()) }
         })?;
         Ok(InputValues::Numbers(values))
     }
@@ -282,10 +278,17 @@ impl OnnxScorer {
             .into());
         }
         let width = values.len() / n;
-        let at = match self.score.position {
-            _ if width == 1 => 0,
-            Some(at) if at < width => at,
-            _ => return Err(wrong(format!("the model gives {width} probabilities a row")).into()),
+        let found = self.score.position().and_then(|position| position.in_row(width));
+        let Some(at) = found.or((width == 1).then_some(0)) else {
+            let last = width - 1;
+            return wrong(format!(
+                "the output `{}` gives {width} numbers a row, and the job does not say which is \
+                 the score",
+                self.output
+            ))
+            .fail(format!(
+                "name the class of the score by `class`: they are 0 to {last}, in order"
+            ));
         };
         values
             .chunks(width)
@@ -358,9 +361,9 @@ fn tensor(
     fn numbers<T: PrimitiveTensorElementType + std::fmt::Debug + Clone + 'static>(
         shape: Vec<usize>,
         values: &[f64],
-        of: impl Fn(f64) -> T,
+        convert: impl Fn(f64) -> T,
     ) -> Result<DynValue, ort::Error> {
-        let values: Vec<T> = values.iter().map(|&x| of(x)).collect();
+        let values: Vec<T> = values.iter().map(|&x| convert(x)).collect();
         Tensor::from_array((shape, values)).map(Tensor::into_dyn)
     }
     let width = input.columns.len();
@@ -403,32 +406,53 @@ fn open_session(params: &OnnxParams, environment: &Environment) -> Result<Sessio
 }
 
 /// The output that holds the probabilities.
-fn output(params: &OnnxParams, session: &Session) -> Result<String> {
-    let outputs: Vec<(&str, &ValueType)> =
-        session.outputs().iter().map(|output| (output.name(), output.dtype())).collect();
-    let known: Vec<String> = outputs.iter().map(|(name, _)| format!("`{name}`")).collect();
-    let hint =
-        format!("name the one that holds the probabilities under `output`: {}", known.join(", "));
+fn output<'s>(params: &OnnxParams, session: &'s Session) -> Result<&'s Outlet> {
+    let outputs = session.outputs();
+    let may_hold: Vec<&Outlet> = outputs.iter().filter(|output| holds_scores(output)).collect();
+    let hint = if may_hold.is_empty() {
+        "export the model with its probabilities; if it has none, audit its decisions as a column \
+         of the rows, by `decision`"
+            .to_owned()
+    } else {
+        let names: Vec<String> = may_hold.iter().map(|of| format!("`{}`", of.name())).collect();
+        format!("name the one that holds the probabilities under `output`: {}", names.join(", "))
+    };
+    let holds = |output: &Outlet| {
+        let what = match output.dtype().tensor_type() {
+            Some(TensorElementType::Int64 | TensorElementType::Int32) => "whole numbers".to_owned(),
+            Some(element) => format!("values of type {element:?}"),
+            None => "no table".to_owned(),
+        };
+        format!("the output `{}` of the model holds {what}", output.name())
+    };
     if let Some(name) = &params.output {
-        return match outputs.iter().any(|(output, _)| output == name) {
-            true => Ok(name.clone()),
-            false => {
+        return match outputs.iter().find(|output| output.name() == name) {
+            Some(output) if holds_scores(output) => Ok(output),
+            Some(output) => {
+                let what = format!("{}, not probabilities", holds(output));
+                params.fault("bad-model", what).fail(hint)
+            }
+            None => {
                 params.fault("bad-model", format!("the model has no output `{name}`")).fail(hint)
             }
         };
     }
-    let holds = |kind: &ValueType| {
-        matches!(kind.tensor_type(), Some(TensorElementType::Float32 | TensorElementType::Float64))
-            || matches!(kind, ValueType::Sequence(of) if matches!(**of, ValueType::Map { .. }))
+    let is_named = |output: &&&Outlet| output.name().to_lowercase().contains("prob");
+    let named: Vec<&Outlet> = may_hold.iter().filter(is_named).copied().collect();
+    let what = match (&named[..], &may_hold[..]) {
+        ([one], _) | ([], [one]) => return Ok(one),
+        (_, []) => format!(
+            "no output of the model holds probabilities: {}",
+            outputs.iter().map(holds).collect::<Vec<_>>().join(", ")
+        ),
+        _ => "several outputs of the model may hold the probabilities".to_owned(),
     };
-    let of_numbers: Vec<&str> =
-        outputs.iter().filter(|(_, kind)| holds(kind)).map(|(name, _)| *name).collect();
-    let named: Vec<&str> =
-        of_numbers.iter().copied().filter(|name| name.to_lowercase().contains("prob")).collect();
-    match (named.as_slice(), of_numbers.as_slice()) {
-        ([one], _) | ([], [one]) => Ok((*one).to_owned()),
-        _ => params
-            .fault("bad-model", "several outputs of the model may hold the probabilities")
-            .fail(hint),
-    }
+    params.fault("bad-model", what).fail(hint)
+}
+
+/// Whether an output may hold the probabilities: numbers with a fraction, or maps of them.
+fn holds_scores(output: &Outlet) -> bool {
+    let kind = output.dtype();
+    matches!(kind.tensor_type(), Some(TensorElementType::Float32 | TensorElementType::Float64))
+        || matches!(kind, ValueType::Sequence(of) if matches!(**of, ValueType::Map { .. }))
 }

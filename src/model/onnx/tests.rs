@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
+use ort::value::TensorElementType;
 
 use super::input_values::padded;
 use super::library::load_library;
@@ -18,6 +19,7 @@ use crate::model::contract::{ContractTerms, InputColumns, MissingAs, ModelContra
 use crate::model::onnx::library::libraries;
 use crate::num::score_scale::ScoreScale;
 use crate::param::{ColumnName, Word};
+use crate::tests::Says;
 
 const N: u32 = 40;
 const JOBS: [&str; 3] = ["clerk", "nurse", "pilot"];
@@ -239,7 +241,20 @@ fn what_does_not_fit_is_said() {
     said(
         |c| c.params.output = Some("probability".to_owned()),
         "linear",
-        &["no output `probability`", "`label`, `probabilities`"],
+        &["no output `probability`", "under `output`: `probabilities`"],
+    );
+    said(
+        |c| c.params.output = Some("label".to_owned()),
+        "linear",
+        &["`label` of the model holds whole numbers, not probabilities", "`probabilities`"],
+    );
+    said(|_| (), "decides", &["no output of the model", "whole numbers", "by `decision`"]);
+    said(|_| (), "three", &["3 classes", "other values: `1`", "`class: 0` or `class: 1` or"]);
+    said(|_| (), "open", &["`scores` gives 3 numbers a row", "by `class`: they are 0 to 2"]);
+    said(
+        |c| (c.columns, c.class) = (names(&["income", "age"]), Some(Word("1".to_owned()))),
+        "whole",
+        &["`income` holds `16.5`", "of the type Int64", "`data.derive`", "an input of floats"],
     );
     said(|c| c.params.output = Some("label".to_owned()), "zipmap", &["no output `label`"]);
     said(|c| c.class = Some(Word("2".to_owned())), "linear", &["no class `2`", "`0`, `1`"]);
@@ -295,8 +310,14 @@ fn missing_text_is_empty_and_missing_numbers_are_nan() {
     let mut numbers = [0.0; 4];
     named.numbers(&gone, &[0, 1], 1, 2, &mut numbers[1..]).unwrap();
     assert!(numbers[1].is_nan() && numbers[3] == 3.0 && numbers[0] == 0.0);
-    let text = named.check_whole(1, numbers[1..].iter().step_by(2)).unwrap_err().to_string();
-    assert!(text.contains("a missing value") && text.contains("whole numbers"), "{text}");
+    for (element, found, words) in [
+        (TensorElementType::Int64, f64::NAN, ["a missing value", "takes whole numbers"]),
+        (TensorElementType::Int32, 0.5, ["holds `0.5`", "type Int32"]),
+        (TensorElementType::Bool, 2.0, ["holds `2`", "takes truth values"]),
+    ] {
+        let fault = named.check_whole(1, element, [1.0, 0.0, found].iter()).unwrap_err();
+        fault.to_string().says(&words);
+    }
 }
 
 /// Every batch of a file with a fixed number of rows holds rows of the block that was made once.

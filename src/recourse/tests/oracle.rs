@@ -265,8 +265,8 @@ fn check_texts(folder: &Path, plan: &RecoursePlan<'_>, effects: &ActionEffects) 
         let subgroup: u32 = subgroup.parse().unwrap();
         assert!(judged.ranked().take(2).any(|verdict| verdict.subgroup == subgroup), "{head}");
         assert_eq!(judged.verdict_on(subgroup).unwrap().rank.unwrap().to_string(), rank, "{head}");
-        let told = text(plan, effects, question(name), subgroup as usize);
-        writeln!(got, "{head}\n{told}").unwrap();
+        let answer = text(plan, effects, question(name), subgroup as usize);
+        writeln!(got, "{head}\n{answer}").unwrap();
     }
     for (n, (got, expected)) in got.lines().zip(expected.lines()).enumerate() {
         assert_eq!(got, expected, "line {}", n + 1);

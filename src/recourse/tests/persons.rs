@@ -107,12 +107,12 @@ fn rows_written_again_leave_the_p_value() {
             .flat_map(|k| once.iter().map(move |row| RefusedRow { key: 5 * row.key + k, ..*row }))
             .collect();
         let drawn = one_each(sample, &again);
-        let told = |rows: &[RefusedRow]| {
-            let mut told: Vec<_> = rows.iter().map(|r| (r.person, r.group, r.helped)).collect();
-            told.sort_unstable();
-            told
+        let outcomes_of = |rows: &[RefusedRow]| {
+            let mut outcomes: Vec<_> = rows.iter().map(|r| (r.person, r.group, r.helped)).collect();
+            outcomes.sort_unstable();
+            outcomes
         };
-        assert_eq!(told(&drawn), told(&once));
+        assert_eq!(outcomes_of(&drawn), outcomes_of(&once));
         let p = p_value(&once, 7);
         assert_eq!(p_value(&drawn, 7), p);
         smallest = smallest.min(p);

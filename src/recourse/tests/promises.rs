@@ -337,7 +337,7 @@ fn definitions_agree_at_their_ends() {
     let (audited, model) = random_case(6, 400, false);
     let plan = plan(&audited, "0.03");
     let effects = effects(&plan, &model.of(&audited));
-    let mut seen = 0;
+    let mut n_infinite = 0;
     for subgroup in (0..plan.n_subgroups()).filter(|&s| !plan.actions(s).is_empty()) {
         let effect = effects.of_subgroup(&plan, subgroup);
         for view in [RecourseView::Macro, RecourseView::Micro] {
@@ -363,10 +363,10 @@ fn definitions_agree_at_their_ends() {
                 (cost.score.is_zero() && none == 2, cost.score == ExactScore::Infinite),
                 (none == 2, none == 1)
             );
-            seen += none;
+            n_infinite += none;
         }
     }
-    assert!(seen > 0);
+    assert!(n_infinite > 0);
 }
 
 #[test]
@@ -498,6 +498,6 @@ fn too_much_is_an_error_and_nothing_to_do_is_none() {
     let judged = judge(&plan, &effects, asked);
     assert!(judged.verdicts.is_empty() && judged.last_rank() == 0);
     audited.favourable.fill(true);
-    let nobody = super::plan(&audited, "0.03");
-    assert_eq!((nobody.population().n, nobody.n_subgroups(), nobody.n_actions()), ([0, 0], 0, 0));
+    let empty = super::plan(&audited, "0.03");
+    assert_eq!((empty.population().n, empty.n_subgroups(), empty.n_actions()), ([0, 0], 0, 0));
 }

@@ -21,10 +21,10 @@ pub(super) fn text(
     let mut text = format!("If {}:\n", plan.text(subgroup));
     let population = plan.population();
     let halves = GroupSentence::both(plan, effects, question, subgroup);
-    for ((half, name), of) in halves.iter().zip(&population.names).zip(population.n) {
-        let covered = per_cent(half.n, of);
+    for ((half, name), people) in halves.iter().zip(&population.names).zip(population.n) {
+        let covered = per_cent(half.n, people);
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "\tProtected Subgroup '{name}', {covered} covered out of {of}");
+        let _ = writeln!(text, "\tProtected Subgroup '{name}', {covered} covered out of {people}");
         if half.lines.is_empty() {
             text += "\t\tNo recourses for this subgroup!\n";
         }

@@ -16,7 +16,7 @@ use crate::data::values::SourceValues;
 use crate::data::{Attribute, Layout, MISSING, MISSING_GROUP};
 use crate::error::{Fault, Result};
 use crate::exec::accumulator::{Accumulator, merge_all, merge_each, merge_present};
-use crate::exec::misfit;
+use crate::exec::internal_error;
 use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::group_counts::GroupFactualCounts;
@@ -364,7 +364,7 @@ pub(crate) struct CountedFolds<S> {
 impl<S: Accumulator + Clone> CountedFolds<S> {
     fn new(folds: Vec<S>) -> Result<Self> {
         let folds_apart = if folds.len() > 1 { folds.clone() } else { Vec::new() };
-        let none = || misfit("no fold was counted".to_owned());
+        let none = || internal_error("no fold was counted".to_owned());
         Ok(CountedFolds { whole: merge_all(folds).ok_or_else(none)?, folds: folds_apart })
     }
 }

@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::data::rows::aligned::CounterfactualReader;
 use crate::error::{Error, Result};
-use crate::exec::{StageContext, files, misfit};
+use crate::exec::{StageContext, files, internal_error};
 use crate::job::Job;
 use crate::metric::MetricFamily;
 use crate::metric::evidence::flip_test::FlipTestSettings;
@@ -391,7 +391,7 @@ impl Stage for FlipsStage {
             })
         });
         let Some(knobs) = knobs else {
-            return Err(misfit("the job asks for no flip test".to_owned()));
+            return Err(internal_error("the job asks for no flip test".to_owned()));
         };
         let passes = b.passes();
         sources.rows.clone().work(2, move |ctx, row_context| {

@@ -8,7 +8,7 @@
 use crate::augment::ExperimentArm;
 use crate::data::rows::Projection;
 use crate::error::Result;
-use crate::exec::{StageContext, files, misfit};
+use crate::exec::{StageContext, files, internal_error};
 use crate::metric::evidence::paired_counts::{PairedCell, PairedCounts};
 use crate::metric::evidence::person::{
     ScoredCounterfactual, ScoredPerson, cell_index, confusion_cell,
@@ -35,7 +35,7 @@ fn other_unit(plan: &StagePlan<'_>, unit: &AuditUnit) -> Result<AuditUnit> {
     }
     let mut compared = plan.job.metrics.compare.iter();
     let other = compared.find(|(first, _)| first.as_str() == unit.model);
-    let nothing = || misfit(format!("the job compares `{}` with no model", unit.model));
+    let nothing = || internal_error(format!("the job compares `{}` with no model", unit.model));
     let (_, other) = other.ok_or_else(nothing)?;
     Ok(AuditUnit { model: other.to_string(), ..unit.clone() })
 }

@@ -12,7 +12,7 @@ use crate::data::rows::PreparedBatch;
 use crate::data::rows::aligned::CounterfactualReader;
 use crate::error::{Error, Result};
 use crate::exec::accumulator::{Accumulator, merge_present};
-use crate::exec::misfit;
+use crate::exec::internal_error;
 use crate::metric::evidence::class_counts::{ClassCounterfactual, ClassPerson};
 use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
@@ -347,7 +347,8 @@ impl SwitchEvidence {
     /// There are none: a bug of the caller.
     pub(crate) fn of_sides(self) -> Result<(CounterfactualCounts, Option<ShiftEvidence>)> {
         let first = self.sides.into_iter().next();
-        first.ok_or_else(|| misfit("nothing was counted of a label of two sides".to_owned()))
+        first
+            .ok_or_else(|| internal_error("nothing was counted of a label of two sides".to_owned()))
     }
 }
 

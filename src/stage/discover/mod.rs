@@ -10,7 +10,7 @@ use std::path::Path;
 use crate::counterfactual::graph_uncertain::bag_file;
 use crate::counterfactual::graph_uncertain::knobs::GraphUncertainBlock;
 use crate::error::Result;
-use crate::exec::{StageContext, files, misfit};
+use crate::exec::{StageContext, files, internal_error};
 use crate::job::Job;
 use crate::param::ColumnName;
 use crate::stage::applied_set::AppliedSet;
@@ -42,7 +42,7 @@ impl<'a> AppliedSet<'a> {
     /// # Errors
     /// It depends on none.
     pub(crate) fn its_graphs(&self) -> Result<&'a GraphUncertainBlock> {
-        self.graphs().ok_or_else(|| misfit(format!("the set `{}` has no graphs", self.set)))
+        self.graphs().ok_or_else(|| internal_error(format!("the set `{}` has no graphs", self.set)))
     }
 
     /// The variables of its graphs.
@@ -74,7 +74,7 @@ impl Stage for DiscoverStage {
         let found = applied_sets.iter().filter(|applied| applied.scenario().0 == unit.set);
         let mut found = found.filter_map(|applied| Some((applied, applied.graphs()?)));
         let Some((applied, graphs)) = found.next() else {
-            return Err(misfit(format!("the set `{}` has no graphs", unit.set)));
+            return Err(internal_error(format!("the set `{}` has no graphs", unit.set)));
         };
         // A block is a scenario; each of its statements is left out in turn.
         let graphs = match unit.block.as_str() {

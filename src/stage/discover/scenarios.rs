@@ -48,7 +48,7 @@ pub(crate) struct DiscoveredScenario {
     pub n_dropped: u64,
     /// Declared groups without a training row.
     #[serde(default)]
-    pub untaught: Vec<String>,
+    pub without_rows: Vec<String>,
 }
 
 /// What a set asks for.
@@ -202,7 +202,7 @@ pub(crate) fn discover(
     let n_rows = blocks.sizes.iter().flatten().sum();
     let groups = attribute.groups.iter().zip(&attribute.level_of_group);
     let is_unseen = |code: u32| encoding.variables[sensitive].position_of(code).is_none();
-    let untaught: Vec<String> =
+    let without_rows: Vec<String> =
         groups.filter(|(_, code)| is_unseen(**code)).map(|(group, _)| group.clone()).collect();
     let mut all = Vec::new();
     for (SearchedScenario { name, knowledge, given }, found) in
@@ -226,7 +226,7 @@ pub(crate) fn discover(
             tiers: (0..names.len()).map(|v| knowledge.tier(v)).collect(),
             n_rows,
             n_dropped: blocks.dropped,
-            untaught: untaught.clone(),
+            without_rows: without_rows.clone(),
         });
     }
     Ok(all)
@@ -271,7 +271,7 @@ fn without_graphs(
         tiers: vec![None; names.len()],
         n_rows,
         n_dropped: 0,
-        untaught: lacking.clone(),
+        without_rows: lacking.clone(),
     };
     Ok(asked.graphs.knowledge.keys().map(without).collect())
 }

@@ -16,7 +16,7 @@ use std::path::Path;
 use crate::augment::ExperimentArm;
 use crate::data::rows::split::{self, RankDraw, RankedSplit, Stratification};
 use crate::error::Result;
-use crate::exec::misfit;
+use crate::exec::internal_error;
 use crate::job::blocks::experiments::PredictionSource;
 use crate::stage::applied_set::with_watch;
 use crate::stage::artifact::{ROLES, keeps_rows};
@@ -67,7 +67,7 @@ pub(crate) fn plan_folds<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> 
                 roles.write(&ctx.out().join(ROLES), &rows)?;
                 roles
             }
-            (None, None) => return Err(misfit("the experiment has no folds".to_owned())),
+            (None, None) => return Err(internal_error("the experiment has no folds".to_owned())),
         };
         let (inner, workers) = (inner.then_some(seed), plan.workers);
         with_watch(ctx, |watch| {

@@ -3,7 +3,7 @@
 
 use crate::augment::ExperimentArm;
 use crate::error::Result;
-use crate::exec::misfit;
+use crate::exec::internal_error;
 use crate::job::ModelBlock;
 use crate::job::blocks::experiments::{
     self, DirectedArm, DiverseArm, ExperimentBlock, PredictionSource,
@@ -50,7 +50,7 @@ impl<'a> StagePlan<'a> {
             .experiments()
             .into_iter()
             .find(|experiment_plan| experiment_plan.name == unit.experiment);
-        let nothing = || misfit(format!("the job has no experiment `{}`", unit.experiment));
+        let nothing = || internal_error(format!("the job has no experiment `{}`", unit.experiment));
         found.ok_or_else(nothing)
     }
 

@@ -1,6 +1,6 @@
 //! The stages `baseline` and `gate`: the comparison with an earlier run, and the verdicts.
 
-use crate::exec::misfit;
+use crate::exec::internal_error;
 use crate::stage::gate::model_issues::model_issues;
 use crate::stage::gate::{self, baseline};
 use crate::stage::generate::refits::{fits_of_sets, record_fits};
@@ -22,7 +22,7 @@ impl Stage for BaselineStage {
         let plan = b.plan;
         let named = plan.baseline.clone().zip(plan.settings.baseline.as_deref());
         let Some((fingerprint, folder)) = named else {
-            return Err(misfit("the run has no baseline".to_owned()));
+            return Err(internal_error("the run has no baseline".to_owned()));
         };
         // The values that they judge are also read from the earlier run.
         b.input("gates", |job| &job.gates);

@@ -24,7 +24,7 @@ use crate::data::prepare::params::MissingRule;
 use crate::data::rows::Projection;
 use crate::error::{Error, Fault, Result};
 use crate::exec::child::ProgramInput;
-use crate::exec::{StageContext, files, misfit};
+use crate::exec::{StageContext, files, internal_error};
 use crate::folder::manifest::InputFile;
 use crate::job::{self, CounterfactualSet, Job};
 use crate::stage::applied_set::AppliedSet;
@@ -61,7 +61,7 @@ impl<'a> ExternalInput<'a> {
             ExternalSource::File(_) => {
                 let file = b.plan.input.of(&external_what(applied.set)).next();
                 let file = file.ok_or_else(|| {
-                    misfit(format!("nobody looked for the rows of `{}`", applied.set))
+                    internal_error(format!("nobody looked for the rows of `{}`", applied.set))
                 })?;
                 b.file(file);
                 Ok(ExternalInput::File(file))
@@ -97,7 +97,7 @@ impl Stage for ExternalStage {
         let plan = b.plan;
         let applied = plan.set_of(unit)?;
         let Some(program) = plan.external_program(applied.set, applied.block) else {
-            return Err(misfit(format!("no program makes the set `{}`", applied.set)));
+            return Err(internal_error(format!("no program makes the set `{}`", applied.set)));
         };
         let rows = RowInputs::of_job(b)?;
         b.texts(program.inputs(plan.secret.as_deref())?);

@@ -28,7 +28,7 @@ use crate::data::rows::Projection;
 use crate::data::rows::aligned::{CounterfactualReader, NaiveKeys, SupportReader};
 use crate::data::{Layout, MISSING_LEVEL};
 use crate::error::{Error, Fault, Result};
-use crate::exec::{StageContext, files, misfit};
+use crate::exec::{StageContext, files, internal_error};
 use crate::job;
 use crate::job::ModelBlock;
 use crate::param::{ColumnName, Name};
@@ -363,7 +363,7 @@ impl<'a> StagePlan<'a> {
 
 /// The knobs of a set whose strategy learns.
 fn learning_knobs<'a>(applied: &AppliedSet<'a>) -> Result<StrategyPlan<'a>> {
-    let nothing = || misfit(format!("the set `{}` learns nothing", applied.set));
+    let nothing = || internal_error(format!("the set `{}` learns nothing", applied.set));
     applied.block.knobs().ok_or_else(nothing)
 }
 
@@ -501,7 +501,7 @@ fn plan_repeats<'a>(
     };
     let knobs = learning_knobs(&applied)?;
     let Some(repeats) = part.repeats(applied.block) else {
-        return Err(misfit(format!("the set `{}` has no {}", applied.set, part.key())));
+        return Err(internal_error(format!("the set `{}` has no {}", applied.set, part.key())));
     };
     // Only models that run in this process; `check` allows no others for such a set.
     let asked = |(name, model): &(&Name, &ModelBlock)| match part {

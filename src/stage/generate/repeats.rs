@@ -390,7 +390,7 @@ impl RepeatInputs<'_> {
             )
         };
         let second = self.wants_shift.then(|| again(counts.second_pass())).transpose()?;
-        Ok(SetRepeat { counts, second, untaught: without_rows.to_vec() })
+        Ok(SetRepeat { counts, second, without_rows: without_rows.to_vec() })
     }
 }
 

@@ -27,7 +27,7 @@ use crate::data::rows::aligned::{
 };
 use crate::data::{FeatureColumn, FeatureKind, FeatureRows, Layout};
 use crate::error::{Fault, Result};
-use crate::exec::{StageContext, files, misfit};
+use crate::exec::{StageContext, files, internal_error};
 use crate::num::additive::{Additive, additive};
 use crate::num::fixed::FixedSum;
 use crate::stage::applied_set::AppliedSet;
@@ -245,7 +245,7 @@ impl WorldRowWriting<'_> {
         let variables = variables(layout, &layout.attributes[position], &worlds.bag.variables)?;
         let found = EncodedReplicates::read(row_context, &asked, (&variables, sensitive))?;
         let found = found.filter(|found| found.encoding == worlds.encoding);
-        let other_rows = || misfit("the graphs are of other training rows".to_owned());
+        let other_rows = || internal_error("the graphs are of other training rows".to_owned());
         let EncodedReplicates { blocks, draws, moments, .. } = found.ok_or_else(other_rows)?;
         let rows = row_context.training(0);
         let training = TrainingColumns::read(&worlds.encoding, &blocks, &rows)?;

@@ -16,7 +16,7 @@ use crate::model::kind::scale_key::BetterEnd;
 use crate::stage::applied_set::AppliedSet;
 use crate::stage::count::evidence::{ranks, weight_units};
 use crate::stage::kinds::{GenerateStage, ScoreStage};
-use crate::stage::measure::counted_audit::{CountedAudit, untaught_ranks};
+use crate::stage::measure::counted_audit::{CountedAudit, ranks_without_rows};
 use crate::stage::measure::row_builder::{ResultTables, RowBuilder};
 use crate::stage::memory;
 use crate::stage::memory::refuse_memory;
@@ -79,13 +79,19 @@ impl AmountInputs {
     }
 
     /// The audit with the groups of which nothing could be learnt.
-    pub(crate) fn with_untaught(&self, row_context: RowContext<'_>) -> Result<CountedAudit> {
+    pub(crate) fn with_groups_without_rows(
+        &self,
+        row_context: RowContext<'_>,
+    ) -> Result<CountedAudit> {
         let attribute = &row_context.rows.layout().attributes[self.audit.attribute];
         let named = match &self.set {
-            Some((made, _)) => made.effects(row_context.ctx)?.untaught,
+            Some((made, _)) => made.effects(row_context.ctx)?.without_rows,
             None => Vec::new(),
         };
-        Ok(CountedAudit { untaught: untaught_ranks(attribute, &named), ..self.audit.clone() })
+        Ok(CountedAudit {
+            without_rows: ranks_without_rows(attribute, &named),
+            ..self.audit.clone()
+        })
     }
 
     /// Measures them and adds the rows of the tables.

@@ -27,7 +27,7 @@ pub(crate) struct CountedAudit {
     pub attribute: usize,
     /// Groups of which nothing could be learnt, by position in reference-first order: values about
     /// them are undefined.
-    pub untaught: Vec<usize>,
+    pub without_rows: Vec<usize>,
     /// Whether the set gives no counterfactual to people without a label, because it conditions on
     /// the label.
     pub by_label: bool,
@@ -39,8 +39,8 @@ pub(crate) struct CountedAudit {
 
 impl CountedAudit {
     /// Whether a value is about a group of which nothing could be learnt.
-    pub(crate) fn is_untaught(&self, scope: MetricScope) -> bool {
-        self.untaught.iter().any(|&group| scope.involves(group))
+    pub(crate) fn lacks_rows(&self, scope: MetricScope) -> bool {
+        self.without_rows.iter().any(|&group| scope.involves(group))
     }
 }
 
@@ -86,7 +86,7 @@ pub(crate) struct PairInputs {
 
 /// For the groups of an attribute without rows to learn from their positions in reference-first
 /// order.
-pub(crate) fn untaught_ranks(attribute: &Attribute, named: &[String]) -> Vec<usize> {
+pub(crate) fn ranks_without_rows(attribute: &Attribute, named: &[String]) -> Vec<usize> {
     let order = attribute.reference_first();
     (0..order.len()).filter(|&rank| named.contains(&attribute.groups[order[rank]])).collect()
 }
@@ -100,7 +100,7 @@ impl AuditInputs {
     }
 
     /// The audit with the groups of which nothing could be learnt.
-    pub(crate) fn with_untaught(
+    pub(crate) fn with_groups_without_rows(
         &self,
         ctx: &StageContext<'_>,
         attribute: &Attribute,
@@ -111,10 +111,10 @@ impl AuditInputs {
             .iter()
             .find(|set| Some(&set.name) == audit.set.as_ref() && set.position == audit.attribute);
         let named = match (set, &self.generate) {
-            (Some(set), _) => set.discovered.untaught.clone(),
-            (None, Some(stage)) => stage.effects(ctx)?.untaught,
+            (Some(set), _) => set.discovered.without_rows.clone(),
+            (None, Some(stage)) => stage.effects(ctx)?.without_rows,
             (None, None) => Vec::new(),
         };
-        Ok(CountedAudit { untaught: untaught_ranks(attribute, &named), ..audit.clone() })
+        Ok(CountedAudit { without_rows: ranks_without_rows(attribute, &named), ..audit.clone() })
     }
 }

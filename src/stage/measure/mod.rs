@@ -132,7 +132,7 @@ pub(crate) fn measure(
         .iter()
         .map(|audit| {
             let attribute = &layout.attributes[audit.audit.attribute];
-            Ok((audit.with_untaught(ctx, attribute, graphs)?, audit))
+            Ok((audit.with_groups_without_rows(ctx, attribute, graphs)?, audit))
         })
         .collect::<Result<Vec<_>>>()?;
     for (audit, stages) in &audits {
@@ -280,7 +280,7 @@ impl AuditMeasurement<'_> {
     /// A model whose outcome is an amount: the job itself says which end people want.
     fn add_amounts(&mut self, of: &AmountInputs) -> Result<()> {
         let row_context = self.context;
-        let audit = of.with_untaught(row_context)?;
+        let audit = of.with_groups_without_rows(row_context)?;
         let builder = self.builder(&audit, row_context.rows.layout());
         let settings = MeasureSettings { favourable_stated: true, ..builder.settings.clone() };
         of.measure(row_context, &RowBuilder { settings, ..builder }, &mut self.tables)

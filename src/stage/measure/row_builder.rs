@@ -148,7 +148,7 @@ fn why_unknown(
     } else if audit.points && compares {
         Some(Undefined::NoProbability)
     } else {
-        audit.is_untaught(scope).then_some(Undefined::NoTrainingRows)
+        audit.lacks_rows(scope).then_some(Undefined::NoTrainingRows)
     }
 }
 

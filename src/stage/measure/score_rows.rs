@@ -49,12 +49,12 @@ impl RowBuilder<'_> {
 
     /// The rows of a curve, by step.
     pub(crate) fn curve_rows(&self, grid: &ScoreGrid, curve: &ThresholdCurve) -> Vec<CurveRow> {
-        let (scope, untaught) = (curve.scope, self.audit.is_untaught(curve.scope));
+        let (scope, is_undefined) = (curve.scope, self.audit.lacks_rows(curve.scope));
         let key = self.key_of(scope);
         let [class, metric] = [self.class, curve.metric.id].map(SharedText::from);
-        let taught = |n: u64| (!untaught).then(|| whole(n));
+        let if_defined = |n: u64| (!is_undefined).then(|| whole(n));
         let each = curve.points.iter().enumerate().map(|(step, point)| {
-            let value = if untaught { Err(Undefined::NoTrainingRows) } else { point.value };
+            let value = if is_undefined { Err(Undefined::NoTrainingRows) } else { point.value };
             let ends = point.ends.filter(|_| value.is_ok());
             let threshold =
                 if step > GRID_STEPS { grid.threshold } else { grid.threshold_at(step) };
@@ -66,8 +66,8 @@ impl RowBuilder<'_> {
                 threshold,
                 value: value.ok().and_then(finite),
                 undefined: value.err().map_or("", Undefined::code).into(),
-                numerator: point.numerator.and_then(taught),
-                denominator: taught(point.denominator),
+                numerator: point.numerator.and_then(if_defined),
+                denominator: if_defined(point.denominator),
                 lo: ends.and_then(|ends| finite(ends.0)),
                 hi: ends.and_then(|ends| finite(ends.1)),
             }

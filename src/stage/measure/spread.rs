@@ -28,7 +28,7 @@ pub(crate) fn push_fold_spread(
         values
             .entry((row_builder.key_of(scope), measured.metric.id))
             .or_default()
-            .extend(measured.value.ok().filter(|_| !row_builder.audit.is_untaught(scope)));
+            .extend(measured.value.ok().filter(|_| !row_builder.audit.lacks_rows(scope)));
     }
     for ((key, metric), values) in values {
         let n = values.len();

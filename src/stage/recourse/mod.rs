@@ -15,7 +15,7 @@ pub(crate) mod unshared_numbers;
 use std::path::Path;
 
 use crate::error::Result;
-use crate::exec::misfit;
+use crate::exec::internal_error;
 use crate::num::decimal::Decimal;
 use crate::param::ColumnName;
 use crate::recourse::DecimalShare;
@@ -57,7 +57,7 @@ impl Stage for RecourseStage {
         let (position, attribute) = plan.attribute_of(unit)?;
         let path = format!("recourse.{attribute}");
         let Some(block) = plan.job.recourse.get(attribute) else {
-            return Err(misfit(format!("the job has no block `{path}`")));
+            return Err(internal_error(format!("the job has no block `{path}`")));
         };
         let (name, model) = plan.model_of(&AuditUnit::of_model(block.model.as_str()))?;
         let of_model = AuditUnit::of_model(name);

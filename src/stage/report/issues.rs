@@ -152,25 +152,25 @@ fn generated(name: &str, origins: &FolderOrigins<'_>, found: &RunFindings<'_>) -
         let text = format!("no reference row of `{name}` gives the value to write: {where_to}");
         issues.push(IssueRow::warning("unreached-group", name, whole(people), text));
     }
-    let of_sets = mine().map(|(set, _, followed)| (*set, &followed.untaught));
+    let of_sets = mine().map(|(set, _, followed)| (*set, &followed.without_rows));
     let attributes = &origins.context.rows.layout().attributes;
     let of_graphs = found.graphs.iter().filter(|set| attributes[set.position].name == name);
-    let of_graphs = of_graphs.map(|set| (set.name.as_str(), &set.discovered.untaught));
-    let untaught = of_sets.chain(of_graphs).flat_map(|(set, groups)| {
+    let of_graphs = of_graphs.map(|set| (set.name.as_str(), &set.discovered.without_rows));
+    let without_rows = of_sets.chain(of_graphs).flat_map(|(set, groups)| {
         groups.iter().map(move |group| format!("group `{group}` (set `{set}`)"))
     });
-    let untaught: Vec<String> = untaught.collect();
-    if !untaught.is_empty() {
+    let without_rows: Vec<String> = without_rows.collect();
+    if !without_rows.is_empty() {
         let text = format!(
             "a declared group of `{name}` has no row from which the strategy learns, so every \
              value from it or to it is undefined (no_training_rows): {}; remove the group from \
              `groups`, or merge it with another",
-            untaught.join(", ")
+            without_rows.join(", ")
         );
         issues.push(IssueRow::warning(
             "no-training-rows",
             name,
-            whole(untaught.len() as u64),
+            whole(without_rows.len() as u64),
             text,
         ));
     }

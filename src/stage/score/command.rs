@@ -496,7 +496,7 @@ impl CommandCall<'_> {
 
 /// The columns of rows to score, and the class and the version of the model that are asked for.
 fn row_columns(layout: &Layout, contract: &ModelContract) -> RawColumns {
-    let position = contract.score.position.map(|at| (POSITION.to_owned(), at.to_string()));
+    let position = contract.score.position().map(|at| (POSITION.to_owned(), at.text()));
     let sha256 = contract.sha256.iter().map(|sha256| (MODEL_HASH.to_owned(), sha256.clone()));
     let about = position.into_iter().chain(sha256).collect();
     RawColumns::new(layout, &contract.column_names(), false, about)

@@ -9,7 +9,7 @@ use crate::data::Layout;
 use crate::data::source_form::StoredType;
 use crate::error::{Error, Fault, JobProblem, Result};
 use crate::exec::folder::ScratchFolder;
-use crate::exec::{StageContext, files, misfit};
+use crate::exec::{StageContext, files, internal_error};
 use crate::job::ModelBlock;
 use crate::job::check::path;
 use crate::model::contract::{
@@ -37,7 +37,7 @@ impl Stage for ContractStage {
         let (name, model) = plan.model_of(unit)?;
         let rows = b.need::<PrepareStage>(&AuditUnit::default())?;
         let Some((_, knobs)) = model.external() else {
-            return Err(misfit(format!("the model `{name}` has no contract")));
+            return Err(internal_error(format!("the model `{name}` has no contract")));
         };
         b.value("terms", &knobs.terms);
         match knobs.signature {
@@ -106,7 +106,7 @@ impl StagePlan<'_> {
         layout: &Layout,
     ) -> Result<ModelContract> {
         let Some((kind, knobs)) = model.external() else {
-            return Err(misfit(format!("the model `{name}` has no contract")));
+            return Err(internal_error(format!("the model `{name}` has no contract")));
         };
         let (signature, sha256) = match knobs.signature {
             Some(signature) => (signature, None),
@@ -164,7 +164,7 @@ impl StagePlan<'_> {
             return Ok((file.signature()?, None));
         }
         let Some(call) = self.call(name, model) else {
-            return Err(misfit(format!("the model `{name}` cannot be asked about itself")));
+            return Err(internal_error(format!("the model `{name}` cannot be asked about itself")));
         };
         let scratch = ScratchFolder::of_system()?;
         let text = call.describe(ctx, scratch.path())?;

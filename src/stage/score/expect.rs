@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::rows::Projection;
 use crate::error::{Fault, Result};
-use crate::exec::{files, misfit};
+use crate::exec::{files, internal_error};
 use crate::folder::manifest::ExpectWords;
 use crate::job::ModelBlock;
 use crate::model::kind::expect_key::ExpectBlock;
@@ -115,7 +115,7 @@ impl Stage for ExpectStage {
         let plan = b.plan;
         let (name, model) = plan.model_of(unit)?;
         let Some(expect) = &model.expect else {
-            return Err(misfit(format!("the model `{name}` expects no scores")));
+            return Err(internal_error(format!("the model `{name}` expects no scores")));
         };
         b.value("expect", expect);
         let (rows, scored) = (RowInputs::of_job(b)?, b.need::<ScoreStage>(unit)?);

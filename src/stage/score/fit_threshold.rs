@@ -8,7 +8,7 @@
 
 use crate::data::rows::{PreparedBatch, Projection};
 use crate::error::{Fault, Result};
-use crate::exec::misfit;
+use crate::exec::internal_error;
 use crate::model::fitted_threshold::{FittedThreshold, ScoredTrainingRow};
 use crate::model::kind::threshold_key::{ThresholdBlock, ThresholdOf};
 use crate::num::float_precision::FloatPrecision;
@@ -30,7 +30,7 @@ impl Stage for ThresholdStage {
         let plan = b.plan;
         let (name, model) = plan.model_of(unit)?;
         let ThresholdBlock::Of(fitted) = &model.threshold else {
-            return Err(misfit(format!("the threshold of `{name}` is not fitted")));
+            return Err(internal_error(format!("the threshold of `{name}` is not fitted")));
         };
         let objective = (fitted, plan.score_scale(model));
         b.value("scale", objective.1);

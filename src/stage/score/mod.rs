@@ -23,7 +23,7 @@ use crate::data::column::declared::DeclaredColumns;
 use crate::data::exchange::keyed::{AnswerValues, KeyedFile};
 use crate::data::rows::aligned::{ScoreReader, create_scores, write_precision};
 use crate::error::{Error, Fault, Result};
-use crate::exec::{files, misfit};
+use crate::exec::{files, internal_error};
 use crate::job;
 use crate::param::ColumnName;
 use crate::stage::applied_set::AppliedSet;
@@ -184,7 +184,9 @@ fn plan_given_scores<'a>(
         None => (scores.factual.score_columns(classes), None),
         Some(applied) => {
             let Some(file) = scores.counterfactual.as_ref().filter(|_| answer.is_some()) else {
-                return Err(misfit(format!("the model `{name}` has no scores of counterfactuals")));
+                return Err(internal_error(format!(
+                    "the model `{name}` has no scores of counterfactuals"
+                )));
             };
             recheck_inputs(b);
             // The scores of the rows as they are, and how far those that are scored again may

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::exec::hash::sha256;
 use crate::exec::replaced_file::FileAccess;
 use crate::exec::shared_folder::SharedFolder;
-use crate::exec::{StageContext, StageRecord, files, misfit};
+use crate::exec::{StageContext, StageRecord, files, internal_error};
 use crate::stage::input::digest::FileHashes;
 use crate::stage::sharding::plan::part_name;
 use crate::stage::sharding::share::{RowShare, ShardPass, StagePasses};
@@ -102,7 +102,7 @@ impl StagePasses<'_> {
             });
             let (list, shard) = parts
                 .filter(|(list, _)| *list < lists)
-                .ok_or_else(|| misfit(format!("`{}` has no list `{key}`", ctx.stage())))?;
+                .ok_or_else(|| internal_error(format!("`{}` has no list `{key}`", ctx.stage())))?;
             let name = name_of(ctx.stage(), list, shard);
             let path = run.folder.path(&name);
             if run.folder.hash(&name, &mut || ctx.check())?.as_ref() != Some(sha256) {
@@ -121,7 +121,7 @@ impl StagePasses<'_> {
 fn only_file(folder: &Path) -> Result<PathBuf> {
     match files::list(folder)?.as_slice() {
         [file] => Ok(file.clone()),
-        found => Err(misfit(format!("`{}` has {} files", folder.display(), found.len()))),
+        found => Err(internal_error(format!("`{}` has {} files", folder.display(), found.len()))),
     }
 }
 

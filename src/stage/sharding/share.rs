@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::exec::accumulator::{Accumulator, merge_all};
 use crate::exec::hash::hash_parts;
 use crate::exec::shared_folder::SharedFolder;
-use crate::exec::{StageContext, files, misfit};
+use crate::exec::{StageContext, files, internal_error};
 use crate::stage::input::digest::FileHashes;
 use crate::unit::{StageKind, worded_enum};
 
@@ -143,7 +143,7 @@ impl MergedStates {
                     label.state,
                     label.version
                 );
-                return Err(misfit(what));
+                return Err(internal_error(what));
             }
             Ok((label.number, files::from_json(text, stage)?))
         };
@@ -366,7 +366,8 @@ impl<'a> StagePasses<'a> {
         let states = self.maps(ctx, pass, || Ok(vec![(0, rows()?)]))?;
         let Some(states) = states else { return Ok(None) };
         let one = states.into_iter().next().map(|(_, state)| state);
-        let lost = || misfit(format!("pass `{}` has no state of `{}`", pass.word(), ctx.stage()));
+        let lost =
+            || internal_error(format!("pass `{}` has no state of `{}`", pass.word(), ctx.stage()));
         one.ok_or_else(lost).map(Some)
     }
 }
@@ -419,7 +420,7 @@ pub(crate) fn states_text<S: Accumulator>(stage: &str, states: Vec<(u64, S)>) ->
             version: S::VERSION,
         };
         for line in [serde_json::to_string(&label), serde_json::to_string(&state)] {
-            text.push_str(&line.map_err(|bug| misfit(bug.to_string()))?);
+            text.push_str(&line.map_err(|bug| internal_error(bug.to_string()))?);
             text.push('\n');
         }
     }

@@ -10,7 +10,7 @@
 use crate::data::rows::row_draw::RowDraw;
 use crate::data::rows::training::DrawnTraining;
 use crate::error::Result;
-use crate::exec::misfit;
+use crate::exec::internal_error;
 use crate::job::ModelBlock;
 use crate::num::seed::RandomStream;
 use crate::param::Seed;
@@ -33,7 +33,7 @@ impl TrainingRepeat {
         let Some(number) = unit.repeat else { return Ok(None) };
         let (name, model) = plan.model_of(unit)?;
         let Some(doubt) = model.doubt else {
-            return Err(misfit(format!("the model `{name}` is not trained again")));
+            return Err(internal_error(format!("the model `{name}` is not trained again")));
         };
         let of_job = plan.job.run.seed;
         let seed = RandomStream::new(of_job.0, &format!("doubt/training/{number}")).u64();

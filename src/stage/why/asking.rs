@@ -8,7 +8,7 @@
 
 use crate::data::FeatureRows;
 use crate::error::Result;
-use crate::exec::misfit;
+use crate::exec::internal_error;
 use crate::model::Scorer;
 use crate::num::hash::FastMap;
 use crate::num::seed::h;
@@ -105,7 +105,7 @@ impl FeatureMixtures<'_> {
                     scores.extend(score(part)?);
                 }
                 if scores.len() != asked.len() {
-                    return Err(misfit("a model left mixtures without a score".to_owned()));
+                    return Err(internal_error("a model left mixtures without a score".to_owned()));
                 }
                 let mut answers = scores.into_iter();
                 let effects = |(person, of): (usize, &PlayerCoalitions)| {

@@ -6,7 +6,7 @@ use crate::data::rows::Projection;
 use crate::data::rows::aligned::CounterfactualReader;
 use crate::data::{FeatureRows, Layout};
 use crate::error::Result;
-use crate::exec::misfit;
+use crate::exec::internal_error;
 use crate::num::seed::named_seed;
 use crate::param::{ColumnName, Name, Word};
 use crate::stage::applied_set::AppliedSet;
@@ -115,7 +115,9 @@ impl<'a> FeatureInputs<'a> {
             }
             (Some(_), Some(found)) => {
                 let (Some(model), Some(graphs)) = (trained.first(), self.applied.graphs()) else {
-                    return Err(misfit("expected levels need a model trained here".to_owned()));
+                    return Err(internal_error(
+                        "expected levels need a model trained here".to_owned(),
+                    ));
                 };
                 let of = (model.as_ref(), graphs.clip_rule());
                 let saw = attribute
@@ -452,12 +454,12 @@ fn encoded(
             for &i in here {
                 let mut person = EncodedPerson::default();
                 if !of.worlds.encode(&rows, people[i].place.row, &mut row) {
-                    return Err(misfit("a counterfactual of an incomplete row".to_owned()));
+                    return Err(internal_error("a counterfactual of an incomplete row".to_owned()));
                 }
                 let world = people[i].counterfactual;
                 for change in of.worlds.changes(&mut row, direction, world) {
                     let Some(player) = player_of(change.feature) else {
-                        return Err(misfit("a graph moves what no player is".to_owned()));
+                        return Err(internal_error("a graph moves what no player is".to_owned()));
                     };
                     person.changes.entry(player).or_default().extend(change.of_model);
                 }

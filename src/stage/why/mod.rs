@@ -15,7 +15,7 @@ pub(crate) mod sources;
 pub(crate) mod traits;
 
 use crate::error::Result;
-use crate::exec::misfit;
+use crate::exec::internal_error;
 use crate::stage::count::{RowScoreInputs, SetScoreInputs};
 use crate::stage::kinds::WhyStage;
 use crate::stage::plan::StagePlan;
@@ -51,7 +51,7 @@ impl Stage for WhyStage {
         let Some(((name, block), subject)) =
             found.and_then(|found| Some((found, found.1.subject()?)))
         else {
-            return Err(misfit(format!("the job has no block `{path}`")));
+            return Err(internal_error(format!("the job has no block `{path}`")));
         };
         let (attribute, groups) = subject;
         let (experiment, arm) = block.experiment_and_arm();
@@ -99,7 +99,7 @@ impl Stage for WhyStage {
             };
             ctx.check()?;
             let settings = PatternSettings {
-                support: block.share().ok_or_else(|| misfit(format!("{path}.support")))?,
+                support: block.share().ok_or_else(|| internal_error(format!("{path}.support")))?,
                 longest: block.longest.size(),
                 min_denominator: plan.job.metrics.min_denominator.get(),
                 level: plan.job.metrics.interval.level.get(),

@@ -182,7 +182,7 @@ pub(crate) fn pattern_rows(
                 p_holm: finite(pattern.p_holm).filter(|_| second),
                 confirmed: second.then_some(i64::from(pattern.confirmed)),
                 adds: second.then_some(i64::from(pattern.adds)),
-                told: pattern.told.filter(|_| second).map(|place| whole(place as u64)),
+                told: pattern.place.filter(|_| second).map(|place| whole(place as u64)),
                 flags: flags(of.own.n, true).into(),
                 ..row(half)
             });

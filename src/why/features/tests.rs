@@ -20,10 +20,10 @@ type CaseRow = BTreeMap<String, Json>;
 
 /// The model of a case as a function.
 fn score(model: &Json, row: &CaseRow) -> f64 {
-    let of = |test: &Json| &row[test["feature"].as_str().unwrap()];
+    let level_of = |test: &Json| &row[test["feature"].as_str().unwrap()];
     let holds = |test: &Json| match (test.get("eq"), test.get("le")) {
-        (Some(level), _) => of(test) == level,
-        (_, Some(number)) => of(test).as_f64().is_some_and(|x| x <= number.as_f64().unwrap()),
+        (Some(level), _) => level_of(test) == level,
+        (_, Some(number)) => level_of(test).as_f64().is_some_and(|x| x <= number.as_f64().unwrap()),
         _ => panic!("{test}"),
     };
     let number = |value: &Json| value.as_f64().unwrap();
@@ -34,7 +34,8 @@ fn score(model: &Json, row: &CaseRow) -> f64 {
                 sum += match weights.get("weight") {
                     Some(weight) => number(weight) * row[name].as_f64().unwrap(),
                     None => {
-                        let level = row[name].as_str().and_then(|of| weights["weights"].get(of));
+                        let level =
+                            row[name].as_str().and_then(|level| weights["weights"].get(level));
                         level.map_or(0.0, number)
                     }
                 };
@@ -43,7 +44,7 @@ fn score(model: &Json, row: &CaseRow) -> f64 {
                 let factors = product["of"].as_array().unwrap().iter().map(|factor| {
                     match factor.get("eq").is_some() {
                         true => f64::from(u8::from(holds(factor))),
-                        false => number(of(factor)),
+                        false => number(level_of(factor)),
                     }
                 });
                 sum += number(&product["weight"]) * factors.product::<f64>();
@@ -78,7 +79,7 @@ fn score(model: &Json, row: &CaseRow) -> f64 {
 
 /// What some columns add to a linear model.
 fn part(model: &Json, row: &CaseRow) -> f64 {
-    let of = |(name, value): (&String, &Json)| {
+    let term = |(name, value): (&String, &Json)| {
         let weights = &model["features"][name];
         match weights.get("weight") {
             Some(weight) => weight.as_f64().unwrap() * value.as_f64().unwrap(),
@@ -88,7 +89,7 @@ fn part(model: &Json, row: &CaseRow) -> f64 {
                 .map_or(0.0, |weight| weight.as_f64().unwrap()),
         }
     };
-    row.iter().map(of).sum()
+    row.iter().map(term).sum()
 }
 
 /// Computes the derived columns of a row.
@@ -104,7 +105,7 @@ fn with_derived(case: &Json, mut row: CaseRow) -> CaseRow {
                     .iter()
                     .map(|e| e.as_f64().unwrap())
                     .collect();
-                let at = edges.windows(2).position(|of| from(0) <= of[1]).unwrap();
+                let at = edges.windows(2).position(|edge| from(0) <= edge[1]).unwrap();
                 let open = if at == 0 { "[" } else { "(" };
                 Json::from(format!("{open}{}, {}]", edges[at], edges[at + 1]))
             }
@@ -190,25 +191,25 @@ fn check_case(name: &str) {
         let at = one_counterfactual(named_seed(seed, "why/one"), key(id), numbers).unwrap();
         people.push(CasePerson { key: key(id), rows: [i, made[at].0], scores: [own, made[at].1] });
     }
-    let switches = |of: &CasePerson| decide(of.scores[0]) != decide(of.scores[1]);
+    let switches = |person: &CasePerson| decide(person.scores[0]) != decide(person.scores[1]);
     let drawn = DrawnPeople::new(
         named_seed(seed, "why/people"),
-        people.iter().map(|of| (of.key, switches(of))),
+        people.iter().map(|person| (person.key, switches(person))),
     );
     let count = |key: &str| wanted[key].as_u64().unwrap();
     assert_eq!(drawn.of(), [count("switched"), count("stayed")], "{name}");
     let chosen = drawn.first(drawn.width(case["people"].as_u64().unwrap() as usize));
     let players: Vec<&Json> = case["players"].as_array().unwrap().iter().collect();
     let columns = |player: usize| {
-        let of = players[player]["columns"].as_array().unwrap().iter();
-        of.map(|column| column.as_str().unwrap())
+        let names = players[player]["columns"].as_array().unwrap().iter();
+        names.map(|column| column.as_str().unwrap())
     };
     let orders = PlayerOrders {
         seed: named_seed(seed, "why/order"),
         permutations: case["permutations"].as_u64().unwrap() as usize,
     };
-    let told = json_frame::read(&file("people.parquet"));
-    assert_eq!(chosen.len(), told["row_id"].len(), "{name}");
+    let expected = json_frame::read(&file("people.parquet"));
+    assert_eq!(chosen.len(), expected["row_id"].len(), "{name}");
     let mut explained = Vec::new();
     for place in chosen {
         let person = &people[place];
@@ -217,32 +218,39 @@ fn check_case(name: &str) {
             *player == 0 || columns(*player).any(|column| frame[column][own] != cf[column][other])
         };
         let differing: Vec<usize> = (0..players.len()).filter(moved).collect();
-        let of = PlayerCoalitions::new(differing, person.key, orders);
+        let coalitions = PlayerCoalitions::new(differing, person.key, orders);
         let mixture = |coalition: usize| {
             let mut row = row_of(&case, &frame, own);
-            for player in of.members(coalition) {
+            for player in coalitions.members(coalition) {
                 for column in columns(player) {
                     row.insert(column.to_owned(), cf[column][other].clone());
                 }
             }
             score(&model, &with_derived(&case, row))
         };
-        let scores: Vec<f64> = (0..of.len()).map(mixture).collect();
+        let scores: Vec<f64> = (0..coalitions.len()).map(mixture).collect();
         let within = if name == "all_switch" { 1e-10 } else { 1e-12 };
-        assert_eq!([scores[of.empty()], scores[of.full()]], person.scores, "{name}");
+        assert_eq!(
+            [scores[coalitions.empty()], scores[coalitions.full()]],
+            person.scores,
+            "{name}"
+        );
         let turned = |score: &f64| f64::from(u8::from(decide(*score) != decide(scores[0])));
         let decisions: Vec<f64> = scores.iter().map(turned).collect();
-        let shares = [of.shares(&scores), of.shares(&decisions)];
+        let shares = [coalitions.shares(&scores), coalitions.shares(&decisions)];
         for (shares, values) in shares.iter().zip([&scores, &decisions]) {
             let sum: f64 = shares.iter().map(|share| share.value).sum();
-            assert!((sum - (values[of.full()] - values[of.empty()])).abs() <= within, "{name}");
+            assert!(
+                (sum - (values[coalitions.full()] - values[coalitions.empty()])).abs() <= within,
+                "{name}"
+            );
         }
         if name == "logit" {
             // A sum of the columns: each adds its weight times its change.
-            for (at, &player) in of.players().iter().enumerate() {
-                let row = |k: usize, of: &JsonFrame| -> CaseRow {
+            for (at, &player) in coalitions.players().iter().enumerate() {
+                let row = |k: usize, frame: &JsonFrame| -> CaseRow {
                     columns(player)
-                        .map(|column| (column.to_owned(), of[column][k].clone()))
+                        .map(|column| (column.to_owned(), frame[column][k].clone()))
                         .collect()
                 };
                 let added = part(&model, &row(other, &cf)) - part(&model, &row(own, &frame));
@@ -250,30 +258,34 @@ fn check_case(name: &str) {
             }
         }
         let mut effects = vec![PlayerEffect::default(); players.len()];
-        for (at, &player) in of.players().iter().enumerate() {
+        for (at, &player) in coalitions.players().iter().enumerate() {
             effects[player] = PlayerEffect {
                 moved: true,
                 score: shares[0][at],
                 decision: shares[1][at],
-                undone: switches(person) && decisions[of.without(at)] == 0.0,
+                undone: switches(person) && decisions[coalitions.without(at)] == 0.0,
             };
         }
         // The same numbers as the oracle for this person.
-        let at = told["row_id"].iter().position(|id| key(id) == person.key).unwrap();
-        assert_eq!(told["cf_index"][at], cf["cf_index"][other], "{name}");
-        assert_eq!(told["exact"][at] == true, !of.is_sampled(), "{name}");
-        assert_eq!(told["kind"][at] == "switched", switches(person), "{name}");
-        let within = if of.is_sampled() { 1e-10 } else { 1e-11 };
+        let at = expected["row_id"].iter().position(|id| key(id) == person.key).unwrap();
+        assert_eq!(expected["cf_index"][at], cf["cf_index"][other], "{name}");
+        assert_eq!(expected["exact"][at] == true, !coalitions.is_sampled(), "{name}");
+        assert_eq!(expected["kind"][at] == "switched", switches(person), "{name}");
+        let within = if coalitions.is_sampled() { 1e-10 } else { 1e-11 };
         for (player, effect) in players.iter().zip(&effects) {
             let player = player["name"].as_str().unwrap();
-            let what = format!("{name}: {player} of {}", told["row_id"][at]);
-            assert_eq!(told[&format!("moved_{player}")][at] == true, effect.moved, "{what}");
+            let what = format!("{name}: {player} of {}", expected["row_id"][at]);
+            assert_eq!(expected[&format!("moved_{player}")][at] == true, effect.moved, "{what}");
             if switches(person) {
-                assert_eq!(told[&format!("undone_{player}")][at] == true, effect.undone, "{what}");
+                assert_eq!(
+                    expected[&format!("undone_{player}")][at] == true,
+                    effect.undone,
+                    "{what}"
+                );
             }
             for (part, share) in [("score", effect.score), ("decision", effect.decision)] {
-                close(share.value, &told[&format!("{part}_{player}")][at], (within, &what));
-                if let Some(errors) = told.get(&format!("{part}_se_{player}")) {
+                close(share.value, &expected[&format!("{part}_{player}")][at], (within, &what));
+                if let Some(errors) = expected.get(&format!("{part}_se_{player}")) {
                     close(share.variance.sqrt(), &errors[at], (within, &what));
                 }
             }
@@ -281,7 +293,7 @@ fn check_case(name: &str) {
         explained.push(ExplainedPerson {
             key: person.key,
             switched: switches(person),
-            sampled: of.is_sampled(),
+            sampled: coalitions.is_sampled(),
             effects,
         });
     }
@@ -312,7 +324,7 @@ fn check_means(name: &str, means: &PlayerMeans, rows: &[Json], player: &str) {
     let within = (if means.sampled > 0 { 1e-10 } else { 1e-11 }, what.as_str());
     mean(means.score, row, "score", within);
     mean(means.decision, row, "decision", within);
-    assert_eq!(means.undone.map(|of| of.0), row["undone"].as_u64(), "{what}");
+    assert_eq!(means.undone.map(|undone| undone.0), row["undone"].as_u64(), "{what}");
     if let Some((k, Some(interval))) = means.undone {
         close(k as f64 / means.n as f64, &row["undone_rate"], within);
         close(interval.lo, &row["undone_lo"], within);

@@ -149,7 +149,7 @@ fn scores_reach_their_rows() {
 }
 
 /// The one batch of a stream that a program has kept.
-fn seen(work: &Work, below: &str) -> RecordBatch {
+fn received(work: &Work, below: &str) -> RecordBatch {
     let mut reader = StreamReader::try_new(File::open(work.path(below)).unwrap(), None).unwrap();
     reader.next().unwrap().unwrap()
 }
@@ -169,7 +169,7 @@ fn a_program_sees_the_source_and_never_the_label() {
     work.run(0, "job.yaml", "");
     let names = find();
     assert_eq!(names.len(), 2, "one process for the rows, one for the counterfactuals");
-    let batch = seen(&work, &names[0]);
+    let batch = received(&work, &names[0]);
     let fields: Vec<String> = batch
         .schema()
         .fields()
@@ -191,7 +191,7 @@ fn a_program_sees_the_source_and_never_the_label() {
     );
     assert!(batch.column(3).as_boolean().value(3) && !batch.column(3).as_boolean().value(4));
     // The counterfactual differs in the sensitive column alone.
-    let other = seen(&work, &names[1]);
+    let other = received(&work, &names[1]);
     assert_eq!(integers(&other, 0)[..3], [Some(2), Some(1), Some(2)]);
     assert!((1..4).all(|i| other.column(i) == batch.column(i)));
 
@@ -260,7 +260,7 @@ fn training_rows_carry_their_weights() {
         stream(&work, &format!("again-{fold}.arrow"), std::iter::repeat_n(0.5, n));
     }
     work.run(0, "job.yaml", "");
-    let batch = seen(&work, "seen-train.arrow");
+    let batch = received(&work, "seen-train.arrow");
     let names: Vec<&str> = batch.schema_ref().fields().iter().map(|f| f.name().as_str()).collect();
     assert_eq!(names[names.len() - 2..], ["label", "weight"]);
     let [income, weight] =
@@ -296,7 +296,7 @@ fn folds_are_scored_by_their_own_model() {
     work.read("log").says(&["seed 77 fold 2"]);
     assert_eq!(ran.stderr.matches("train/model=live: the command ended").count(), 3);
     // Training rows have their label last, and are those of the other folds.
-    let batch = seen(&work, "seen-train-0.arrow");
+    let batch = received(&work, "seen-train-0.arrow");
     assert_eq!(batch.schema().fields().last().map(|f| f.name().as_str()), Some("label"));
     assert_eq!(batch.num_rows(), 2 * N / 3);
     let (labels, income) = (

@@ -99,18 +99,18 @@ fn values_of_variables_make_scores_stale_and_secrets_do_not() {
         let mut command = work.command(&format!("{args} job.yaml --cache cache"));
         Ran::of(command.env("MODEL", model).env("TOKEN", token), status)
     };
-    let told = || work.read("told").lines().last().unwrap().to_owned();
+    let last_call = || work.read("told").lines().last().unwrap().to_owned();
     run(0, "version-4711", "tok-first-1", "run --out out");
-    assert_eq!(told(), "version-4711 tok-first-1");
+    assert_eq!(last_call(), "version-4711 tok-first-1");
     let before = work.results();
     let again = run(0, "version-4711", "tok-second-2", "run --out out");
     again.says(&["nothing to do"]);
-    assert_eq!(told(), "version-4711 tok-first-1");
+    assert_eq!(last_call(), "version-4711 tok-first-1");
     let plan = run(0, "version-4712", "tok-second-2", "plan").stdout;
     plan.says(&["`environment MODEL` changed from"]);
     run(0, "version-4712", "tok-second-2", "run --out out")
         .says(&["score/model=live: runs, `environment MODEL` changed from"]);
-    assert_eq!(told(), "version-4712 tok-second-2");
+    assert_eq!(last_call(), "version-4712 tok-second-2");
     run(0, "version-4711", "tok-second-2", "run --out out").says(&["nothing to do"]);
     assert_same(&before, &work.results(), "the first value again");
     for folder in ["out", "cache"] {

@@ -16,9 +16,9 @@ fn runs_with_nothing_in_common() {
     let work = published();
     work.edit("v1.yaml", "v2.yaml", &[("models: {gbm:", "models: {other:")]);
     work.cfaudit(0, "run v2.yaml --out v2 --cache cache");
-    let told = work.cfaudit(0, "diff v1 v2").stdout;
-    told.says(&["The two runs have no value in common"]);
-    told.lacks(&["changes are clear"]);
+    let stdout = work.cfaudit(0, "diff v1 v2").stdout;
+    stdout.says(&["The two runs have no value in common"]);
+    stdout.lacks(&["changes are clear"]);
 }
 
 #[test]
@@ -112,10 +112,11 @@ fn a_plan_knows_the_baseline() {
         work.cfaudit(status, &format!("plan v2.yaml --cache cache --exit-code {args}")).stdout
     };
     plan("", 0).says(&["stages are cached"]);
-    let told = plan("--baseline v1", 1);
-    let runs =
-        |stage: &str| told.lines().any(|line| line.split_whitespace().take(2).eq([stage, "runs"]));
-    assert!(runs("baseline") && runs("gate") && runs("report") && !runs("measure"), "{told}");
+    let stdout = plan("--baseline v1", 1);
+    let runs = |stage: &str| {
+        stdout.lines().any(|line| line.split_whitespace().take(2).eq([stage, "runs"]))
+    };
+    assert!(runs("baseline") && runs("gate") && runs("report") && !runs("measure"), "{stdout}");
     work.cfaudit(1, "run v2.yaml --out v2 --cache cache --baseline v1");
     plan("--baseline v1", 0).says(&["stages are cached"]);
     work.cfaudit(5, "plan v2.yaml --cache cache --baseline nowhere")
@@ -156,10 +157,10 @@ fn a_history_shows_how_limits_were_kept() {
     audit(&work, "v2", &numbered(&fair), &fair, gates, "", 0);
     audit(&work, "v3", &ids, &light, gates, "--history v1 v2", 0);
 
-    let told = work.table("v3/history").list("", "position model_version verdict value");
+    let history = work.table("v3/history").list("", "position model_version verdict value");
     let values = [16.0 / 122.0, 35.0 / 137.0];
     assert_eq!(
-        told,
+        history,
         [format!("1 | v1 | pass | {}", values[0]), format!("2 | v2 | fail | {}", values[1])]
     );
     let history = &work.json("v3/manifest.json")["history"];

@@ -56,10 +56,10 @@ fn gates_against_a_baseline() {
     work.cfaudit(1, "run v2.yaml --out v3 --cache cache --baseline v1").says(&["nothing to do"]);
 
     // A job may also be asked about two folders.
-    let told = work.cfaudit(1, "diff v1 v2 --job v2.yaml").stdout;
+    let stdout = work.cfaudit(1, "diff v1 v2 --job v2.yaml").stdout;
     assert!(
-        told.ends_with("gate no-worse: fail (the whole interval breaks the limit)\n"),
-        "{told}"
+        stdout.ends_with("gate no-worse: fail (the whole interval breaks the limit)\n"),
+        "{stdout}"
     );
 }
 
@@ -139,21 +139,21 @@ fn what_another_threshold_leaves_comparable() {
     let more = gates.replace("0.2", "0.001")
         + "  more: {metric: psr, model: gbm, counterfactual: flip, at_most: 0.9, level: warn}\n";
     audit_scores(&work, "v2", &ids, &people, ["", &more], "--set models.gbm.threshold=0.4", 0);
-    let told = work.cfaudit(0, "diff v1 v2 --out page").stdout;
+    let stdout = work.cfaudit(0, "diff v1 v2 --out page").stdout;
     let changes = work.table("page/changes");
     let status = |metric: &str| changes.at(&format!("metric={metric}")).text("status").to_owned();
     assert_eq!(["mcd", "prev", "prev_difference"].map(status), ["compared"; 3]);
     assert_eq!(["sr", "acc", "demp_difference"].map(status), ["not_comparable"; 3]);
     let gates: Vec<&str> =
-        told.lines().skip_while(|line| !line.starts_with("gates before and after")).collect();
-    assert_eq!(gates.len(), 7, "{told}");
-    assert!(gates[1] == "  few" && gates[2].contains("before: pass: sr of gbm is "), "{told}");
+        stdout.lines().skip_while(|line| !line.starts_with("gates before and after")).collect();
+    assert_eq!(gates.len(), 7, "{stdout}");
+    assert!(gates[1] == "  few" && gates[2].contains("before: pass: sr of gbm is "), "{stdout}");
     gates[3].says(&["after:  fail: sr of gbm is ", ", limit 0.10"]);
     assert!(
         gates[4] == "  more"
             && gates[5].ends_with("before: no such gate")
             && gates[6].contains("after:  pass: psr"),
-        "{told}"
+        "{stdout}"
     );
     work.read("page/diff.html").says(&["Gates before and after"]);
     work.cfaudit(0, "diff v1 v2 --md").stdout.says(&["| few | pass: "]);

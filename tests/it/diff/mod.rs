@@ -153,8 +153,8 @@ fn published_matrices_of_two_models() {
             }
         }
     }
-    let told = work.cfaudit(0, "diff copied/v1 copied/v2 --out page").stdout;
-    let line = told
+    let stdout = work.cfaudit(0, "diff copied/v1 copied/v2 --out page").stdout;
+    let line = stdout
         .lines()
         .find(|line| line.contains(" nsr ") && line.contains("Female \u{2192} Male  "))
         .unwrap();
@@ -164,7 +164,7 @@ fn published_matrices_of_two_models() {
         "+12.4 points (+2.7 to +21.7)",
         "worse, clear, unpaired",
     ]);
-    told.says(&["comparable: yes", "same people: not paired: both runs must keep outcomes"]);
+    stdout.says(&["comparable: yes", "same people: not paired: both runs must keep outcomes"]);
     let changes = work.table("page/changes");
     let nsr = change(&changes, "nsr");
     near(nsr.real("difference"), 35.0 / 137.0 - 16.0 / 122.0, 1e-15);
@@ -266,8 +266,8 @@ fn what_the_same_people_add_is_taken_together() {
     let (back, people): (Vec<i64>, Vec<Person>) =
         ids.iter().copied().zip(sides[1].iter().copied()).rev().unzip();
     audit(&work, "v2", &back, &people, "", "", 0);
-    let told = work.cfaudit(0, "diff v1 v2 --out page").stdout;
-    told.says(&["same people: paired: 1200 people are in both runs\n"]);
+    let stdout = work.cfaudit(0, "diff v1 v2 --out page").stdout;
+    stdout.says(&["same people: paired: 1200 people are in both runs\n"]);
     let changes = work.table("page/changes");
     let nsr = change(&changes, "nsr");
     let [expected, lo, hi] = by_hand(&sides);
@@ -357,9 +357,9 @@ fn versions_of_a_model_on_adult() {
     // Planted: this version looks at the sensitive column.
     run(1, "sees", "--baseline blind").says(&["no-worse: fail"]);
     run(0, "stiff", "--baseline sees").says(&["no-worse: pass"]);
-    let told =
+    let printed =
         |args: &str| -> Json { serde_json::from_str(&work.cfaudit(0, args).stdout).unwrap() };
-    let found = told("diff blind sees --json");
+    let found = printed("diff blind sees --json");
     let clear = |metric: &str| {
         found["changes"]
             .as_array()
@@ -368,7 +368,7 @@ fn versions_of_a_model_on_adult() {
             .any(|row| row["metric"] == metric && row["scope"] == "total")
     };
     assert!(clear("sr") && found["people_in_both"] == 16_281, "{found}");
-    let noise = told("diff sees stiff --json --all");
+    let noise = printed("diff sees stiff --json --all");
     let rows = noise["changes"].as_array().unwrap();
     let (all, clear) = (
         rows.iter().filter(|row| !row["difference"].is_null()).count(),

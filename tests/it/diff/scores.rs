@@ -66,8 +66,8 @@ fn score_metrics_of_the_same_people_are_subtracted() {
         let (back, people): (Vec<i64>, Vec<Scored>) =
             ids.iter().copied().zip(sides[1].iter().copied()).rev().unzip();
         audit_scores(&work, "v2", &back, &people, [data, ""], "", 0);
-        let told = work.cfaudit(0, "diff v1 v2 --out page").stdout;
-        told.says(&["same people: paired: 1500 people are in both runs\n"]);
+        let stdout = work.cfaudit(0, "diff v1 v2 --out page").stdout;
+        stdout.says(&["same people: paired: 1500 people are in both runs\n"]);
         let changes = work.table("page/changes");
         let weight = |p: &Scored| if weighed { p.4 } else { 1.0 };
         for (metric, of) in [
@@ -151,6 +151,7 @@ fn people_with_weights_are_drawn_together() {
     changes.records().find(of_men).unwrap().holds("interval=identical, clear=0");
     // Against a run without weights nothing is paired, and nothing means the same.
     audit(&work, "v3", &ids, &sides[1], "", "", 0);
-    let told = work.cfaudit(0, "diff v1 v3").stdout;
-    told.says(&["not paired: people have weights in only one of the runs", "comparable: in part"]);
+    let stdout = work.cfaudit(0, "diff v1 v3").stdout;
+    stdout
+        .says(&["not paired: people have weights in only one of the runs", "comparable: in part"]);
 }

@@ -134,14 +134,14 @@ metrics: {bootstrap: {samples: 10}}
 fn audit(folder: &Path, file: &str, job: &str) -> Result<Verdict, String> {
     let path = folder.join(file).to_string_lossy().into_owned();
     match profile_file(&path) {
-        Ok(seen) => {
+        Ok(found) => {
             let wishes = new::NewJobOptions {
                 data: path.clone(),
                 label: Some("repaid".to_owned()),
                 sensitive: vec!["sex".to_owned()],
                 ..Default::default()
             };
-            judged(new::job(&seen, &wishes))?;
+            judged(new::job(&found, &wishes))?;
         }
         Err(error) => drop(blamed(&error)?),
     }

@@ -284,8 +284,8 @@ fn features_that_nobody_reads_leave_no_trace() {
 #[test]
 fn check_tells_of_a_reference_that_moves_along() {
     let work = whole_lake();
-    let told = |work: &Work| work.cfaudit(0, &format!("check {JOB} {VARS} --no-data")).stdout;
-    let first = told(&work);
+    let stdout = |work: &Work| work.cfaudit(0, &format!("check {JOB} {VARS} --no-data")).stdout;
+    let first = stdout(&work);
     let words = [
         "warning[refitted-gate]",
         "the rows of `data.reference`, which a variable names",
@@ -300,7 +300,7 @@ fn check_tells_of_a_reference_that_moves_along() {
         JOB,
         &job.replace("lake/training/${vars.model_version}.parquet", "lake/training/7.3.parquet"),
     );
-    told(&work).lacks(&["refitted-gate"]);
+    stdout(&work).lacks(&["refitted-gate"]);
 }
 
 /// Two models share the requests: one has a file of factual scores too, the other asks for rows
@@ -396,12 +396,15 @@ fn one_request_serves_all_models_and_only_what_is_missing_is_asked() {
 
     // Nothing tells by which version of the first model its counterfactuals were scored.
     let words = "the request names the rows, not the model\n  --> job.yaml:";
-    let told = work.cfaudit(0, "check job.yaml --no-data").stdout;
-    assert!(told.contains(words) && told.matches("warning[no-recheck]").count() == 1, "{told}");
-    told.says(&["\n  hint: add `recheck` to detect "]);
+    let stdout = work.cfaudit(0, "check job.yaml --no-data").stdout;
+    assert!(
+        stdout.contains(words) && stdout.matches("warning[no-recheck]").count() == 1,
+        "{stdout}"
+    );
+    stdout.says(&["\n  hint: add `recheck` to detect "]);
     let issues = work.table("issues");
-    let told: Vec<&str> = issues.of("code=no-recheck").map(|i| i.text("where")).collect();
-    assert_eq!(told, ["models.first.scores"]);
+    let places: Vec<&str> = issues.of("code=no-recheck").map(|i| i.text("where")).collect();
+    assert_eq!(places, ["models.first.scores"]);
     let page = work.read("out/report.html");
     let verdict = page.split("id=\"verdict\"").nth(1).unwrap().split("<section").next().unwrap();
     verdict.says(&["Model version not checked.", "The request names the rows, not the model"]);
@@ -439,9 +442,9 @@ fn what_stops_early_does_not_wait() {
     work.run(2, JOB, &format!("{VARS} --force nonsense")).says(&["`nonsense`"]);
     let ran = work.cfaudit(0, &format!("check {JOB} {VARS} --cache cache"));
     ran.stdout.says(&["no error in the job or its data, 3 warnings", SCORES]);
-    let told = ran.stdout.lines().filter_map(|line| line.strip_prefix("warning["));
-    let told: Vec<&str> = told.filter_map(|line| Some(line.split_once(']')?.0)).collect();
-    assert_eq!(told, ["missing-group", "undeclared-group", "integer-code"]);
+    let warnings = ran.stdout.lines().filter_map(|line| line.strip_prefix("warning["));
+    let codes: Vec<&str> = warnings.filter_map(|line| Some(line.split_once(']')?.0)).collect();
+    assert_eq!(codes, ["missing-group", "undeclared-group", "integer-code"]);
     work.cfaudit(2, &format!("run {JOB} --set asof=2026-11-20"))
         .says(&["error[required-variable]", "`model_version`"]);
 }

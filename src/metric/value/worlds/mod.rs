@@ -35,7 +35,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use self::cases::{GraphCases, ScopeCases, TargetSwitches};
-use super::switches::{impaired, measure_counterfactual, taught};
+use super::switches::{impaired, measure_counterfactual, undefined_without_rows};
 use crate::metric::estimate::Estimate;
 use crate::metric::estimate::share::Share;
 use crate::metric::evidence::additive::additive;
@@ -199,18 +199,18 @@ impl WorldCounts {
         sampled: bool,
     ) -> Self {
         let on_all_rows = worlds.iter().map(|world| world.all_rows + 1).max().unwrap_or(0);
-        let nobody = |w: usize| SetRepeat {
+        let empty = |w: usize| SetRepeat {
             counts: CounterfactualCounts::new(groups),
             second: None,
-            untaught: absent.get(w).cloned().unwrap_or_default(),
+            without_rows: absent.get(w).cloned().unwrap_or_default(),
         };
-        let of_world = (0..worlds.len() + on_all_rows).map(nobody).collect();
+        let of_world = (0..worlds.len() + on_all_rows).map(empty).collect();
         let (cases, supported) = (None, None);
         let mut counts = WorldCounts { worlds, groups, sampled, cases, of_world, supported };
         counts.cases = (counts.worlds.len() > 1).then(|| {
             let graphs = |scope| {
                 let is_seen = |of: &SetRepeat| {
-                    !of.untaught.iter().any(|group| MetricScope::involves(scope, *group))
+                    !of.without_rows.iter().any(|group| MetricScope::involves(scope, *group))
                 };
                 let worlds = counts.worlds.iter().zip(&counts.of_world);
                 worlds.filter(|(_, of)| is_seen(of)).map(|(world, _)| world.copies).sum()
@@ -225,7 +225,7 @@ impl WorldCounts {
         let of_world = self.of_world.iter().map(|world| SetRepeat {
             counts: world.counts.without_scores(),
             second: None,
-            untaught: world.untaught.clone(),
+            without_rows: world.without_rows.clone(),
         });
         WorldCounts {
             worlds: self.worlds.clone(),
@@ -294,7 +294,7 @@ impl WorldCounts {
         counterfactuals[..targets].iter().for_each(|cf| row[cf.to].n += 1);
         let worlds = self.worlds.iter().zip(counterfactuals.chunks_exact(targets)).enumerate();
         for (w, (world, of)) in worlds {
-            let absent = self.of_world[w].untaught.as_slice();
+            let absent = self.of_world[w].without_rows.as_slice();
             let mut any = false;
             for cf in of {
                 if absent.contains(&person.group) || absent.contains(&cf.to) {
@@ -371,7 +371,7 @@ pub(crate) fn measure_worlds(
         let second = world.second.clone().map(|second| ShiftEvidence { second, spreads: None });
         let settings = if counts.cases.is_some() || w > 0 { &plain } else { settings };
         let measured = measure_counterfactual(&world.counts, second.as_ref(), None, settings);
-        taught(measured, &world.untaught)
+        undefined_without_rows(measured, &world.without_rows)
     };
     let measured: Vec<Vec<MeasuredValue>> =
         counts.of_world.par_iter().enumerate().map(of_world).collect();

@@ -236,7 +236,7 @@ fn the_parts_of_a_variance_add_up_to_it() {
     // Scores of four worlds, and of one graph or two on all rows.
     let measured = |worlds: Vec<GraphWorld>, n: usize| {
         let mut counts = WorldCounts::new(worlds, 2, Vec::new(), false);
-        let all = crowd(n);
+        let all = random_people(n);
         for (key, (group, score, scores)) in all.iter().enumerate() {
             let person = person(*group, *score);
             let cfs = scores
@@ -317,7 +317,7 @@ fn worlds_without_a_value_are_left_out() {
 }
 
 /// 300 people with scores that look random.
-fn crowd(n_worlds: usize) -> Vec<WorldPerson> {
+fn random_people(n_worlds: usize) -> Vec<WorldPerson> {
     let mut stream = RandomStream::new(9, "crowd");
     let one = |i: usize| {
         let score = stream.u01();
@@ -332,7 +332,7 @@ fn crowd(n_worlds: usize) -> Vec<WorldPerson> {
 
 #[test]
 fn parts_make_the_whole_and_one_world_is_one_set() {
-    let people = crowd(1);
+    let people = random_people(1);
     let whole = counted(worlds(&[(0, 1)]), &people);
     let mut merged = WorldCounts::new(worlds(&[(0, 1)]), 2, Vec::new(), false);
     for (part, keys) in people.chunks(77).zip([0, 77, 154, 231]) {
@@ -377,8 +377,10 @@ fn parts_make_the_whole_and_one_world_is_one_set() {
 /// scores say why they have none.
 #[test]
 fn a_rate_of_none_has_an_interval() {
-    let people: Vec<_> =
-        crowd(1).into_iter().map(|(group, score, _)| (group, score, vec![score; 3])).collect();
+    let people: Vec<_> = random_people(1)
+        .into_iter()
+        .map(|(group, score, _)| (group, score, vec![score; 3]))
+        .collect();
     let all = measured(&counted(worlds(&[(0, 1), (0, 2), (1, 1)]), &people));
     let psr = &find(&all, "psr", MetricScope::Direction(0, 1)).measured;
     let (interval, n) = (psr.interval.expect("Wilson's"), psr.denominator.unwrap() as f64);
@@ -403,7 +405,7 @@ fn worlds_add_rows_to_the_same_people() {
         let all = measure_worlds(counts, Level::DEFAULT, &settings(level));
         width(find(&all, metric, MetricScope::Direction(0, 1))).unwrap()
     };
-    let one = crowd(1);
+    let one = random_people(1);
     let same: Vec<_> =
         one.iter().map(|(group, score, scores)| (*group, *score, vec![scores[0]; 3])).collect();
     for metric in ["sr", "psr"] {
@@ -411,7 +413,7 @@ fn worlds_add_rows_to_the_same_people() {
         let three = width(&counted(worlds(&[(0, 1), (0, 4), (1, 2)]), &same), metric);
         assert!((1.0..1.03).contains(&(three / alone)), "{metric} {alone} {three}");
     }
-    let many = counted(worlds(&[(0, 1); 8]), &crowd(8));
+    let many = counted(worlds(&[(0, 1); 8]), &random_people(8));
     let alone = counted(worlds(&[(0, 1)]), &one);
     let (all, single) = (width(&many, "psr"), width(&alone, "psr"));
     assert!(all < 0.9 * single, "{all} {single}");
@@ -626,12 +628,12 @@ fn intervals_over_graphs_are_those_of_rows() {
     }
 }
 
-/// The crowd in two worlds, each person under the key that `keys` gives the row, `again` times.
+/// The people in two worlds, each person under the key that `keys` gives the row, `again` times.
 fn of_persons(keys: impl Fn(u64) -> u64, again: usize, by_person: bool) -> Vec<AcrossWorldsValue> {
     let counts = WorldCounts::new(worlds(&[(0, 2), (1, 1)]), 2, Vec::new(), false);
     let mut counts = if by_person { counts.with_persons() } else { counts };
-    let crowd = crowd(2);
-    let rows = (0..again).flat_map(|_| crowd.iter().enumerate());
+    let people = random_people(2);
+    let rows = (0..again).flat_map(|_| people.iter().enumerate());
     let keyed = rows
         .enumerate()
         .map(|(i, (number, row))| (if by_person { keys(number as u64) } else { i as u64 }, row));
@@ -685,7 +687,7 @@ fn few_persons_of_worlds_are_small() {
     };
     let mut counts =
         WorldCounts::new(worlds(&[(0, 1), (1, 1)]), 2, Vec::new(), false).with_persons();
-    add(&mut counts, (0..).map(|i: u64| i % 10).zip(&crowd(2)));
+    add(&mut counts, (0..).map(|i: u64| i % 10).zip(&random_people(2)));
     let all = measure_worlds(&counts, Level::DEFAULT, &small);
     let psr = find(&all, "psr", MetricScope::Direction(0, 1));
     assert_eq!(psr.measured.persons.map(|of| of.n), Some(5));

@@ -150,7 +150,7 @@ pub(crate) fn write_effects(
     layout: &Layout,
     attribute: usize,
     sums: &GenerationSums,
-    (untaught, unsupported): (&[usize], Vec<UnsupportedValue>),
+    (without_rows, unsupported): (&[usize], Vec<UnsupportedValue>),
     out: &Path,
 ) -> Result<()> {
     let of = &layout.attributes[attribute];
@@ -171,7 +171,7 @@ pub(crate) fn write_effects(
         written: sums.written.values(layout).filter(|_| derived).map(value).collect(),
         unreached: by_group(&sums.unreached),
         outside: by_group(&sums.outside),
-        untaught: untaught.iter().map(|&group| of.groups[group].clone()).collect(),
+        without_rows: without_rows.iter().map(|&group| of.groups[group].clone()).collect(),
         unsupported,
     };
     files::write_json(&out.join(EFFECTS_FILE), &followed)
@@ -193,7 +193,7 @@ pub(crate) struct GeneratedEffects {
     pub outside: Vec<(String, u64)>,
     /// Groups without a row that the strategy learns from, in one of the folds at least.
     #[serde(default)]
-    pub untaught: Vec<String>,
+    pub without_rows: Vec<String>,
     /// The values of counterfactuals that the reference rows of their group hardly hold.
     #[serde(default)]
     pub unsupported: Vec<UnsupportedValue>,
