@@ -1,5 +1,7 @@
 //! Words from templates: what all environments of templates have in common, and the text of one
-//! macro of a template; and columns of plain text.
+//! macro of a template; texts by key; and columns of plain text.
+
+use std::collections::BTreeMap;
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value};
@@ -18,6 +20,41 @@ pub(crate) fn environment() -> Environment<'static> {
     let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
     environment.set_syntax(syntax.expect("the default delimiters are valid"));
     environment
+}
+
+/// Texts of a file by the id of their block and a key. `[id id]` opens a block, whose lines are
+/// `key: text`; the first may follow the ids. Lines that begin with `#` are comments.
+pub(crate) struct TextBlocks(BTreeMap<(&'static str, &'static str), &'static str>);
+
+impl TextBlocks {
+    /// Reads a file of the program.
+    pub(crate) fn read(file: &'static str) -> Self {
+        let (mut texts, mut ids) = (BTreeMap::new(), Vec::<&str>::new());
+        for line in file.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+            let block = line.strip_prefix('[').and_then(|line| line.split_once(']'));
+            if let Some((block, _)) = block {
+                ids = block.split(' ').collect();
+            }
+            if let Some((key, text)) = block.map_or(line, |of| of.1.trim()).split_once(':') {
+                for id in &ids {
+                    let twice = texts.insert((*id, key), text.trim());
+                    assert!(twice.is_none(), "{id}, {key}: {TESTED}");
+                }
+            }
+        }
+        TextBlocks(texts)
+    }
+
+    /// A text; empty where the block has none.
+    pub(crate) fn get(&self, id: &str, key: &str) -> &'static str {
+        self.0.get(&(id, key)).copied().unwrap_or_default()
+    }
+
+    /// The ids of the blocks, each as often as it has texts.
+    #[cfg(test)]
+    pub(crate) fn ids(&self) -> impl Iterator<Item = &'static str> {
+        self.0.keys().map(|(id, _)| *id)
+    }
 }
 
 /// A fact as templates read it.

@@ -1,5 +1,5 @@
 //! The bag of DAGs: the DAGs found in all bootstrap replicates, and to what extent the replicates
-//! agree.
+//! agree. `class.rs` lists or draws the DAGs of one class.
 //!
 //! A replicate gives one equivalence class of DAGs; the bag holds the DAGs of all classes, so a DAG
 //! found in two replicates is two members (their equations differ).

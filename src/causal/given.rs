@@ -1,4 +1,5 @@
-//! A graph given by the user: directed and undirected edges by name, checked and completed.
+//! A graph given by the user: directed and undirected edges by name, checked (a cycle is named with
+//! its edges) and completed.
 //!
 //! Undirected edges may be directed either way without a cycle and without a new collider;
 //! directions that follow from the others (Meek's rules) and from knowledge are added.

@@ -1,4 +1,5 @@
-//! Linear structural equations of a DAG, fitted on one bootstrap replicate.
+//! Linear structural equations of a DAG, fitted on one bootstrap replicate, and how they move a row
+//! that keeps its noise. Rows with drawn levels are in `counterfactual/graph_uncertain/rows.rs`.
 //!
 //! Source: "Counterfactual Fairness with Graph Uncertainty", section 3.2. An edge between variables
 //! is one between all their encoded columns; columns of one variable are never parents of each

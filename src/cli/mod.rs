@@ -15,6 +15,7 @@ mod progress;
 mod proof;
 mod shard_args;
 mod shards;
+mod signals;
 
 use std::ffi::OsString;
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -25,7 +26,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use crate::error::{Error, Exit, FilePlace, JobProblem, Result, StopSignal};
+use crate::error::{Error, Exit, FilePlace, JobProblem, Result};
 use crate::exec::cache_folder::DEFAULT_CACHE;
 use crate::exec::cancel::CancelFlag;
 use crate::exec::event::{Event, Observer};
@@ -51,6 +52,7 @@ use crate::cli::flags::{ColorWhen, LogFlags, LogForm};
 use crate::cli::log::LogJournal;
 use crate::cli::owned_files::OwnedFile;
 use crate::cli::progress::RunConsole;
+use crate::cli::signals::{end_on_failed_allocation, raise_on_signals};
 
 /// Runs the program: reads the arguments of the process, does what they ask for, and gives back the
 /// exit status.
@@ -200,40 +202,6 @@ fn set_up_run(flags: &LogFlags) -> Result<(Arc<RunConsole>, LogJournal, CancelFl
     let cancel = CancelFlag::default();
     raise_on_signals(&cancel)?;
     Ok((console, journal, cancel))
-}
-
-/// Gives a process that cannot allocate memory the status of a fault that the operator must fix.
-/// The standard library writes how many bytes it could not allocate, and aborts; so do the
-/// libraries in other languages. `without_bug` is false after a panic, whose abort keeps its own
-/// status.
-fn end_on_failed_allocation(without_bug: Arc<AtomicBool>) -> Result<()> {
-    use signal_hook::consts::SIGABRT;
-    let status = i32::from(Exit::Operator.code());
-    signal_hook::flag::register_conditional_shutdown(SIGABRT, status, without_bug)
-        .map(|_| ())
-        .map_err(|cause| Error::io("listen to", Path::new("signals"), &cause))
-}
-
-/// Raises the flag on SIGINT and SIGTERM; a second signal ends the process at once.
-fn raise_on_signals(cancel: &CancelFlag) -> Result<()> {
-    use signal_hook::consts::{SIGINT, SIGTERM};
-    let fail = |e: io::Error| Error::io("listen to", Path::new("signals"), &e);
-    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]).map_err(fail)?;
-    let cancel = cancel.clone();
-    let listen = move || {
-        for (i, signal) in signals.forever().enumerate() {
-            cancel.raise(if signal == SIGINT {
-                StopSignal::Interrupt
-            } else {
-                StopSignal::Terminate
-            });
-            if i > 0 {
-                // The user insists; the cache and the output folder are not damaged by it.
-                let _ = signal_hook::low_level::emulate_default_handler(signal);
-            }
-        }
-    };
-    std::thread::Builder::new().name("signals".to_owned()).spawn(listen).map_err(fail).map(|_| ())
 }
 
 /// Refuses files for the summary and the log that hold something else, or that are files of these

@@ -14,9 +14,9 @@ use crate::job::messages::{CODES, MESSAGES};
 use crate::job::read::synonyms::synonym;
 use crate::metric::catalog::catalog;
 use crate::metric::catalog::cf_quality::{MEASURES, QualityMetric, QualityScope, REASONS};
-use crate::metric::catalog::meaning::{MeaningPart, meaning, measure_meaning};
-use crate::metric::interval::INTERVAL_METHODS;
-use crate::metric::rate::Undefined;
+use crate::metric::catalog::texts::MetricText;
+use crate::metric::interval::{INTERVAL_METHODS, method_meaning};
+use crate::metric::rate::{Undefined, meaning_of_code};
 use crate::metric::reading_path::{ReadingStep, STEPS};
 use crate::metric::{DirectionSide, Facet, ImpairedGroupRule, Metric};
 use crate::num::short_number::short_text;
@@ -73,11 +73,9 @@ pub fn entries(codes: &[(&str, &str)]) -> Vec<ExplainedWord> {
     };
     catalog().for_each(|metric| add("metric", metric.id, metric_text(metric)));
     MEASURES.iter().for_each(|measure| add(MEASURE, measure.id, measure_text(measure)));
-    let reasons =
-        Undefined::ALL.iter().map(|u| (u.code(), u.meaning())).chain(REASONS.iter().copied());
-    reasons.for_each(|(code, meaning)| {
-        add("reason why a value is undefined", code, meaning.to_owned());
-    });
+    for code in Undefined::ALL.iter().map(|reason| reason.code()).chain(REASONS) {
+        add("reason why a value is undefined", code, meaning_of_code(code).to_owned());
+    }
     words_of("stage").for_each(|(word, text)| add("stage", word, text.to_owned()));
     for table in TABLES {
         add("table", table.name, table_text(table));
@@ -102,7 +100,10 @@ pub fn entries(codes: &[(&str, &str)]) -> Vec<ExplainedWord> {
     // A code that issues and verdicts share means the same in both, and is listed as an issue.
     words_of(REASON).for_each(|(code, meaning)| add(REASON, code, meaning.to_owned()));
     add("reading path", "path", path_text());
-    let methods = ("method of intervals (`ci_method`)", INTERVAL_METHODS.to_vec());
+    let methods = (
+        "method of intervals (`ci_method`)",
+        INTERVAL_METHODS.iter().map(|word| (*word, method_meaning(word))).collect::<Vec<_>>(),
+    );
     let of_file = |kind| (kind, words_of(kind).collect());
     for (kind, words) in [
         of_file(ISSUE),
@@ -170,21 +171,24 @@ pub fn range((lo, hi): (f64, f64)) -> String {
 }
 
 fn metric_text(metric: &Metric) -> String {
-    let symbol =
-        if metric.symbol == metric.name { String::new() } else { format!(" ({})", metric.symbol) };
-    let head = format!("{}{symbol}, family {}", metric.name, metric.family.as_str());
+    let symbol = if metric.symbol == metric.name() {
+        String::new()
+    } else {
+        format!(" ({})", metric.symbol)
+    };
+    let head = format!("{}{symbol}, family {}", metric.name(), metric.family.as_str());
     let ideal = metric.ideal.map_or_else(|| "none stated".to_owned(), number);
-    let mut lines = vec![("formula", metric.formula.to_owned())];
-    lines.extend(MeaningPart::ALL.map(|part| (part.head(), meaning(metric, part))));
+    let mut lines = vec![("formula", metric.text(MetricText::Formula).to_owned())];
+    lines.extend(MetricText::MEANING.map(|part| (part.head(), metric.text(part).to_owned())));
     lines.extend([
         ("unit", metric.unit.meaning().to_owned()),
         ("range", range(metric.range)),
         ("ideal", ideal),
-        ("sign", metric.sign.to_owned()),
+        ("sign", metric.text(MetricText::Sign).to_owned()),
         ("at a disadvantage, if the numbers are clear", impaired(metric.impaired)),
-        ("undefined when", metric.undefined_when.to_owned()),
+        ("undefined when", metric.text(MetricText::UndefinedWhen).to_owned()),
         ("needs a label", if metric.needs_label { "yes" } else { "no" }.to_owned()),
-        ("source", metric.source.to_owned()),
+        ("source", metric.text(MetricText::Source).to_owned()),
     ]);
     described(head, &lines)
 }
@@ -196,7 +200,8 @@ fn path_text() -> String {
         .to_owned();
     let place = |id: &str| STEPS.iter().position(|step| step.id == id).map(|at| at + 1);
     for (i, step) in STEPS.iter().enumerate() {
-        let ReadingStep { question, metrics, table, needs, rule, outcomes, .. } = step;
+        let ReadingStep { metrics, table, rule, outcomes, .. } = step;
+        let (question, needs) = (step.question(), step.needs());
         let reads =
             if metrics.is_empty() { String::new() } else { format!("{} of ", metrics.join(", ")) };
         // Writing to a string cannot fail.
@@ -208,9 +213,9 @@ fn path_text() -> String {
                 Some(next) => format!("go to {next}"),
                 None => "end".to_owned(),
             };
-            let act =
-                if outcome.act.is_empty() { String::new() } else { format!("; {}", outcome.act) };
-            let _ = writeln!(text, "   - {}: {}{act}: {next}", outcome.code, outcome.when);
+            let act = outcome.act();
+            let act = if act.is_empty() { String::new() } else { format!("; {act}") };
+            let _ = writeln!(text, "   - {}: {}{act}: {next}", outcome.code, outcome.when());
         }
     }
     text.trim_end().to_owned()
@@ -254,16 +259,16 @@ fn measure_text(measure: &QualityMetric) -> String {
         QualityScope::Transport => "table cf_quality, of transport only",
         QualityScope::Feature => "table cf_features",
     };
-    let head = format!("{}, family cf_quality, {table}", measure.name);
-    let mut lines =
-        vec![("formula", measure.formula.to_owned()), ("says", measure.reading.to_owned())];
-    lines.extend(
-        MeaningPart::ALL.map(|part| (part.head(), measure_meaning(measure, part).to_owned())),
-    );
+    let head = format!("{}, family cf_quality, {table}", measure.text(MetricText::Name));
+    let mut lines = vec![
+        ("formula", measure.text(MetricText::Formula).to_owned()),
+        ("says", measure.text(MetricText::Reading).to_owned()),
+    ];
+    lines.extend(MetricText::MEANING.map(|part| (part.head(), measure.text(part).to_owned())));
     lines.extend([
         ("range", range(measure.range)),
-        ("undefined when", measure.undefined_when.to_owned()),
-        ("source", measure.source.to_owned()),
+        ("undefined when", measure.text(MetricText::UndefinedWhen).to_owned()),
+        ("source", measure.text(MetricText::Source).to_owned()),
     ]);
     described(head, &lines)
 }

@@ -43,11 +43,14 @@
 //!   98.0 %, 95.9 %; the difference 99.9 %, 98.7 % from 30 on; P2NR 99.7 % of samples of 300 (in 90
 //!   %).
 
+use std::sync::LazyLock;
+
 use serde::{Deserialize, Serialize};
 
 use crate::metric::rate::Rate;
 use crate::num::student::incomplete_beta;
 use crate::num::summary::normal_quantile;
+use crate::text::TextBlocks;
 
 /// An interval of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -71,14 +74,13 @@ pub(crate) fn stretched(
     ((value - (value - lo) * wider).max(least), (value + (hi - value) * wider).min(most))
 }
 
-/// Makes the methods of intervals and their list: each with its word, the test of its coverage, its
-/// name in full, and what it means.
+/// Makes the methods of intervals and their list: each with its word and the test of its coverage.
 macro_rules! interval_methods {
-    ($($method:ident $word:literal $test:ident $text:literal $means:literal;)*) => {
-        /// How an interval is made.
+    ($($method:ident $word:literal $test:ident;)*) => {
+        /// How an interval is made; `interval.txt` says what each method is.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
         pub(crate) enum IntervalProcedure {
-            $(#[doc = $means] $method,)*
+            $(#[doc = $word] $method,)*
         }
 
         impl IntervalProcedure {
@@ -88,18 +90,10 @@ macro_rules! interval_methods {
                     $(IntervalProcedure::$method => $word,)*
                 }
             }
-
-            /// Its name in full.
-            pub(crate) fn name(self) -> &'static str {
-                match self {
-                    $(IntervalProcedure::$method => $text,)*
-                }
-            }
         }
 
-        /// The words of [`IntervalProcedure::as_str`] with what each means, in the order in which
-        /// the page explains them.
-        pub(crate) const INTERVAL_METHODS: &[(&str, &str)] = &[$(($word, $means),)*];
+        /// The words of [`IntervalProcedure::as_str`], in the order in which the page explains them.
+        pub(crate) const INTERVAL_METHODS: &[&str] = &[$($word,)*];
 
         /// Every method with the test, by its path below `metric`, that draws samples and says how
         /// often its intervals hold the true value.
@@ -109,78 +103,43 @@ macro_rules! interval_methods {
     };
 }
 
+static WORDS: LazyLock<TextBlocks> =
+    LazyLock::new(|| TextBlocks::read(include_str!("interval.txt")));
+
+impl IntervalProcedure {
+    /// Its name in full.
+    pub(crate) fn name(self) -> &'static str {
+        WORDS.get(self.as_str(), "name")
+    }
+}
+
+/// What a method of intervals is, by its word, in one sentence.
+pub(crate) fn method_meaning(word: &str) -> &'static str {
+    WORDS.get(word, "means")
+}
+
 interval_methods! {
-    Wilson "wilson" RATES "Wilson score" "Wilson's score interval (1927), for shares of counts.";
-    Newcombe "newcombe" RATES "Newcombe hybrid score, method 10"
-        "Newcombe's hybrid score interval (1998, his method 10), for differences of two \
-            independent shares.";
-    Katz "katz" RATES "Katz log"
-        "Katz's interval on the log scale (1978), for ratios of two independent shares.";
-    WilsonPeople "wilson-people" PERSONS
-        "Wilson score on the effective number of people, because the rate is 0 or 1"
-        "Wilson's score interval on the effective number of people, for rates of 0 or 1 of rows \
-            that weigh differently, or of which a person has several.";
-    WilsonMoved "wilson-moved" FEW_MOVE
-        "from the Wilson score of the share of people whose score moves, because no score moves"
-        "Wilson's upper end of the share of people whose score moves, for distances of scores that \
-            are 0 because nobody's score moves.";
-    WilsonEffective "wilson-eff" PERSONS
-        "Wilson score, on the effective number of rows (Kish, Rao and Scott)"
-        "Wilson's score interval on the effective number of rows, for shares of rows that weigh \
-            differently (Kish 1965), of which a person has several, or which several graphs give: \
-            their number is divided by the design effect of Rao and Scott (1992), drawn towards \
-            that of rows which all agree within a person.";
-    NewcombeEffective "newcombe-eff" PERSONS
-        "Newcombe hybrid score, method 10, on the effective number of rows (Kish, Rao and \
-            Scott)"
-        "Newcombe's hybrid score interval from these, for differences.";
-    KatzEffective "katz-eff" PERSONS
-        "Katz log, on the effective number of rows (Kish, Rao and Scott)"
-        "Katz's interval on the log scale with the same numbers, for ratios.";
-    Mover "mover" COUNTS "hybrid of the intervals of its parts (MOVER)"
-        "Hybrid of the intervals of its parts (MOVER, Zou and Donner 2008), for sums of several \
-            shares, for differences of two shares that the same people make correlated, and for \
-            differences of values that are no shares.";
-    Score "score" COUNTS "score interval on the effective number of people that the influences give"
-        "Score interval on the effective number of people that the influences give, half a person \
-            being added to each cell, for correlations.";
-    Paired "paired" MODELS
-        "Student's t of the paired differences, on the effective number of people"
-        "Student's t of the paired differences on the effective number of people, for the \
-            decisions of two models on the same people.";
-    PairedPeople "paired-people" MODELS
-        "on the effective number of people, because none or all of them differ"
-        "From the effective number of people, where none or all of them differ.";
-    Largest "largest" LARGEST "from the intervals of all gaps"
-        "For the largest of k gaps: the lower end is the largest of their lower ends at the level \
-            1 - alpha / k (Bonferroni), because any of them may be overestimated, the upper end \
-            the largest of their ordinary upper ends. For the smallest of several ratios with the \
-            sides exchanged (MOVER of Donner and Zou 2012).";
-    Student "student" SHIFTS "Student's t"
-        "Student's t on what each person adds, for means and for differences of means and of \
-            scores, with the degrees of freedom that these contributions carry (Satterthwaite).";
-    LogStudent "log-student" SHIFTS "Student's t on the logarithm"
-        "The same on the log scale, for values above 0 that are no shares and for ratios of means.";
-    Woodruff "woodruff" VALUES "Woodruff, ranks from the Wilson score"
-        "Woodruff's interval (1952), for quantiles: the amounts at the ranks that Wilson's \
-            interval of the share gives.";
-    WoodruffGap "woodruff-gap" VALUES "hybrid of two Woodruff intervals, as Newcombe's method 10"
-        "From two of these in the way of Newcombe's, for differences of quantiles.";
-    DeLongLogit "delong-logit" VALUES
-        "DeLong's variance, on the logit; with weights or persons Student's t with what each \
-            person adds"
-        "DeLong's variance (1988) on the logit, for areas under the ROC curve; of people with \
-            weights or several rows Student's t on what each person adds.";
-    DeLong "delong" VALUES "DeLong's variances"
-        "DeLong's variances and covariance, for differences of two such areas.";
-    Wald "wald" VALUES
-        "Wald, from the information of the fit; with weights or persons Student's t with the \
-            sandwich variance"
-        "Wald's interval from the information of a fit, for calibration coefficients; of people \
-            with weights or several rows Student's t with the sandwich variance.";
-    WilsonExpected "wilson-expected" VALUES
-        "Wilson score of the share of positive labels, over the mean score"
-        "Wilson's score interval of the share of positive labels, divided by the mean score.";
+    Wilson "wilson" RATES;
+    Newcombe "newcombe" RATES;
+    Katz "katz" RATES;
+    WilsonPeople "wilson-people" PERSONS;
+    WilsonMoved "wilson-moved" FEW_MOVE;
+    WilsonEffective "wilson-eff" PERSONS;
+    NewcombeEffective "newcombe-eff" PERSONS;
+    KatzEffective "katz-eff" PERSONS;
+    Mover "mover" COUNTS;
+    Score "score" COUNTS;
+    Paired "paired" MODELS;
+    PairedPeople "paired-people" MODELS;
+    Largest "largest" LARGEST;
+    Student "student" SHIFTS;
+    LogStudent "log-student" SHIFTS;
+    Woodruff "woodruff" VALUES;
+    WoodruffGap "woodruff-gap" VALUES;
+    DeLongLogit "delong-logit" VALUES;
+    DeLong "delong" VALUES;
+    Wald "wald" VALUES;
+    WilsonExpected "wilson-expected" VALUES;
 }
 
 /// The tests of coverage.
@@ -374,7 +333,7 @@ mod tests {
             assert!(lines.windows(2).any(is_it), "{method:?}: no test `{test}`");
         }
         let words: Vec<&str> = METHODS.iter().map(|(method, _)| method.as_str()).collect();
-        let mut explained: Vec<&str> = INTERVAL_METHODS.iter().map(|(word, _)| *word).collect();
+        let mut explained: Vec<&str> = INTERVAL_METHODS.to_vec();
         assert_eq!(words.len(), explained.len());
         explained.retain(|word| !words.contains(word));
         assert!(explained.is_empty(), "{explained:?}");

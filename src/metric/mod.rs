@@ -19,7 +19,7 @@
 //! none.
 //!
 //! A new metric over existing evidence is one record in its family's list and its five texts in
-//! [`catalog::meaning`]; [`reading_path`] leads from values to what to do next. Not done here:
+//! [`catalog::texts`]; [`reading_path`] leads from values to what to do next. Not done here:
 //! reading files, thresholds, what a counterfactual is; an engine hands over labels, predictions
 //! and scores.
 
@@ -421,8 +421,6 @@ impl GapTransform {
 /// The gaps that exist of a metric of one group; `catalog::group_gaps` makes their records.
 #[derive(Debug, Clone, Copy)]
 pub struct MetricGaps {
-    /// The name of the metric within the names of its gaps.
-    pub called: &'static str,
     /// Whom its differences and ratios show at a disadvantage.
     pub impaired: ImpairedGroupRule,
     /// Where the page shows the difference, the ratio and the distance to all.
@@ -439,29 +437,20 @@ impl MetricGaps {
     }
 }
 
-/// One metric: everything that tables, gates, the report and `cfaudit explain` say about it.
+/// One metric: what it reads and where it is shown; `catalog::texts` has its name, formula and
+/// meaning.
 #[derive(Debug, Clone, Copy)]
 pub struct Metric {
     /// Id in job files and tables, lower snake case.
     pub id: &'static str,
     /// The papers' symbol.
     pub symbol: &'static str,
-    /// Name in words.
-    pub name: &'static str,
     /// Its family.
     pub family: MetricFamily,
-    /// Formula in plain text.
-    pub formula: &'static str,
     /// Smallest and largest value; an end may be infinite.
     pub range: (f64, f64),
     /// The value of a perfect or perfectly fair model; none where none is stated.
     pub ideal: Option<f64>,
-    /// What its sign or side means: which group minus which, what lies above 1.
-    pub sign: &'static str,
-    /// When it has no value.
-    pub undefined_when: &'static str,
-    /// Where it is defined.
-    pub source: &'static str,
     /// Whether it needs labels.
     pub needs_label: bool,
     /// What it reads.
@@ -511,6 +500,15 @@ impl Metric {
         self.transform().is_some_and(GapTransform::has_order)
     }
 
+    /// Whether its value for two groups has two sides: it is a ratio of either order, or its sign says
+    /// which group is above. For a value of one direction a pair is the difference of both.
+    pub(crate) fn has_sides(&self) -> bool {
+        let is_signed = self.ideal == Some(0.0) && self.range.0 < 0.0 && self.range.1 > 0.0;
+        let of_directions =
+            matches!(self.family, MetricFamily::Ccm | MetricFamily::Eccm | MetricFamily::Shift);
+        is_signed || of_directions || self.has_order()
+    }
+
     /// How rates of favourable predictions are compared by it; none where it reads others.
     pub(crate) fn of_favourable(&self) -> Option<GapTransform> {
         let is_favourable = matches!(self.group_value(), Some(GroupValue::FavourableRate));
@@ -533,14 +531,9 @@ impl Metric {
     pub(crate) const UNSTATED: Metric = Metric {
         id: "",
         symbol: "",
-        name: "",
         family: MetricFamily::Performance,
-        formula: "",
         range: (0.0, 1.0),
         ideal: None,
-        sign: "",
-        undefined_when: "",
-        source: "",
         needs_label: false,
         reads: Reads::Graphs,
         impaired: ImpairedGroupRule::Unstated,

@@ -13,7 +13,7 @@
 //! decision is the one the job names.
 //!
 //! [`read::audit`] reads the folder; [`brief`] and [`evidence`] make the first page of it, one file
-//! per section in [`section`] the annex; Only [`page`] writes HTML, through templates that escape
+//! per section in [`section`] the annex. Only [`page`] writes HTML, through templates that escape
 //! everything except the drawings of [`draw`], which escape their words themselves. What is not
 //! done here: no number is computed that the tables do not hold, but for shares of counts and of
 //! histogram bins, and the sizes of unfair subgroups.

@@ -219,7 +219,7 @@ fn is_listed(row: &MetricRow) -> bool {
 
 fn performance_metric(row: &MetricRow) -> Value {
     let id = row.metric.as_str();
-    let name = find(id).map_or_else(|| id.to_owned(), |metric| format!("{id}: {}", metric.name));
+    let name = find(id).map_or_else(|| id.to_owned(), |metric| format!("{id}: {}", metric.name()));
     let value = match row.value {
         Some(value) => value.to_string(),
         None => format!("undefined: {}", row.undefined.as_str()),

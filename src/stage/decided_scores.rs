@@ -1,10 +1,13 @@
 //! Scores of a model and how they become decisions: by the threshold that the job says, a column of
 //! the rows, or what was fitted.
 
+use std::ops::Range;
 use std::path::Path;
 
 use crate::data::Layout;
+use crate::data::rows::PreparedBatch;
 use crate::data::rows::aligned::ScoreReader;
+use crate::data::rows::split::RowRoles;
 use crate::error::Result;
 use crate::exec::internal_error;
 use crate::job::{ModelBlock, ThresholdRule};
@@ -114,6 +117,55 @@ impl<'a> DecidedScores<'a> {
         let scores = self.scores.open(row_context)?;
         let of = (self.model, self.scale, row_context.rows.layout());
         Ok((rule_of(of, (self.above, fitted), scores.precision()), scores))
+    }
+
+    /// What the scores mean.
+    pub(crate) fn predictions(&self, row_context: RowContext<'_>) -> Result<Predictions> {
+        let label = row_context.rows.layout().label.as_ref();
+        match label.map_or(0, |label| label.classes.len()) {
+            0 => self.open(row_context).map(|(rule, scores)| Predictions::Sides(rule, scores)),
+            n => self.scores.of_classes(row_context, n).map(Predictions::Classes),
+        }
+    }
+}
+
+/// What a model predicts for rows: one of two sides or of several classes.
+#[derive(Debug)]
+pub(crate) enum Predictions {
+    /// By one score a row, which a rule makes a decision.
+    Sides(DecisionRule, ScoreReader),
+    /// By a score for each class, of which the highest decides.
+    Classes(ClassScores),
+}
+
+impl Predictions {
+    /// For each row of a row group the predicted class, of two sides 1 for the positive one; none
+    /// without a score.
+    ///
+    /// # Errors
+    /// The scores cannot be read.
+    pub(crate) fn of_group(
+        &self,
+        g: usize,
+        (batch, roles): (&PreparedBatch, &RowRoles),
+    ) -> Result<Vec<Option<u32>>> {
+        match self {
+            Predictions::Sides(rule, scores) => {
+                let decide = |(i, score): (usize, f64)| {
+                    rule.decide(batch, roles.audited(i), i, score).map(u32::from)
+                };
+                Ok(scores.read(g)?.into_iter().enumerate().map(decide).collect())
+            }
+            Predictions::Classes(scores) => scores.predicted(g),
+        }
+    }
+
+    /// The classes that are measured as the positive one: of two sides only 1.
+    pub(crate) fn positive(&self) -> Range<u32> {
+        match self {
+            Predictions::Sides(..) => 1..2,
+            Predictions::Classes(scores) => 0..scores.n_classes(),
+        }
     }
 }
 

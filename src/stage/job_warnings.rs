@@ -9,7 +9,7 @@ use crate::job::resolve::roles::FeatureObstacle;
 use crate::job::{FavourableClass, GateBetween, GateBlock, Job};
 use crate::metric::asked::GateScope;
 use crate::metric::catalog::find;
-use crate::metric::{GapTransform, Metric, MetricFamily};
+use crate::metric::{GapTransform, Metric};
 use crate::param::{ColumnName, Finite};
 use crate::table::{INFO, IssueRow, WARNING, whole};
 use serde::{Deserialize, Serialize};
@@ -101,18 +101,10 @@ fn refits(checked: &CheckedJob) -> Vec<IssueNote> {
 /// gate, and whether it is the upper end of the first minus the second, or over it.
 type LimitedEnd<'a> = (&'a ColumnName, [&'a str; 2], bool);
 
-/// Whether a metric has a value of each direction.
-fn is_of_directions(metric: &Metric) -> bool {
-    matches!(metric.family, MetricFamily::Ccm | MetricFamily::Eccm | MetricFamily::Shift)
-}
-
 /// What a gate with one limit asks of a comparison that has two sides; none of other gates, such as
 /// those on a change.
 fn limited_end(gate: &GateBlock) -> Option<(LimitedEnd<'_>, &'static Metric)> {
     let metric = find(gate.metric.as_deref().filter(|_| gate.against.is_none())?)?;
-    let is_signed = metric.ideal == Some(0.0) && metric.range.0 < 0.0 && metric.range.1 > 0.0;
-    // For a value of two directions a pair is the difference of both.
-    let has_sides = is_signed || is_of_directions(metric) || metric.has_order();
     let Some(GateBetween::Pair(groups)) = &gate.between else { return None };
     let (attribute, [first, second]) = groups.iter().next()?;
     let is_upper = match (gate.at_most, gate.at_least) {
@@ -121,7 +113,7 @@ fn limited_end(gate: &GateBlock) -> Option<(LimitedEnd<'_>, &'static Metric)> {
         _ => return None,
     };
     let end = (attribute, [first.as_str(), second.as_str()], is_upper);
-    has_sides.then_some((end, metric))
+    metric.has_sides().then_some((end, metric))
 }
 
 /// Gates that limit a comparison on one side only, and so do not see it the other way round.
@@ -300,6 +292,7 @@ impl IssueNote {
 mod tests {
     use super::*;
     use crate::job::check::read;
+    use crate::metric::MetricFamily;
     use crate::metric::catalog::catalog;
 
     /// A gate on one side of every metric that has two: none of the hints names a scope that the

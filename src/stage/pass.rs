@@ -114,7 +114,7 @@ states! {
     ShiftPass = "shift-pass" version 3;
     FactualClassCounts = "factual-class-counts" version 8;
     SwitchClassCounts = "switch-class-counts" version 4;
-    SwitchPart = "switch-part" version 3;
+    SwitchPart = "switch-part" version 4;
     PairedCounts = "paired-counts" version 1;
     FlipTestSample = "flip-test-sample" version 1;
     WorldCounts = "world-counts" version 6;

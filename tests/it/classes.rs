@@ -6,6 +6,7 @@ use std::fs;
 use crate::batches::read_folder;
 use crate::frame::{TableFrame, TableRecord};
 use crate::persons::run_with_persons;
+use crate::slices::rows_of;
 use crate::work::{Draws, Rows, Says, Work, documented, patched};
 
 const CLASSES: [&str; 3] = ["low", "mid", "high"];
@@ -55,11 +56,27 @@ fn name(group: usize) -> &'static str {
     ["A", "B", "C"][group]
 }
 
+fn score(points: Points, class: usize) -> Option<f64> {
+    points.map(|points| points[class] as f64 / 10.0)
+}
+
+/// Writes the scores of the counterfactuals of some people, each with a position among all.
+fn write_moved<'p>(work: &Work, people: impl Iterator<Item = (&'p Person, i64)>) {
+    let moved = people.flat_map(|(p, i)| p.moved.iter().map(move |of| (i * 3, of)));
+    Rows::of(moved)
+        .with("row_id", |(i, _)| i)
+        .with("to_group", |(_, of)| name(of.0))
+        .with("p_high", |(_, of)| score(of.1, 2))
+        .with("p_low", |(_, of)| score(of.1, 0))
+        .with("p_mid", |(_, of)| score(of.1, 1))
+        .with("p_none", |_| 0.0)
+        .write(work, "flip.parquet");
+}
+
 /// A working folder with these people and a job; `apart` puts their scores into a separate file,
 /// in another order.
 fn work(people: &[Person], groups: usize, apart: bool, more: &str) -> Work {
     let work = Work::new();
-    let score = |points: Points, class: usize| points.map(|points| points[class] as f64 / 10.0);
     let rows = Rows::of(people.iter().zip(0_i64..))
         .with("id", |(_, i)| i * 3)
         .with("g", |(p, _)| name(p.group))
@@ -82,16 +99,7 @@ fn work(people: &[Person], groups: usize, apart: bool, more: &str) -> Work {
             .with("p_high", |(p, _)| score(p.points, 2))
             .write(&work, "people.parquet");
     }
-    let moved = people.iter().zip(0_i64..);
-    let moved = moved.flat_map(|(p, i)| p.moved.iter().map(move |of| (i * 3, of)));
-    Rows::of(moved)
-        .with("row_id", |(i, _)| i)
-        .with("to_group", |(_, of)| name(of.0))
-        .with("p_high", |(_, of)| score(of.1, 2))
-        .with("p_low", |(_, of)| score(of.1, 0))
-        .with("p_mid", |(_, of)| score(of.1, 1))
-        .with("p_none", |_| 0.0)
-        .write(&work, "flip.parquet");
+    write_moved(&work, people.iter().zip(0_i64..));
     let factual = if apart { "parquet: scores.parquet, " } else { "" };
     let names = (0..groups).map(name).collect::<Vec<_>>().join(", ");
     work.write("job.yaml", &format!("{}{more}", job(factual, &names)));
@@ -517,6 +525,96 @@ fn curves_of_classes() {
     assert!(bins.records().all(|row| CLASSES.contains(&row.text("class"))));
     // Nothing of this depends on threads.
     work.same_bytes(0, "job.yaml", &["--threads 5"]);
+}
+
+/// What a slice has of every table is what a job that keeps nobody else has.
+#[test]
+fn a_slice_of_classes_is_a_job_that_keeps_nobody_else() {
+    let people = people(500, 2);
+    let asked = |more: &str| {
+        let families = "[performance, group, ccm, eccm, shift, clarify, scores]";
+        format!("metrics: {{families: {families}, smallest_cell: 12{more}}}")
+    };
+    let (all, one) = (work(&people, 2, false, ""), work(&people, 2, false, ""));
+    let job = all.read("job.yaml");
+    let with = |more: &str| job.replace("metrics: {bootstrap: {samples: 200}}", &asked(more));
+    all.write("all.yaml", &with(", by: [w]"));
+    all.run(0, "all.yaml", "");
+    write_moved(&one, people.iter().zip(0..).filter(|(p, _)| p.weight == 2));
+    let kept = with("").replace("  row_id: id\n", "  row_id: id\n  keep: [{w: {in: [2]}}]\n");
+    one.write("one.yaml", &kept);
+    one.run(0, "one.yaml", "");
+    let tables = ["metrics", "counts", "groups", "score_shift", "transitions", "curves"];
+    for name in tables.into_iter().chain(["reliability"]) {
+        let of = |work: &Work, slice: &str| rows_of(&work.table(name), slice, "g");
+        let (sliced, kept) = (of(&all, "w=2"), of(&one, ""));
+        assert!(!kept.is_empty() && sliced == kept, "{name}: {} rows", sliced.len());
+    }
+    all.same_bytes(0, "all.yaml", &["--threads 5"]);
+    // A small slice is counted and not measured.
+    all.write("small.yaml", &with(", by: [w]").replace("smallest_cell: 12", "smallest_cell: 400"));
+    all.run(0, "small.yaml", "--replace");
+    for name in ["groups", "counts", "score_shift"] {
+        assert!(all.table(name).has("slice=w=2"), "{name}");
+    }
+    for name in ["metrics", "transitions", "curves"] {
+        assert!(all.table(name).records().all(|row| row.text("slice").is_empty()), "{name}");
+    }
+}
+
+/// The flip test of each class against all others with one neighbour, counted here.
+#[test]
+fn flip_test_of_each_class() {
+    let people = people(300, 2);
+    let work = work(&people, 2, false, "");
+    let steps = "@  sensitive
++  features: {continuous: [own]}
+~metrics: {families: [clarify], clarify: {flip_test: {neighbours: 1}}}";
+    work.write("job.yaml", &patched(&job("", "A, B"), steps));
+    work.run(0, "job.yaml", "");
+    let metrics = work.table("metrics");
+    let scored = |group: usize| {
+        let own = people.iter().zip(0_i64..).filter(move |(p, _)| p.group == group);
+        own.filter_map(|(p, i)| Some((i, best(p.points?))))
+    };
+    for (k, class) in CLASSES.into_iter().enumerate() {
+        let is_good = |of: usize| i64::from((of == k) == (k == 0));
+        let votes = scored(1).map(|(i, own)| {
+            let (_, vote) = scored(0).min_by_key(|(j, _)| ((i - j).abs(), *j)).unwrap();
+            is_good(vote) - is_good(own)
+        });
+        let votes: Vec<i64> = votes.collect();
+        let expected = votes.iter().sum::<i64>() as f64 / votes.len() as f64;
+        let found = at(&metrics, [class, "pair", "A", "B", "ft"]).real("value").unwrap();
+        assert!((found - expected).abs() < 1e-12, "{class}: {found}, not {expected}");
+    }
+    work.same_bytes(0, "job.yaml", &["--threads 5"]);
+}
+
+/// Where the label of everybody is the predicted class, a set that conditions on the prediction
+/// makes the same rows as one that conditions on the class of the label.
+#[test]
+fn conditioned_on_the_predicted_class() {
+    let mut people = people(400, 2);
+    people.retain(|p| p.points.is_some());
+    people.iter_mut().for_each(|p| p.label = p.points.map(best));
+    let made = |condition: &str| {
+        let work = work(&people, 2, false, "");
+        let set = format!("plausible: {{move: [own, household], condition_on: {condition}}}");
+        let steps = format!(
+            "@  sensitive
++  features: {{continuous: [own, household]}}
+~counterfactuals: {{flip: {{{set}}}}}
+~        {{parquet: later.parquet, columns: {{low: p_low, mid: p_mid, high: p_high}}}}"
+        );
+        work.write("job.yaml", &patched(&job("", "A, B"), &steps));
+        work.run(4, "job.yaml", "");
+        let rows = read_folder(&work.path("out/to-score/flip"));
+        ["row_id", "to_group", "own", "household"].map(|name| rows.column_by_name(name).cloned())
+    };
+    let by_label = made("{label: raw}");
+    assert_eq!(made("{prediction: risk}"), by_label);
+    assert_ne!(made("label"), by_label);
 }
 
 /// Weights: shares are weighted, counts are of people.

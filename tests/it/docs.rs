@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use cfaudit::explain::{ExplainedWord, entries, find, range};
 use cfaudit::metric::catalog::catalog;
-use cfaudit::metric::catalog::meaning::{MeaningPart, meaning};
+use cfaudit::metric::catalog::texts::MetricText;
 use cfaudit::table::list::TABLES;
 
 use crate::work::{Work, documented, root, yaml_files};
@@ -70,7 +70,7 @@ fn reading_guide() -> String {
     let entries = entries(&[]);
     let (_, steps) = find(&entries, "path")[0].text.split_once('\n').unwrap();
     let mut text = format!("{steps}\n\n## What each metric means\n\n| Metric |");
-    for part in MeaningPart::ALL {
+    for part in MetricText::MEANING {
         write!(text, " {} |", part.head()).unwrap();
     }
     text += "\n| --- | --- | --- | --- | --- | --- |\n";
@@ -81,7 +81,7 @@ fn reading_guide() -> String {
     let measured = ["metric", "measure of counterfactuals"];
     for entry in entries.iter().filter(|e| measured.contains(&e.kind) && !is_derived(&e.word)) {
         write!(text, "| `{}` |", entry.word).unwrap();
-        for part in MeaningPart::ALL {
+        for part in MetricText::MEANING {
             let head = format!("{}: ", part.head());
             let says = entry.text.lines().find_map(|line| line.strip_prefix(&head));
             write!(text, " {} |", says.unwrap_or_default().replace('|', "\\|")).unwrap();
@@ -105,11 +105,11 @@ fn every_metric_is_explained_with_its_formula() {
         let text = &found.first().unwrap_or_else(|| panic!("{}", metric.id)).text;
         let ideal = metric.ideal.map_or("none stated".to_owned(), |ideal| ideal.to_string());
         for line in [
-            format!("formula: {}", metric.formula),
-            format!("asks: {}", meaning(metric, MeaningPart::Question)),
+            format!("formula: {}", metric.text(MetricText::Formula)),
+            format!("asks: {}", metric.text(MetricText::Question)),
             format!("range: {}", range(metric.range)),
             format!("ideal: {ideal}"),
-            format!("undefined when: {}", metric.undefined_when),
+            format!("undefined when: {}", metric.text(MetricText::UndefinedWhen)),
         ] {
             assert!(text.lines().any(|there| there == line), "{}: no `{line}`", metric.id);
         }

@@ -117,7 +117,7 @@ const LOOKS: &[(&str, usize)] = &[
     ("diff/definitions.rs", 1),
     ("explain/words.rs", 4),
     ("gate/reason/words.txt", 1),
-    ("metric/catalog/meaning.rs", 2),
+    ("metric/catalog/texts.rs", 2),
     ("report/brief/voice.rs", 1),
     ("report/diff.rs", 4),
     ("report/export.rs", 2),

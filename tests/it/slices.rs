@@ -77,7 +77,7 @@ fn many_people(work: &Work, n: usize, name: &str, [in_shift, in_town]: [&str; 2]
 }
 
 /// The rows of one slice and attribute, without the slice.
-fn rows_of(frame: &TableFrame, slice: &str, attribute: &str) -> Vec<Vec<TableCell>> {
+pub(crate) fn rows_of(frame: &TableFrame, slice: &str, attribute: &str) -> Vec<Vec<TableCell>> {
     let (at, of) = (frame.column("slice"), frame.column("sensitive"));
     let is = |cell: &TableCell, word: &str| matches!(cell, TableCell::Text(text) if text == word);
     // Scores are drawn of everybody.

@@ -205,7 +205,10 @@ fn texts() -> Vec<PathBuf> {
         "jobs/models/README.md",
         "src/explain/words.txt",
         "src/job/messages.txt",
-        "src/metric/catalog/meanings.txt",
+        "src/metric/catalog/texts.txt",
+        "src/metric/interval.txt",
+        "src/metric/reading_path.txt",
+        "src/metric/undefined.txt",
     ]
     .map(|name| root.join(name))
     .into();

@@ -1,8 +1,8 @@
 //! Converts text files with one row per line to typed Parquet: `source.parquet`, needed columns
 //! only.
 //!
-//! Two passes: the first finds each column's type over all rows of all files (integers, else
-//! numbers, else text), the second writes. An empty field, and every text under `null_values`, is
+//! Two passes: the first finds each column's type over all rows of all files
+//! ([`FieldClass`]: integers, else numbers, else text), the second writes. An empty field, and every text under `null_values`, is
 //! missing. Booleans and dates stay text. Numbers are in the notation that the block names
 //! ([`NumberNotation`]). Columns whose type the job says stay text here and are read in their type
 //! by [`ParquetSource`](crate::data::source::ParquetSource). Choice: a number may have blanks

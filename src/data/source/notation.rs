@@ -1,4 +1,5 @@
-//! How a text file writes numbers: the decimal sign, and the sign between thousands.
+//! How a text file writes numbers (the decimal sign, and the sign between thousands), and whether a
+//! column of fields holds integers, numbers or text ([`FieldClass`]).
 //!
 //! A number in another notation is rewritten to the plain one (`4.583,58` to `4583.58`) and then
 //! read like any number. Reading is strict: signs between thousands are between groups of three

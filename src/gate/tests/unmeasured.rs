@@ -267,6 +267,30 @@ fn rows_that_were_not_measured_may_be_of_one_person() {
     );
 }
 
+/// Of 400 rows 20 switch in some direction. 12 rows without a score may be of one person, for whom
+/// both other groups count.
+#[test]
+fn unmeasured_rows_of_one_person_may_all_switch() {
+    let table = counts(
+        "group | Female |  | 1 | 20
+         group | Female |  | 0 | 380
+         group | Female |  |   | 12
+         group | Male   |  | 0 | 400
+         group | Other  |  | 0 | 400",
+    );
+    let row = measured(["group", "Female", ""], "sr_any", 0.05, (0.033, 0.076));
+    let row = row.with("numerator=20, denominator=400, n_rows=400, n_persons=400, n_eff=400");
+    let counterfactual = "flip".into();
+    let question =
+        GateQuestion { counterfactual, ..asked("sr_any", GateSubject::Group("Female".into())) };
+    check(
+        &question,
+        of_people(&row, &table, &[]),
+        "<= 0.193 | inconclusive
+         <= 0.195 | pass",
+    );
+}
+
 /// An area under the curve is one of pairs: of 4 positive women two have no score, so that half of
 /// all pairs may be wrong, however many the negative women are.
 #[test]

@@ -316,10 +316,7 @@ impl RangeBound {
                 let more = m * self.targets as f64 / n;
                 let ends = self.sides.first().map(|side| {
                     let share = (side.value + more).min(1.0);
-                    // The others may all be rows of one person.
-                    let others = if self.are_unequal { m * m } else { 0.0 };
-                    let people = side.cases * side.cases / (side.cases / side.sure + others);
-                    share_ends((share, people), self.z).1
+                    share_ends((share, self.with_others(side, [m, 0.0]).1), self.z).1
                 });
                 return (self.end + more).min(1.0).max(self.end).max(ends.unwrap_or(0.0));
             }
@@ -329,16 +326,24 @@ impl RangeBound {
         formula.map_or(shifted, |formula| self.limit.worse(shifted, formula))
     }
 
+    /// A rate with this many more cases and non-cases, and the number of people who would be as
+    /// precise. Where people are unequal, the others may all be rows of one person.
+    fn with_others(&self, side: &RateSide, [yes, no]: [f64; 2]) -> (f64, f64) {
+        let (known, cases) = (side.cases, side.cases + yes + no);
+        let part = known * side.value;
+        let people = if self.are_unequal {
+            people_with_others([part, known], known * side.sure, [yes, no])
+        } else {
+            cases * side.sure
+        };
+        ((part + yes) / cases, people)
+    }
+
     /// The end by the formula of the interval with this many people at their worst on each side;
     /// none where no formula gives it.
     fn formula(&self, m: f64) -> Option<f64> {
         let moved = |side: &RateSide, up: bool| {
-            let (known, cases) = (side.cases, side.cases + m);
-            let (part, yes) = (known * side.value, if up { m } else { 0.0 });
-            // The others may all be rows of one person.
-            let of_one = || people_with_others([part, known], known * side.sure, [yes, m - yes]);
-            let people = if self.are_unequal { of_one() } else { cases * side.sure };
-            ((part + yes) / cases, people)
+            self.with_others(side, if up { [m, 0.0] } else { [0.0, m] })
         };
         let is_upper = matches!(self.limit, GateLimit::AtMost(_));
         let minus = |a: &RateSide, b: &RateSide| {

@@ -23,18 +23,16 @@ impl JobChecker<'_> {
                 refused.extend(said.map(|said| (at.to_owned(), said)));
             };
         let (metrics, slices, compare) = (&job.metrics, "metrics.by", "metrics.compare");
-        let flip_test = metrics.clarify.as_ref().is_some_and(|clarify| clarify.flip_test.is_some());
         let outcomes = job.run.keeps_outcomes() == Some(true);
         let said = m::experiments_of_classes();
         refuse(!job.experiments.is_empty(), "experiments", Some(said), decided("experiments"));
-        refuse(!metrics.by.is_empty(), slices, Some(m::slices_of_classes()), decided(slices));
+        refuse(!metrics.by.is_empty(), slices, None, decided(slices));
         refuse(
             !metrics.compare.is_empty(),
             compare,
             Some(m::compare_of_classes()),
             decided(compare),
         );
-        refuse(flip_test, "metrics.clarify.flip_test", Some(m::flip_test_of_classes()), None);
         refuse(outcomes, "run.keep_rows", Some(m::outcomes_of_classes()), None);
         refuse(!job.recourse.is_empty(), "recourse", None, decided("recourse"));
         refuse(!job.why.is_empty(), "why", None, decided("why"));
@@ -50,11 +48,8 @@ impl JobChecker<'_> {
             refuse(graphs, &key, Some(m::graphs_of_classes()), None);
             refuse(graphs, &at, None, Some(m::graphs_of_amounts()));
             let condition = set.knobs().map(|knobs| knobs.condition_on);
-            if let Some(ConditionOn::Prediction(model)) = condition {
-                let said = m::prediction_of_classes(model);
-                refuse(true, &join(&key, "condition_on"), Some(said), None);
-                refuse(true, &at, None, decided("condition_on: prediction"));
-            }
+            let predicted = matches!(condition, Some(ConditionOn::Prediction(_)));
+            refuse(predicted, &at, None, decided("condition_on: prediction"));
         }
         refused.into_iter().for_each(|(at, said)| self.say(at, said));
     }

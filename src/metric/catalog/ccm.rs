@@ -16,12 +16,6 @@ use crate::metric::{
     phi,
 };
 
-const ADDED: &str = "an addition of cfaudit for more than two groups: each person counts once";
-const PAPERS: &str =
-    "The Matrix Reloaded; Towards Counterfactual Group Fairness, counterfactual confusion matrix";
-const BY_SIDE: &str =
-    "an addition of cfaudit: PSR or NSR, chosen by the prediction that people want";
-
 /// The metric that counts everybody whose decision switches.
 pub(crate) const SWITCH_RATE: &str = "sr";
 
@@ -29,22 +23,13 @@ pub(crate) const SWITCH_RATE: &str = "sr";
 pub(crate) const HARM: [&str; 2] = ["denied_by_group", "favoured_by_group"];
 
 /// What rates of one direction have in common.
-const RATE: Metric = Metric {
-    family: MetricFamily::Ccm,
-    sign: "a share: never negative",
-    undefined_when: "there is no counterfactual",
-    source: PAPERS,
-    unit: MetricUnit::Share,
-    ..Metric::UNSTATED
-};
+const RATE: Metric =
+    Metric { family: MetricFamily::Ccm, unit: MetricUnit::Share, ..Metric::UNSTATED };
 
 /// What ratios of a rate of the direction A -> B to that of B -> A have in common.
 pub(super) const RATIO: Metric = Metric {
     range: (0.0, f64::INFINITY),
     ideal: Some(1.0),
-    sign: "A -> B over B -> A: above 1 the rate of A -> B is larger",
-    undefined_when: "the rate is undefined in a direction, or 0 in B -> A",
-    source: "the same rate of both directions, compared",
     unit: MetricUnit::Times,
     shown: &[TablesOnly],
     ..RATE
@@ -72,82 +57,53 @@ const fn negatives(worse: WorseEnd) -> ImpairedGroupRule {
 
 /// The list of this family.
 pub(crate) const METRICS: &[Metric] = records! {
-    "cr", "CR", "consistency rate", "(CP + CN) / N", reads: Reads::SwitchRate(cr), ideal: Some(1.0),
+    "cr", "CR", reads: Reads::SwitchRate(cr), ideal: Some(1.0),
         impaired: switch(WorseEnd::Low, New, New), shown: at![SwitchRows 2], ..RATE;
-    SWITCH_RATE, "SR", "switch rate", "(SP + SN) / N", reads: Reads::SwitchRate(sr),
-        ideal: Some(0.0), impaired: switch(WorseEnd::High, New, New),
+    SWITCH_RATE, "SR", reads: Reads::SwitchRate(sr), ideal: Some(0.0),
+        impaired: switch(WorseEnd::High, New, New),
         shown: at![SwitchRows 1, SwitchColumns 1, SwitchWhiskers 1, GraphRates 3, Slices 3,
             ArmSwitches 1, ArmSwitchesOfMany 1, ArmFolds 4, ComparedRates 3],
         shows_every_move: true, has_curve: true, ..RATE;
-    "psr", "PSR", "positive switch rate", "SP / (SP + CN)", reads: Reads::SwitchRate(psr),
-        ideal: Some(0.0), undefined_when: "nobody is predicted negative",
+    "psr", "PSR", reads: Reads::SwitchRate(psr), ideal: Some(0.0),
         impaired: negatives(WorseEnd::High),
         shown: at![SwitchRows 3, SwitchColumns 2, SwitchWhiskers 2, GraphRates 1, ClassSwitches 2,
             Slices 5, ArmSwitches 2, ArmSwitchesOfMany 2, ArmFolds 5, ComparedRates 2],
         has_curve: true, ..RATE;
-    "ncr", "NCR", "negative consistency rate", "CN / (SP + CN)", reads: Reads::SwitchRate(ncr),
-        ideal: Some(1.0), undefined_when: "nobody is predicted negative",
+    "ncr", "NCR", reads: Reads::SwitchRate(ncr), ideal: Some(1.0),
         impaired: negatives(WorseEnd::Low), shown: at![SwitchRows 4], ..RATE;
-    "nsr", "NSR", "negative switch rate", "SN / (SN + CP)", reads: Reads::SwitchRate(nsr),
-        ideal: Some(0.0), undefined_when: "nobody is predicted positive",
+    "nsr", "NSR", reads: Reads::SwitchRate(nsr), ideal: Some(0.0),
         impaired: positives(WorseEnd::High),
         shown: at![SwitchRows 5, SwitchColumns 3, SwitchWhiskers 3, GraphRates 2, ClassSwitches 1,
             Slices 4, ArmSwitches 3, ArmSwitchesOfMany 3, ArmFolds 6, ComparedRates 1],
         has_curve: true, ..RATE;
-    "pcr", "PCR", "positive consistency rate", "CP / (SN + CP)", reads: Reads::SwitchRate(pcr),
-        ideal: Some(1.0), undefined_when: "nobody is predicted positive",
+    "pcr", "PCR", reads: Reads::SwitchRate(pcr), ideal: Some(1.0),
         impaired: positives(WorseEnd::Low), shown: at![SwitchRows 6], ..RATE;
-    "pcp", "PCP", "positive consistency precision", "CP / (CP + SP)", reads: Reads::SwitchRate(pcp),
-        ideal: Some(1.0), undefined_when: "no counterfactual is predicted positive",
+    "pcp", "PCP", reads: Reads::SwitchRate(pcp), ideal: Some(1.0),
         impaired: negatives(WorseEnd::Low), shown: at![SwitchRows 7], ..RATE;
-    "psdr", "PSDR", "positive switch discovery rate", "SP / (CP + SP)",
-        reads: Reads::SwitchRate(psdr), ideal: Some(0.0),
-        undefined_when: "no counterfactual is predicted positive",
+    "psdr", "PSDR", reads: Reads::SwitchRate(psdr), ideal: Some(0.0),
         impaired: negatives(WorseEnd::High), shown: at![SwitchRows 8, SwitchWhiskers 4], ..RATE;
-    HARM[0], "denied by group", "denied by group",
-        "PSR where the positive prediction is favourable, else NSR", reads: DENIED,
-        ideal: Some(0.0),
-        undefined_when: "nobody has the unfavourable decision, or the job names no favourable side",
-        source: BY_SIDE, impaired: switch(WorseEnd::High, Original, Original), shown: &[TablesOnly],
-        has_curve: true, ..RATE;
-    HARM[1], "favoured by group", "favoured by group",
-        "NSR where the positive prediction is favourable, else PSR", reads: FAVOURED,
-        ideal: Some(0.0),
-        undefined_when: "nobody has the favourable decision, or the job names no favourable side",
-        source: BY_SIDE, impaired: switch(WorseEnd::High, New, New), shown: &[TablesOnly],
-        has_curve: true, ..RATE;
-    "p2nr", "P2NR", "positive to negative switch ratio", "PSR / NSR",
-        reads: Reads::SwitchScore(p2nr), ideal: Some(1.0), range: (0.0, f64::INFINITY),
-        unit: MetricUnit::Times, sign: "above 1: leans to positive switches",
-        undefined_when: "PSR or NSR is undefined, or NSR is 0", source: "The Matrix Reloaded",
-        shown: at![SwitchRows 9, SwitchColumns 4, ClassSwitches 3], ..RATE;
-    "cmcc", "CMCC", "counterfactual Matthews correlation coefficient",
-        "(CP CN - SP SN) / sqrt((CP + SP)(CP + SN)(CN + SP)(CN + SN))",
-        reads: Reads::SwitchScore(cmcc), ideal: Some(1.0), range: (-1.0, 1.0),
-        unit: MetricUnit::Number, sign: "below 0: more predictions switch than stay",
-            undefined_when: "all factual or all counterfactual predictions are the same, even if \
-            nothing switched", impaired: switch(WorseEnd::Low, New, New),
+    HARM[0], "denied by group", reads: DENIED, ideal: Some(0.0),
+        impaired: switch(WorseEnd::High, Original, Original), shown: &[TablesOnly], has_curve: true,
+        ..RATE;
+    HARM[1], "favoured by group", reads: FAVOURED, ideal: Some(0.0),
+        impaired: switch(WorseEnd::High, New, New), shown: &[TablesOnly], has_curve: true, ..RATE;
+    "p2nr", "P2NR", reads: Reads::SwitchScore(p2nr), ideal: Some(1.0), range: (0.0, f64::INFINITY),
+        unit: MetricUnit::Times, shown: at![SwitchRows 9, SwitchColumns 4, ClassSwitches 3], ..RATE;
+    "cmcc", "CMCC", reads: Reads::SwitchScore(cmcc), ideal: Some(1.0), range: (-1.0, 1.0),
+        unit: MetricUnit::Number, impaired: switch(WorseEnd::Low, New, New),
         shown: at![SwitchRows 10, SwitchColumns 5, ClassSwitches 4], ..RATE;
-    "sr_any", "SR_any", "any switch rate",
-        "people with a counterfactual whose prediction differs / people with a counterfactual",
-        reads: Reads::AnySwitch(sr), ideal: Some(0.0), source: ADDED, shown: at![AnySwitches 1],
+    "sr_any", "SR_any", reads: Reads::AnySwitch(sr), ideal: Some(0.0), shown: at![AnySwitches 1],
         ..RATE;
-    "psr_any", "PSR_any", "any positive switch rate", "people predicted negative with a \
-            counterfactual predicted positive / people predicted negative",
-        reads: Reads::AnySwitch(psr), ideal: Some(0.0),
-        undefined_when: "nobody is predicted negative", source: ADDED, shown: at![AnySwitches 2],
+    "psr_any", "PSR_any", reads: Reads::AnySwitch(psr), ideal: Some(0.0), shown: at![AnySwitches 2],
         ..RATE;
-    "nsr_any", "NSR_any", "any negative switch rate", "people predicted positive with a \
-            counterfactual predicted negative / people predicted positive",
-        reads: Reads::AnySwitch(nsr), ideal: Some(0.0),
-        undefined_when: "nobody is predicted positive", source: ADDED, shown: at![AnySwitches 3],
+    "nsr_any", "NSR_any", reads: Reads::AnySwitch(nsr), ideal: Some(0.0), shown: at![AnySwitches 3],
         ..RATE;
-    "sr_ratio", "SR_ratio", "ratio of switch rates", "SR(A -> B) / SR(B -> A)",
-        reads: Reads::SwitchRatio(sr), gap_of: Some((SWITCH_RATE, GapTransform::Ratio)), ..RATIO;
-    "psr_ratio", "PSR_ratio", "ratio of positive switch rates", "PSR(A -> B) / PSR(B -> A)",
-        reads: Reads::SwitchRatio(psr), gap_of: Some(("psr", GapTransform::Ratio)), ..RATIO;
-    "nsr_ratio", "NSR_ratio", "ratio of negative switch rates", "NSR(A -> B) / NSR(B -> A)",
-        reads: Reads::SwitchRatio(nsr), gap_of: Some(("nsr", GapTransform::Ratio)), ..RATIO;
+    "sr_ratio", "SR_ratio", reads: Reads::SwitchRatio(sr),
+        gap_of: Some((SWITCH_RATE, GapTransform::Ratio)), ..RATIO;
+    "psr_ratio", "PSR_ratio", reads: Reads::SwitchRatio(psr),
+        gap_of: Some(("psr", GapTransform::Ratio)), ..RATIO;
+    "nsr_ratio", "NSR_ratio", reads: Reads::SwitchRatio(nsr),
+        gap_of: Some(("nsr", GapTransform::Ratio)), ..RATIO;
 };
 
 const DENIED: Reads = Reads::SwitchByFavour { if_positive: psr, if_negative: nsr };

@@ -28,15 +28,11 @@ use crate::metric::{
     ScoreOfGroup,
 };
 
-const DOCUMENT: &str = "Amazon SageMaker Clarify, post-training bias metrics";
-
 /// What comparisons of two facets have in common.
 const FACETS: Metric = Metric {
     family: MetricFamily::Clarify,
     range: (-1.0, 1.0),
     ideal: Some(0.0),
-    sign: "above 0 the disfavoured facet d is worse off",
-    source: DOCUMENT,
     needs_label: true,
     impaired: ImpairedGroupRule::AboveZero(Facet::Second),
     unit: MetricUnit::Points,
@@ -45,97 +41,45 @@ const FACETS: Metric = Metric {
 
 /// The list of this family.
 pub(crate) const METRICS: &[Metric] = records! {
-    "dppl", "DPPL", "difference in positive proportions in predicted labels",
-        "favourable predictions / N of a, minus the same of d",
-        reads: of_rate(p::pprev), needs_label: false,
-        undefined_when: "a facet is empty", shown: at![ClarifyOutcomes 1], ..FACETS;
-    "dcacc", "DCAcc", "difference in conditional acceptance",
-        "favourable labels / favourable predictions of a, minus the same of d",
+    "dppl", "DPPL", reads: of_rate(p::pprev), needs_label: false, shown: at![ClarifyOutcomes 1],
+        ..FACETS;
+    "dcacc", "DCAcc",
         reads: positive(acceptance, |[tp, fp, fn_, _]| (tp + fn_) / (tp + fp), Some(Difference)),
-        range: (f64::NEG_INFINITY, f64::INFINITY),
-        unit: MetricUnit::Signed,
-        sign: "above 0 qualified people of the favoured facet are refused more often",
-        undefined_when: "nobody of a facet gets the favourable prediction",
+        range: (f64::NEG_INFINITY, f64::INFINITY), unit: MetricUnit::Signed,
         impaired: ImpairedGroupRule::AboveZero(Facet::First), shown: at![ClarifyDeserts 1],
         ..FACETS;
-    "dcr", "DCR", "difference in conditional rejection",
-        "unfavourable labels / unfavourable predictions of d, minus the same of a",
-        reads: positive(rejection, |[_, fp, fn_, tn]| (tn + fp) / (tn + fn_), Some(Rise)),
-        range: (f64::NEG_INFINITY, f64::INFINITY),
-        unit: MetricUnit::Signed,
-        sign: "above 0 people of the favoured facet are refused more often than they deserve",
-        undefined_when: "nobody of a facet gets the unfavourable prediction",
+    "dcr", "DCR", reads: positive(rejection, |[_, fp, fn_, tn]| (tn + fp) / (tn + fn_), Some(Rise)),
+        range: (f64::NEG_INFINITY, f64::INFINITY), unit: MetricUnit::Signed,
         impaired: ImpairedGroupRule::AboveZero(Facet::First), shown: at![ClarifyDeserts 2],
         ..FACETS;
-    "rd", "RD", "recall difference", "TPR_a - TPR_d", reads: of_rate(p::tpr),
-        undefined_when: "nobody of a facet has the favourable label", shown: at![ClarifyDeserts 3],
-        ..FACETS;
-    "sd", "SD", "specificity difference", "TNR_d - TNR_a", reads: of_rate(p::fpr),
-        undefined_when: "nobody of a facet has the unfavourable label",
-        shown: at![ClarifyDeserts 4], ..FACETS;
-    "dar", "DAR", "difference in acceptance rates", "PPV_a - PPV_d",
-        reads: of_rate(p::ppv),
-        undefined_when: "nobody of a facet gets the favourable prediction",
-        shown: at![ClarifyDeserts 5], ..FACETS;
-    "drr", "DRR", "difference in rejection rates", "NPV_d - NPV_a",
-        reads: of_rate(p::fomr), sign: "above 0 the favoured facet is worse off",
-        undefined_when: "nobody of a facet gets the unfavourable prediction",
-        impaired: ImpairedGroupRule::AboveZero(Facet::First), shown: at![ClarifyDeserts 6],
-        ..FACETS;
-    "ad", "AD", "accuracy difference", "ACC_a - ACC_d", reads: of_rate(p::acc),
-        undefined_when: "a facet is empty", shown: at![ClarifyDeserts 7], ..FACETS;
-    "te", "TE", "treatment equality", "FN_d / FP_d - FN_a / FP_a",
-        reads: positive(errors, |[_, fp, fn_, _]| fn_ / fp, Some(Rise)),
+    "rd", "RD", reads: of_rate(p::tpr), shown: at![ClarifyDeserts 3], ..FACETS;
+    "sd", "SD", reads: of_rate(p::fpr), shown: at![ClarifyDeserts 4], ..FACETS;
+    "dar", "DAR", reads: of_rate(p::ppv), shown: at![ClarifyDeserts 5], ..FACETS;
+    "drr", "DRR", reads: of_rate(p::fomr), impaired: ImpairedGroupRule::AboveZero(Facet::First),
+        shown: at![ClarifyDeserts 6], ..FACETS;
+    "ad", "AD", reads: of_rate(p::acc), shown: at![ClarifyDeserts 7], ..FACETS;
+    "te", "TE", reads: positive(errors, |[_, fp, fn_, _]| fn_ / fp, Some(Rise)),
         range: (f64::NEG_INFINITY, f64::INFINITY), unit: MetricUnit::Signed,
-        sign: "above 0 errors in d are more often denials; the reader decides which error is worse",
-        undefined_when: "nobody of a facet is wrongly granted the favourable prediction",
         impaired: ImpairedGroupRule::Unstated, shown: at![ClarifyDeserts 8], ..FACETS;
-    "cddpl", "CDDPL", "conditional demographic disparity in predicted labels", "sum over strata k \
-            of n_k / n (d_k0 / n_k0 - d_k1 / n_k1); a share with an empty denominator counts as \
-            0", reads: Reads::Strata(strata::cddpl), needs_label: false,
-        undefined_when: "a facet has nobody with a stratum, or all predictions are equal",
+    "cddpl", "CDDPL", reads: Reads::Strata(strata::cddpl), needs_label: false,
         shown: at![ClarifyOutcomes 3], ..FACETS;
     "cddpl_defined_strata_only", "CDDPL_defined_strata_only",
-        "conditional demographic disparity, defined strata only",
-        "sum over strata k with both outcomes of n_k / n (d_k0 / n_k0 - d_k1 / n_k1)",
         reads: Reads::Strata(strata::cddpl_defined), needs_label: false,
-        undefined_when: "a facet has nobody with a stratum, or no stratum has both outcomes",
-        source: "CDDPL over the strata where its shares exist", shown: at![ClarifyOutcomes 4],
-        ..FACETS;
-    "undefined_strata", "undefined_strata", "strata without one of the outcomes",
-        "number of strata k with n_k0 = 0 or n_k1 = 0",
-        reads: Reads::Strata(strata::undefined_strata), range: (0.0, f64::INFINITY),
-        unit: MetricUnit::Count, needs_label: false, sign: "a number: never negative",
-        undefined_when: "a facet has nobody with a stratum, or all predictions are equal",
-        source: "counted together with CDDPL", impaired: ImpairedGroupRule::Unstated,
-        shown: at![ClarifyNotes 1], ..FACETS;
+        shown: at![ClarifyOutcomes 4], ..FACETS;
+    "undefined_strata", "undefined_strata", reads: Reads::Strata(strata::undefined_strata),
+        range: (0.0, f64::INFINITY), unit: MetricUnit::Count, needs_label: false,
+        impaired: ImpairedGroupRule::Unstated, shown: at![ClarifyNotes 1], ..FACETS;
     "undefined_strata_share", "undefined_strata_share",
-        "share of people in strata without one of the outcomes",
-        "sum of n_k over strata k with n_k0 = 0 or n_k1 = 0, over n",
         reads: Reads::StrataRate(strata::undefined_rows), range: (0.0, 1.0),
-        unit: MetricUnit::Share, needs_label: false, sign: "a share: never negative",
-        undefined_when: "nobody has a stratum", source: "counted together with CDDPL",
-        impaired: ImpairedGroupRule::Unstated, shown: at![ClarifyNotes 2], ..FACETS;
-    "ft", "FT", "flip test", "(F+ - F-) / n_d", reads: Reads::Flips, needs_label: false,
-        undefined_when: "a facet is empty", shown: at![ClarifyOutcomes 5], ..FACETS;
-    "dpl", "DPL", "difference in proportions of labels",
-        "favourable labels / people with a label of a, minus the same of d",
-        reads: of_rate(p::prev), undefined_when: "a facet has nobody with a label",
-        source: "Amazon SageMaker Clarify, pre-training bias metrics, DPL",
-        shown: at![ClarifyDeserts 9], ..FACETS;
-    "bias_change", "bias_change", "change of bias from labels to predictions",
-        "mean of (prediction - label) of a, minus the same of d, favourable 1, else 0",
+        unit: MetricUnit::Share, needs_label: false, impaired: ImpairedGroupRule::Unstated,
+        shown: at![ClarifyNotes 2], ..FACETS;
+    "ft", "FT", reads: Reads::Flips, needs_label: false, shown: at![ClarifyOutcomes 5], ..FACETS;
+    "dpl", "DPL", reads: of_rate(p::prev), shown: at![ClarifyDeserts 9], ..FACETS;
+    "bias_change", "bias_change",
         reads: Reads::Group(GroupValue::MeanOfLabelled(lift), Some(Difference)), range: (-2.0, 2.0),
-        sign: "above 0 predictions move in favour of a, compared with the labels",
-        undefined_when: "a facet has nobody with a label",
-        source: "DPPL minus DPL of the people with a label", impaired: ImpairedGroupRule::Unstated,
-        shown: at![ClarifyDeserts 10], ..FACETS;
-    "ge", "GE", "generalized entropy", "(N (TP + TN + 4 FP) / (TP + TN + 2 FP)^2 - 1) / 2",
-        reads: positive(generalized_entropy, entropy_of_cells, None), range: (0.0, f64::INFINITY),
-        unit: MetricUnit::Number, sign: "never negative; 0 where all have the same benefit",
-            undefined_when: "everybody deserves the favourable prediction and is denied it, or \
-            there is nobody",
-        source: "Amazon SageMaker Clarify, post-training bias metrics, GE; Speicher et al. 2018",
+        impaired: ImpairedGroupRule::Unstated, shown: at![ClarifyDeserts 10], ..FACETS;
+    "ge", "GE", reads: positive(generalized_entropy, entropy_of_cells, None),
+        range: (0.0, f64::INFINITY), unit: MetricUnit::Number,
         impaired: ImpairedGroupRule::Unstated, shown: at![ClarifyTotals 1], ..FACETS;
 };
 

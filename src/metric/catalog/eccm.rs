@@ -9,14 +9,9 @@ use crate::metric::DirectionSide::{New, Original};
 use crate::metric::evidence::person::Eccm;
 use crate::metric::{GapTransform, Metric, MetricFamily, MetricUnit, Reads, WorseEnd};
 
-const PAPERS: &str = "The Matrix Reloaded; Towards Counterfactual Group Fairness, extended \
-    counterfactual confusion matrix";
-
 /// What rates of one direction by label have in common.
 const RATE: Metric = Metric {
     family: MetricFamily::Eccm,
-    sign: "a share: never negative",
-    source: PAPERS,
     needs_label: true,
     unit: MetricUnit::Share,
     ..Metric::UNSTATED
@@ -27,53 +22,35 @@ const RATIO: Metric = Metric { family: MetricFamily::Eccm, needs_label: true, ..
 
 /// The list of this family.
 pub(crate) const METRICS: &[Metric] = records! {
-    "tsnr", "TSNR", "true switched negative rate", "TSN / (TSN + FSN)",
-        reads: Reads::SwitchRate(tsnr), undefined_when: "no prediction turns negative",
-        shown: at![SwitchRows 15], ..RATE;
-    "fsnr", "FSNR", "false switched negative rate", "FSN / (TSN + FSN)",
-        reads: Reads::SwitchRate(fsnr), undefined_when: "no prediction turns negative",
-        shown: at![SwitchRows 16], ..RATE;
-    "tspr", "TSPR", "true switched positive rate", "TSP / (TSP + FSP)",
-        reads: Reads::SwitchRate(tspr), undefined_when: "no prediction turns positive",
-        shown: at![SwitchRows 17], ..RATE;
-    "fspr", "FSPR", "false switched positive rate", "FSP / (TSP + FSP)",
-        reads: Reads::SwitchRate(fspr), undefined_when: "no prediction turns positive",
-        shown: at![SwitchRows 18], ..RATE;
-    "tpsr", "TPSR", "true positive switch rate", "TSN / TP", reads: Reads::SwitchRate(tpsr),
-        ideal: Some(0.0), undefined_when: "there is no true positive",
+    "tsnr", "TSNR", reads: Reads::SwitchRate(tsnr), shown: at![SwitchRows 15], ..RATE;
+    "fsnr", "FSNR", reads: Reads::SwitchRate(fsnr), shown: at![SwitchRows 16], ..RATE;
+    "tspr", "TSPR", reads: Reads::SwitchRate(tspr), shown: at![SwitchRows 17], ..RATE;
+    "fspr", "FSPR", reads: Reads::SwitchRate(fspr), shown: at![SwitchRows 18], ..RATE;
+    "tpsr", "TPSR", reads: Reads::SwitchRate(tpsr), ideal: Some(0.0),
         impaired: switch(WorseEnd::High, New, New),
-        shown: at![SwitchRows 11, SwitchColumns 6, SwitchWhiskers 5, ClassSwitches 5,
-            ArmSwitches 4], ..RATE;
-    "fpsr", "FPSR", "false positive switch rate", "FSN / FP", reads: Reads::SwitchRate(fpsr),
-        ideal: Some(0.0), undefined_when: "there is no false positive",
+        shown: at![SwitchRows 11, SwitchColumns 6, SwitchWhiskers 5, ClassSwitches 5, ArmSwitches
+            4], ..RATE;
+    "fpsr", "FPSR", reads: Reads::SwitchRate(fpsr), ideal: Some(0.0),
         impaired: switch(WorseEnd::High, Original, Original),
-        shown: at![SwitchRows 12, SwitchColumns 7, SwitchWhiskers 6, ClassSwitches 6,
-            ArmSwitches 5], ..RATE;
-    "tnsr", "TNSR", "true negative switch rate", "TSP / TN", reads: Reads::SwitchRate(tnsr),
-        ideal: Some(0.0), undefined_when: "there is no true negative",
+        shown: at![SwitchRows 12, SwitchColumns 7, SwitchWhiskers 6, ClassSwitches 6, ArmSwitches
+            5], ..RATE;
+    "tnsr", "TNSR", reads: Reads::SwitchRate(tnsr), ideal: Some(0.0),
         impaired: switch(WorseEnd::High, New, New),
         shown: at![SwitchRows 13, SwitchColumns 8, SwitchWhiskers 7, ArmSwitches 6], ..RATE;
-    "fnsr", "FNSR", "false negative switch rate", "FSP / FN", reads: Reads::SwitchRate(fnsr),
-        ideal: Some(0.0), undefined_when: "there is no false negative",
+    "fnsr", "FNSR", reads: Reads::SwitchRate(fnsr), ideal: Some(0.0),
         impaired: switch(WorseEnd::High, Original, Original),
         shown: at![SwitchRows 14, SwitchColumns 9, SwitchWhiskers 8, ArmSwitches 7], ..RATE;
-    "tsnr_ratio", "TSNR_ratio", "ratio of true switched negative rates",
-        "TSNR(A -> B) / TSNR(B -> A)", reads: Reads::SwitchRatio(tsnr),
+    "tsnr_ratio", "TSNR_ratio", reads: Reads::SwitchRatio(tsnr),
         gap_of: Some(("tsnr", GapTransform::Ratio)), ..RATIO;
-    "tspr_ratio", "TSPR_ratio", "ratio of true switched positive rates",
-        "TSPR(A -> B) / TSPR(B -> A)", reads: Reads::SwitchRatio(tspr),
+    "tspr_ratio", "TSPR_ratio", reads: Reads::SwitchRatio(tspr),
         gap_of: Some(("tspr", GapTransform::Ratio)), ..RATIO;
-    "tpsr_ratio", "TPSR_ratio", "ratio of true positive switch rates",
-        "TPSR(A -> B) / TPSR(B -> A)", reads: Reads::SwitchRatio(tpsr),
+    "tpsr_ratio", "TPSR_ratio", reads: Reads::SwitchRatio(tpsr),
         gap_of: Some(("tpsr", GapTransform::Ratio)), ..RATIO;
-    "fpsr_ratio", "FPSR_ratio", "ratio of false positive switch rates",
-        "FPSR(A -> B) / FPSR(B -> A)", reads: Reads::SwitchRatio(fpsr),
+    "fpsr_ratio", "FPSR_ratio", reads: Reads::SwitchRatio(fpsr),
         gap_of: Some(("fpsr", GapTransform::Ratio)), ..RATIO;
-    "tnsr_ratio", "TNSR_ratio", "ratio of true negative switch rates",
-        "TNSR(A -> B) / TNSR(B -> A)", reads: Reads::SwitchRatio(tnsr),
+    "tnsr_ratio", "TNSR_ratio", reads: Reads::SwitchRatio(tnsr),
         gap_of: Some(("tnsr", GapTransform::Ratio)), ..RATIO;
-    "fnsr_ratio", "FNSR_ratio", "ratio of false negative switch rates",
-        "FNSR(A -> B) / FNSR(B -> A)", reads: Reads::SwitchRatio(fnsr),
+    "fnsr_ratio", "FNSR_ratio", reads: Reads::SwitchRatio(fnsr),
         gap_of: Some(("fnsr", GapTransform::Ratio)), ..RATIO;
 };
 

@@ -19,21 +19,11 @@ use crate::metric::{
     Reads,
 };
 
-const DEFINED_HERE: &str = "the same metric of two groups, compared";
-const JOURNAL: &str = "Towards Counterfactual Group Fairness, Table 1";
-const DIFFERENCE_SIGN: &str = "A minus B: above 0 the value of A is larger";
-const RATIO_SIGN: &str = "A over B: above 1 the value of A is larger";
-const UNDEFINED: &str = "the metric is undefined in one of the groups";
-const RATIO_UNDEFINED: &str = "the metric is undefined in one of the groups, or 0 in B";
-
 /// What gaps of two groups have in common.
 const PAIR: Metric = Metric {
     family: MetricFamily::Group,
     range: (-1.0, 1.0),
     ideal: Some(0.0),
-    sign: DIFFERENCE_SIGN,
-    undefined_when: UNDEFINED,
-    source: DEFINED_HERE,
     needs_label: true,
     unit: MetricUnit::Points,
     ..Metric::UNSTATED
@@ -52,54 +42,32 @@ const FAVOURABLE: Metric = Metric {
 
 /// The parities: those with `gap_of` are the gap of that metric, except for the fields given here.
 const PARITIES: &[Metric] = records! {
-    "demp_difference", "DemP_difference", "demographic parity difference", "", source: JOURNAL,
-        gap_of: Some(("pprev", GapTransform::Difference)),
+    "demp_difference", "DemP_difference", gap_of: Some(("pprev", GapTransform::Difference)),
         shown: at![PairGaps 2, WidestGaps 2, Slices 1, ArmGaps 2], ..Metric::UNSTATED;
-    "demp_ratio", "DemP_ratio", "demographic parity ratio", "",
-        source: "The Matrix Reloaded, section 3.2.2", gap_of: Some(("pprev", GapTransform::Ratio)),
+    "demp_ratio", "DemP_ratio", gap_of: Some(("pprev", GapTransform::Ratio)),
         shown: at![PairGaps 3], ..Metric::UNSTATED;
-    "demp_min_ratio", "DemP_min_ratio", "demographic parity, smaller over larger",
-        "the smaller of favourable predictions / N of A and of B, over the larger",
+    "demp_min_ratio", "DemP_min_ratio",
         reads: Reads::Group(GroupValue::FavourableRate, Some(GapTransform::SmallerOverLarger)),
-        range: (0.0, 1.0),
-        sign: "without direction: smaller over larger rate",
-        undefined_when: "a group is empty, or nobody gets the favourable prediction in either",
-        source: "Uniform Guidelines on Employee Selection Procedures 1978, 29 CFR 1607.4 D; \
-            fairlearn's demographic_parity_ratio",
-        shown: at![PairGaps 4, WidestGaps 3], ..FAVOURABLE;
-    "di", "DI", "disparate impact", "favourable predictions / N of B, over the same of A",
-        sign: "B over A: below 1 people of B get the favourable prediction less often",
-        undefined_when: "a group is empty, or nobody in A gets the favourable prediction",
-        source: "Amazon SageMaker Clarify, post-training bias metrics, DI", has_curve: true,
-        shown: at![PairGaps 1, WidestGaps 1, ClarifyOutcomes 2, ArmGaps 1], ..FAVOURABLE;
-    "eopp_difference", "EOpp_difference", "equal opportunity difference", "", source: JOURNAL,
-        gap_of: Some(("tpr", GapTransform::Difference)),
-        undefined_when: "nobody has the positive label in one of the groups",
+        range: (0.0, 1.0), shown: at![PairGaps 4, WidestGaps 3], ..FAVOURABLE;
+    "di", "DI", has_curve: true, shown: at![PairGaps 1, WidestGaps 1, ClarifyOutcomes 2, ArmGaps 1],
+        ..FAVOURABLE;
+    "eopp_difference", "EOpp_difference", gap_of: Some(("tpr", GapTransform::Difference)),
         shown: at![PairGaps 5, WidestGaps 4, ArmGaps 3], ..Metric::UNSTATED;
-    "pred_eq_difference", "PredEq_difference", "predictive equality difference", "",
-        source: JOURNAL, gap_of: Some(("fpr", GapTransform::Difference)),
-        undefined_when: "nobody has the negative label in one of the groups",
+    "pred_eq_difference", "PredEq_difference", gap_of: Some(("fpr", GapTransform::Difference)),
         shown: at![PairGaps 6, WidestGaps 5, ArmGaps 4], ..Metric::UNSTATED;
-    "pred_p_difference", "PredP_difference", "predictive parity difference", "", source: JOURNAL,
-        gap_of: Some(("ppv", GapTransform::Difference)),
-        undefined_when: "nobody is predicted positive in one of the groups",
+    "pred_p_difference", "PredP_difference", gap_of: Some(("ppv", GapTransform::Difference)),
         shown: at![PairGaps 9, WidestGaps 8, ArmGaps 6], ..Metric::UNSTATED;
-    "eodds", "EOdds", "equalized odds difference", "max(|TPR_A - TPR_B|, |FPR_A - FPR_B|)",
+    "eodds", "EOdds",
         reads: Reads::Group(GroupValue::TwoRates([p::tpr, p::fpr]), Some(GapTransform::Widest)),
         range: (0.0, 1.0), unit: MetricUnit::Distance,
-        sign: "a maximum of absolute gaps: never negative", source: JOURNAL,
-        undefined_when: "TPR or FPR is undefined in one of the groups",
         shown: at![PairGaps 7, WidestGaps 6, ArmGaps 5], ..PAIR;
-    "aod", "AOD", "average odds difference", "((TPR_A - TPR_B) + (FPR_A - FPR_B)) / 2",
-        reads: Reads::Group(ODDS, Some(GapTransform::Difference)),
-        undefined_when: "TPR or FPR is undefined in one of the groups",
-        source: "Bellamy et al. 2018, AI Fairness 360", shown: at![PairGaps 8, WidestGaps 7],
-        ..PAIR;
+    "aod", "AOD", reads: Reads::Group(ODDS, Some(GapTransform::Difference)),
+        shown: at![PairGaps 8, WidestGaps 7], ..PAIR;
 };
 
 /// A gap of a metric of one group; none for a metric without `gaps`.
 fn gap(base: &Metric, transform: GapTransform, shown: &'static [PagePlace]) -> Option<Metric> {
-    let MetricGaps { called, impaired, .. } = base.gaps?;
+    let MetricGaps { impaired, .. } = base.gaps?;
     let Reads::Group(value, None) = base.reads else { return None };
     // Computed once: the catalog lives as long as the program.
     let text = |text: String| -> &'static str { text.leak() };
@@ -118,31 +86,20 @@ fn gap(base: &Metric, transform: GapTransform, shown: &'static [PagePlace]) -> O
     };
     Some(match transform {
         GapTransform::Difference => Metric {
-            name: text(format!("difference in {called}")),
-            formula: text(format!("{symbol}_A - {symbol}_B")),
             range: (-width, width),
             impaired,
             unit: if is_share { MetricUnit::Points } else { MetricUnit::Signed },
             ..common
         },
         GapTransform::Ratio => Metric {
-            name: text(format!("ratio of {called}")),
-            formula: text(format!("{symbol}_A / {symbol}_B")),
             range: (if lo < 0.0 { f64::NEG_INFINITY } else { 0.0 }, f64::INFINITY),
             ideal: Some(1.0),
-            sign: RATIO_SIGN,
-            undefined_when: RATIO_UNDEFINED,
             impaired,
             unit: MetricUnit::Times,
             ..common
         },
         GapTransform::ToTotal => Metric {
-            name: text(format!("distance to all in {called}")),
-            formula: text(format!("max |{symbol}_group - {symbol}_all|")),
             range: (0.0, width),
-            sign: "a distance: never negative",
-            undefined_when: "the metric is undefined for all groups together, or in each of them",
-            source: "the same metric of each group and of all, compared",
             unit: if is_share { MetricUnit::Distance } else { MetricUnit::Number },
             ..common
         },
@@ -155,10 +112,7 @@ fn parity(own: &Metric) -> Option<Metric> {
     let Some((base, transform)) = own.gap_of else { return Some(*own) };
     let base = p::METRICS.iter().find(|metric| metric.id == base)?;
     let gap = gap(base, transform, own.shown)?;
-    let said = !own.undefined_when.is_empty();
-    let undefined_when = if said { own.undefined_when } else { gap.undefined_when };
-    let Metric { id, symbol, name, source, .. } = *own;
-    Some(Metric { id, symbol, name, source, undefined_when, ..gap })
+    Some(Metric { id: own.id, symbol: own.symbol, ..gap })
 }
 
 /// The list of this family: the parities, then of each metric of one group its gaps of two groups,

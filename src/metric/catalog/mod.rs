@@ -7,10 +7,10 @@ use crate::metric::Metric;
 
 /// The records of a family.
 macro_rules! records {
-    ($($id:expr, $symbol:expr, $name:expr, $formula:expr $(, $field:ident: $value:expr)*,
+    ($($id:expr, $symbol:expr $(, $field:ident: $value:expr)*,
         ..$common:expr;)*) => {
         &[$(crate::metric::Metric {
-            id: $id, symbol: $symbol, name: $name, formula: $formula, $($field: $value,)*
+            id: $id, symbol: $symbol, $($field: $value,)*
             ..$common
         }),*]
     };
@@ -43,12 +43,12 @@ pub(crate) mod clarify;
 pub(crate) mod eccm;
 pub(crate) mod graph;
 pub(crate) mod group_gaps;
-pub mod meaning;
 pub(crate) mod page_lists;
 pub(crate) mod performance;
 pub(crate) mod place;
 pub(crate) mod scores;
 pub(crate) mod shift;
+pub mod texts;
 
 /// All metrics, family by family.
 pub fn catalog() -> impl Iterator<Item = &'static Metric> {

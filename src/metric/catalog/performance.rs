@@ -12,26 +12,16 @@ use crate::metric::{
     GroupValue, Metric, MetricFamily, MetricGaps, MetricUnit, RateOfGroup, Reads, phi,
 };
 
-const FAWCETT: &str = "Fawcett 2006, An introduction to ROC analysis";
-const EMPTY: &str = "the group is empty";
-
 /// What rates of one group have in common.
 const RATE: Metric = Metric {
     family: MetricFamily::Performance,
-    sign: "a share: never negative",
-    undefined_when: EMPTY,
-    source: FAWCETT,
     needs_label: true,
     unit: MetricUnit::Share,
     ..Metric::UNSTATED
 };
 
-const fn gaps(
-    called: &'static str,
-    impaired: ImpairedGroupRule,
-    shown: [&'static [PagePlace]; 3],
-) -> Option<MetricGaps> {
-    Some(MetricGaps { called, impaired, shown })
+const fn gaps(impaired: ImpairedGroupRule, shown: [&'static [PagePlace]; 3]) -> Option<MetricGaps> {
+    Some(MetricGaps { impaired, shown })
 }
 
 /// A difference and a ratio in the row of the metric, and no distance to all.
@@ -45,67 +35,42 @@ const fn widest(difference: &'static [PagePlace]) -> [&'static [PagePlace]; 3] {
 
 /// The list of this family.
 pub(crate) const METRICS: &[Metric] = records! {
-    "prev", "PREV", "prevalence", "(TP + FN) / N", reads: rate(prev),
-        gaps: gaps("prevalence", Unstated, GAPS),
+    "prev", "PREV", reads: rate(prev), gaps: gaps(Unstated, GAPS),
         shown: at![GroupRows 2, GroupColumns 2, ClassGroups 1], ..RATE;
-    "pprev", "PPREV", "predicted prevalence",
-        "people predicted positive / people with a prediction", reads: rate(pprev),
-        needs_label: false,
-        gaps: gaps("predicted prevalence", LowerRate(pprev), widest(&[BesideBase])),
+    "pprev", "PPREV", reads: rate(pprev), needs_label: false,
+        gaps: gaps(LowerRate(pprev), widest(&[BesideBase])),
         shown: at![GroupRows 1, GroupColumns 1, ClassGroups 2, ArmPerformance 8], has_curve: true,
         ..RATE;
-    "acc", "ACC", "accuracy", "(TP + TN) / N", reads: rate(acc), ideal: Some(1.0),
-        gaps: gaps("accuracy", Unstated, widest(&[BesideBase, At(L::PairGaps, 10),
-            At(L::WidestGaps, 9), At(L::ArmGaps, 7)])),
+    "acc", "ACC", reads: rate(acc), ideal: Some(1.0),
+        gaps: gaps(Unstated, widest(&[BesideBase, At(L::PairGaps, 10), At(L::WidestGaps, 9),
+            At(L::ArmGaps, 7)])),
         shown: at![GroupRows 3, GroupColumns 3, Slices 2, ArmPerformance 1, ArmFolds 1], ..RATE;
-    "tpr", "TPR", "true positive rate, recall", "TP / (TP + FN)", reads: rate(tpr),
-        ideal: Some(1.0), undefined_when: "nobody has the positive label",
-        gaps: gaps("true positive rate", LowerRate(tpr), widest(&[BesideBase])),
+    "tpr", "TPR", reads: rate(tpr), ideal: Some(1.0),
+        gaps: gaps(LowerRate(tpr), widest(&[BesideBase])),
         shown: at![GroupRows 5, GroupColumns 4, ClassGroups 3, ArmPerformance 3, ArmFolds 2],
         has_curve: true, ..RATE;
-    "fnr", "FNR", "false negative rate", "FN / (TP + FN)", reads: rate(fnr),
-        ideal: Some(0.0), undefined_when: "nobody has the positive label",
-        gaps: gaps("false negative rate", LowerRate(tpr), GAPS), shown: at![GroupRows 6], ..RATE;
-    "tnr", "TNR", "true negative rate, specificity", "TN / (TN + FP)", reads: rate(tnr),
-        ideal: Some(1.0), undefined_when: "nobody has the negative label",
-        gaps: gaps("true negative rate", LowerRate(fpr), GAPS),
+    "fnr", "FNR", reads: rate(fnr), ideal: Some(0.0), gaps: gaps(LowerRate(tpr), GAPS),
+        shown: at![GroupRows 6], ..RATE;
+    "tnr", "TNR", reads: rate(tnr), ideal: Some(1.0), gaps: gaps(LowerRate(fpr), GAPS),
         shown: at![GroupRows 7, ArmPerformance 4, ArmFolds 3], ..RATE;
-    "fpr", "FPR", "false positive rate", "FP / (TN + FP)", reads: rate(fpr),
-        ideal: Some(0.0), undefined_when: "nobody has the negative label",
-        gaps: gaps("false positive rate", LowerRate(fpr), widest(&[BesideBase])),
+    "fpr", "FPR", reads: rate(fpr), ideal: Some(0.0),
+        gaps: gaps(LowerRate(fpr), widest(&[BesideBase])),
         shown: at![GroupRows 8, GroupColumns 5, ClassGroups 4], has_curve: true, ..RATE;
-    "ppv", "PPV", "positive predictive value, precision", "TP / (TP + FP)", reads: rate(ppv),
-        ideal: Some(1.0), undefined_when: "nobody is predicted positive",
-        gaps: gaps("precision", Unstated, widest(&[BesideBase])),
+    "ppv", "PPV", reads: rate(ppv), ideal: Some(1.0), gaps: gaps(Unstated, widest(&[BesideBase])),
         shown: at![GroupRows 9, GroupColumns 6, ClassGroups 5, ArmPerformance 5], ..RATE;
-    "fdr", "FDR", "false discovery rate", "FP / (TP + FP)", reads: rate(fdr),
-        ideal: Some(0.0), undefined_when: "nobody is predicted positive",
-        gaps: gaps("false discovery rate", Unstated, GAPS), shown: at![GroupRows 10], ..RATE;
-    "npv", "NPV", "negative predictive value", "TN / (TN + FN)", reads: rate(npv),
-        ideal: Some(1.0), undefined_when: "nobody is predicted negative",
-        gaps: gaps("negative predictive value", Unstated, GAPS),
+    "fdr", "FDR", reads: rate(fdr), ideal: Some(0.0), gaps: gaps(Unstated, GAPS),
+        shown: at![GroupRows 10], ..RATE;
+    "npv", "NPV", reads: rate(npv), ideal: Some(1.0), gaps: gaps(Unstated, GAPS),
         shown: at![GroupRows 11, GroupColumns 7], ..RATE;
-    "for", "FOR", "false omission rate", "FN / (TN + FN)", reads: rate(fomr),
-        ideal: Some(0.0), undefined_when: "nobody is predicted negative",
-        gaps: gaps("false omission rate", Unstated, GAPS), shown: at![GroupRows 12], ..RATE;
-    "bacc", "BACC", "balanced accuracy", "(TPR + TNR) / 2", reads: BACC,
-        ideal: Some(1.0), undefined_when: "TPR or TNR is undefined",
-        source: "Brodersen et al. 2010, The balanced accuracy and its posterior distribution",
-        gaps: gaps("balanced accuracy", Unstated, GAPS), shown: at![GroupRows 4, ArmPerformance 2],
-        ..RATE;
-    "f1", "F1", "F1 score", "2 TP / (2 TP + FP + FN)", reads: F1, ideal: Some(1.0),
-        unit: MetricUnit::Number,
-        undefined_when: "there is neither a positive label nor a positive prediction",
-        source: "van Rijsbergen 1979, Information Retrieval",
-        gaps: gaps("F1 score", Unstated, widest(&[BesideBase, At(L::WidestGaps, 10)])),
+    "for", "FOR", reads: rate(fomr), ideal: Some(0.0), gaps: gaps(Unstated, GAPS),
+        shown: at![GroupRows 12], ..RATE;
+    "bacc", "BACC", reads: BACC, ideal: Some(1.0), gaps: gaps(Unstated, GAPS),
+        shown: at![GroupRows 4, ArmPerformance 2], ..RATE;
+    "f1", "F1", reads: F1, ideal: Some(1.0), unit: MetricUnit::Number,
+        gaps: gaps(Unstated, widest(&[BesideBase, At(L::WidestGaps, 10)])),
         shown: at![GroupRows 13, GroupColumns 8, ClassGroups 6, ArmPerformance 6], ..RATE;
-    "mcc", "MCC", "Matthews correlation coefficient",
-        "(TP TN - FP FN) / sqrt((TP + FP)(TP + FN)(TN + FP)(TN + FN))", reads: MCC,
-        ideal: Some(1.0), range: (-1.0, 1.0), unit: MetricUnit::Number,
-        sign: "above 0: better than chance",
-        undefined_when: "one label or one prediction does not occur", source: "Matthews 1975, \
-            Comparison of the predicted and observed secondary structure of T4 phage lysozyme",
-        gaps: gaps("Matthews correlation", Unstated, widest(&[BesideBase, At(L::WidestGaps, 11)])),
+    "mcc", "MCC", reads: MCC, ideal: Some(1.0), range: (-1.0, 1.0), unit: MetricUnit::Number,
+        gaps: gaps(Unstated, widest(&[BesideBase, At(L::WidestGaps, 11)])),
         shown: at![GroupRows 14, GroupColumns 9, ClassGroups 7, ArmPerformance 7], ..RATE;
 };
 

@@ -23,54 +23,26 @@ use crate::metric::{Metric, MetricFamily, MetricUnit, Reads};
 /// The square root of ln 2.
 const JSCD_MAX: f64 = 0.832_554_611_157_697_8;
 
-const JOURNAL_TABLES: &str = "Towards Counterfactual Group Fairness, eq. 6 and Table 2";
-const ADDED: &str = "an addition of cfaudit, printed next to JSCD because JSCD ignores a common \
-    factor of all scores";
-const NO_PAIR: &str = "there is no pair of scores";
-
 /// What the metrics of this family have in common.
-const SHIFT: Metric = Metric {
-    family: MetricFamily::Shift,
-    ideal: Some(0.0),
-    sign: "a distance: never negative",
-    undefined_when: NO_PAIR,
-    source: ADDED,
-    ..Metric::UNSTATED
-};
+const SHIFT: Metric = Metric { family: MetricFamily::Shift, ideal: Some(0.0), ..Metric::UNSTATED };
 
 /// The list of this family.
 pub(crate) const METRICS: &[Metric] = records! {
-    "rmscd", "RMSCD", "root mean squared counterfactual difference", "sqrt(mean (c - s)^2)",
-        reads: Reads::Shift(rmscd), range: (0.0, 1.0), source: JOURNAL_TABLES,
+    "rmscd", "RMSCD", reads: Reads::Shift(rmscd), range: (0.0, 1.0),
         shown: at![ScoreShifts 1, ClassSwitches 7, ArmShifts 1], shows_every_move: true, ..SHIFT;
-    "mcd", "MCD", "mean counterfactual difference", "mean (c - s)", reads: Reads::Shift(mcd),
-        range: (-1.0, 1.0), unit: MetricUnit::Signed,
-        sign: "counterfactual minus factual: above 0 scores rise in the other group",
+    "mcd", "MCD", reads: Reads::Shift(mcd), range: (-1.0, 1.0), unit: MetricUnit::Signed,
         shown: at![ScoreShifts 2, ArmShifts 2], ..SHIFT;
-    "macd", "MACD", "mean absolute counterfactual difference", "mean |c - s|",
-        reads: Reads::Shift(macd), range: (0.0, 1.0), shown: at![ScoreShifts 3],
+    "macd", "MACD", reads: Reads::Shift(macd), range: (0.0, 1.0), shown: at![ScoreShifts 3],
         shows_every_move: true, ..SHIFT;
-    "kld", "KLD", "Kullback-Leibler divergence",
-        "sum p ln(p/q), p = s / sum s, q = c / sum c, over the pairs", reads: Reads::Shift(kld),
-        range: (0.0, f64::INFINITY),
-        undefined_when: "there is no pair, all scores of one side are 0, or a score falls to 0",
-        source: "Kullback and Leibler 1951, On information and sufficiency; paired as JSCD",
-        shown: at![ScoreShifts 5], ..SHIFT;
-    "jscd", "JSCD", "Jensen-Shannon counterfactual distance", "sqrt(sum p ln(p/m) / 2 + sum q \
-            ln(q/m) / 2), m = (p + q) / 2, p = s / sum s, q = c / sum c, over the pairs",
-        reads: Reads::Shift(jscd), range: (0.0, JSCD_MAX),
-        undefined_when: "there is no pair, or all scores of one side are 0", source: JOURNAL_TABLES,
+    "kld", "KLD", reads: Reads::Shift(kld), range: (0.0, f64::INFINITY), shown: at![ScoreShifts 5],
+        ..SHIFT;
+    "jscd", "JSCD", reads: Reads::Shift(jscd), range: (0.0, JSCD_MAX),
         shown: at![ScoreShifts 4, ClassSwitches 8, ArmShifts 3], ..SHIFT;
-    "jsd_hist", "JSD_hist", "Jensen-Shannon divergence of histograms", "sum p log2(p/m) / 2 + sum \
-            q log2(q/m) / 2 over the shares p, q of 50 equal bins, m = (p + q) / 2",
-        reads: Reads::Shift(jsd_hist), range: (0.0, 1.0), shown: at![ScoreShifts 6], ..SHIFT;
-    "kld_hist", "KLD_hist", "Kullback-Leibler divergence of histograms",
-        "sum p ln(p/q) over the shares p, q of 50 equal bins", reads: Reads::Shift(kld_hist),
-        range: (0.0, f64::INFINITY), undefined_when: "there is no pair, or a bin empties",
+    "jsd_hist", "JSD_hist", reads: Reads::Shift(jsd_hist), range: (0.0, 1.0),
+        shown: at![ScoreShifts 6], ..SHIFT;
+    "kld_hist", "KLD_hist", reads: Reads::Shift(kld_hist), range: (0.0, f64::INFINITY),
         shown: &[TablesOnly], ..SHIFT;
-    "kld_hist_smoothed", "KLD_hist_smoothed", "smoothed Kullback-Leibler divergence of histograms",
-            "sum p ln(p/q) over the shares p, q of 50 equal bins, each with 1/2 added to its count \
-            (with weights: half the mean weight)", reads: Reads::Shift(kld_hist_smoothed),
+    "kld_hist_smoothed", "KLD_hist_smoothed", reads: Reads::Shift(kld_hist_smoothed),
         range: (0.0, f64::INFINITY), shown: at![ScoreShifts 7], ..SHIFT;
 };
 

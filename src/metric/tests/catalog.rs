@@ -1,6 +1,7 @@
 //! The catalog is sound: ids, formulas, ranges and ideals, and how ids are found.
 
 use super::*;
+use crate::metric::catalog::texts::MetricText;
 use crate::metric::{GapTransform, ImpairedGroupRule, MetricFamily};
 
 #[test]
@@ -15,11 +16,11 @@ fn the_catalog_is_sound() {
         );
         for text in [
             metric.symbol,
-            metric.name,
-            metric.formula,
-            metric.sign,
-            metric.undefined_when,
-            metric.source,
+            metric.name(),
+            metric.text(MetricText::Formula),
+            metric.text(MetricText::Sign),
+            metric.text(MetricText::UndefinedWhen),
+            metric.text(MetricText::Source),
         ] {
             assert!(!text.is_empty() && !text.ends_with('.'), "{id}: `{text}`");
         }

@@ -1,4 +1,5 @@
-//! Chooses the interval of a value, with its name, and the flags of the value.
+//! The interval of a value by name, or why it has none, and the flags of the value. Which method
+//! gives the interval of a metric is chosen in `metric/estimate`.
 
 use rayon::prelude::*;
 

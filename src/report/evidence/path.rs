@@ -444,17 +444,17 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
     let line = |taken: &TakenStep| {
         let TakenStep { step, outcome, facts } = taken;
         context! {
-            at => format!("{}.{}", step.id, outcome.code), question => step.question,
-            act => outcome.act, f => facts,
+            at => format!("{}.{}", step.id, outcome.code), question => step.question(),
+            act => outcome.act(), f => facts,
         }
     };
     let without = taken.iter().filter(|taken| !has_data(taken));
     let missing = without
         .clone()
-        .map(|taken| context!(question => taken.step.question, needs => taken.step.needs));
+        .map(|taken| context!(question => taken.step.question(), needs => taken.step.needs()));
     let lines = without.clone().any(|taken| taken.step.id == "arm").then(|| path.job_lines());
     // The last one first: it is the one before anything is trained again.
-    let acts = taken.iter().rev().map(|taken| taken.outcome.act).filter(|act| !act.is_empty());
+    let acts = taken.iter().rev().map(|taken| taken.outcome.act()).filter(|act| !act.is_empty());
     let facts = context! {
         acts => acts.collect::<Vec<_>>(),
         steps => taken.iter().filter(has_data).map(line).collect::<Value>(),

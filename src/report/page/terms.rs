@@ -91,7 +91,7 @@ impl<'a> PageGlossary<'a> {
 
 /// The name of a metric; one that this version does not know is called by its id.
 pub(crate) fn name(metric: &str) -> String {
-    find(metric).map_or(metric, |metric| metric.name).to_owned()
+    find(metric).map_or(metric, |metric| metric.name()).to_owned()
 }
 
 /// How a metric is printed in a scope; one that this version does not know, as a plain number.

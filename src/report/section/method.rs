@@ -7,7 +7,7 @@ use minijinja::context;
 use minijinja::value::Value;
 
 use crate::folder::manifest::{ModelWords, SetWords};
-use crate::metric::interval::INTERVAL_METHODS;
+use crate::metric::interval::{INTERVAL_METHODS, method_meaning};
 use crate::report::page::number::NumberFormat;
 use crate::report::page::terms::PageGlossary;
 use crate::report::page::{PageBlock, PageSection};
@@ -71,7 +71,8 @@ fn intervals(audit: &AuditFolder) -> Value {
     let methods = all().filter(|(key, _)| key.slice.is_empty()).map(|(_, of)| of.interval.as_str());
     let methods: BTreeSet<&str> = methods.collect();
     let n = all().count() + audit.comparisons.iter().filter(|row| row.lo.is_some()).count();
-    let said = |(code, _): &&(&str, &str)| methods.contains(code);
-    let meanings: Value = INTERVAL_METHODS.iter().filter(said).map(|(_, words)| *words).collect();
+    let said = |word: &&&str| methods.contains(**word);
+    let meanings: Value =
+        INTERVAL_METHODS.iter().filter(said).map(|word| method_meaning(word)).collect();
     context!(n, meanings)
 }

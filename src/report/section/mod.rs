@@ -1,5 +1,5 @@
 //! The sections of the annex, one file or folder each, and the list of them in the order of the
-//! page.
+//! annex. The order of the brief is in `brief/mod.rs`, that of the evidence in `evidence/mod.rs`.
 
 pub(crate) mod against;
 pub(crate) mod all_results;
@@ -33,7 +33,7 @@ fn present(audit: &AuditFolder, list: PageList, keys: &[ResultKey]) -> Vec<&'sta
     list.ids().iter().copied().filter(is_there).collect()
 }
 
-/// The sections of an audit, in the order of the page; those with nothing to show are absent. For
+/// The sections of an audit, in the order of the annex; those with nothing to show are absent. For
 /// an audit that waits for scores they hold what is known about the rows as they are.
 pub(crate) fn sections(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> Vec<PageSection> {
     let waits = !audit.manifest.awaited.is_empty();

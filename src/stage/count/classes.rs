@@ -11,14 +11,16 @@ use crate::data::rows::aligned::ScoreReader;
 use crate::data::rows::{PreparedBatch, Projection};
 use crate::data::{Layout, MISSING, MISSING_CLASS, MISSING_GROUP};
 use crate::error::Result;
+use crate::exec::accumulator::{Accumulator, merge_present};
 use crate::metric::evidence::class_counts::{ClassCounterfactual, ClassPerson};
 use crate::metric::evidence::score_grid::ScoreGrid;
 use crate::metric::value::classes::{FactualClassCounts, most_likely_class};
 use crate::num::score_scale::ScoreScale;
 use crate::stage::count::evidence::{
-    CountInputs, CountSettings, ScoredGroup, check_weight_total, no_rows, no_strata, ranks,
-    weight_units, words_of_ungrouped,
+    CountInputs, CountSettings, FIRST_SLICE, ScoredGroup, check_weight_total, no_rows, no_strata,
+    ranks, weight_units, words_of_ungrouped,
 };
+use crate::stage::count::slices::AttributeSlices;
 use crate::stage::row_context::RowContext;
 
 /// The folder, in that of a stage, with the scores of one class.
@@ -42,6 +44,18 @@ impl ClassScores {
             })
             .collect::<Result<_>>()
             .map(ClassScores)
+    }
+
+    /// Their number.
+    pub(crate) fn n_classes(&self) -> u32 {
+        u32::try_from(self.0.len()).unwrap_or(u32::MAX)
+    }
+
+    /// The predicted class of each row of a row group; none where a score is missing.
+    pub(crate) fn predicted(&self, group: usize) -> Result<Vec<Option<u32>>> {
+        let scores = self.read(group)?;
+        let class = |scores| most_likely_class(scores).and_then(|class| u32::try_from(class).ok());
+        Ok(scores.scores.chunks(scores.n_classes).map(class).collect())
     }
 
     fn read(&self, group: usize) -> Result<ClassScoreGroup> {
@@ -86,7 +100,8 @@ fn n_classes(layout: &Layout) -> usize {
     layout.label.as_ref().map_or(0, |label| label.classes.len())
 }
 
-/// Counts the audited rows of one model by the groups of one attribute.
+/// Counts the audited rows of one model by the groups of one attribute; slices are numbered from
+/// [`FIRST_SLICE`] on.
 ///
 /// # Errors
 /// Weights outgrow their sums; a file cannot be read; the run is to stop.
@@ -95,16 +110,20 @@ pub(crate) fn gather_rows(
     scores: &ClassScores,
     attribute: usize,
     blocks: CountSettings,
-) -> Result<FactualClassCounts> {
+    slices: Option<(&AttributeSlices, CountSettings)>,
+) -> Result<Vec<(u64, FactualClassCounts)>> {
     let layout = row_context.rows.layout();
     let ranks = ranks(&layout.attributes[attribute]);
     check_weight_total(layout, layout.n_rows)?;
     let strata = no_strata(layout, attribute);
-    let empty = || {
+    let empty = |blocks| {
         let one = no_rows(layout, ranks.len(), blocks, class_grid(layout), strata.as_ref());
         FactualClassCounts::new(n_classes(layout), &one)
     };
-    row_context.row_groups().gather(empty, |part, g| {
+    let n_slices = slices.map_or(0, |(slices, _)| slices.len());
+    let start = || (empty(blocks), vec![None::<FactualClassCounts>; n_slices]);
+    let add = |(part, of_slices): &mut (FactualClassCounts, Vec<Option<FactualClassCounts>>),
+               g: usize| {
         let (batch, roles) = row_context.read(g, Projection::NO_FEATURES)?;
         let scores = scores.read(g)?;
         let words = words_of_ungrouped(row_context.rows, &batch, (g, attribute))?;
@@ -121,10 +140,24 @@ pub(crate) fn gather_rows(
             let of = (ranks[usize::from(group)], weight);
             let stratum = batch.strata.get(i).copied().filter(|&stratum| stratum != MISSING);
             let keys = (batch.person_keys()[i], batch.row_key[i]);
-            part.add(keys, &person_at(&batch, &scores, i, of), stratum);
+            let person = person_at(&batch, &scores, i, of);
+            part.add(keys, &person, stratum);
+            let Some((slices, blocks)) = slices else { continue };
+            slices.each_of_row(layout, &batch, i, |slice| {
+                let part = of_slices[slice].get_or_insert_with(|| empty(blocks));
+                part.add(keys, &person, stratum);
+            });
         }
         Ok(batch.row.len() as u64)
-    })
+    };
+    let (whole, of_slices) =
+        row_context.row_groups().fold(start, add, |(whole, slices), part| {
+            whole.merge(part.0);
+            merge_present(slices, part.1, Accumulator::merge);
+        })?;
+    let of_slices = (FIRST_SLICE..).zip(of_slices);
+    let of_slices = of_slices.filter_map(|(number, counts)| Some((number, counts?)));
+    Ok(std::iter::once((0, whole)).chain(of_slices).collect())
 }
 
 /// The class of the label of a row, where it has one.
@@ -164,13 +197,13 @@ impl ClassScoredGroup {
         })
     }
 
-    /// Passes on the key of the person of every audited row of a group that weighs something, the
-    /// person and the counterfactuals.
+    /// Passes on the position of every audited row of a group that weighs something, the person and
+    /// the counterfactuals.
     pub(crate) fn people(
         &self,
         layout: &Layout,
         attribute: usize,
-        mut each: impl FnMut(u64, &ClassPerson<'_>, &[ClassCounterfactual<'_>]),
+        mut each: impl FnMut(usize, &ClassPerson<'_>, &[ClassCounterfactual<'_>]),
     ) {
         let (ranks, own) = (ranks(&layout.attributes[attribute]), &self.batch.groups[attribute]);
         let mut cfs = Vec::new();
@@ -188,7 +221,7 @@ impl ClassScoredGroup {
             }));
             let of = (ranks[usize::from(own[i])], weight);
             let person = person_at(&self.batch, &self.scores, i, of);
-            each(self.batch.person_keys()[i], &person, &cfs);
+            each(i, &person, &cfs);
         });
     }
 }

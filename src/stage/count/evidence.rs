@@ -15,8 +15,8 @@ use crate::data::rows::{PreparedBatch, Projection, RowsReader};
 use crate::data::values::SourceValues;
 use crate::data::{Attribute, Layout, MISSING, MISSING_GROUP};
 use crate::error::{Fault, Result};
-use crate::exec::accumulator::merge_present;
-use crate::exec::accumulator::{Accumulator, merge_all, merge_each};
+use crate::exec::accumulator::{Accumulator, merge_all, merge_each, merge_present};
+use crate::exec::internal_error;
 use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::group_counts::GroupFactualCounts;
@@ -25,6 +25,8 @@ use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson, is_rou
 use crate::metric::evidence::score_grid::ScoreGrid;
 use crate::metric::evidence::strata::Strata;
 use crate::metric::scope::GroupSelection;
+use crate::metric::value::classes::FactualClassCounts;
+use crate::metric::value::sanity::ModelSanity;
 use crate::model::ThresholdComparison;
 use crate::num::MAX_TOTAL_WEIGHT;
 use crate::num::seed::h;
@@ -294,31 +296,60 @@ pub(crate) fn gather_rows(
 ///
 /// # Errors
 /// No row counts.
-pub(crate) fn count_rows(
+pub(crate) fn count_rows<S: RowEvidence>(
     row_context: RowContext<'_>,
-    folds: Vec<FactualCounts>,
+    folds: Vec<S>,
     attribute: usize,
-) -> Result<CountedFolds<FactualCounts>> {
-    let of = &row_context.rows.layout().attributes[attribute];
-    let counted = CountedFolds::new(folds, || FactualCounts::new(of.groups.len()));
-    check_rows_counted(row_context, &counted.whole, attribute)?;
-    Ok(counted)
-}
-
-/// Fails where no row counts.
-///
-/// # Errors
-/// None does.
-pub(crate) fn check_rows_counted(
-    row_context: RowContext<'_>,
-    whole: &FactualCounts,
-    attribute: usize,
-) -> Result<()> {
-    if whole.confusion(GroupSelection::All).predicted() > 0 {
-        return Ok(());
+) -> Result<CountedFolds<S>> {
+    let counted = CountedFolds::new(folds)?;
+    let people = counted.whole.people();
+    if people.confusion(GroupSelection::All).predicted() > 0 {
+        return Ok(counted);
     }
     let name = &row_context.rows.layout().attributes[attribute].name;
-    Err(no_rows_counted(whole, row_context.roles.n_audited(), name).into())
+    Err(no_rows_counted(people, row_context.roles.n_audited(), name).into())
+}
+
+/// What was counted of rows as they are.
+pub(crate) trait RowEvidence: Accumulator + Clone {
+    /// The people: of several classes as one of them has them, because whom one class leaves out,
+    /// all leave out.
+    fn people(&self) -> &FactualCounts;
+
+    /// What the labels say about the scores of a model.
+    fn sanity(&self, gives_scores: bool) -> ModelSanity;
+
+    /// The evidence without the scores of people.
+    #[must_use]
+    fn scoreless(self) -> Self;
+}
+
+impl RowEvidence for FactualCounts {
+    fn people(&self) -> &FactualCounts {
+        self
+    }
+
+    fn sanity(&self, gives_scores: bool) -> ModelSanity {
+        ModelSanity::of_sides(self, gives_scores)
+    }
+
+    fn scoreless(self) -> Self {
+        self.without_scores()
+    }
+}
+
+impl RowEvidence for FactualClassCounts {
+    fn people(&self) -> &FactualCounts {
+        &self.one_vs_rest[0]
+    }
+
+    fn sanity(&self, _: bool) -> ModelSanity {
+        ModelSanity::of_classes(&self.one_vs_rest)
+    }
+
+    fn scoreless(self) -> Self {
+        self.without_scores()
+    }
 }
 
 /// What was counted in each fold, and their sum.
@@ -331,9 +362,10 @@ pub(crate) struct CountedFolds<S> {
 }
 
 impl<S: Accumulator + Clone> CountedFolds<S> {
-    fn new(folds: Vec<S>, empty: impl FnOnce() -> S) -> Self {
+    fn new(folds: Vec<S>) -> Result<Self> {
         let folds_apart = if folds.len() > 1 { folds.clone() } else { Vec::new() };
-        CountedFolds { whole: merge_all(folds).unwrap_or_else(empty), folds: folds_apart }
+        let none = || internal_error("no fold was counted".to_owned());
+        Ok(CountedFolds { whole: merge_all(folds).ok_or_else(none)?, folds: folds_apart })
     }
 }
 
@@ -595,10 +627,10 @@ mod tests {
             (0..positive).for_each(|_| counts.add((1, 0, 1), Some(true), Some(true), false));
             counts
         };
-        let counted = CountedFolds::new(vec![fold(3), fold(0), fold(4)], || fold(0));
+        let counted = CountedFolds::new(vec![fold(3), fold(0), fold(4)]).unwrap();
         assert_eq!((&counted.whole, counted.folds.len()), (&fold(7), 3));
         // The plain audit is counted as one.
-        let counted = CountedFolds::new(vec![fold(5)], || fold(0));
+        let counted = CountedFolds::new(vec![fold(5)]).unwrap();
         assert_eq!((counted.whole, counted.folds.len()), (fold(5), 0));
     }
 

@@ -2,16 +2,16 @@
 //! numeric features.
 
 use crate::data::rows::Projection;
-use crate::data::rows::aligned::ScoreReader;
 use crate::data::{FeatureKind, Layout};
 use crate::error::Result;
+use crate::exec::accumulator::merge_each;
 use crate::metric::evidence::flip_test::{
     FlipTestPerson, FlipTestResult, FlipTestSample, FlipTestSettings, PreparedFlipTest,
 };
 use crate::metric::scope::MetricScope;
 use crate::param::Seed;
 use crate::stage::count::evidence::{check_weight_total, counting_unit, ranks, weight_units};
-use crate::stage::row_context::DecisionRule;
+use crate::stage::decided_scores::Predictions;
 use crate::stage::row_context::RowContext;
 
 /// Positions of the features that distances are measured over: all numbers but the attribute's own
@@ -27,50 +27,46 @@ fn numbers(layout: &Layout, attribute: usize) -> Vec<usize> {
     layout.inputs().filter(|f| is_number(f) && !own.contains(f)).collect()
 }
 
-/// The people of the flip test of one model over the groups of one attribute: the audited rows of a
-/// declared group that count, those with a score.
+/// The people of the flip test of one model over the groups of one attribute, for each class that
+/// is measured as the positive one: the audited rows of a declared group that count, those with a
+/// score.
 ///
 /// # Errors
 /// Weights outgrow their sums; a file cannot be read; the run is to stop.
 pub(crate) fn gather_people(
     row_context: RowContext<'_>,
-    cut: &DecisionRule,
-    scores: &ScoreReader,
+    predictions: &Predictions,
     attribute: usize,
     (knobs, seed): (&FlipTestSettings, Seed),
-) -> Result<FlipTestSample> {
+) -> Result<Vec<(u64, FlipTestSample)>> {
     let layout = row_context.rows.layout();
     let ranks = ranks(&layout.attributes[attribute]);
     check_weight_total(layout, layout.n_rows)?;
     let columns = numbers(layout, attribute);
-    row_context.row_groups().gather(
-        || FlipTestSample::new(columns.len(), knobs, seed),
-        |part, g| {
+    let empty = FlipTestSample::new(columns.len(), knobs, seed);
+    let samples = row_context.row_groups().fold(
+        || vec![empty.clone(); predictions.positive().len()],
+        |samples, g| {
             let (batch, roles) = row_context.read(g, Projection::ALL)?;
-            let scores = scores.read(g)?;
+            let predicted = predictions.of_group(g, (&batch, &roles))?;
             let features: Vec<&[f64]> = columns.iter().map(|&f| batch.rows.numbers(f)).collect();
             let mut own = vec![0.0; columns.len()];
-            for (i, group, fold) in roles.people(&batch.groups[attribute]) {
-                let Some(predicted) = cut.decide(&batch, Some(fold), i, scores[i]) else {
-                    continue;
-                };
+            for (i, group, _) in roles.people(&batch.groups[attribute]) {
+                let Some(predicted) = predicted[i] else { continue };
                 own.iter_mut().zip(&features).for_each(|(own, column)| *own = column[i]);
                 let (row, key, weight) =
                     (batch.row[i], batch.person_keys()[i], weight_units(layout, &batch, i));
-                part.add(
-                    FlipTestPerson {
-                        row,
-                        key,
-                        group: ranks[usize::from(group)],
-                        predicted,
-                        weight,
-                    },
-                    &own,
-                );
+                for (class, sample) in predictions.positive().zip(&mut *samples) {
+                    let group = ranks[usize::from(group)];
+                    let predicted = predicted == class;
+                    sample.add(FlipTestPerson { row, key, group, predicted, weight }, &own);
+                }
             }
             Ok(batch.row.len() as u64)
         },
-    )
+        merge_each,
+    )?;
+    Ok((0..).zip(samples).collect())
 }
 
 /// Runs the flip test of these people, of all shards. `facets` are the comparisons.

@@ -17,19 +17,16 @@ use crate::error::{Error, Result};
 use crate::exec::{StageContext, files, internal_error};
 use crate::job::Job;
 use crate::metric::MetricFamily;
-use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::flip_test::FlipTestSettings;
 use crate::metric::evidence::labelled_scores::EXACT_ROWS;
 use crate::metric::evidence::person_sums;
-use crate::metric::evidence::shift_pass::ShiftEvidence;
 use crate::metric::scope::GroupSelection;
-use crate::metric::value::sanity::ModelSanity;
 use crate::stage::artifact::{
     EVIDENCE, FOLD_EVIDENCE, SANITY, SHIFT_EVIDENCE, SLICE_EVIDENCE, keeps_rows,
 };
 use crate::stage::count::classes::ClassCountInputs;
 use crate::stage::count::evidence::{
-    CountInputs, CountSettings, CountedFolds, FIRST_SLICE, no_switches,
+    CountInputs, CountSettings, CountedFolds, FIRST_SLICE, RowEvidence,
 };
 use crate::stage::count::slices::{AttributeSlices, CountedSlices};
 use crate::stage::count::switches::{CountedParts, CountedSet, ScoredSet, ShiftSettings};
@@ -241,7 +238,7 @@ impl Stage for CountStage {
         if looks {
             b.texts([("looks at the labels".to_owned(), "yes".to_owned())]);
         }
-        let sliced = plain && !plan.job.metrics.by.is_empty() && plan.n_classes().is_none();
+        let sliced = plain && !plan.job.metrics.by.is_empty();
         let passes = b.passes();
         sources.rows.clone().work(1, move |ctx, row_context| {
             let RowScoreInputs { scored, position, .. } = &sources;
@@ -249,65 +246,66 @@ impl Stage for CountStage {
             let strata = u64::from(row_context.rows.layout().strata.is_some());
             plan.check_person_memory(row_context, (1 + strata) * plan.class_forms())?;
             plan.check_score_memory(row_context, *position)?;
-            let out = ctx.out().join(EVIDENCE);
             // Whether scores go with the labels is looked at in any case. The rows of a person must
             // stay together, so that of many all would be kept: then decisions are used.
             let layout = row_context.rows.layout();
             let few = layout.person.is_none() || layout.n_rows < EXACT_ROWS as u64;
             let kept = asked.scores || looks && gives_scores && few;
             let blocks = CountSettings { scores: kept, together: !asked.scores, ..asked };
+            let slices = sliced.then(|| AttributeSlices::of(layout, *position)).transpose()?;
+            let slices = slices.as_ref().map(|slices| (slices, asked));
+            let written = (looks.then_some(gives_scores), asked.scores, sliced);
             if let Some(n) = plan.n_classes() {
                 let gather = || {
                     let scores = scored.scores.of_classes(row_context, n)?;
-                    classes::gather_rows(row_context, &scores, *position, blocks)
+                    classes::gather_rows(row_context, &scores, *position, blocks, slices)
                 };
-                let counts = passes.gather_one(ctx, ShardPass::Count, gather)?;
-                let Some(counts) = counts else { return Ok(()) };
-                // A person whom one class leaves out is left out by all.
-                let mut one = counts.one_vs_rest.iter().take(1);
-                one.try_for_each(|one| evidence::check_rows_counted(row_context, one, *position))?;
-                if looks {
-                    let found = ModelSanity::of_classes(&counts.one_vs_rest);
-                    files::write_json(&ctx.out().join(SANITY), &found)?;
-                }
-                let counts = if asked.scores { counts } else { counts.without_scores() };
-                return files::write_json(&out, &counts);
+                let states = passes.gather(ctx, ShardPass::Count, gather)?;
+                return write_rows(row_context, *position, states, written);
             }
-            let slices = sliced.then(|| AttributeSlices::of(layout, *position)).transpose()?;
             let gather = || {
                 let (rule, scores) = sources.scored.open(row_context)?;
                 let of = (row_context, &rule, &scores);
-                let slices = slices.as_ref().map(|slices| (slices, asked));
                 evidence::gather_rows(of, *position, (blocks, n_folds), slices)
             };
-            let Some(states) = passes.gather(ctx, ShardPass::Count, gather)? else {
-                return Ok(());
-            };
-            let (slices, folds): (Vec<_>, Vec<_>) =
-                states.into_iter().partition(|(number, _)| *number >= FIRST_SLICE);
-            let folds = folds.into_iter().map(|(_, counts)| counts).collect();
-            let counted = evidence::count_rows(row_context, folds, *position)?;
-            if looks {
-                let found = ModelSanity::of_sides(&counted.whole, gives_scores);
-                files::write_json(&ctx.out().join(SANITY), &found)?;
-            }
-            let counted = if asked.scores {
-                counted
-            } else {
-                let folds = counted.folds.into_iter().map(FactualCounts::without_scores);
-                CountedFolds { whole: counted.whole.without_scores(), folds: folds.collect() }
-            };
-            if sliced {
-                let slices = slices.into_iter();
-                let slices: CountedSlices<FactualCounts> = slices
-                    .filter(|(_, of)| of.confusion(GroupSelection::All).predicted() > 0)
-                    .map(|(number, counts)| ((number - FIRST_SLICE) as usize, counts, None))
-                    .collect();
-                files::write_json(&ctx.out().join(SLICE_EVIDENCE), &slices)?;
-            }
-            write_counted(ctx, &counted)
+            let states = passes.gather(ctx, ShardPass::Count, gather)?;
+            write_rows(row_context, *position, states, written)
         })
     }
+}
+
+/// Writes what was counted of the rows as they are, of all shards: with what the labels say about
+/// scores where `looks` holds whether the model gives any, with the scores of people, and with
+/// slices.
+fn write_rows<S: RowEvidence>(
+    row_context: RowContext<'_>,
+    position: usize,
+    states: Option<Vec<(u64, S)>>,
+    (looks, scores, sliced): (Option<bool>, bool, bool),
+) -> Result<()> {
+    let (Some(states), ctx) = (states, row_context.ctx) else { return Ok(()) };
+    let (slices, folds): (Vec<_>, Vec<_>) =
+        states.into_iter().partition(|(number, _)| *number >= FIRST_SLICE);
+    let folds = folds.into_iter().map(|(_, counts)| counts).collect();
+    let counted = evidence::count_rows(row_context, folds, position)?;
+    if let Some(gives_scores) = looks {
+        files::write_json(&ctx.out().join(SANITY), &counted.whole.sanity(gives_scores))?;
+    }
+    let counted = if scores {
+        counted
+    } else {
+        let folds = counted.folds.into_iter().map(RowEvidence::scoreless);
+        CountedFolds { whole: counted.whole.scoreless(), folds: folds.collect() }
+    };
+    if sliced {
+        let slices = slices.into_iter();
+        let slices: CountedSlices<S> = slices
+            .filter(|(_, of)| of.people().confusion(GroupSelection::All).predicted() > 0)
+            .map(|(number, counts)| ((number - FIRST_SLICE) as usize, counts))
+            .collect();
+        files::write_json(&ctx.out().join(SLICE_EVIDENCE), &slices)?;
+    }
+    write_counted(ctx, &counted)
 }
 
 /// Counts the counterfactuals of a set, with its slices and score metrics.
@@ -323,7 +321,7 @@ fn plan_switches<'a>(
     let graphs = plan.set_of(unit)?.graphs().is_some();
     let wanted = if graphs { None } else { shift_settings(unit, b) };
     let plain = unit.experiment.is_empty() && unit.repeat.is_none() && !graphs;
-    let sliced = plain && !plan.job.metrics.by.is_empty() && plan.n_classes().is_none();
+    let sliced = plain && !plan.job.metrics.by.is_empty();
     let smallest = plan.job.metrics.smallest_cell.get();
     if sliced && wanted.is_some() {
         b.value("metrics.smallest_cell", smallest);
@@ -352,22 +350,17 @@ fn plan_switches<'a>(
             }
             None => count(ScoredSet::Sides(&sources.open(row_context)?)),
         };
-        let Some(CountedSet { classes, whole, slices, folds }) = counted? else { return Ok(()) };
-        let (mut whole, shift): (Vec<_>, Vec<_>) = whole.into_iter().unzip();
-        let shift: Vec<ShiftEvidence> = shift.into_iter().flatten().collect();
-        if let Some(classes) = classes {
-            if wanted.is_some() {
-                files::write_json(&write(SHIFT_EVIDENCE), &shift)?;
-            }
-            return files::write_json(&write(EVIDENCE), &(classes, whole));
-        }
+        let Some(CountedSet { whole, slices, folds }) = counted? else { return Ok(()) };
         if sliced {
             files::write_json(&write(SLICE_EVIDENCE), &slices)?;
         }
-        if let Some(shift) = shift.first() {
-            files::write_json(&write(SHIFT_EVIDENCE), shift)?;
+        if whole.classes.is_some() {
+            return files::write_json(&write(EVIDENCE), &whole);
         }
-        let whole = whole.pop().unwrap_or_else(|| no_switches(layout, sources.position, None));
+        let (whole, shift) = whole.of_sides()?;
+        if let Some(shift) = shift {
+            files::write_json(&write(SHIFT_EVIDENCE), &shift)?;
+        }
         write_counted(ctx, &CountedFolds { whole, folds })
     })
 }
@@ -405,14 +398,18 @@ impl Stage for FlipsStage {
             let position = &sources.position;
             let drawn = (&knobs, seed);
             let gather = || {
-                let (rule, scores) = sources.scored.open(row_context)?;
-                flip_test::gather_people(row_context, &rule, &scores, *position, drawn)
+                let predictions = sources.scored.predictions(row_context)?;
+                flip_test::gather_people(row_context, &predictions, *position, drawn)
             };
-            let people = passes.gather_one(ctx, ShardPass::Count, gather)?;
+            let people = passes.gather(ctx, ShardPass::Count, gather)?;
             let Some(people) = people else { return Ok(()) };
             let of = &row_context.rows.layout().attributes[*position];
             let facets = measure::favoured(plan.checked, of).facets(of.groups.len());
-            let flips = flip_test::flip_test(row_context, people, *position, &facets, drawn.0)?;
+            // In a run from shards a state is already that of all.
+            let flips = people.into_iter().map(|(_, people)| {
+                flip_test::flip_test(row_context, people, *position, &facets, drawn.0)
+            });
+            let flips = flips.collect::<Result<Vec<_>>>()?;
             files::write_json(&ctx.out().join(EVIDENCE), &flips)
         })
     }

@@ -64,8 +64,8 @@ impl StagePlan<'_> {
             // Each row is in a slice of each column and in one of each two columns; where it is in
             // none, nothing is kept.
             let of_rows = rows.saturating_mul(groups * columns * (columns + 1) / 2);
-            let parts = (directions * slices).min(of_rows).saturating_add(directions * classes);
-            let gathered = parts.saturating_mul((threads + 1) * cells);
+            let parts = (directions * slices).min(of_rows).saturating_add(directions);
+            let gathered = parts.saturating_mul(classes * (threads + 1) * cells);
             // Three rates of each group and a ratio of each pair; five of each direction.
             let curves = 3 * (groups + 1) + directions + sets * 5 * (directions + 1);
             gathered.saturating_add(curves.saturating_mul(models * BYTES_PER_CURVE))

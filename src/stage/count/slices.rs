@@ -7,7 +7,6 @@
 use crate::data::rows::PreparedBatch;
 use crate::data::{Layout, MISSING};
 use crate::error::{Fault, Result};
-use crate::metric::evidence::shift_pass::ShiftEvidence;
 
 /// A job may have this many slices.
 const SLICES_AT_MOST: usize = 10_000;
@@ -111,9 +110,8 @@ fn level_name(column: &str, level: &str) -> String {
     format!("{}={}", plain(column), plain(level))
 }
 
-/// What was counted inside each slice that has any rows, by its number, with score metrics of
-/// counterfactuals where these are made.
-pub(crate) type CountedSlices<S> = Vec<(usize, S, Option<ShiftEvidence>)>;
+/// What was counted inside each slice that has any rows, by its number.
+pub(crate) type CountedSlices<S> = Vec<(usize, S)>;
 
 #[cfg(test)]
 mod tests {

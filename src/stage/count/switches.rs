@@ -12,6 +12,7 @@ use crate::data::rows::PreparedBatch;
 use crate::data::rows::aligned::CounterfactualReader;
 use crate::error::{Error, Result};
 use crate::exec::accumulator::{Accumulator, merge_present};
+use crate::exec::internal_error;
 use crate::metric::evidence::class_counts::{ClassCounterfactual, ClassPerson};
 use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
@@ -33,36 +34,37 @@ pub(crate) struct ShiftSettings {
     pub(crate) intervals: bool,
 }
 
-/// What a pass over counterfactuals counts; the state of the pass.
+/// What a pass over counterfactuals counts; the state of the pass. Counts exist only where there
+/// are people.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct SwitchPart {
-    /// All classes together; none of a label of two sides.
-    classes: Option<SwitchClassCounts>,
-    /// The counts by number: everybody, each slice and each fold, or each class against all others;
-    /// they exist only where there are people.
+    /// All classes together, of everybody and of each slice; empty of a label of two sides.
+    classes: Vec<Option<SwitchClassCounts>>,
+    /// The counts by number: everybody, each slice and each fold, where the label has several
+    /// classes once for each class against all others.
     all: Vec<Option<CounterfactualCounts>>,
 }
 
 impl SwitchPart {
-    /// Empty counts under this many numbers.
-    pub(crate) fn new(n: usize, classes: Option<SwitchClassCounts>) -> Self {
-        let all = std::iter::repeat_with(|| None).take(n).collect();
-        SwitchPart { classes, all }
+    /// Empty counts under this many numbers, and of all classes together.
+    pub(crate) fn new(n: usize, n_classes: usize) -> Self {
+        SwitchPart { classes: vec![None; n_classes], all: vec![None; n] }
     }
 
-    /// Adds a row; `nobody` gives the empty counts under a number.
+    /// Adds a row; `nobody` gives the empty counts under a number and of all classes.
     pub(crate) fn add(
         &mut self,
-        nobody: impl FnOnce(usize) -> CounterfactualCounts,
+        nobody: (impl FnOnce(usize) -> CounterfactualCounts, impl FnOnce() -> SwitchClassCounts),
         row: CountedRow<'_>,
     ) {
         match row {
-            CountedRow::Classes((key, person, cfs)) => {
-                let classes = self.classes.iter_mut();
-                classes.for_each(|classes| classes.add(key, person, cfs));
+            CountedRow::Classes(part, (key, person, cfs)) => {
+                if let Some(of) = self.classes.get_mut(part) {
+                    of.get_or_insert_with(nobody.1).add(key, person, cfs);
+                }
             }
             CountedRow::Sides(number, (key, person, cfs)) => {
-                let of = self.all[number].get_or_insert_with(|| nobody(number));
+                let of = self.all[number].get_or_insert_with(|| nobody.0(number));
                 of.add_person(key, person, cfs);
             }
         }
@@ -72,8 +74,7 @@ impl SwitchPart {
 impl Accumulator for SwitchPart {
     fn merge(&mut self, other: Self) {
         merge_present(&mut self.all, other.all, Accumulator::merge);
-        let classes = self.classes.iter_mut().zip(other.classes);
-        classes.for_each(|(mine, theirs)| mine.merge(theirs));
+        merge_present(&mut self.classes, other.classes, Accumulator::merge);
     }
 
     /// Lets nobody wait.
@@ -92,23 +93,26 @@ type KeyedClassRow<'a> = (u64, &'a ClassPerson<'a>, &'a [ClassCounterfactual<'a>
 pub(crate) enum CountedRow<'a> {
     /// Under a number, by a label of two sides.
     Sides(usize, UnitRow<'a>),
-    /// By several classes.
-    Classes(KeyedClassRow<'a>),
+    /// By several classes, as everybody (0) or under the number of a slice.
+    Classes(usize, KeyedClassRow<'a>),
 }
 
 impl CountedRow<'_> {
-    /// Calls `each` with a row of this many classes, and with every class against all others.
+    /// Calls `each` with a row of this many classes, as everybody and in its slices, and with every
+    /// class against all others.
     pub(crate) fn of_classes(
         classes: usize,
+        parts: &[usize],
         (key, person, cfs): KeyedClassRow<'_>,
         each: &mut impl FnMut(CountedRow<'_>),
     ) {
-        each(CountedRow::Classes((key, person, cfs)));
+        parts.iter().for_each(|&part| each(CountedRow::Classes(part, (key, person, cfs))));
         let mut moved: Vec<ScoredCounterfactual> = Vec::with_capacity(cfs.len());
         for class in 0..classes {
             moved.clear();
             moved.extend(cfs.iter().map(|cf| cf.one_vs_rest(class)));
-            each(CountedRow::Sides(class, (key, &person.one_vs_rest(class), moved.as_slice())));
+            let row = (key, &person.one_vs_rest(class), moved.as_slice());
+            parts.iter().for_each(|&part| each(CountedRow::Sides(part * classes + class, row)));
         }
     }
 }
@@ -208,9 +212,14 @@ impl SwitchPass<'_> {
         self.slices.map_or(0, AttributeSlices::len)
     }
 
+    /// How many numbers everybody and the slices have; those of folds come after them.
+    fn n_parts(&self) -> usize {
+        self.scored.n_whole() * (1 + self.n_slices())
+    }
+
     /// The empty counts of a number. Folds have no curves.
     fn nobody(&self, number: usize) -> CounterfactualCounts {
-        let curves = self.blocks.curves && number < self.scored.n_whole() + self.n_slices();
+        let curves = self.blocks.curves && number < self.n_parts();
         let (grid, drawn) = match self.scored {
             ScoredSet::Sides(scored) => (score_grid(self.layout(), &scored.rule), number == 0),
             ScoredSet::Classes(..) => (class_grid(self.layout()), false),
@@ -220,6 +229,13 @@ impl SwitchPass<'_> {
         if drawn { none.with_bins() } else { none }
     }
 
+    /// The empty counts of all classes together.
+    fn no_classes(&self) -> SwitchClassCounts {
+        let n_groups = self.layout().attributes[self.scored.attribute()].groups.len();
+        let none = SwitchClassCounts::new(self.scored.n_whole(), n_groups);
+        none.counted_by(counting_unit(self.layout()))
+    }
+
     /// Calls `each` with every row of a row group as it is counted.
     fn rows(&self, g: usize, mut each: impl FnMut(CountedRow<'_>)) -> Result<u64> {
         let (layout, position) = (self.layout(), self.scored.attribute());
@@ -227,8 +243,16 @@ impl SwitchPass<'_> {
             ScoredSet::Sides(scored) => scored,
             ScoredSet::Classes(scored, n_classes) => {
                 let group = ClassScoredGroup::read_classes(self.context, scored, g)?;
-                group.people(layout, position, |key, person, cfs| {
-                    CountedRow::of_classes(n_classes, (key, person, cfs), &mut each);
+                let mut parts = Vec::new();
+                group.people(layout, position, |i, person, cfs| {
+                    parts.clear();
+                    parts.push(0);
+                    if let Some(slices) = self.slices {
+                        let each = |slice| parts.push(1 + slice);
+                        slices.each_of_row(layout, &group.batch, i, each);
+                    }
+                    let row = (group.batch.person_keys()[i], person, cfs);
+                    CountedRow::of_classes(n_classes, &parts, row, &mut each);
                 });
                 return Ok(group.batch.row.len() as u64);
             }
@@ -251,24 +275,20 @@ impl SwitchPass<'_> {
     }
 
     fn gather(&self, n: usize) -> Result<SwitchPart> {
-        let layout = self.layout();
-        let classes = match self.scored {
-            ScoredSet::Sides(_) => None,
-            ScoredSet::Classes(scored, n_classes) => {
-                let n_groups = layout.attributes[scored.attribute].groups.len();
-                let none = SwitchClassCounts::new(n_classes, n_groups);
-                Some(none.counted_by(counting_unit(layout)))
-            }
-        };
         let add = |part: &mut SwitchPart, g| {
-            let rows = self.rows(g, |row| part.add(|number| self.nobody(number), row))?;
+            let nobody = (|number| self.nobody(number), || self.no_classes());
+            let rows = self.rows(g, |row| part.add(nobody, row))?;
             // Of many slices together too many might wait.
             if self.slices.is_some() {
                 part.settle();
             }
             Ok(rows)
         };
-        self.context.row_groups().gather(|| SwitchPart::new(n, classes.clone()), add)
+        let n_matrices = match self.scored {
+            ScoredSet::Sides(_) => 0,
+            ScoredSet::Classes(..) => 1 + self.n_slices(),
+        };
+        self.context.row_groups().gather(|| SwitchPart::new(n, n_matrices), add)
     }
 }
 
@@ -283,14 +303,38 @@ pub(crate) struct CountedParts<'a> {
     pub(crate) n_folds: usize,
 }
 
-/// The counterfactuals of one model, set and attribute.
-pub(crate) struct CountedSet {
+/// What was counted of the counterfactuals of everybody, or of those in a slice.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct SwitchEvidence {
     /// All classes together; none of a label of two sides.
     pub(crate) classes: Option<SwitchClassCounts>,
-    /// For everybody, or for each class against all others, with score metrics.
-    pub(crate) whole: Vec<(CounterfactualCounts, Option<ShiftEvidence>)>,
+    /// Of a label of two sides, or of each class against all others, with score metrics.
+    pub(crate) sides: Vec<(CounterfactualCounts, Option<ShiftEvidence>)>,
+}
+
+impl SwitchEvidence {
+    /// That of a label of two sides.
+    pub(crate) fn new(counts: CounterfactualCounts, shift: Option<ShiftEvidence>) -> Self {
+        SwitchEvidence { classes: None, sides: vec![(counts, shift)] }
+    }
+
+    /// The counts of a label of two sides.
+    ///
+    /// # Errors
+    /// There are none: a bug of the caller.
+    pub(crate) fn of_sides(self) -> Result<(CounterfactualCounts, Option<ShiftEvidence>)> {
+        let first = self.sides.into_iter().next();
+        first
+            .ok_or_else(|| internal_error("nothing was counted of a label of two sides".to_owned()))
+    }
+}
+
+/// The counterfactuals of one model, set and attribute.
+pub(crate) struct CountedSet {
+    /// For everybody.
+    pub(crate) whole: SwitchEvidence,
     /// The same inside slices.
-    pub(crate) slices: CountedSlices<CounterfactualCounts>,
+    pub(crate) slices: CountedSlices<SwitchEvidence>,
     /// Fold by fold, where folds are counted separately.
     pub(crate) folds: Vec<CounterfactualCounts>,
 }
@@ -312,16 +356,16 @@ pub(crate) fn count_switches(
     check_weight_total(layout, scored.counterfactuals().n_rows().max(layout.n_rows))?;
     let n_folds = if n_folds > 1 { n_folds } else { 0 };
     let pass = SwitchPass { context: row_context, scored, blocks, slices, n_folds };
-    let (n_whole, n_slices) = (scored.n_whole(), pass.n_slices());
-    let n = n_whole + n_slices + n_folds;
+    let (n_whole, n_parts) = (scored.n_whole(), pass.n_parts());
+    let n = n_parts + n_folds;
     let found = passes.gather_one(row_context.ctx, ShardPass::Count, || pass.gather(n))?;
-    let Some(SwitchPart { classes, all: mut gathered }) = found else { return Ok(None) };
+    let Some(SwitchPart { mut classes, all: mut gathered }) = found else { return Ok(None) };
     for (number, of) in gathered[..n_whole].iter_mut().enumerate() {
         of.get_or_insert_with(|| pass.nobody(number));
     }
-    let is_measured = |number: usize, people: u64| {
-        number < n_whole || (number < n_whole + n_slices && people >= smallest)
-    };
+    classes.iter_mut().take(1).for_each(|of| _ = of.get_or_insert_with(|| pass.no_classes()));
+    let is_measured =
+        |number: usize, people: u64| number < n_whole || (number < n_parts && people >= smallest);
     let mut evidence = vec![None; n];
     if let Some(wanted) = wanted {
         let numbered = gathered.iter().enumerate();
@@ -339,15 +383,18 @@ pub(crate) fn count_switches(
         let Some(found) = found else { return Ok(None) };
         evidence = found;
     }
-    let mut all = gathered.into_iter().zip(evidence);
-    let whole = all.by_ref().take(n_whole);
-    let whole = whole.filter_map(|(counts, shift)| Some((counts?, shift))).collect();
-    let slices = (0..).zip(all.by_ref().take(n_slices));
-    let slices = slices.filter_map(|(slice, (counts, shift))| Some((slice, counts?, shift)));
-    let slices = slices.collect();
-    let nobody = || pass.nobody(n_whole + n_slices);
+    let (mut all, mut classes) = (gathered.into_iter().zip(evidence), classes.into_iter());
+    let mut part = || {
+        let sides = all.by_ref().take(n_whole);
+        let sides = sides.filter_map(|(counts, shift)| Some((counts?, shift))).collect();
+        SwitchEvidence { classes: classes.next().flatten(), sides }
+    };
+    let whole = part();
+    let slices = (0..pass.n_slices()).map(|slice| (slice, part()));
+    let slices = slices.filter(|(_, of)| !of.sides.is_empty()).collect();
+    let nobody = || pass.nobody(n_parts);
     let folds = all.map(|(counts, _)| counts.unwrap_or_else(nobody)).collect();
-    Ok(Some(CountedSet { classes, whole, slices, folds }))
+    Ok(Some(CountedSet { whole, slices, folds }))
 }
 
 /// The two passes over the same rows saw different people: the files have changed in between.

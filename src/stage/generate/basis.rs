@@ -8,13 +8,13 @@
 
 use std::sync::Arc;
 
-use crate::data::rows::aligned::ScoreReader;
 use crate::data::rows::reference::{LayoutRecoding, ReferenceBatch, ReferenceRows};
 use crate::data::rows::row_draw::RowDraw;
 use crate::data::rows::split::{RolesReader, RowRoles};
 use crate::data::rows::{PreparedBatch, Projection, RowGroupLabels, RowsReader};
+use crate::data::{Layout, MISSING_CLASS};
 use crate::error::{Error, Result};
-use crate::stage::row_context::DecisionRule;
+use crate::stage::decided_scores::Predictions;
 use crate::stage::row_context::RowContext;
 
 /// What the classes of the audited rows are.
@@ -25,7 +25,7 @@ pub(crate) enum RowClasses {
     /// The level of this feature, which is the unchanged label.
     Raw(usize),
     /// What a model predicts; the roles say in which fold.
-    Predicted(DecisionRule, Box<ScoreReader>, RolesReader),
+    Predicted(Box<Predictions>, RolesReader),
 }
 
 impl RowClasses {
@@ -35,21 +35,32 @@ impl RowClasses {
     /// The scores cannot be read.
     pub(crate) fn of_group(&self, group: usize, batch: &PreparedBatch) -> Result<Vec<Option<u32>>> {
         match self {
-            RowClasses::Predicted(cut, scores, roles) => {
-                let (scores, roles) = (scores.read(group)?, roles.read(group)?);
-                Ok(scores
-                    .iter()
-                    .enumerate()
-                    .map(|(i, &score)| cut.decide(batch, roles.audited(i), i, score).map(u32::from))
-                    .collect())
+            RowClasses::Predicted(predictions, roles) => {
+                predictions.of_group(group, (batch, &roles.read(group)?))
             }
             RowClasses::Label | RowClasses::Raw(_) => Ok(self.of_label(batch)),
         }
     }
 
-    /// Classes by the label of each row, independent of predictions.
+    /// The names of the classes; none of a label or a prediction of two sides.
+    pub(crate) fn names<'a>(&self, layout: &'a Layout) -> Option<&'a [String]> {
+        match (self, &layout.label) {
+            (RowClasses::Raw(feature), _) => Some(&layout.features[*feature].levels),
+            (RowClasses::Predicted(..), Some(label)) if !label.classes.is_empty() => {
+                Some(&label.classes)
+            }
+            _ => None,
+        }
+    }
+
+    /// Classes by the label of each row, independent of predictions: for those of several classes
+    /// the class itself.
     fn of_label(&self, batch: &PreparedBatch) -> Vec<Option<u32>> {
         match self {
+            RowClasses::Predicted(..) if !batch.class.is_empty() => {
+                let class = |&class: &u8| (class != MISSING_CLASS).then_some(class.into());
+                batch.class.iter().map(class).collect()
+            }
             RowClasses::Raw(feature) => {
                 let codes = batch.rows.codes(*feature);
                 codes.iter().map(|&code| (code != crate::data::MISSING).then_some(code)).collect()

@@ -188,9 +188,8 @@ impl<'a> SetInputs<'a> {
     /// What the set conditions on, open for reading.
     fn row_classes(&self, row_context: RowContext<'_>) -> Result<RowClasses> {
         if let Some((scored, roles)) = &self.predictions {
-            let (rule, scores) = scored.open(row_context)?;
             let roles = roles.open(row_context.ctx, row_context.rows)?;
-            return Ok(RowClasses::Predicted(rule, Box::new(scores), roles));
+            return Ok(RowClasses::Predicted(Box::new(scored.predictions(row_context)?), roles));
         }
         match self.applied.block.knobs().map(|knobs| knobs.condition_on) {
             Some(ConditionOn::RawLabel) => {
@@ -592,15 +591,9 @@ fn check_classes(
         match (0..batch.row.len()).find_map(|i| unseen(&i)) {
             None => Ok((0, ())),
             Some((i, class)) => {
-                let name = match classes {
-                    RowClasses::Raw(feature) => layout.features[*feature]
-                        .levels
-                        .get(class as usize)
-                        .cloned()
-                        .unwrap_or_default(),
-                    RowClasses::Label | RowClasses::Predicted(..) => {
-                        (if class == 1 { "positive" } else { "negative" }).to_owned()
-                    }
+                let name = match classes.names(layout) {
+                    Some(names) => names.get(class as usize).map_or("", String::as_str),
+                    None => ["negative", "positive"][usize::from(class == 1)],
                 };
                 let what = format!(
                     "a row has the class `{name}`, but no row from which the strategy learns has it"

@@ -36,12 +36,8 @@ pub(crate) fn reference_hash<'a>(
     let groups: Vec<u64> =
         layout.attributes[position].groups.iter().map(|group| named_seed(0, group)).collect();
     // A label that is conditioned on unchanged has positions that depend on the other rows.
-    let raw: Option<Vec<u64>> = match classes {
-        RowClasses::Raw(feature) => {
-            Some(layout.features[*feature].levels.iter().map(|l| named_seed(1, l)).collect())
-        }
-        RowClasses::Label | RowClasses::Predicted(..) => None,
-    };
+    let raw = classes.names(layout);
+    let raw: Option<Vec<u64>> = raw.map(|names| names.iter().map(|l| named_seed(1, l)).collect());
     Box::new(move |part| {
         let group =
             |group: u16| if group == MISSING_GROUP { 0 } else { groups[usize::from(group)] };

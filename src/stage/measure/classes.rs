@@ -7,130 +7,128 @@
 //! prediction that leaves the class may stay on that side. The family clarify may be measured for a
 //! single class only.
 
-use crate::data::Layout;
-use crate::error::Result;
+use crate::exec::pieces::WorkerPool;
 use crate::job::LabelColumn;
 use crate::metric::MetricFamily;
 use crate::metric::evidence::class_counts::ClassCell;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
+use crate::metric::evidence::flip_test::FlipTestResult;
 use crate::metric::evidence::group_counts::GroupFactualCounts;
-use crate::metric::evidence::shift_pass::ShiftEvidence;
 use crate::metric::scope::GroupSelection;
+use crate::metric::value::classes::FactualClassCounts;
 use crate::metric::value::classes::measure::{
     ClassTransition, measure_factual_classes, measure_switch_classes,
 };
-use crate::metric::value::classes::{FactualClassCounts, SwitchClassCounts};
 use crate::metric::value::settings::{FavourableClass, MeasureSettings};
 use crate::num::additive::Additive;
 use crate::param::Word;
-use crate::stage::artifact::SHIFT_EVIDENCE;
-use crate::stage::measure::counted_audit::AuditInputs;
-use crate::stage::measure::curve_files::CurveFiles;
+use crate::stage::count::switches::SwitchEvidence;
+use crate::stage::measure::curve_files::CurvePart;
 use crate::stage::measure::support::with_supported;
 use crate::stage::measure::{ResultTables, RowBuilder};
-use crate::stage::row_context::RowContext;
 use crate::table::{CountRow, NO_GROUP, TransitionRow, whole};
 
-/// The label, and the class that the family clarify measures alone; none where it measures each.
-type LabelClasses<'a> = (&'a LabelColumn, Option<&'a Word>);
-
-/// Measures one part: `text` is what its stage counted.
-///
-/// # Errors
-/// Evidence that cannot be read.
-pub(crate) fn measure(
-    of: LabelClasses<'_>,
-    row_context: RowContext<'_>,
-    (row_builder, stages): (&RowBuilder<'_>, &AuditInputs),
-    text: &str,
-    (tables, curves): (&mut ResultTables, &mut CurveFiles),
-) -> Result<()> {
-    if row_builder.audit.set.is_none() {
-        let counts: FactualClassCounts = stages.count.parse(text)?;
-        let of_all =
-            row_context.workers.within(|| measure_factual_classes(&counts, &row_builder.settings));
-        tables.metrics.extend(row_builder.metric_rows(of_all, [None; 2], false));
-        for (one, counts) in each_vs_rest(of, row_builder).zip(&counts.one_vs_rest) {
-            one.rows_measured(row_context.workers, counts, None, None, tables);
-        }
-        groups(row_builder, &counts, tables);
-        let matrices =
-            (0..row_builder.n_groups()).map(GroupSelection::One).chain([GroupSelection::All]);
-        for who in matrices {
-            let scope = if who.group().is_some() { "group" } else { "total" };
-            class_cells(row_builder, (scope, who.group(), None), counts.cells(Some(who)), tables);
-        }
-        class_cells(row_builder, (NO_GROUP, None, None), counts.cells(None), tables);
-        let of_classes = each_vs_rest(of, row_builder).zip(&counts.one_vs_rest);
-        return curves.add(row_context.workers, of_classes.collect());
-    }
-    let (counts, one_vs_rest): (SwitchClassCounts, Vec<CounterfactualCounts>) =
-        stages.count.parse(text)?;
-    let shift: Option<Vec<ShiftEvidence>> =
-        stages.count.read_if_written(row_context.ctx, SHIFT_EVIDENCE)?;
-    let (of_all, transitions) =
-        row_context.workers.within(|| measure_switch_classes(&counts, &row_builder.settings));
-    let rows = |measured| row_builder.metric_rows(measured, [None; 2], false);
-    let supported = counts.supported().map(|counts| {
-        let measure = || measure_switch_classes(counts, &row_builder.settings);
-        rows(row_context.workers.within(measure).0)
-    });
-    tables.metrics.extend(with_supported(rows(of_all), supported));
-    tables
-        .transitions
-        .extend(transitions.iter().map(|transition| transition_row(row_builder, transition)));
-    let of_classes = each_vs_rest(of, row_builder).zip(&one_vs_rest).enumerate();
-    for (class, (one, counts)) in of_classes {
-        let shift = shift.as_ref().and_then(|shift| shift.get(class));
-        one.switches_measured(row_context.workers, counts, (shift, None), [None; 2], tables);
-        one.directions().for_each(|direction| one.histogram_rows(counts, direction, tables));
-    }
-    let total = [("total", None)].into_iter();
-    for (scope, direction) in
-        row_builder.directions().map(|direction| ("direction", Some(direction))).chain(total)
-    {
-        let place = (scope, direction.map(|(from, _)| from), direction.map(|(_, to)| to));
-        class_cells(row_builder, place, counts.cells(direction), tables);
-    }
-    // Whom one class leaves out, all leave out.
-    one_vs_rest.first().into_iter().for_each(|one| {
-        row_builder.missing_scores(one, tables);
-        let (rows, places) = (one.cell_profiles(), one.scope_index());
-        let people = |from, to| rows[places.direction(from, to)].n_rows(|_| true);
-        row_builder.population_of_set(people, tables);
-    });
-    let of_classes = each_vs_rest(of, row_builder).zip(&one_vs_rest);
-    curves.add(row_context.workers, of_classes.collect())
+/// How the classes of a label are measured.
+pub(super) struct ClassMeasurement<'a> {
+    pub(super) label: &'a LabelColumn,
+    /// The class that the family clarify measures alone; none where it measures each.
+    pub(super) clarified: Option<&'a Word>,
+    pub(super) workers: &'a WorkerPool,
+    /// Slices of fewer people are only counted.
+    pub(super) smallest: u64,
 }
 
-/// One class against all others, class by class: each is an audit of two sides.
-fn each_vs_rest<'a>(
-    (label, clarified): LabelClasses<'a>,
-    all: &RowBuilder<'a>,
-) -> impl Iterator<Item = RowBuilder<'a>> {
-    let (audit, layout, selective): (_, &'a Layout, _) = (all.audit, all.layout, all.selective);
-    let (settings, texts) = (all.settings.clone(), all.texts.clone());
-    label.classes.iter().flatten().map(move |name| {
-        let wanted = label.positive.contains(name) == label.favours_positive();
-        let favourable = if wanted { FavourableClass::Positive } else { FavourableClass::Negative };
-        // For a class that shares its side, the others are better or worse ones.
-        let favourable_stated = settings.favourable_stated && label.is_side(name);
-        let mut families = settings.families.clone();
-        if clarified.is_some_and(|only| only != name) {
-            families.retain(|family| *family != MetricFamily::Clarify);
+impl<'a> ClassMeasurement<'a> {
+    /// Adds the rows of people as they are, everybody or those in a slice; the curves to measure.
+    pub(super) fn add_rows(
+        &self,
+        (all, counts): &'a (RowBuilder<'a>, FactualClassCounts),
+        flips: &[FlipTestResult],
+        tables: &mut ResultTables,
+    ) -> Vec<CurvePart<'a, FactualCounts>> {
+        let Some(people) = counts.one_vs_rest.first() else { return Vec::new() };
+        let mut curves = Vec::new();
+        if all.is_measured(people.people_predicted(), self.smallest, tables) {
+            let measure = || measure_factual_classes(counts, &all.settings);
+            let of_all = self.workers.within(measure);
+            tables.metrics.extend(all.metric_rows(of_all, [None; 2], false));
+            let of_classes = self.each_vs_rest(all).zip(&counts.one_vs_rest).enumerate();
+            for (class, (one, counts)) in of_classes {
+                // The flip test is about everybody.
+                let flips = flips.get(class).filter(|_| all.slice.is_empty());
+                one.rows_measured(self.workers, counts, flips, None, tables);
+                curves.push((one, counts));
+            }
         }
-        let settings =
-            MeasureSettings { favourable, favourable_stated, families, ..settings.clone() };
-        RowBuilder {
-            audit,
-            texts: texts.clone(),
-            layout,
-            settings,
-            slice: "",
-            class: name.as_str(),
-            selective,
+        groups(all, counts, tables);
+        let matrices = (0..all.n_groups()).map(GroupSelection::One).chain([GroupSelection::All]);
+        for who in matrices {
+            let scope = if who.group().is_some() { "group" } else { "total" };
+            class_cells(all, (scope, who.group(), None), counts.cells(Some(who)), tables);
         }
-    })
+        class_cells(all, (NO_GROUP, None, None), counts.cells(None), tables);
+        curves
+    }
+
+    /// As [`Self::add_rows`], for counterfactuals.
+    pub(super) fn add_switches(
+        &self,
+        (all, evidence): &'a (RowBuilder<'a>, SwitchEvidence),
+        tables: &mut ResultTables,
+    ) -> Vec<CurvePart<'a, CounterfactualCounts>> {
+        // Whom one class leaves out, all leave out.
+        let first = evidence.classes.as_ref().zip(evidence.sides.first());
+        let Some((counts, (people, _))) = first else { return Vec::new() };
+        let is_measured = all.is_measured(people.people_moved(), self.smallest, tables);
+        if is_measured {
+            let measure =
+                |counts| self.workers.within(|| measure_switch_classes(counts, &all.settings));
+            let (of_all, transitions) = measure(counts);
+            let rows = |measured| all.metric_rows(measured, [None; 2], false);
+            let supported = counts.supported().map(|counts| rows(measure(counts).0));
+            tables.metrics.extend(with_supported(rows(of_all), supported));
+            let transitions = transitions.iter().map(|of| transition_row(all, of));
+            tables.transitions.extend(transitions);
+        }
+        let mut curves = Vec::new();
+        for (one, (counts, shift)) in self.each_vs_rest(all).zip(&evidence.sides) {
+            if is_measured {
+                let beside = (shift.as_ref(), None);
+                one.switches_measured(self.workers, counts, beside, [None; 2], tables);
+            }
+            one.directions().for_each(|of| one.histogram_rows(counts, of, tables));
+            curves.extend(is_measured.then_some((one, counts)));
+        }
+        let total = [("total", None)].into_iter();
+        for (scope, of) in all.directions().map(|of| ("direction", Some(of))).chain(total) {
+            let place = (scope, of.map(|(from, _)| from), of.map(|(_, to)| to));
+            class_cells(all, place, counts.cells(of), tables);
+        }
+        all.missing_scores(people, tables);
+        let (rows, places) = (people.cell_profiles(), people.scope_index());
+        let people = |from, to| rows[places.direction(from, to)].n_rows(|_| true);
+        all.population_of_set(people, tables);
+        curves
+    }
+
+    /// One class against all others, class by class: each is an audit of two sides.
+    fn each_vs_rest(&self, all: &RowBuilder<'a>) -> impl Iterator<Item = RowBuilder<'a>> {
+        let (all, label, clarified) = (all.clone(), self.label, self.clarified);
+        label.classes.iter().flatten().map(move |name| {
+            let wanted = label.positive.contains(name) == label.favours_positive();
+            let favourable =
+                if wanted { FavourableClass::Positive } else { FavourableClass::Negative };
+            // For a class that shares its side, the others are better or worse ones.
+            let favourable_stated = all.settings.favourable_stated && label.is_side(name);
+            let mut families = all.settings.families.clone();
+            if clarified.is_some_and(|only| only != name) {
+                families.retain(|family| *family != MetricFamily::Clarify);
+            }
+            let settings = all.settings.clone();
+            let settings = MeasureSettings { favourable, favourable_stated, families, ..settings };
+            RowBuilder { settings, class: name.as_str(), ..all.clone() }
+        })
+    }
 }
 
 /// The rows of the table of groups: the positive are those of the positive classes.

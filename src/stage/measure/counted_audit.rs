@@ -3,8 +3,10 @@
 use crate::data::Attribute;
 use crate::error::Result;
 use crate::exec::StageContext;
+use crate::metric::evidence::flip_test::FlipTestResult;
 use crate::metric::scope::MetricScope;
 use crate::param;
+use crate::stage::artifact::EVIDENCE;
 use crate::stage::discover::tables::GraphSetScenario;
 use crate::stage::kinds::{
     CountStage, DoubtStage, FlipsStage, GenerateStage, PairStage, PlaceboStage, WorldsStage,
@@ -90,6 +92,13 @@ pub(crate) fn ranks_without_rows(attribute: &Attribute, named: &[String]) -> Vec
 }
 
 impl AuditInputs {
+    /// What the flip test found, for each class that is measured as the positive one; empty where
+    /// it does not run.
+    pub(crate) fn flip_tests(&self, ctx: &StageContext<'_>) -> Result<Vec<FlipTestResult>> {
+        let found = self.flips.as_ref().map(|stage| stage.read(ctx, EVIDENCE));
+        found.unwrap_or(Ok(Vec::new()))
+    }
+
     /// The audit with the groups of which nothing could be learnt.
     pub(crate) fn with_groups_without_rows(
         &self,

@@ -28,7 +28,6 @@ use crate::exec::{StageContext, files};
 use crate::job;
 use crate::job::check::CheckedJob;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
-use crate::metric::evidence::flip_test::FlipTestResult;
 use crate::metric::evidence::labels::MissingLabels;
 use crate::metric::evidence::shift_pass::ShiftEvidence;
 use crate::metric::noise::placebo::PlaceboEvidence;
@@ -36,7 +35,6 @@ use crate::metric::noise::repeats::SetRepeat;
 use crate::metric::scope::GroupSelection;
 use crate::metric::value::classes::FactualClassCounts;
 use crate::metric::value::compare::{compare_rows, compare_switches};
-use crate::metric::value::curves::CurveEvidence;
 use crate::metric::value::interval_choice::MeasureContext;
 use crate::metric::value::measured::{MeasuredValue, measure_factual};
 use crate::metric::value::repeated_values::RepeatedValues;
@@ -50,12 +48,14 @@ use crate::stage::artifact::{
     EVIDENCE, FOLD_EVIDENCE, LABELS, SHIFT_EVIDENCE, SLICE_EVIDENCE, SMALL_SLICES,
 };
 use crate::stage::count::slices::{AttributeSlices, CountedSlices};
+use crate::stage::count::switches::SwitchEvidence;
 use crate::stage::discover::knowledge_fit::KnowledgeFit;
 use crate::stage::discover::tables::{GraphSetScenario, GraphTables};
 use crate::stage::generate::repeats::evidence_file;
 use crate::stage::kinds::{CountStage, QualityStage};
 use crate::stage::measure::amounts::AmountInputs;
 use crate::stage::measure::catalog::families;
+use crate::stage::measure::classes::ClassMeasurement;
 use crate::stage::measure::counted_audit::{AuditInputs, CountedAudit, PairInputs, PlaceboInput};
 use crate::stage::measure::curve_files::CurveFiles;
 use crate::stage::measure::labels::{DecisionCases, add_all_decisions};
@@ -167,9 +167,6 @@ struct AuditMeasurement<'a> {
     trainings: BTreeMap<RepeatsKey, RepeatedValues>,
 }
 
-/// What was counted in a slice, with its score metrics.
-type SliceCounts<'a, S> = (&'a S, Option<&'a ShiftEvidence>);
-
 /// Arm, model, set and position of the attribute of an audit.
 type RepeatsKey = (String, String, Option<String>, usize);
 
@@ -202,66 +199,82 @@ impl AuditMeasurement<'_> {
             self.add_labels(audit, &missing_labels(&text, &stages.count, self.checked)?);
         }
         let builder = self.builder(audit, layout);
-        let label = self.checked.job.data.label.column();
-        if let Some(label) = label.filter(|label| label.classes.is_some()) {
-            let (part, into) = ((&builder, stages), (&mut self.tables, &mut self.curves));
-            let of = (label, self.checked.job.clarify_class());
-            return classes::measure(of, self.context, part, &text, into);
-        }
-        let count = &stages.count;
-        let (workers, smallest) =
-            (self.context.workers, self.checked.job.metrics.smallest_cell.get());
-        if audit.set.is_none() {
-            let counts: FactualCounts = count.parse(&text)?;
-            self.add_rows(&builder, stages, &counts)?;
-            let each = |of: &RowBuilder<'_>,
-                        (counts, _): SliceCounts<'_, FactualCounts>,
-                        tables: &mut _| {
-                let is_measured = of.is_measured(counts.people_predicted(), smallest, tables);
-                if is_measured {
-                    of.rows_measured(workers, counts, None, None, tables);
+        let names = AttributeSlices::of(layout, audit.attribute)?;
+        let (workers, count, job) = (self.context.workers, &stages.count, &self.checked.job);
+        let smallest = job.metrics.smallest_cell.get();
+        let label = job.data.label.column().filter(|label| label.classes.is_some());
+        let clarified = job.clarify_class();
+        let of_classes =
+            label.map(|label| ClassMeasurement { label, clarified, workers, smallest });
+        match (of_classes, audit.set.is_some()) {
+            (None, false) => {
+                let whole: FactualCounts = count.parse(&text)?;
+                let parts = self.parts((&builder, &names), count, whole)?;
+                let mut curves = Vec::new();
+                for (of, counts) in &parts {
+                    let people = counts.people_predicted();
+                    let is_measured = of.is_measured(people, smallest, &mut self.tables);
+                    if of.slice.is_empty() {
+                        self.add_rows(of, stages, counts)?;
+                    } else if is_measured {
+                        of.rows_measured(workers, counts, None, None, &mut self.tables);
+                    }
+                    of.factual_counts(counts, &mut self.tables);
+                    curves.extend(is_measured.then(|| (of.clone(), counts)));
                 }
-                of.factual_counts(counts, tables);
-                is_measured
-            };
-            self.add_slices(&builder, (&counts, count), each)
-        } else {
-            let counts: CounterfactualCounts = count.parse(&text)?;
-            self.add_counterfactuals(&builder, stages, &counts)?;
-            let each = |of: &RowBuilder<'_>,
-                        (counts, shift): SliceCounts<'_, CounterfactualCounts>,
-                        tables: &mut _| {
-                let is_measured = of.is_measured(counts.people_moved(), smallest, tables);
-                if is_measured {
-                    of.switches_measured(workers, counts, (shift, None), [None; 2], tables);
+                self.curves.add(workers, curves)
+            }
+            (None, true) => {
+                let shift = count.read_if_written(ctx, SHIFT_EVIDENCE)?;
+                let whole = SwitchEvidence::new(count.parse(&text)?, shift);
+                let parts = self.parts((&builder, &names), count, whole)?;
+                let mut curves = Vec::new();
+                for (of, evidence) in &parts {
+                    let Some((counts, shift)) = evidence.sides.first() else { continue };
+                    let people = counts.people_moved();
+                    let is_measured = of.is_measured(people, smallest, &mut self.tables);
+                    if of.slice.is_empty() {
+                        self.add_counterfactuals(of, stages, (counts, shift.as_ref()))?;
+                    } else if is_measured {
+                        let beside = (shift.as_ref(), None);
+                        let tables = &mut self.tables;
+                        of.switches_measured(workers, counts, beside, [None; 2], tables);
+                    }
+                    of.counterfactual_counts(counts, &mut self.tables);
+                    curves.extend(is_measured.then(|| (of.clone(), counts)));
                 }
-                of.counterfactual_counts(counts, tables);
-                is_measured
-            };
-            self.add_slices(&builder, (&counts, count), each)
+                self.curves.add(workers, curves)
+            }
+            (Some(classes), false) => {
+                let parts = self.parts((&builder, &names), count, count.parse(&text)?)?;
+                let flips = stages.flip_tests(ctx)?;
+                let parts = parts.iter();
+                let curves =
+                    parts.flat_map(|part| classes.add_rows(part, &flips, &mut self.tables));
+                self.curves.add(workers, curves.collect())
+            }
+            (Some(classes), true) => {
+                let parts = self.parts((&builder, &names), count, count.parse(&text)?)?;
+                let parts = parts.iter();
+                let curves = parts.flat_map(|part| classes.add_switches(part, &mut self.tables));
+                self.curves.add(workers, curves.collect())
+            }
         }
     }
 
-    /// An audit inside every slice, and the curves of everybody and of slices. `each` adds the rows
-    /// of a slice and says whether it is measured: one of fewer people than the job asks for is
-    /// only counted.
-    fn add_slices<S: CurveEvidence + DeserializeOwned>(
-        &mut self,
-        whole: &RowBuilder<'_>,
-        (everybody, count): (&S, &StageInput<CountStage>),
-        each: impl Fn(&RowBuilder<'_>, SliceCounts<'_, S>, &mut ResultTables) -> bool,
-    ) -> Result<()> {
-        let names = AttributeSlices::of(whole.layout, whole.audit.attribute)?;
-        let mut curves = vec![(whole.clone(), everybody)];
+    /// Everybody, and the slices of an audit, each with what was counted there.
+    fn parts<'b, S: DeserializeOwned>(
+        &self,
+        (whole, names): (&RowBuilder<'b>, &'b AttributeSlices),
+        count: &StageInput<CountStage>,
+        everybody: S,
+    ) -> Result<Vec<(RowBuilder<'b>, S)>> {
         let slices: Option<CountedSlices<S>> =
             count.read_if_written(self.context.ctx, SLICE_EVIDENCE)?;
-        for (slice, counts, shift) in slices.iter().flatten() {
-            let of_slice = RowBuilder { slice: names.name(*slice), ..whole.clone() };
-            if each(&of_slice, (counts, shift.as_ref()), &mut self.tables) {
-                curves.push((of_slice, counts));
-            }
-        }
-        self.curves.add(self.context.workers, curves)
+        let slices = slices.into_iter().flatten().map(|(slice, counts)| {
+            (RowBuilder { slice: names.name(slice), ..whole.clone() }, counts)
+        });
+        Ok(std::iter::once((whole.clone(), everybody)).chain(slices).collect())
     }
 
     /// A model whose outcome is an amount: the job itself says which end people want.
@@ -302,14 +315,11 @@ impl AuditMeasurement<'_> {
         stages: &AuditInputs,
         counts: &FactualCounts,
     ) -> Result<()> {
-        let flips = stages.flips.as_ref();
-        let flips = flips.map(|stage| stage.read::<FlipTestResult>(self.context.ctx, EVIDENCE));
-        let flips = flips.transpose()?;
+        let flips = stages.flip_tests(self.context.ctx)?;
         let workers = self.context.workers;
         let key = self.add_trainings(builder, stages)?;
-        let (flips, trainings) = (flips.as_ref(), self.trainings.get(&key));
+        let (flips, trainings) = (flips.first(), self.trainings.get(&key));
         builder.rows_measured(workers, counts, flips, trainings, &mut self.tables);
-        builder.factual_counts(counts, &mut self.tables);
         self.add_folds(builder, stages, |counts: &FactualCounts, settings| {
             // A fold may have nobody with a group.
             let counted = counts.confusion(GroupSelection::All).predicted() > 0;
@@ -355,10 +365,9 @@ impl AuditMeasurement<'_> {
         &mut self,
         builder: &RowBuilder<'_>,
         stages: &AuditInputs,
-        counts: &CounterfactualCounts,
+        (counts, shift): (&CounterfactualCounts, Option<&ShiftEvidence>),
     ) -> Result<()> {
         let (ctx, audit, workers) = (self.context.ctx, builder.audit, self.context.workers);
-        let second: Option<ShiftEvidence> = stages.count.read_if_written(ctx, SHIFT_EVIDENCE)?;
         let placebo = stages.placebo.as_ref().map(|placebo| {
             Ok::<_, Error>(match placebo {
                 PlaceboInput::Repeats(stage) => {
@@ -390,7 +399,7 @@ impl AuditMeasurement<'_> {
             self.tables.metrics.extend(with_supported(rows.collect(), supported));
             self.across.add(builder, &branched, &measured);
         } else {
-            let beside = (second.as_ref(), placebo.as_ref());
+            let beside = (shift, placebo.as_ref());
             let fits = stages
                 .doubt
                 .as_ref()
@@ -402,7 +411,6 @@ impl AuditMeasurement<'_> {
             let doubts = [fits.as_ref(), self.trainings.get(&key)];
             builder.switches_measured(workers, counts, beside, doubts, &mut self.tables);
         }
-        builder.counterfactual_counts(counts, &mut self.tables);
         if let Some(made) = stages.generate.as_ref().filter(|_| audit.arm.is_empty()) {
             let found = made.effects(ctx)?.unsupported;
             self.tables.support_counts.extend(builder.support_counts(counts, &found));

@@ -179,9 +179,10 @@ impl RowBuilder<'_> {
         ScopeIndex { groups: self.n_groups() }.directions()
     }
 
-    /// Whether a slice of this many people is large enough; if not, it is named.
+    /// Whether a slice of this many people is large enough, as everybody is; if not, it is named.
     pub(crate) fn is_measured(&self, n: u64, smallest: u64, tables: &mut ResultTables) -> bool {
-        if n < smallest {
+        let is_measured = self.slice.is_empty() || n >= smallest;
+        if !is_measured {
             let attribute = &self.layout.attributes[self.audit.attribute].name;
             let known = tables
                 .small_slices
@@ -191,7 +192,7 @@ impl RowBuilder<'_> {
                 .or_default();
             *known = n.max(*known);
         }
-        n >= smallest
+        is_measured
     }
 
     /// The columns arm to slice.

@@ -278,19 +278,19 @@ impl SampleState for SwitchClassCounts {
 }
 
 impl SampleState for SwitchPart {
-    const VARIANTS: u64 = 5;
+    const VARIANTS: u64 = 2;
 
-    /// Of several classes; of a label of two sides.
+    /// Of several classes; of a label of two sides. Next to everybody one slice.
     fn sample(variant: u64) -> Self {
-        SwitchPart::new(CLASSES, (variant < 4).then(|| SwitchClassCounts::sample(variant)))
+        SwitchPart::new(2 * CLASSES, if variant == 0 { 2 } else { 0 })
     }
 
     fn add_sample(&mut self, row: u64) {
-        let mut each = |counted: CountedRow<'_>| {
-            self.add(|_| CounterfactualCounts::new(GROUPS), counted);
-        };
+        let nobody = (|_| CounterfactualCounts::new(GROUPS), || SwitchClassCounts::sample(3));
+        let mut each = |counted: CountedRow<'_>| self.add(nobody, counted);
+        let parts = if row % 3 == 0 { &[0, 1][..] } else { &[0] };
         with_class_switches(row, |person, cfs| {
-            CountedRow::of_classes(CLASSES, (row, person, cfs), &mut each);
+            CountedRow::of_classes(CLASSES, parts, (row % 11, person, cfs), &mut each);
         });
     }
 }

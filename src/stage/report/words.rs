@@ -22,7 +22,7 @@ use crate::job::check::CheckedJob;
 use crate::job::{self, AnnexChoice, ColumnBlock, Job, SignerBlock};
 use crate::metric;
 use crate::metric::catalog::cf_quality;
-use crate::metric::catalog::meaning::{MeaningPart, meaning, measure_meaning};
+use crate::metric::catalog::texts::MetricText;
 use crate::model::kind::command::without;
 use crate::model::kind::decision::DecisionBlock;
 use crate::model::kind::scale_key::BetterEnd;
@@ -430,37 +430,37 @@ pub(crate) fn glossary(id: &str) -> Option<GlossaryEntry> {
         return Some(GlossaryEntry {
             id: measure.id.to_owned(),
             symbol: String::new(),
-            name: measure.name.to_owned(),
+            name: measure.text(MetricText::Name).to_owned(),
             family: "cf_quality".to_owned(),
-            formula: measure.formula.to_owned(),
-            reading: measure.reading.to_owned(),
+            formula: measure.text(MetricText::Formula).to_owned(),
+            reading: measure.text(MetricText::Reading).to_owned(),
             // The other parts are the same for all measures.
-            meaning: [MeaningPart::Remedy, MeaningPart::Limits]
-                .map(|part| (part.head(), measure_meaning(measure, part).to_owned()))
+            meaning: [MetricText::Remedy, MetricText::Limits]
+                .map(|part| (part.head(), measure.text(part).to_owned()))
                 .into(),
             range: explain::range(measure.range),
             ideal: String::new(),
-            undefined_when: measure.undefined_when.to_owned(),
-            source: measure.source.to_owned(),
+            undefined_when: measure.text(MetricText::UndefinedWhen).to_owned(),
+            source: measure.text(MetricText::Source).to_owned(),
         });
     }
     let metric = crate::metric::catalog::find(id)?;
     Some(GlossaryEntry {
         id: metric.id.to_owned(),
         symbol: metric.symbol.to_owned(),
-        name: metric.name.to_owned(),
+        name: metric.text(MetricText::Name).to_owned(),
         family: metric.family.as_str().to_owned(),
-        formula: metric.formula.to_owned(),
-        reading: meaning(metric, MeaningPart::Question),
-        meaning: MeaningPart::ALL
+        formula: metric.text(MetricText::Formula).to_owned(),
+        reading: metric.text(MetricText::Question).to_owned(),
+        meaning: MetricText::MEANING
             .into_iter()
-            .filter(|part| *part != MeaningPart::Question)
-            .map(|part| (part.head(), meaning(metric, part)))
+            .filter(|part| *part != MetricText::Question)
+            .map(|part| (part.head(), metric.text(part).to_owned()))
             .collect(),
         range: explain::range(metric.range),
         ideal: metric.ideal.map_or_else(String::new, |i| i.to_string()),
-        undefined_when: metric.undefined_when.to_owned(),
-        source: metric.source.to_owned(),
+        undefined_when: metric.text(MetricText::UndefinedWhen).to_owned(),
+        source: metric.text(MetricText::Source).to_owned(),
     })
 }
 

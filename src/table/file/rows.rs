@@ -270,7 +270,7 @@ pub(crate) fn read_file<R: TableRow>(path: &Path, each: impl FnMut(R)) -> Result
 /// The file is damaged: a column is missing, or cannot hold the value there.
 fn rows_of<R: TableRow>(file: ParquetFile, mut each: impl FnMut(R)) -> Result<()> {
     let file = file.with_coded_texts()?;
-    let misfit = |column: &str| {
+    let internal_error = |column: &str| {
         let what = format!("column `{column}` holds invalid values");
         unreadable(file.path(), FileOwner::Program, what)
     };
@@ -278,9 +278,9 @@ fn rows_of<R: TableRow>(file: ParquetFile, mut each: impl FnMut(R)) -> Result<()
         for batch in file.batches(group, None, None, READ_ROWS)? {
             let batch = batch?;
             let arrays = columns_of(R::TABLE, &file, &batch)?;
-            let columns = R::columns(&mut arrays.iter()).map_err(misfit)?;
+            let columns = R::columns(&mut arrays.iter()).map_err(internal_error)?;
             for row in 0..batch.num_rows() {
-                each(R::read(&columns, row).map_err(misfit)?);
+                each(R::read(&columns, row).map_err(internal_error)?);
             }
         }
     }
