@@ -126,9 +126,7 @@ impl JobChecker<'_> {
     /// The class that a gate asks about.
     pub(super) fn gate_class(&mut self, gate: &MetricGate<'_>) {
         let (metric, label) = (gate.metric, self.job.data.label.column());
-        let Some((label, classes)) =
-            label.and_then(|label| Some((label, label.classes.as_deref()?)))
-        else {
+        let Some((label, classes)) = label.and_then(|l| Some((l, l.classes.as_deref()?))) else {
             return self.say(gate.key("class"), gate.class.as_ref().map(|_| m::gate_class_alone()));
         };
         let Some(class) = &gate.class else {
