@@ -27,8 +27,8 @@ use crate::num::additive::Additive;
 use crate::param::Word;
 use crate::stage::count::switches::SwitchEvidence;
 use crate::stage::measure::curve_files::CurvePart;
+use crate::stage::measure::row_builder::{ResultTables, RowBuilder};
 use crate::stage::measure::support::with_supported;
-use crate::stage::measure::{ResultTables, RowBuilder};
 use crate::table::{CountRow, NO_GROUP, TransitionRow, whole};
 
 /// How the classes of a label are measured.
