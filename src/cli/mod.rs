@@ -469,6 +469,8 @@ fn explain_word(word: Option<&str>, folder: Option<&Path>) -> Result<Exit> {
     }
     let mut texts: Vec<String> =
         found.iter().map(|e| format!("{} ({})\n{}\n", e.word, e.kind, e.text)).collect();
+    let term = explain::term(&entries, word);
+    texts.splice(0..0, term.map(|term| term + "\n"));
     texts.extend(numbers);
     print(&texts.join("\n"))?;
     Ok(Exit::Done)

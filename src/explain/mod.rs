@@ -6,9 +6,13 @@ pub(crate) mod numbers;
 mod words;
 
 use std::fmt::Write;
+use std::sync::LazyLock;
+
+use minijinja::value::Value;
+use minijinja::{Environment, context};
 
 pub use self::words::words_of;
-use crate::data::source::catalog::{DATA_SETS, PublicDataSet};
+use crate::data::source::catalog::{DATA_SETS, DataSetFile, PublicDataSet};
 use crate::error::EXITS;
 use crate::job::messages::{CODES, MESSAGES};
 use crate::job::read::synonyms::synonym;
@@ -17,11 +21,12 @@ use crate::metric::catalog::cf_quality::{MEASURES, QualityMetric, QualityScope, 
 use crate::metric::catalog::texts::MetricText;
 use crate::metric::interval::{INTERVAL_METHODS, method_meaning};
 use crate::metric::rate::{Undefined, meaning_of_code};
-use crate::metric::reading_path::{ReadingStep, STEPS};
+use crate::metric::reading_path::{ReadingOutcome, ReadingStep, STEPS};
 use crate::metric::{DirectionSide, Facet, ImpairedGroupRule, Metric};
 use crate::num::short_number::short_text;
 use crate::table::list::TABLES;
 use crate::table::{IssueRow, TableDef};
+use crate::text::{self, fact};
 
 /// The kind of word that a measure of counterfactuals is.
 const MEASURE: &str = "measure of counterfactuals";
@@ -86,9 +91,8 @@ pub fn entries(codes: &[(&str, &str)]) -> Vec<ExplainedWord> {
     }
     DATA_SETS.iter().for_each(|set| add("data set", set.name, data_set_text(set)));
     for status in EXITS {
-        let (means, who, retry) = (status.means, status.who, status.retry);
-        let text = format!("{means}\nwho acts: {who}\nretry helps: {retry}");
-        add("exit status", &status.exit.code().to_string(), text);
+        let of = context!(means => status.means, who => status.who, retry => status.retry);
+        add("exit status", &status.exit.code().to_string(), told("exit", of));
     }
     for (word, text) in codes {
         let mut text = (*text).to_owned();
@@ -99,7 +103,7 @@ pub fn entries(codes: &[(&str, &str)]) -> Vec<ExplainedWord> {
     }
     // A code that issues and verdicts share means the same in both, and is listed as an issue.
     words_of(REASON).for_each(|(code, meaning)| add(REASON, code, meaning.to_owned()));
-    add("reading path", "path", path_text());
+    add("reading path", "path", told("path", STEPS.iter().map(step_facts).collect()));
     let methods = (
         "method of intervals (`ci_method`)",
         INTERVAL_METHODS.iter().map(|word| (*word, method_meaning(word))).collect::<Vec<_>>(),
@@ -145,6 +149,12 @@ pub fn find<'a>(entries: &'a [ExplainedWord], word: &str) -> Vec<&'a ExplainedWo
         .collect()
 }
 
+/// That a word is a common term for another one; none of words of cfaudit.
+pub fn term(entries: &[ExplainedWord], word: &str) -> Option<String> {
+    let of = synonym(word).filter(|_| entries.iter().all(|entry| entry.word != word))?;
+    Some(told("term", context!(word, of)))
+}
+
 /// The known word closest to one that is not known.
 pub fn nearest(entries: &[ExplainedWord], word: &str) -> Option<String> {
     let lower = word.to_lowercase();
@@ -170,144 +180,99 @@ pub fn range((lo, hi): (f64, f64)) -> String {
     format!("{open}{}, {}{close}", number(lo), number(hi))
 }
 
-fn metric_text(metric: &Metric) -> String {
-    let symbol = if metric.symbol == metric.name() {
-        String::new()
-    } else {
-        format!(" ({})", metric.symbol)
-    };
-    let head = format!("{}{symbol}, family {}", metric.name(), metric.family.as_str());
-    let ideal = metric.ideal.map_or_else(|| "none stated".to_owned(), number);
-    let mut lines = vec![("formula", metric.text(MetricText::Formula).to_owned())];
-    lines.extend(MetricText::MEANING.map(|part| (part.head(), metric.text(part).to_owned())));
-    lines.extend([
-        ("unit", metric.unit.meaning().to_owned()),
-        ("range", range(metric.range)),
-        ("ideal", ideal),
-        ("sign", metric.text(MetricText::Sign).to_owned()),
-        ("at a disadvantage, if the numbers are clear", impaired(metric.impaired)),
-        ("undefined when", metric.text(MetricText::UndefinedWhen).to_owned()),
-        ("needs a label", if metric.needs_label { "yes" } else { "no" }.to_owned()),
-        ("source", metric.text(MetricText::Source).to_owned()),
-    ]);
-    described(head, &lines)
+/// The template of what is said about lists, with a filter that fills a column up.
+static TEXTS: LazyLock<Environment<'static>> = LazyLock::new(|| {
+    let mut texts = text::environment();
+    texts.add_filter("pad", |text: &str, width: usize| format!("{text:<width$}"));
+    texts.add_template("entries.txt", include_str!("entries.txt")).expect(text::TESTED);
+    texts
+});
+
+/// What a macro says about something.
+fn told(name: &str, of: Value) -> String {
+    text::said(&TEXTS, "entries.txt", name, &[of])
 }
 
-/// The whole tree of the reading path: each step with its possible outcomes.
-fn path_text() -> String {
-    let mut text = "the reading path: the questions that lead from a number to what to do next; \
-                    the page walks it over the tables of a run\n"
-        .to_owned();
-    let place = |id: &str| STEPS.iter().position(|step| step.id == id).map(|at| at + 1);
-    for (i, step) in STEPS.iter().enumerate() {
-        let ReadingStep { metrics, table, rule, outcomes, .. } = step;
-        let (question, needs) = (step.question(), step.needs());
-        let reads =
-            if metrics.is_empty() { String::new() } else { format!("{} of ", metrics.join(", ")) };
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "{}. {question} ({})", i + 1, step.id);
-        let _ = writeln!(text, "   reads: {reads}table {table}; needs {needs}");
-        let _ = writeln!(text, "   rule: {}", rule.words());
-        for outcome in *outcomes {
-            let next = match place(outcome.next) {
-                Some(next) => format!("go to {next}"),
-                None => "end".to_owned(),
-            };
-            let act = outcome.act();
-            let act = if act.is_empty() { String::new() } else { format!("; {act}") };
-            let _ = writeln!(text, "   - {}: {}{act}: {next}", outcome.code, outcome.when());
-        }
-    }
-    text.trim_end().to_owned()
+fn metric_text(m: &Metric) -> String {
+    let parts = MetricText::MEANING.map(|part| (part.head(), m.text(part)));
+    let of = context! {
+        name => m.name(), symbol => m.symbol, family => m.family.as_str(), parts => fact(&parts),
+        formula => m.text(MetricText::Formula), unit => fact(&m.unit), range => range(m.range),
+        ideal => m.ideal.map(number), sign => m.text(MetricText::Sign),
+        impaired => impaired(m.impaired), undefined_when => m.text(MetricText::UndefinedWhen),
+        needs_label => m.needs_label, source => m.text(MetricText::Source),
+    };
+    told("metric", of)
 }
 
-/// The group that a metric shows to be worse off, in words.
-fn impaired(rule: ImpairedGroupRule) -> String {
-    let side = |side: DirectionSide| match side {
-        DirectionSide::Original => "the group that people belong to",
-        DirectionSide::New => "the group to which they are moved",
-    };
+/// The group that a metric shows to be worse off.
+fn impaired(rule: ImpairedGroupRule) -> Value {
     match rule {
-        ImpairedGroupRule::Unstated => "no group is named".to_owned(),
-        ImpairedGroupRule::LowerRate(_) => {
-            "the group with the lower rate of favourable predictions".to_owned()
-        }
-        ImpairedGroupRule::AboveZero(Facet::First) => {
-            "above 0 the favoured facet, below it the other".to_owned()
-        }
-        ImpairedGroupRule::AboveZero(Facet::Second) => {
-            "above 0 the disfavoured facet, below it the other".to_owned()
-        }
-        ImpairedGroupRule::Switch { if_positive, if_negative, .. }
-            if if_positive == if_negative =>
-        {
-            side(if_positive).to_owned()
+        ImpairedGroupRule::Unstated => context!(kind => "unstated"),
+        ImpairedGroupRule::LowerRate(_) => context!(kind => "lower_rate"),
+        ImpairedGroupRule::AboveZero(facet) => {
+            context!(kind => "above_zero", favoured => facet == Facet::First)
         }
         ImpairedGroupRule::Switch { if_positive, if_negative, .. } => {
-            format!(
-                "{} where the positive prediction is favourable, else {}",
-                side(if_positive),
-                side(if_negative)
-            )
+            let new = [if_positive, if_negative].map(|side| side == DirectionSide::New);
+            context!(kind => "switch", new => fact(&new))
         }
     }
 }
 
-fn measure_text(measure: &QualityMetric) -> String {
-    let table = match measure.scope {
-        QualityScope::Pair => "table cf_quality",
-        QualityScope::Transport => "table cf_quality, of transport only",
-        QualityScope::Feature => "table cf_features",
+fn measure_text(m: &QualityMetric) -> String {
+    let scope = match m.scope {
+        QualityScope::Pair => "pair",
+        QualityScope::Transport => "transport",
+        QualityScope::Feature => "feature",
     };
-    let head = format!("{}, family cf_quality, {table}", measure.text(MetricText::Name));
-    let mut lines = vec![
-        ("formula", measure.text(MetricText::Formula).to_owned()),
-        ("says", measure.text(MetricText::Reading).to_owned()),
-    ];
-    lines.extend(MetricText::MEANING.map(|part| (part.head(), measure.text(part).to_owned())));
-    lines.extend([
-        ("range", range(measure.range)),
-        ("undefined when", measure.text(MetricText::UndefinedWhen).to_owned()),
-        ("source", measure.text(MetricText::Source).to_owned()),
-    ]);
-    described(head, &lines)
+    let parts = MetricText::MEANING.map(|part| (part.head(), m.text(part)));
+    let of = context! {
+        scope, name => m.text(MetricText::Name), formula => m.text(MetricText::Formula),
+        reading => m.text(MetricText::Reading), parts => fact(&parts), range => range(m.range),
+        undefined_when => m.text(MetricText::UndefinedWhen), source => m.text(MetricText::Source),
+    };
+    told("measure", of)
 }
 
-/// A heading, and below it each line that is not empty.
-fn described(head: String, lines: &[(&str, String)]) -> String {
-    let told = lines.iter().filter(|(_, line)| !line.is_empty());
-    told.fold(head, |text, (of, line)| text + &format!("\n{of}: {line}"))
+/// A step of the reading path with its possible outcomes.
+fn step_facts(step: &ReadingStep) -> Value {
+    let outcome = |of: &ReadingOutcome| context!(code => of.code, when => of.when(), act => of.act(), next => of.next);
+    context! {
+        id => step.id, question => step.question(), needs => step.needs(), table => step.table,
+        metrics => fact(&step.metrics), rule => step.rule.words(),
+        outcomes => step.outcomes.iter().map(outcome).collect::<Value>(),
+    }
 }
 
 fn table_text(table: &TableDef) -> String {
-    let mut text = format!(
-        "one row per {}; version {}; written by {}, read by {}\n",
-        table.one_row_per, table.version, table.writer, table.readers
-    );
-    for (i, column) in table.columns.iter().enumerate() {
-        let key = if i < table.n_key { "key  " } else { "     " };
+    let columns = table.columns.iter();
+    let columns = columns.map(|column| {
         let kind = format!("{:?}", column.kind).to_lowercase();
-        let _ = writeln!(text, "{key}{:<18}{kind:<6}{}", column.name, column.meaning);
-    }
-    text.trim_end().to_owned()
+        context!(name => column.name, kind, meaning => column.meaning)
+    });
+    let of = context! {
+        one_row_per => table.one_row_per, version => table.version, writer => table.writer,
+        readers => table.readers, n_key => table.n_key, columns => columns.collect::<Value>(),
+    };
+    told("table", of)
 }
 
 fn data_set_text(set: &PublicDataSet) -> String {
-    let mut lines = vec![("source", set.source.to_owned())];
-    for member in set.members {
-        let forms = member.versions.iter();
-        let forms = forms.map(|form| format!("{} bytes, SHA-256 {}", form.bytes, form.sha256));
-        let forms = forms.collect::<Vec<_>>().join("; or ");
-        lines.push(("file", format!("<data-dir>/{}/{} ({forms})", set.name, member.name)));
-    }
+    let file = |member: &DataSetFile| {
+        let versions = member.versions.iter();
+        let versions = versions.map(|form| context!(bytes => form.bytes, sha256 => form.sha256));
+        context!(name => member.name, versions => versions.collect::<Value>())
+    };
     let of_members = set.members.iter().flat_map(|member| member.addresses);
-    let addresses = set.archives.iter().chain(of_members);
-    lines.extend(addresses.map(|address| ("address", (*address).to_owned())));
-    let stand_in = if set.stand_in.is_some() { "on `when_unreachable: stand_in`" } else { "none" };
-    lines.push(("stand-in", stand_in.to_owned()));
-    let text = described(set.title.to_owned(), &lines) + "\ncolumns:";
-    let columns = set.columns.iter();
-    columns.fold(text, |text, (name, holds)| text + &format!("\n     {name:<25}{}", holds.name()))
+    let columns = set.columns.iter().map(|(name, holds)| (*name, holds.name()));
+    let of = context! {
+        name => set.name, title => set.title, source => set.source,
+        files => set.members.iter().map(file).collect::<Value>(),
+        addresses => set.archives.iter().chain(of_members).copied().collect::<Value>(),
+        stand_in => set.stand_in.is_some(), columns => fact(&columns.collect::<Vec<_>>()),
+    };
+    told("data_set", of)
 }
 
 /// The description of all tables, for `cfaudit schema tables`.
@@ -317,7 +282,7 @@ pub fn tables() -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{entries, find, nearest, words_of};
+    use super::{entries, find, nearest, term, words_of};
     use crate::job::read::synonyms::synonyms;
 
     #[test]
@@ -403,6 +368,11 @@ mod tests {
             assert_eq!(found, [known], "{word} leads to one entry");
         }
         assert_eq!(find(&all, "Four-fifths rule")[0].word, "di");
+        let said = "`four-fifths` is a common term for `di`";
+        assert_eq!(term(&all, "four-fifths").as_deref(), Some(said));
+        assert!(
+            ["di", "NSR", "verdict", "nonsense-word"].iter().all(|of| term(&all, of).is_none())
+        );
         for word in ["set", "naive", "favourable", "reference", "sensitive"] {
             assert_eq!(find(&all, word)[0].kind, "word", "{word}");
         }

@@ -4,16 +4,20 @@
 
 use std::path::Path;
 
+use minijinja::context;
 use serde::Serialize;
 
-use super::{ExplainedWord, MEASURE};
+use super::{ExplainedWord, MEASURE, told};
 use crate::error::{Error, Result};
 use crate::folder::read::verified;
+use crate::metric::ImpairedGroupRule;
+use crate::metric::catalog::ccm::HARM;
+use crate::metric::catalog::find;
 use crate::table::file::{read_matching, read_rows};
 use crate::table::{
     CfFeatureRow, CfQualityRow, GateRow, MetricRow, MetricTable, SetPair, TableRow,
 };
-use crate::text::aligned;
+use crate::text::{aligned, fact};
 
 /// The numbers of a word that has explanations, with the line that says where they come from.
 ///
@@ -38,7 +42,10 @@ pub(crate) fn of(word: &str, found: &[&ExplainedWord], folder: &Path) -> Result<
             _ => qualities(&entry.word, &tables)?,
         };
         return Ok(match lines.is_empty() {
-            true => format!("`{}` was not measured in {}\n{judged}", entry.word, folder.display()),
+            true => {
+                let folder = folder.display().to_string();
+                told("not_measured", context!(word => &entry.word, folder)) + "\n" + &judged
+            }
             false => format!("in {}:\n{}{judged}", folder.display(), aligned("  ", &lines, &[])),
         });
     }
@@ -85,21 +92,14 @@ fn number(value: f64) -> String {
 }
 
 fn groups(scope: &str, [from, to]: [&str; 2], [highest, lowest]: [&str; 2]) -> String {
-    match (scope, from, to) {
-        ("direction" | "one_to_rest" | "rest_to_one", from, to) => {
-            let name = |group: &str| {
-                if group.is_empty() { "all others".to_owned() } else { group.to_owned() }
-            };
-            format!("{} -> {}", name(from), name(to))
-        }
-        ("pair" | "difference", a, b) => format!("{a}, {b}"),
-        ("one_vs_rest", "", b) => format!("all others, {b}"),
-        ("one_vs_rest", a, _) => format!("{a}, all others"),
-        ("worst_case", ..) => match (highest, lowest) {
-            (high, "") => high.to_owned(),
-            (high, low) => format!("{high}, {low}"),
-        },
-        (_, from, _) => from.to_owned(),
+    let name = |group: &str| told("group", group.into());
+    match scope {
+        "direction" | "one_to_rest" | "rest_to_one" => format!("{} -> {}", name(from), name(to)),
+        "pair" | "difference" => format!("{from}, {to}"),
+        "one_vs_rest" => format!("{}, {}", name(from), name(to)),
+        "worst_case" if lowest.is_empty() => highest.to_owned(),
+        "worst_case" => format!("{highest}, {lowest}"),
+        _ => from.to_owned(),
     }
 }
 
@@ -113,13 +113,31 @@ fn class(name: &str) -> String {
 }
 
 fn interval(ends: [Option<f64>; 2], level: Option<f64>) -> String {
-    match (ends[0], ends[1], level) {
-        (Some(lo), Some(hi), Some(level)) => {
-            format!("{} to {} ({} %)", number(lo), number(hi), number(level * 100.0))
-        }
-        (Some(lo), Some(hi), None) => format!("{} to {}", number(lo), number(hi)),
-        _ => "no interval".to_owned(),
-    }
+    let ends = ends[0].zip(ends[1]).map(|(lo, hi)| {
+        let level = level.map(|level| number(level * 100.0));
+        context!(lo => number(lo), hi => number(hi), level)
+    });
+    told("ends", ends.into())
+}
+
+/// The group that a row of the table names; of a rate that counts all switches also what these are:
+/// how many gain the favourable decision and lose it, or become positive and negative.
+fn disadvantage(row: &MetricRow, table: &[MetricRow]) -> String {
+    let of_both = find(&row.metric).is_some_and(|of| match of.impaired {
+        ImpairedGroupRule::Switch { if_positive, if_negative, .. } => if_positive == if_negative,
+        _ => false,
+    });
+    let of_both = of_both && !HARM.contains(&row.metric.as_str());
+    let parts = |[a, b]: [&str; 2]| {
+        let part = |metric: &str| {
+            let is_own = |of: &&MetricRow| of.metric.as_str() == metric;
+            let alike = |of: &&MetricRow| of.key == row.key && of.class == row.class;
+            table.iter().filter(is_own).find(alike)?.numerator
+        };
+        Some([part(a)?, part(b)?]).filter(|_| of_both)
+    };
+    let (harm, sides) = (fact(&parts(HARM)), fact(&parts(["psr", "nsr"])));
+    told("disadvantage", context!(group => row.impaired_group.as_str(), of_both, harm, sides))
 }
 
 /// Texts of a row by the names of their columns.
@@ -143,7 +161,7 @@ fn values(metric: &str, table: &[MetricRow]) -> Vec<Vec<String>> {
         };
         let mut remarks: Vec<String> = Vec::new();
         if !row.impaired_group.is_empty() {
-            remarks.push(format!("at a disadvantage: {}", row.impaired_group.as_str()));
+            remarks.push(disadvantage(row, table));
         }
         if !row.flags.is_empty() {
             remarks.push(row.flags.to_string());
@@ -185,7 +203,30 @@ fn judged(gate: &str, table: &[GateRow]) -> Vec<Vec<String>> {
 
 #[cfg(test)]
 mod tests {
-    use super::number;
+    use super::{MetricRow, number, values};
+    use crate::tests::TextRow;
+
+    /// A rate that counts all switches names a group by the paper, whose switches may all be gains.
+    #[test]
+    fn a_rate_of_all_switches_says_what_they_are() {
+        let of = |metric: &str, group: &str, n: i64| {
+            MetricRow::of(&format!(
+                "scope=direction, from_group=f, to_group=m, metric={metric}, value=0.25, \
+                 numerator={n}, denominator=40, impaired_group={group}"
+            ))
+        };
+        let mut table = vec![of("sr", "m", 10), of("psr", "f", 10), of("nsr", "", 0)];
+        let told = |metric: &str, table: &[MetricRow]| values(metric, table)[0][11].clone();
+        let paper = "at a disadvantage by table 7 of the journal paper: m";
+        let sides = "10 of the switches become positive, 0 negative";
+        assert_eq!(told("sr", &table), format!("{paper}; {sides}"));
+        assert_eq!(told("psr", &table), "at a disadvantage: f");
+        table.extend([of("denied_by_group", "f", 10), of("favoured_by_group", "", 0)]);
+        let harm = "10 of the switches gain the favourable decision, 0 lose it";
+        assert_eq!(told("sr", &table), format!("{paper}; {harm}"));
+        assert_eq!(told("denied_by_group", &table), "at a disadvantage: f");
+        assert_eq!(told("sr", &table[..1]), paper);
+    }
 
     #[test]
     fn numbers_end_where_they_end() {

@@ -299,8 +299,9 @@ pub enum ImpairedGroupRule {
     },
 }
 
-/// What a value is measured in, from which follows how it is printed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// What a value is measured in, from which follows how it is printed; `explain/entries.txt` words
+/// it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum MetricUnit {
     /// A share, from 0 to 1; printed in per cent.
     Share,
@@ -320,21 +321,6 @@ pub enum MetricUnit {
 }
 
 impl MetricUnit {
-    /// The metric in words, for `cfaudit explain`.
-    pub fn meaning(self) -> &'static str {
-        match self {
-            MetricUnit::Share => "a share, printed in per cent",
-            MetricUnit::Points => "a difference of shares, printed in percentage points",
-            MetricUnit::Distance => {
-                "a difference of shares without its sign, printed in percentage points"
-            }
-            MetricUnit::Times => "how many times as large",
-            MetricUnit::Count => "a count",
-            MetricUnit::Number => "a number",
-            MetricUnit::Signed => "a number with its sign",
-        }
-    }
-
     /// The unit of a highest value minus a lowest, whose sign says nothing.
     #[must_use]
     pub fn without_sign(self) -> Self {

@@ -55,14 +55,12 @@ impl FolderDiff {
     pub(crate) fn html(&self, glossary: &dyn Fn(&str) -> Option<GlossaryEntry>) -> String {
         let mut glossary = PageGlossary::new(glossary);
         let against = against::section(&self.compared, &self.changes, ROWS_SHOWN, &mut glossary);
-        let metrics = ("metrics", "Metrics on this page");
-        let metrics = PageSection::new(metrics, vec![glossary.block()]);
+        let metrics = PageSection::new("metrics", vec![glossary.block()]);
         let [gates, folders] = self.folders();
         let sections = [Some(against), gates, Some(metrics), folders];
         let sections: Vec<PageSection> = sections.into_iter().flatten().collect();
-        let title = format!("{} against its last version", self.new.1.job);
         let own = context!(stand_in => self.stand_in(), is_annex => false, has_maps => false);
-        of_sections(&title, &self.new.1, own, &sections)
+        of_sections(None, &self.new.1, own, &sections)
     }
 
     /// The tables that are not the same in both folders, but those of verdicts and of changes,
@@ -91,12 +89,10 @@ impl FolderDiff {
         let gates = self.before_and_after();
         let gates = (!gates.is_empty()).then(|| {
             let facts = context!(part => "gates", gates => fact(&gates));
-            let names = ("gates", "Gates before and after");
-            PageSection::of_facts(names, "folders.html", facts)
+            PageSection::of_facts("gates", "folders.html", facts)
         });
         let facts = context!(part => "runs", runs => fact(&[&self.old, &self.new]));
-        let names = ("folders", "Where it comes from");
-        [gates, Some(PageSection::of_facts(names, "folders.html", facts))]
+        [gates, Some(PageSection::of_facts("folders", "folders.html", facts))]
     }
 
     /// Text for a terminal: clear changes, with `all` every one that was compared.

@@ -6,8 +6,6 @@
 //! | JUnit | one test case per gate; skipped gates are skipped, gates of level `warn` never fail | CI servers |
 //! | Prometheus | the defined values that are asked for, with their intervals, and the gates, as gauges | node exporter's textfile collector |
 
-use std::fmt::Write as _;
-
 use minijinja::value::Value;
 use minijinja::{AutoEscape, context};
 
@@ -69,13 +67,14 @@ fn xml(text: &str) -> String {
 }
 
 /// The templates of what is printed.
-const FORMS: [(&str, &str); 6] = [
+const FORMS: [(&str, &str); 7] = [
     REFITTED,
     ("compared.html", include_str!("section/compared.html")),
     ("diff.txt", include_str!("diff.txt")),
     ("diff_in_markdown.txt", include_str!("diff_in_markdown.txt")),
     ("gate.txt", include_str!("gate.txt")),
     ("junit.txt", include_str!("junit.txt")),
+    ("prometheus.txt", include_str!("prometheus.txt")),
 ];
 
 /// A form of these facts, in which texts from folders are written as `shown` says.
@@ -171,47 +170,36 @@ pub(crate) fn prometheus(
 ) -> String {
     let labels = |row: &MetricRow| {
         let key = key(row).into_iter().chain([("metric", row.metric.to_string())]);
-        key.filter(|(_, name)| !name.is_empty())
-            .map(|(column, name)| format!("{column}=\"{}\"", label(&name)))
-            .collect::<Vec<_>>()
-            .join(",")
+        key.filter(|(_, name)| !name.is_empty()).collect::<Vec<_>>()
     };
-    type Samples = Vec<(String, f64)>;
+    type Samples = Vec<(Vec<(&'static str, String)>, String)>;
     let of_metrics = |value: fn(&MetricRow) -> Option<f64>| -> Samples {
         let taken = audit.metrics.iter().filter(|row| takes(row));
-        taken.filter_map(|row| Some((labels(row), value(row)?))).collect()
+        taken.filter_map(|row| Some((labels(row), value(row)?.to_string()))).collect()
     };
     let gates = deciding(audit.gates).filter(|_| with_gates).flat_map(|gate| {
         ["pass", "inconclusive", "fail", "skipped"].map(|verdict| {
-            let (name, level) = (label(gate.gate.as_str()), gate.level.as_str());
-            let labels = format!("gate=\"{name}\",level=\"{level}\",verdict=\"{verdict}\"");
-            (labels, f64::from(u8::from(gate.verdict.as_str() == verdict)))
+            let names = [("gate", &gate.gate), ("level", &gate.level)];
+            let labels = names.map(|(column, name)| (column, name.to_string())).into_iter();
+            let labels = labels.chain([("verdict", verdict.to_owned())]).collect();
+            (labels, u8::from(gate.verdict.as_str() == verdict).to_string())
         })
     });
-    let alone = |value: f64| vec![(String::new(), value)];
-    let stand_in = f64::from(u8::from(audit.manifest.stand_in.is_some()));
-    let people = audit.manifest.rows.audited as f64;
-    let families: [(&str, &str, Samples); 7] = [
-        ("metric", "Value of a metric.", of_metrics(|row| row.value)),
-        ("metric_lo", "Lower end of the interval of a metric.", of_metrics(|row| row.lo)),
-        ("metric_hi", "Upper end of the interval of a metric.", of_metrics(|row| row.hi)),
-        ("gate", "1 for the verdict of a gate, 0 for the others.", gates.collect()),
-        ("exit_status", "Exit status that the gates require.", alone(audit.summary.exit.into())),
-        ("people", "People audited.", alone(people)),
-        ("stand_in_data", "1 if generated rows replace a public data set.", alone(stand_in)),
+    let alone = |value: String| -> Samples { vec![(Vec::new(), value)] };
+    let families: [(&str, Samples); 7] = [
+        ("metric", of_metrics(|row| row.value)),
+        ("metric_lo", of_metrics(|row| row.lo)),
+        ("metric_hi", of_metrics(|row| row.hi)),
+        ("gate", gates.collect()),
+        ("exit_status", alone(audit.summary.exit.to_string())),
+        ("people", alone(audit.manifest.rows.audited.to_string())),
+        ("stand_in_data", alone(u8::from(audit.manifest.stand_in.is_some()).to_string())),
     ];
-    // The scraper has a label `job` of its own.
-    let audited = format!("audit=\"{}\"", label(&audit.manifest.job));
-    let mut text = String::new();
-    for (name, help, lines) in families.into_iter().filter(|(.., lines)| !lines.is_empty()) {
-        let name = format!("cfaudit_{name}");
-        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge");
-        for (labels, value) in lines {
-            let comma = if labels.is_empty() { "" } else { "," };
-            let _ = writeln!(text, "{name}{{{audited}{comma}{labels}}} {value}");
-        }
-    }
-    text
+    printed(
+        "prometheus.txt",
+        context!(job => &audit.manifest.job, families => fact(&families)),
+        label,
+    )
 }
 
 #[cfg(test)]

@@ -75,7 +75,7 @@ pub(crate) fn render(
         let sections = section::sections(&audit, &mut PageGlossary::new(glossary));
         let stand_in = &m.stand_in;
         let own = context!(stand_in, is_annex => true, has_maps => !audit.map.is_empty());
-        page::of_sections(&shown, m, own, &sections)
+        page::of_sections(Some(&shown), m, own, &sections)
     };
     let annex = (!m.words.without_annex).then(annex);
     Ok(RenderedPages { report: brief::page(&audit, &shown), annex })

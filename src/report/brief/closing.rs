@@ -11,7 +11,6 @@ use crate::model::kind::TRAINED_EXAMPLES;
 use crate::report::brief::harm::HarmResult;
 use crate::report::brief::population;
 use crate::report::brief::voice::AuditVoice;
-use crate::report::page::words::capital;
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::panel::ResultKey;
 use crate::report::read::quality::whole;
@@ -43,13 +42,13 @@ pub(crate) fn not_shown(
     context! {
         part => "not_shown", entry => has(&["naive"]).then(|| entry(audit, results, voice)),
         no_test => results.is_empty(),
-        untested => untested.map(|a| voice.attribute(&a.name)).collect::<Value>(),
+        untested => untested.map(|a| attribute(voice, &a.name)).collect::<Value>(),
         unscored => m.models.iter().filter_map(|of| unscored(audit, of, voice)).collect::<Value>(),
         trained_again => values.any(|of| of.over_trainings().is_some()),
         narrow => is_narrow(m.rows.audited), excluded => excluded(audit, results),
         overturning => hidden_cause::weakest(audit).map(fact),
         graphs => has(&["graph-uncertain"]), features => has(&["greedy", "plausible", "transport"]),
-        trained => trained.map(|model| voice.model(&model.name)).collect::<Value>(), scores => of_kind("scores"),
+        trained => trained.map(|of| fact(&voice.called_model(&of.name))).collect::<Value>(), scores => of_kind("scores"),
         decisions => of_kind("decision"), label => m.label.is_some(),
         not_compared => population::not_compared(audit, voice),
         without_label => issues.iter().any(|i| i.state.as_deref() == Some("without_label")),
@@ -61,15 +60,18 @@ pub(crate) fn not_shown(
 
 /// What the test of one entry changes: only attributes that such a test is about; none where these
 /// are many.
-fn entry(audit: &AuditFolder, results: &[HarmResult], voice: &AuditVoice<'_>) -> Vec<String> {
+fn entry(audit: &AuditFolder, results: &[HarmResult], voice: &AuditVoice<'_>) -> Vec<Value> {
     let of_entry = results.iter().filter(|result| result.set.only_entry);
     let changed: IndexSet<&str> = of_entry.map(|of| of.key.attribute.as_str()).collect();
-    let changed: Vec<String> = changed.into_iter().map(|name| voice.attribute(name)).collect();
     match (changed.len(), audit.manifest.attributes.as_slice()) {
-        (1 | 2, _) => changed,
-        (_, [only]) => vec![voice.attribute(&only.name)],
+        (1 | 2, _) => changed.into_iter().map(|name| attribute(voice, name)).collect(),
+        (_, [only]) => vec![attribute(voice, &only.name)],
         _ => Vec::new(),
     }
+}
+
+fn attribute(voice: &AuditVoice<'_>, name: &str) -> Value {
+    fact(&voice.called_attribute(name))
 }
 
 /// The rows and counterfactuals for which a model has no score; none where it has all.
@@ -78,7 +80,7 @@ fn unscored(audit: &AuditFolder, model: &ModelWords, voice: &AuditVoice<'_>) -> 
     let row = audit.groups.iter().filter(is_all).find(|row| row.model == model.name)?;
     let rows = (row.n_missing_score < row.n).then_some(row.n_missing_score);
     Some(context! {
-        model => capital(&voice.model(&model.name)), decision => model.kind == "decision",
+        model => fact(&voice.called_model(&model.name)), decision => model.kind == "decision",
         rows => rows.unwrap_or(0), all => people(audit, row.n),
         counterfactuals => row.n_missing_counterfactual_score,
     })

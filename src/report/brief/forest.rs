@@ -200,5 +200,5 @@ pub(crate) fn section<'r>(
         blocks, more => some.len() - shown.len(),
         n_nobody => nobody.len(), nobody => fact(&named),
     };
-    Some(PageSection::untitled("all", "forest.html", facts))
+    Some(PageSection::of_facts("all", "forest.html", facts))
 }

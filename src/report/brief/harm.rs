@@ -120,8 +120,8 @@ pub(crate) fn side_of(metric: &str) -> SwitchSide {
 
 /// The metrics of switches, with their sides: by the side that people want where the job names it,
 /// else by the prediction; of several classes whether the class is another one.
-fn metrics(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Vec<(&'static str, SwitchSide)> {
-    if audit.classes.are_there() {
+fn metrics(classes: bool, voice: &AuditVoice<'_>) -> Vec<(&'static str, SwitchSide)> {
+    if classes {
         return vec![("sr", SwitchSide::Either)];
     }
     match voice.decision() {
@@ -179,7 +179,8 @@ pub(crate) fn result(
 /// All results of the plain audit, numbered in the order of the tables: measured for whole classes,
 /// where there are any, the metric stands with them.
 pub(crate) fn all(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Vec<HarmResult> {
-    let mut found = of_measures(voice, &metrics(audit, voice), audit.measures());
+    let mut found =
+        of_measures(voice, &metrics(audit.classes.are_there(), voice), audit.measures());
     found.iter_mut().zip(0..).for_each(|(result, number)| result.number = number);
     found
 }
@@ -277,4 +278,203 @@ pub(crate) fn switches(audit: &AuditFolder, key: &ResultKey) -> Option<SwitchCou
             without: negative.n,
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::folder::manifest::{AttributeWords, LabelWords, Manifest};
+    use crate::tests::TextRow;
+
+    /// A manifest whose job says, or does not, that people want the positive decision.
+    fn manifest(says: bool) -> Manifest {
+        let label = LabelWords { favourable_is_positive: true, ..LabelWords::default() };
+        let attribute = AttributeWords { name: "sex".to_owned(), ..AttributeWords::default() };
+        let label = says.then_some(label);
+        Manifest { label, attributes: vec![attribute], ..Manifest::default() }
+    }
+
+    /// A value of women as men by these cells.
+    fn of(metric: &'static str, cells: &str) -> Option<HarmResult> {
+        let manifest = manifest(true);
+        let voice = AuditVoice::new(&manifest, false);
+        let key = ResultKey::new(["m", "flip", "sex"], "direction", ["F", "M"]);
+        result(&voice, &key, (metric, side_of(metric)), &MetricRow::of(cells))
+    }
+
+    /// What a result is, in words.
+    fn told(of: Option<HarmResult>) -> String {
+        let Some(of) = of else { return "none".to_owned() };
+        let counts = of.counts.map_or_else(String::new, |(n, all)| format!(" {n}/{all}"));
+        let nobody = if of.nobody { " nobody" } else { "" };
+        let worse = of.worse.as_ref().map_or("nobody named", |group| group.name.as_str());
+        let noise = of.placebo.map_or_else(String::new, |(_, hi)| format!(" noise {hi}"));
+        let low = |n| of.lower_end_of(n).map_or_else(|| "-".to_owned(), |lo| format!("{lo:.4}"));
+        let clear: Vec<usize> = (1..=3).filter(|n| of.is_clear_of(*n)).collect();
+        let (people, all, harmed) = (of.people(), of.whole, of.harmed);
+        format!(
+            "{:?}: {people} of {all}{counts}{nobody}{noise}; {worse}; harmed {harmed:.2}; from {} \
+             {} {}; clear {clear:?}",
+            of.side,
+            low(1),
+            low(2),
+            low(3)
+        )
+    }
+
+    /// Cells of a value, and what the result is: people, who is worse off, how many are harmed at
+    /// least, the lower end as the largest of 1, 2 and 3, and among how many it is clear. The ends
+    /// of 10 of 40 (0.1140 at 97.5 %) and 5 of 20 (0.0727) follow from the binomial distribution.
+    #[test]
+    fn what_a_value_says_of_harm() {
+        let part = "value=0.25, numerator=10, denominator=40";
+        let ends = "lo=0.14, hi=0.4, level=0.95";
+        let named = "impaired_group=F, interval=wilson";
+        for (metric, cells, expected) in [
+            (
+                HARM[0],
+                format!("{part}, {ends}, {named}"),
+                "Gained: 10 of 40 10/40; F; harmed 5.60; from 0.1400 0.1140 0.1074; clear [1, 2, 3]",
+            ),
+            // The other side, noise between the ends, and a normal interval.
+            (
+                HARM[1],
+                format!("{part}, {ends}, impaired_group=M, placebo_lo=0.01, placebo_hi=0.125"),
+                "Lost: 10 of 40 10/40 noise 0.125; M; harmed 5.60; from 0.1400 0.1242 0.1156; \
+                 clear [1]",
+            ),
+            // As much as chance gives is no harm; a band without width is no noise.
+            (
+                HARM[0],
+                format!("{part}, {ends}, placebo_lo=0.01, placebo_hi=0.14"),
+                "Gained: 10 of 40 10/40 noise 0.14; nobody named; harmed 0.00; from 0.1400 0.1242 \
+                 0.1156; clear []",
+            ),
+            (
+                HARM[0],
+                format!("{part}, {ends}, placebo_lo=0.2, placebo_hi=0.2"),
+                "Gained: 10 of 40 10/40; nobody named; harmed 5.60; from 0.1400 0.1242 0.1156; \
+                 clear [1, 2, 3]",
+            ),
+            // Of weights the effective number of cases counts.
+            (
+                HARM[0],
+                format!("{part}, {ends}, interval=wilson-eff, n_eff=20"),
+                "Gained: 10 of 40 10/40; nobody named; harmed 5.60; from 0.1400 0.0727 0.0659; \
+                 clear [1, 2, 3]",
+            ),
+            // A normal end is not below 0; without an interval nothing speaks against it.
+            (
+                HARM[0],
+                "value=0.1, numerator=4, denominator=40, lo=0.001, hi=0.2, level=0.95".to_owned(),
+                "Gained: 4 of 40 4/40; nobody named; harmed 0.04; from 0.0010 0.0000 0.0000; clear \
+                 [1]",
+            ),
+            (
+                HARM[0],
+                part.to_owned(),
+                "Gained: 10 of 40 10/40; nobody named; harmed 0.00; from - - -; clear [1, 2, 3]",
+            ),
+            // No group is named by a small one, and by all switches of several classes.
+            (
+                HARM[0],
+                format!("{part}, {ends}, {named}, flags=small_denominator"),
+                "Gained: 10 of 40 10/40; nobody named; harmed 5.60; from 0.1400 0.1140 0.1074; \
+                 clear [1, 2, 3]",
+            ),
+            (
+                "sr",
+                format!("{part}, {ends}, {named}"),
+                "Either: 10 of 40 10/40; nobody named; harmed 5.60; from 0.1400 0.1140 0.1074; \
+                 clear [1, 2, 3]",
+            ),
+            // Of graphs the mean, rounded; people without weight switch.
+            (
+                HARM[0],
+                "value=0.163, denominator=40, n_worlds=5, lo=0.1, hi=0.2".to_owned(),
+                "Gained: 7 of 40; nobody named; harmed 4.00; from - - -; clear [1, 2, 3]",
+            ),
+            (
+                HARM[0],
+                "value=0, numerator=2, denominator=40".to_owned(),
+                "Gained: 2 of 40 2/40; nobody named; harmed 0.00; from - - -; clear [1, 2, 3]",
+            ),
+            (
+                HARM[0],
+                "value=0, numerator=0, denominator=40".to_owned(),
+                "Gained: 0 of 40 0/40 nobody; nobody named; harmed 0.00; from - - -; clear [1, 2, \
+                 3]",
+            ),
+            (
+                HARM[0],
+                "value=0, denominator=40, n_worlds=5".to_owned(),
+                "Gained: 0 of 40 nobody; nobody named; harmed 0.00; from - - -; clear [1, 2, 3]",
+            ),
+            // No value, no cases, and a value that is no share.
+            (HARM[0], "numerator=1, denominator=40".to_owned(), "none"),
+            (HARM[0], "value=0.5, numerator=0, denominator=0".to_owned(), "none"),
+            (HARM[0], "value=0.5, denominator=40".to_owned(), "none"),
+        ] {
+            assert_eq!(told(of(metric, &cells)), expected, "{cells}");
+        }
+    }
+
+    /// Without a favourable side the prediction names the sides.
+    #[test]
+    fn sides_are_those_that_people_want_or_of_the_prediction() {
+        assert_eq!(HARM.map(side_of), [SwitchSide::Gained, SwitchSide::Lost]);
+        assert_eq!(side_of("psr"), SwitchSide::Either);
+        let told = |says: bool, classes: bool| {
+            let manifest = manifest(says);
+            metrics(classes, &AuditVoice::new(&manifest, classes))
+        };
+        use SwitchSide::{Gained, Lost};
+        assert_eq!(told(true, false), [(HARM[0], Gained), (HARM[1], Lost)]);
+        assert_eq!(told(false, false), [("psr", Gained), ("nsr", Lost)]);
+        assert_eq!(told(true, true), [("sr", SwitchSide::Either)]);
+    }
+
+    /// Most harm first, then the higher share, then the order of the tables; of each direction the
+    /// first.
+    #[test]
+    fn results_are_ranked_by_harm() {
+        let one = |number: usize, harmed: f64, value: f64, from: &str| {
+            let cells = format!("value={value}, numerator=1, denominator=40");
+            let mut of = of(HARM[0], &cells).unwrap();
+            from.clone_into(&mut of.key.from);
+            HarmResult { number, harmed, ..of }
+        };
+        let all = [
+            one(3, 2.0, 0.1, "a"),
+            one(2, 2.0, 0.3, "b"),
+            one(1, 2.0, 0.1, "b"),
+            one(0, 5.0, 0.0, "a"),
+        ];
+        let numbers = |of: Vec<&HarmResult>| of.iter().map(|of| of.number).collect::<Vec<_>>();
+        assert_eq!(numbers(ranked(&all)), [0, 2, 1, 3]);
+        assert_eq!(numbers(directions(&all)), [0, 2]);
+    }
+
+    /// The reference speaks unless another harms twice as many.
+    #[test]
+    fn the_reference_speaks() {
+        let of = |ranked: &[(f64, bool)]| speaks(ranked, |of| of.1, |of| of.0).copied();
+        assert_eq!(of(&[(10.0, false), (5.0, true)]), Some((10.0, false)));
+        assert_eq!(of(&[(9.9, false), (5.0, true)]), Some((5.0, true)));
+        assert_eq!(of(&[(0.0, false), (0.0, true)]), Some((0.0, true)));
+        assert_eq!(of(&[(3.0, false), (2.0, false)]), Some((3.0, false)));
+        assert_eq!(of(&[]), None);
+    }
+
+    #[test]
+    fn second_intervals_are_said_once() {
+        let one = |cells: &str| {
+            let of = of(HARM[0], &format!("value=0.1, numerator=4, denominator=40, {cells}"));
+            of.unwrap()
+        };
+        let fits = "fit_lo=0.05, fit_hi=0.2, fit_repeats=20";
+        let all = [one(fits), one(fits), one("lo=0.1")];
+        assert_eq!(seconds(&all), [DecidingRange::FITS.other]);
+        assert_eq!(all[0].point.second, Some((0.05, 0.2)));
+    }
 }

@@ -7,7 +7,7 @@ use minijinja::context;
 use minijinja::value::Value;
 use serde::Serialize;
 
-use crate::gate::reason::{GateCount, GateFindings};
+use crate::gate::reason::{GateCount, GateFindings, GateRemark};
 use crate::metric::GapTransform;
 use crate::metric::catalog::ccm::HARM;
 use crate::metric::catalog::find;
@@ -101,6 +101,8 @@ pub(crate) struct AuditLimit {
     scale: PlotScale,
     /// For a gap of rates, which group is ahead.
     ahead: Option<GroupAhead>,
+    /// For one that is kept, what it does not see, where `ahead` does not say it.
+    other_order: Option<Value>,
     /// For one that is not decided, how many people would decide it; none where no number would.
     needed: Option<LimitNeed>,
     /// For one that is broken, thresholds between which none keeps it; none where one does.
@@ -235,6 +237,9 @@ impl<'a> GateShape<'a> {
         let reason =
             findings.as_ref().map_or_else(|| row.reason.to_string(), GateFindings::plain_words);
         let few_repeats = findings.as_ref().is_some_and(GateFindings::is_of_few_repeats);
+        let ahead = self.ahead();
+        let other_order = findings.as_ref().filter(|_| ahead.is_none());
+        let other_order = other_order.and_then(|of| self.other_order(of));
         let counted = findings
             .and_then(|of| of.counted)
             .filter(|of| row.value.is_some() && matches!(of, GateCount::Subgroups { .. }));
@@ -284,7 +289,8 @@ impl<'a> GateShape<'a> {
             kind: self.kind,
             unit: self.unit(),
             scale: PlotScale::new(0.0, 1.0),
-            ahead: self.ahead(),
+            ahead,
+            other_order,
             needed: deciding_need(own())
                 .and_then(|row| need(row, voice, of_rows || audit.manifest.weight.is_some())),
             no_threshold: no_threshold.flatten(),
@@ -442,6 +448,20 @@ impl<'a> GateShape<'a> {
         }
     }
 
+    /// What a limit on one side of a comparison does not see.
+    fn other_order(&self, findings: &GateFindings) -> Option<Value> {
+        let told = findings.remarks.iter().find_map(|remark| match remark {
+            GateRemark::OtherOrder { groups, is_gap, value, group, side } => {
+                let called = |of: &String| self.voice.called_group(&self.row.sensitive, of);
+                let (groups, group) = (fact(&groups.each_ref().map(called)), fact(&called(group)));
+                let value = value_text(self.kind, *value, None);
+                Some(context!(groups, is_gap, value, group, side => fact(side)))
+            }
+            _ => None,
+        });
+        told.filter(|_| self.row.verdict == "pass")
+    }
+
     fn ahead(&self) -> Option<GroupAhead> {
         let rate = self.rate_of_gap(self.row)?;
         let value = self.row.value.filter(|value| value.is_finite())?;
@@ -495,7 +515,7 @@ pub(crate) fn section(audit: &AuditFolder, limits: &[AuditLimit]) -> PageSection
         folds => audit.manifest.experiments.iter().any(|of| of.folds.is_some()),
         limits => fact(&limits_shown), folded => fact(&folded),
     };
-    PageSection::untitled("limits", "limits.html", facts)
+    PageSection::of_facts("limits", "limits.html", facts)
 }
 
 /// How many limits there are of each verdict and how many broken ones only warn, whether an undecided

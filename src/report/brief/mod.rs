@@ -108,14 +108,14 @@ fn brief(inputs: &BriefInputs<'_>) -> Vec<PageSection> {
         unbound => unbound(audit).into_iter().collect::<Value>(),
         chart => inputs.hero_chart(&finding),
     };
-    let mut sections = vec![PageSection::untitled("verdict", "hero.html", verdict)];
+    let mut sections = vec![PageSection::of_facts("verdict", "hero.html", verdict)];
     if !limits.is_empty() {
         sections.push(limits::section(audit, limits));
     }
     sections.extend(forest::section(audit, results, voice, limits));
     let not_shown = closing::not_shown(audit, results, voice);
-    sections.push(PageSection::untitled("not", "closing.html", not_shown));
-    sections.push(PageSection::untitled("sign", "closing.html", closing::sign_off(audit, voice)));
+    sections.push(PageSection::of_facts("not", "closing.html", not_shown));
+    sections.push(PageSection::of_facts("sign", "closing.html", closing::sign_off(audit, voice)));
     sections
 }
 
@@ -129,5 +129,5 @@ fn waiting(inputs: &BriefInputs<'_>) -> PageSection {
         tally => (!audit.gates.is_empty()).then(|| limits::tally(inputs.limits)),
         annex => inputs.annex,
     };
-    PageSection::untitled("verdict", "waits.html", facts)
+    PageSection::of_facts("verdict", "waits.html", facts)
 }

@@ -41,17 +41,17 @@ pub(crate) fn by_group(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Option<Va
     let all: i64 = rows.iter().map(|row| row.rows).sum();
     let of_group = |group: &String| {
         let row = rows.iter().find(|row| row.declared && row.group.as_deref() == Some(group))?;
-        (row.rows > 0).then(|| (row.rows, voice.group(attribute, group)))
+        (row.rows > 0).then(|| (row.rows, voice.called_group(attribute, group)))
     };
     let declared = audit.groups_of(attribute);
-    let named: Vec<(i64, String)> =
+    let named: Vec<(i64, CalledGroup)> =
         declared.iter().filter_map(of_group).take(GROUPS_AT_MOST).collect();
     let without: i64 = rows.iter().filter(|row| row.group.is_none()).map(|row| row.rows).sum();
     let others = all - without - named.iter().map(|(n, _)| n).sum::<i64>();
     (!named.is_empty() || others > 0 || without > 0).then(|| {
         context! {
             people => people(audit, all), named => fact(&named), others, without,
-            attribute => voice.attribute(attribute),
+            attribute => fact(&voice.called_attribute(attribute)),
         }
     })
 }

@@ -222,9 +222,14 @@ impl<'a> AuditVoice<'a> {
         fact(&self.facts)
     }
 
-    /// What a macro of the vocabulary says.
-    fn say(&self, name: &str, arguments: &[Value]) -> String {
-        said(&self.vocabulary, "voice.html", name, arguments)
+    /// What a macro of the vocabulary says, or of another template that has only plain words.
+    pub(crate) fn say(&self, (template, name): (&str, &str), arguments: &[Value]) -> String {
+        said(&self.vocabulary, template, name, arguments)
+    }
+
+    /// What a macro of `voice.html` says.
+    fn word(&self, name: &str, arguments: &[Value]) -> String {
+        self.say(("voice.html", name), arguments)
     }
 
     /// A group.
@@ -351,55 +356,12 @@ impl<'a> AuditVoice<'a> {
 
     /// The people of a group: `women`, or `people in group Female`.
     pub(crate) fn people(&self, attribute: &str, group: &str) -> String {
-        self.say("people", &[fact(&self.called_group(attribute, group))])
+        self.word("people", &[fact(&self.called_group(attribute, group))])
     }
 
     /// A group as a label: `women`, or `Female`.
     pub(crate) fn group(&self, attribute: &str, group: &str) -> String {
-        self.say("group", &[fact(&self.called_group(attribute, group))])
-    }
-
-    /// `as women`, or `as Female`.
-    pub(crate) fn as_group(&self, attribute: &str, group: &str) -> String {
-        self.say("as_group", &[fact(&self.called_group(attribute, group))])
-    }
-
-    /// What stands between a number of cases and the people whose cases they are: nothing where
-    /// each person has one row.
-    pub(crate) fn of_cases(&self) -> &'static str {
-        if self.facts.of_rows { "rows of " } else { "" }
-    }
-
-    /// What an attribute is called.
-    pub(crate) fn attribute(&self, name: &str) -> String {
-        self.say("attribute", &[fact(&self.called_attribute(name))])
-    }
-
-    /// `the scorecard model`, and of a name that reads as another statement there `the model
-    /// “other”`.
-    pub(crate) fn model(&self, name: &str) -> String {
-        self.say("model", &[fact(&self.called_model(name))])
-    }
-
-    /// What a rate of a confusion matrix counts: `wrongly refused`; none of other metrics.
-    pub(crate) fn done(&self, metric: &str) -> Option<String> {
-        Some(self.say("done", &[fact(&self.by_label(metric)?)]))
-    }
-
-    /// What one of the two decisions is called, that of the side gained or lost.
-    pub(crate) fn decided(&self, side: SwitchSide) -> String {
-        self.say("decided", &[fact(&side)])
-    }
-
-    /// The people who may switch: `men who are granted the loan`, `refused women`.
-    pub(crate) fn switchable(&self, side: SwitchSide, attribute: &str, group: &str) -> String {
-        let group = fact(&self.called_group(attribute, group));
-        self.say("switchable", &[fact(&side), group])
-    }
-
-    /// What they would do: `would be refused`, `would be granted the loan`.
-    pub(crate) fn would(&self, side: SwitchSide) -> String {
-        self.say("would", &[fact(&side)])
+        self.word("group", &[fact(&self.called_group(attribute, group))])
     }
 
     /// The groups of an attribute in declared order; none of an unknown one.
@@ -422,14 +384,14 @@ impl<'a> AuditVoice<'a> {
         (from, to): (&str, &str),
     ) -> String {
         let [from, to] = [from, to].map(|of| fact(&self.called_group(attribute, of)));
-        self.say("switch_label", &[fact(&side), from, to])
+        self.word("switch_label", &[fact(&side), from, to])
     }
 
     /// What a metric measures, in plain words: `share wrongly refused`, `gap in the share judged
     /// correctly`. None where only its own name tells it.
     pub(crate) fn measured(&self, metric: &str) -> Option<String> {
         let (rate, is_gap) = self.measured_rate(metric)?;
-        Some(self.say("measured_as", &[fact(&rate), Value::from(is_gap)]))
+        Some(self.word("measured_as", &[fact(&rate), Value::from(is_gap)]))
     }
 
     /// A set of the job by its name.
@@ -450,7 +412,7 @@ impl<'a> AuditVoice<'a> {
 
     /// What a set changes, as a label: `entry only`, `4 features follow`.
     pub(crate) fn set_label(&self, name: &str) -> String {
-        self.say("set_label", &[fact(&self.called_set(name))])
+        self.word("set_label", &[fact(&self.called_set(name))])
     }
 }
 
@@ -466,7 +428,22 @@ mod tests {
     use crate::tests::Says;
 
     fn among(voice: &AuditVoice<'_>, metric: &str) -> String {
-        voice.say("among", &[Value::from(Serde(&voice.by_label(metric)))])
+        voice.word("among", &[Value::from(Serde(&voice.by_label(metric)))])
+    }
+
+    /// What a macro says about a side, and about a group of the attribute `sex2`.
+    fn sided(voice: &AuditVoice<'_>, name: &str, side: SwitchSide, group: Option<&str>) -> String {
+        let group = group.map(|group| Value::from(Serde(&voice.called_group("sex2", group))));
+        let side = Value::from(Serde(&side));
+        voice.word(name, &[side].into_iter().chain(group).collect::<Vec<_>>())
+    }
+
+    fn done(voice: &AuditVoice<'_>, metric: &str) -> String {
+        voice.word("done", &[Value::from(Serde(&voice.by_label(metric)))])
+    }
+
+    fn model(voice: &AuditVoice<'_>, name: &str) -> String {
+        voice.word("model", &[Value::from(Serde(&voice.called_model(name)))])
     }
 
     fn knob(name: &str, value: impl Into<serde_json::Value>) -> SetKnob {
@@ -518,7 +495,7 @@ mod tests {
         (from, to): (&str, &str),
     ) -> String {
         let group = |name: &str| Value::from(Serde(&voice.called_group(attribute, name)));
-        voice.say("switch_heading", &[Value::from(Serde(&side)), group(from), group(to)])
+        voice.word("switch_heading", &[Value::from(Serde(&side)), group(from), group(to)])
     }
 
     /// What a macro says about a set and the attribute `sex2`.
@@ -527,7 +504,7 @@ mod tests {
             Value::from(Serde(&voice.called_set(set))),
             Value::from(Serde(&voice.called_attribute("sex2"))),
         ];
-        voice.say(name, &arguments)
+        voice.word(name, &arguments)
     }
 
     #[test]
@@ -542,7 +519,7 @@ mod tests {
                 number: number.map(str::to_owned),
             };
             voice.vocabulary = vocabulary(voice.facts());
-            voice.would(SwitchSide::Gained)
+            sided(&voice, "would", SwitchSide::Gained, None)
         };
         assert_eq!(said(Some("5"), None), "would have an amount at least 5\u{a0}% lower");
         assert_eq!(said(None, Some("20")), "would have an amount at least 20 lower");
@@ -566,8 +543,9 @@ mod tests {
             voice.switch_label(SwitchSide::Lost, "sex2", pair),
             "granted men, refused as women"
         );
-        assert_eq!(voice.would(SwitchSide::Gained), "would be granted the loan");
-        assert_eq!(voice.switchable(SwitchSide::Gained, "sex2", "F"), "refused women");
+        assert_eq!(sided(&voice, "would", SwitchSide::Gained, None), "would be granted the loan");
+        let refused = sided(&voice, "switchable", SwitchSide::Gained, Some("F"));
+        assert_eq!(refused, "refused women");
         let set = |name, set| of_set(&voice, name, set);
         assert_eq!(set("set_clause", "flip"), "when only the entry for sex changes");
         assert_eq!(set("set_clause", "world"), "when 3 features change too");
@@ -577,12 +555,12 @@ mod tests {
         assert_eq!(voice.set_label("graph/low"), "causal graphs, low");
         assert_eq!(voice.set_label("flip"), "entry only");
         let worse_off = |group| {
-            voice.say("worse_off", &[Value::from(Serde(&voice.called_group("sex2", group)))])
+            voice.word("worse_off", &[Value::from(Serde(&voice.called_group("sex2", group)))])
         };
         assert_eq!(worse_off("F"), "women are worse off");
         assert_eq!(worse_off("X"), "group X is worse off");
-        let by_label = |metric| (voice.done(metric).unwrap(), among(&voice, metric));
-        let told = |done: &str, label: &str| (done.to_owned(), format!("with the {label} label"));
+        let by_label = |metric| (done(&voice, metric), among(&voice, metric));
+        let told = |how: &str, label: &str| (how.to_owned(), format!("with the {label} label"));
         assert_eq!(by_label("fnr"), told("wrongly refused", "favourable"));
         assert_eq!(by_label("fpr"), told("wrongly granted", "unfavourable"));
         assert_eq!(by_label("tpr"), told("rightly granted", "favourable"));
@@ -618,10 +596,10 @@ mod tests {
     fn a_model_with_a_name_that_reads_as_english_is_marked() {
         let manifest = manifest(true);
         let voice = AuditVoice::new(&manifest, false);
-        assert_eq!(voice.model("scorecard"), "the scorecard model");
-        assert_eq!(voice.model("other"), "the model \u{201c}other\u{201d}");
-        assert_eq!(voice.model("Best"), "the model \u{201c}Best\u{201d}");
-        assert_eq!(voice.model("others"), "the others model");
+        assert_eq!(model(&voice, "scorecard"), "the scorecard model");
+        assert_eq!(model(&voice, "other"), "the model \u{201c}other\u{201d}");
+        assert_eq!(model(&voice, "Best"), "the model \u{201c}Best\u{201d}");
+        assert_eq!(model(&voice, "others"), "the others model");
     }
 
     #[test]
@@ -633,8 +611,8 @@ mod tests {
             object: None,
         });
         let voice = AuditVoice::new(&manifest, false);
-        assert_eq!(voice.would(SwitchSide::Gained), "would not be flagged");
-        assert_eq!(voice.would(SwitchSide::Lost), "would be flagged");
+        assert_eq!(sided(&voice, "would", SwitchSide::Gained, None), "would not be flagged");
+        assert_eq!(sided(&voice, "would", SwitchSide::Lost, None), "would be flagged");
         assert_eq!(
             heading(&voice, SwitchSide::Gained, "sex2", ("F", "M")),
             "Flagged women who would not be flagged as men"
@@ -653,7 +631,7 @@ mod tests {
         });
         let said = |manifest: &Manifest, metric| {
             let voice = AuditVoice::new(manifest, false);
-            format!("{} {}", voice.done(metric).unwrap(), among(&voice, metric))
+            format!("{} {}", done(&voice, metric), among(&voice, metric))
         };
         let flagged = "wrongly flagged with the favourable label";
         assert_eq!(said(&manifest, "fpr"), flagged);

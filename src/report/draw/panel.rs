@@ -50,12 +50,6 @@ impl SwitchCounts {
     }
 }
 
-/// What the four parts are called.
-const KEEP: &str = "keep it";
-const LOSE: &str = "lose it";
-const GAIN: &str = "gain it";
-const WITHOUT: &str = "without";
-
 /// A share of a whole; 0 without people.
 fn part(n: i64, whole: i64) -> f64 {
     if whole > 0 { n as f64 / whole as f64 } else { 0.0 }
@@ -67,8 +61,15 @@ fn rect(svg: &mut Svg, class: &str, x: [f64; 2], y: [f64; 2]) {
 
 /// Two bars of 26 pixels with 30 pixels between them: the favourable share of a group as it is, and
 /// as it would be. People who keep the decision join them, those who lose it are hatched in the
-/// upper bar, those who gain it are plain in the lower one. `top` is the end of the scale, a share.
-pub(crate) fn share_bars(name: &str, counts: SwitchCounts, top: f64) -> String {
+/// upper bar, those who gain it are plain in the lower one. `top` is the end of the scale, a share;
+/// `labels` say keep, lose and gain it, and that nobody switches.
+pub(crate) fn share_bars(
+    words: (&str, &str),
+    counts: SwitchCounts,
+    top: f64,
+    labels: &[String; 4],
+) -> String {
+    let [keep_it, lose_it, gain_it, still] = labels;
     let all = counts.all();
     let scale = PlotScale::new(0.0, top);
     let at = |n: i64| scale.at(part(n, all));
@@ -90,11 +91,11 @@ pub(crate) fn share_bars(name: &str, counts: SwitchCounts, top: f64) -> String {
     // Beyond this the ribbon has room for the labels, and what is right of it has not.
     let (dx, anchor) = if keep > 55.0 { (-8.0, "en") } else { (8.0, "") };
     if (34.0..=55.0).contains(&keep) && !nobody {
-        svg.text_beside("mut", ("0", 8.0), 45.0, &format!("{} {KEEP}", count(counts.keep)));
+        svg.text_beside("mut", ("0", 8.0), 45.0, &format!("{} {keep_it}", count(counts.keep)));
     }
     let sides = [
-        (SwitchSide::Lost, counts.lose, LOSE, "tx-lost", 38.0),
-        (SwitchSide::Gained, counts.gain, GAIN, "tx-gain", 52.0),
+        (SwitchSide::Lost, counts.lose, lose_it, "tx-lost", 38.0),
+        (SwitchSide::Gained, counts.gain, gain_it, "tx-gain", 52.0),
     ];
     for (side, n, label, class, y) in sides.into_iter().filter(|side| side.1 > 0) {
         let words = format!("{} {} {label}", side.letter(), count(n));
@@ -102,15 +103,9 @@ pub(crate) fn share_bars(name: &str, counts: SwitchCounts, top: f64) -> String {
         svg.text_beside(&format!("{anchor}.{class}"), (Percent(keep), dx), y, &words);
     }
     if nobody {
-        svg.text_beside("mut", ("0", 8.0), 45.0, "nobody switches");
+        svg.text_beside("mut", ("0", 8.0), 45.0, still);
     }
-    let [held, all, after, lose, gain] =
-        [counts.held(), all, counts.held_after(), counts.lose, counts.gain].map(count);
-    let desc = format!(
-        "{held} of {all} with the actual group, {after} with the other group: {lose} {LOSE}, \
-         {gain} {GAIN}."
-    );
-    svg.described("", Some(82.0), (name, &desc))
+    svg.described("", Some(82.0), words)
 }
 
 /// The height that both bands of a mosaic share.
@@ -118,7 +113,9 @@ const BANDS: f64 = 80.0;
 
 /// Who switches in a direction: a band of those who have the favourable decision and one of those
 /// who have not, high by people, each split across by the decision as members of the other group.
-pub(crate) fn mosaic(title: &str, counts: SwitchCounts) -> String {
+/// `labels` say keep, lose and gain it, and without it.
+pub(crate) fn mosaic(words: (&str, &str), counts: SwitchCounts, labels: &[String; 4]) -> String {
+    let [keep_it, lose_it, gain_it, without] = labels;
     let all = counts.all();
     let upper = if all > 0 {
         (BANDS * part(counts.held(), all)).clamp(3.0, BANDS - 3.0)
@@ -126,7 +123,7 @@ pub(crate) fn mosaic(title: &str, counts: SwitchCounts) -> String {
         BANDS / 2.0
     };
     let mut svg = Svg::default();
-    let label = |svg: &mut Svg, y: f64, sides: [(i64, &str, &str); 2]| {
+    let label = |svg: &mut Svg, y: f64, sides: [(i64, &String, &str); 2]| {
         for (anchor, (n, word, hue)) in
             ["x=\"0\"", "class=\"en\" x=\"100%\""].into_iter().zip(sides)
         {
@@ -145,7 +142,7 @@ pub(crate) fn mosaic(title: &str, counts: SwitchCounts) -> String {
         let width = 100.0 * part(n, whole);
         if n > 0 { width.max(0.8) } else { 0.0 }
     };
-    label(&mut svg, 12.0, [(counts.keep, KEEP, ""), (counts.lose, LOSE, "tx-lost")]);
+    label(&mut svg, 12.0, [(counts.keep, keep_it, ""), (counts.lose, lose_it, "tx-lost")]);
     if counts.held() > 0 {
         let lost = seen(counts.lose, counts.held());
         rect(&mut svg, "stay.sl", [0.0, 100.0 - lost], [17.0, upper]);
@@ -154,7 +151,7 @@ pub(crate) fn mosaic(title: &str, counts: SwitchCounts) -> String {
         }
     }
     let below = 17.0 + upper + 3.0;
-    let sides = [(counts.gain, GAIN, "tx-gain"), (counts.without, WITHOUT, "")];
+    let sides = [(counts.gain, gain_it, "tx-gain"), (counts.without, without, "")];
     label(&mut svg, below + 12.0, sides);
     if counts.lacked() > 0 {
         let (gained, y) = (seen(counts.gain, counts.lacked()), [below + 17.0, BANDS - upper]);
@@ -163,10 +160,7 @@ pub(crate) fn mosaic(title: &str, counts: SwitchCounts) -> String {
             rect(&mut svg, "gainfill", [0.0, gained], y);
         }
     }
-    let [keep, lose, gain, without] =
-        [counts.keep, counts.lose, counts.gain, counts.without].map(count);
-    let desc = format!("{keep} {KEEP}, {lose} {LOSE}, {gain} {GAIN}, {without} {WITHOUT}.");
-    svg.described("mosaic", Some(118.0), (title, &desc))
+    svg.described("mosaic", Some(118.0), words)
 }
 
 /// A pixel to a tenth.
@@ -495,9 +489,13 @@ pub(crate) fn trade_off(title: &str, arms: &[TradeOffArm], limit: Option<&DrawnL
 
 #[cfg(test)]
 mod tests {
+    use minijinja::context;
+
     use super::*;
     use crate::report::draw::plot::ForbiddenSide;
+    use crate::report::page::render::environment;
     use crate::tests::Says;
+    use crate::text::fact;
 
     fn counts(keep: i64, lose: i64, gain: i64, without: i64) -> SwitchCounts {
         SwitchCounts { keep, lose, gain, without }
@@ -508,9 +506,24 @@ mod tests {
         DrawnLimit { drawn: 0.1, forbidden, unit, amount: "10 %".to_owned() }
     }
 
+    /// What the templates draw of counts.
+    fn chart(call: &str, counts: SwitchCounts) -> String {
+        let source = format!("{{% import \"charts.html\" as c %}}{{{{ c.{call} }}}}");
+        let facts = context!(of => fact(&counts));
+        environment(None).render_named_str("x.html", &source, facts).unwrap()
+    }
+
+    fn bars(counts: SwitchCounts, top: f64) -> String {
+        chart(&format!("share_bars(of, {top:?}, \"Men\")"), counts)
+    }
+
+    fn drawn(counts: SwitchCounts) -> String {
+        chart("mosaic(of, \"Men as women\")", counts)
+    }
+
     #[test]
     fn bars_join_those_who_keep_it() {
-        let svg = share_bars("Men", counts(1493, 1262, 0, 8105), 0.3172);
+        let svg = bars(counts(1493, 1262, 0, 8105), 0.3172);
         svg.says(&[
             r#"<rect class="ribbon" x="0%" width="43.34%" y="26""#,
             r#"<rect class="lostfill" x="43.34%" width="36.64%""#,
@@ -519,31 +532,29 @@ mod tests {
         svg.lacks(&["gainfill"]);
         assert!(svg.contains("1493 keep it</text>"), "there is room on the ribbon: {svg}");
         // Those who gain stand right of the kept part, not of the upper bar.
-        let both = share_bars("x", counts(10, 5, 20, 65), 0.5);
+        let both = bars(counts(10, 5, 20, 65), 0.5);
         both.says(&[r#"<rect class="gainfill" x="20%" width="40%""#, "y=\"38\"", "y=\"52\""]);
-        let still = share_bars("x", counts(10, 0, 0, 90), 0.125);
+        let still = bars(counts(10, 0, 0, 90), 0.125);
         still.says(&["nobody switches"]);
     }
 
     #[test]
     fn nobody_at_all_is_drawn_without_a_bar() {
-        for svg in
-            [share_bars("x", SwitchCounts::default(), 0.0), mosaic("x", SwitchCounts::default())]
-        {
+        for svg in [bars(SwitchCounts::default(), 0.0), drawn(SwitchCounts::default())] {
             svg.lacks(&["NaN", "inf"]);
         }
-        mosaic("x", SwitchCounts::default()).lacks(&["<rect"]);
+        drawn(SwitchCounts::default()).lacks(&["<rect"]);
     }
 
     #[test]
     fn a_mosaic_shows_even_few_people() {
-        let svg = mosaic("Men as women", counts(375, 14, 1, 100_000));
+        let svg = drawn(counts(375, 14, 1, 100_000));
         svg.says(&[
             r#"<rect class="gainfill" x="0%" width="0.8%""#,
             r#"<rect class="lostfill" x="96.4%" width="3.6%" y="17" height="3""#,
             "375 keep it, 14 lose it, 1 gain it, 100\u{202f}000 without.",
         ]);
-        let none = mosaic("x", counts(0, 0, 5, 5));
+        let none = drawn(counts(0, 0, 5, 5));
         assert_eq!(none.matches("<rect").count(), 2, "no band for nobody: {none}");
     }
 

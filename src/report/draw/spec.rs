@@ -15,6 +15,8 @@ use crate::report::draw::thresholds::{
     ReliabilityDot, reliability, strength_curves, threshold_curve,
 };
 use crate::report::draw::trend::{TrendRun, trend};
+use crate::report::draw::world::{feature_curves, feature_levels};
+use crate::report::read::quality::DistributionBar;
 use crate::report::read::tally::HistogramBin;
 
 /// Values by a place across; a place without a value is a gap.
@@ -25,8 +27,8 @@ type CurvePoints = Vec<(f64, Option<PlotPoint>)>;
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ChartSpec {
     Row(PlotScale, Vec<RowMark>),
-    ShareBars(SwitchCounts, f64),
-    Mosaic(SwitchCounts),
+    ShareBars(SwitchCounts, f64, [String; 4]),
+    Mosaic(SwitchCounts, [String; 4]),
     Ladder(Vec<LadderBlock>, SwitchSide, Option<DrawnLimit>),
     ChangeBars(Vec<HistogramBin>, PlotScale, f64, Option<f64>),
     ScoreBars([Vec<HistogramBin>; 2], PlotScale, f64, Vec<(f64, String)>),
@@ -39,6 +41,8 @@ pub(crate) enum ChartSpec {
     ReachBars([ReachEnd; 2]),
     ReachCurves(Vec<(f64, [f64; 2])>, f64, [ReachEnd; 2], Option<f64>),
     ScoreTrack([TrackMark; 2], Option<TrackMark>, SwitchSide),
+    FeatureCurves(Vec<DistributionBar>, (f64, f64), PlotScale),
+    FeatureLevels(Vec<DistributionBar>, PlotScale),
 }
 
 impl ChartSpec {
@@ -46,8 +50,8 @@ impl ChartSpec {
     pub(crate) fn drawn(&self, words: (&str, &str)) -> String {
         match self {
             ChartSpec::Row(scale, marks) => plot_cell(*scale, marks, words.0),
-            ChartSpec::ShareBars(counts, top) => share_bars(words.0, *counts, *top),
-            ChartSpec::Mosaic(counts) => mosaic(words.0, *counts),
+            ChartSpec::ShareBars(counts, top, labels) => share_bars(words, *counts, *top, labels),
+            ChartSpec::Mosaic(counts, labels) => mosaic(words, *counts, labels),
             ChartSpec::Ladder(blocks, side, limit) => {
                 ladder(words.0, blocks, *side, limit.as_ref())
             }
@@ -74,6 +78,8 @@ impl ChartSpec {
             ChartSpec::ScoreTrack(scores, cut_off, side) => {
                 score_track(words.0, scores, cut_off.as_ref(), *side)
             }
+            ChartSpec::FeatureCurves(bars, ends, up) => feature_curves(words, bars, *ends, *up),
+            ChartSpec::FeatureLevels(shown, scale) => feature_levels(words, shown, *scale),
         }
     }
 }

@@ -6,11 +6,15 @@
 
 use std::fmt::Write as _;
 
+use minijinja::context;
+use minijinja::value::Value;
+
 use crate::report::draw::plot::{AxisUnit, Plot, PlotScale};
 use crate::report::draw::svg::{Percent, Svg};
-use crate::report::page::number::{NumberFormat, on_axis};
+use crate::report::page::number::on_axis;
 use crate::report::page::words::{level, short};
 use crate::report::read::quality::{DistributionBar, FeatureQuality};
+use crate::text::fact;
 
 /// Levels that are drawn, and the height of each.
 const LEVELS_AT_MOST: usize = 4;
@@ -45,31 +49,45 @@ pub(crate) fn has_shapes(feature: &FeatureQuality) -> bool {
     feature.bars.iter().any(|bar| !bar.rest)
 }
 
-/// The drawing of a feature; `title` says what it is. It has the scale of shares of `alike`, the
-/// same feature in drawings to compare it with, itself among them. Empty where it has no shapes.
+/// What the drawing of a feature needs, with its numbers in words; `feature_shapes` of `charts.html`
+/// draws it. It has the scale of shares of `alike`, the same feature in drawings to compare it with,
+/// itself among them. None where it has no shapes.
 pub(crate) fn feature_shapes(
     feature: &FeatureQuality,
     alike: &[&FeatureQuality],
     order: LevelOrder,
-    title: &str,
-) -> String {
+) -> Option<Value> {
     let bars = &feature.bars;
     let shares = |of: &DistributionBar| [0, 1, 2].map(|side| share(of, side));
     match bars.first().and_then(|bar| bar.edges).zip(bars.last().and_then(|bar| bar.edges)) {
         Some(((lo, _), (_, hi))) => {
             let all = alike.iter().flat_map(|of| &of.bars).flat_map(shares).flatten();
-            curves(bars, (lo, hi), PlotScale::from_zero(all, 1.0), title)
+            let chart = fact(&(bars, (lo, hi), PlotScale::from_zero(all, 1.0)));
+            Some(context!(chart => context!(feature_curves => chart), middles => middles(bars)))
         }
-        None if !has_shapes(feature) => String::new(),
+        None if !has_shapes(feature) => None,
         None => {
             let all = alike.iter().flat_map(|of| first_levels(&of.bars, order)).flat_map(shares);
             let scale = PlotScale::from_zero(all.flatten(), 1.0);
-            levels(&first_levels(bars, order), scale, title)
+            let shown = first_levels(bars, order);
+            let told = shown.iter().map(|bar| {
+                let name = level(&bar.level);
+                context!(name => &*short(&name), shares => shares(bar).to_vec())
+            });
+            let told: Value = told.collect();
+            let chart = context!(feature_levels => fact(&(shown, scale)));
+            Some(context!(chart, levels => told))
         }
     }
 }
 
-fn curves(bars: &[DistributionBar], (lo, hi): (f64, f64), up: PlotScale, title: &str) -> String {
+/// The distributions of numbers between two ends.
+pub(crate) fn feature_curves(
+    words: (&str, &str),
+    bars: &[DistributionBar],
+    (lo, hi): (f64, f64),
+    up: PlotScale,
+) -> String {
     let is_still = hi <= lo;
     let scale = PlotScale::new(lo, hi);
     let mut paths = Svg::default();
@@ -94,7 +112,7 @@ fn curves(bars: &[DistributionBar], (lo, hi): (f64, f64), up: PlotScale, title: 
     } else {
         plot.numbers([lo, hi], 2.0, |value| on_axis(value, hi - lo));
     }
-    plot.described((title, &middles(bars)))
+    plot.described(words)
 }
 
 /// The edges of a bin in words; of a number that never varies its value.
@@ -105,9 +123,8 @@ fn edges(lo: f64, hi: f64) -> String {
     }
 }
 
-/// The bins in which the middles of both sides lie, in words.
-fn middles(bars: &[DistributionBar]) -> String {
-    let names = ["as they are", "counterparts", "the other group"];
+/// The bins in which the middles of the three sides lie.
+fn middles(bars: &[DistributionBar]) -> Vec<Option<String>> {
     let of = |side: usize| {
         let share = |bar: &DistributionBar| share(bar, side).unwrap_or(0.0);
         let all: f64 = bars.iter().map(share).sum();
@@ -116,11 +133,10 @@ fn middles(bars: &[DistributionBar]) -> String {
             sum += share(bar);
             sum >= all / 2.0 && all > 0.0
         });
-        let there = there.and_then(|bar| bar.edges);
-        there.map_or_else(|| "none".to_owned(), |(lo, hi)| edges(lo, hi))
+        let (lo, hi) = there?.edges?;
+        Some(edges(lo, hi))
     };
-    let said: Vec<String> = (0..3).map(|side| format!("{}: {}", names[side], of(side))).collect();
-    format!("Middle value: {}.", said.join("; "))
+    (0..3).map(of).collect()
 }
 
 /// The levels that are drawn; the sort is stable, so of equals the frequent ones come first.
@@ -135,15 +151,19 @@ fn first_levels(bars: &[DistributionBar], order: LevelOrder) -> Vec<&Distributio
     shown
 }
 
-fn levels(shown: &[&DistributionBar], scale: PlotScale, title: &str) -> String {
-    let (mut svg, mut desc) = (Svg::default(), Vec::new());
+/// The shares of levels, a row each.
+pub(crate) fn feature_levels(
+    words: (&str, &str),
+    shown: &[DistributionBar],
+    scale: PlotScale,
+) -> String {
+    let mut svg = Svg::default();
     for (i, bar) in shown.iter().enumerate() {
         let y = ROW * i as f64;
         let name = level(&bar.level);
-        let name = short(&name);
-        let shares = [0, 1, 2].map(|side| share(bar, side));
-        let [own, other, target] = shares.map(|share| share.map(|share| scale.x(share)));
-        svg.text("mut", "0", y + 11.0, &name);
+        let [own, other, target] =
+            [0, 1, 2].map(|side| share(bar, side).map(|share| scale.x(share)));
+        svg.text("mut", "0", y + 11.0, &short(&name));
         if let Some(own) = own {
             svg.rect("stay.sl", [scale.x(0.0), own], [y + 15.5, 7.0]);
         }
@@ -152,23 +172,20 @@ fn levels(shown: &[&DistributionBar], scale: PlotScale, title: &str) -> String {
                 svg.mark(shape, class, place, y + 19.0);
             }
         }
-        let [own, other, target] = shares.map(|share| {
-            share.map_or_else(|| "none".to_owned(), |share| NumberFormat::Share.value(share))
-        });
-        desc.push(format!(
-            "{name}: {own} as they are, {other} of the counterparts, {target} of the other group"
-        ));
     }
     let below = ROW * shown.len() as f64;
     let end = AxisUnit::Percent.label_with_unit(scale.ends().1);
     svg.text("t.st", Percent(0.0), below + 12.0, "0");
     svg.text("t.en", Percent(100.0), below + 12.0, &end);
-    svg.described("", Some(below + 16.0), (title, &desc.join("; ")))
+    svg.described("", Some(below + 16.0), words)
 }
 
 #[cfg(test)]
 mod tests {
+    use minijinja::context;
+
     use super::{LevelOrder, edges, feature_shapes, has_shapes, moved_share};
+    use crate::report::page::render::environment;
     use crate::report::read::quality::{DistributionBar, FeatureQuality};
     use crate::tests::Says;
 
@@ -187,15 +204,24 @@ mod tests {
         }
     }
 
-    /// Only the drawing.
     fn drawn(feature: &FeatureQuality, order: LevelOrder) -> String {
-        feature_shapes(feature, &[feature], order, "x")
+        alike(feature, &[feature], order)
+    }
+
+    /// The drawing with the scale of others; empty where there is none.
+    fn alike(feature: &FeatureQuality, alike: &[&FeatureQuality], order: LevelOrder) -> String {
+        let source = "{% from \"charts.html\" import feature_shapes %}{{ feature_shapes(s, t) }}";
+        let shapes = feature_shapes(feature, alike, order);
+        let title = format!("{} & more", feature.name);
+        let drawn =
+            |s| environment(None).render_named_str("x.html", source, context!(s, t => title));
+        shapes.map_or_else(String::new, |shapes| drawn(shapes).unwrap())
     }
 
     #[test]
     fn numbers_are_curves_over_the_same_bins() {
         let age = feature(true, &[[0.5, 0.25, 0.0], [0.5, 0.75, 1.0]]);
-        let svg = feature_shapes(&age, &[&age], LevelOrder::Moved, "age & more");
+        let svg = drawn(&age, LevelOrder::Moved);
         svg.says(&[
             r#"class="area ve" d="M0 100H0.0V50.0H50.0H50.0V50.0H100.0V100Z""#,
             r#"class="ln thin dash ve" d="M0 100H0.0V100.0H50.0H50.0V0.0H100.0V100""#,
@@ -262,10 +288,10 @@ mod tests {
     #[test]
     fn drawings_to_compare_have_one_scale() {
         let [own, other] = [0.5, 1.0].map(|top| feature(true, &[[top; 3], [0.0; 3]]));
-        let svg = feature_shapes(&own, &[&own, &other], LevelOrder::Apart, "x");
+        let svg = alike(&own, &[&own, &other], LevelOrder::Apart);
         assert!(svg.contains("M0 100H0.0V50.0H50.0"), "half of the height: {svg}");
         let [own, other] = [0.2, 0.4].map(|top| feature(false, &[[top, 0.1, 0.1]]));
-        let svg = feature_shapes(&own, &[&own, &other], LevelOrder::Apart, "x");
+        let svg = alike(&own, &[&own, &other], LevelOrder::Apart);
         assert!(svg.contains(r#"class="stay sl" x="0%" width="50%""#), "{svg}");
         let rounded = drawn(&feature(true, &[[0.55; 3], [0.45; 3]]), LevelOrder::Apart);
         rounded.says(&[">60\u{a0}%</text>"]);

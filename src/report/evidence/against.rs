@@ -74,5 +74,5 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
         worse => clearly("worse"), better => clearly("better"),
         scale => fact(&scale), shown => fact(shown),
     };
-    Some(PageSection::untitled("against", "changes.html", facts))
+    Some(PageSection::of_facts("against", "changes.html", facts))
 }

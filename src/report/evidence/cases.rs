@@ -11,7 +11,7 @@ use crate::report::brief::hero::HeroFinding;
 use crate::report::brief::inputs::BriefInputs;
 use crate::report::draw::plot::SwitchSide;
 use crate::report::page::PageSection;
-use crate::report::page::words::{RichText, capital, level, short};
+use crate::report::page::words::{level, short};
 use crate::report::read::grouped::grouped;
 use crate::report::read::panel::ResultKey;
 use crate::table::{CfExampleRow, SharedText};
@@ -59,10 +59,11 @@ pub(super) fn section<'a>(
         Some(card(inputs, number, features.first()?, features))
     });
     let facts = context! {
-        n => people.len(), model => inputs.voice.model(&first.model),
-        set => inputs.voice.set_label(&first.counterfactual), cards => cards.collect::<Value>(),
+        n => people.len(), model => fact(&inputs.voice.called_model(&first.model)),
+        set => fact(&inputs.voice.called_set(&first.counterfactual)),
+        cards => cards.collect::<Value>(),
     };
-    Some(PageSection::untitled("cases", "cases.html", facts))
+    Some(PageSection::of_facts("cases", "cases.html", facts))
 }
 
 /// The side of a switch from one decision to the other.
@@ -81,21 +82,11 @@ fn card(
     case: &CfExampleRow,
     features: &[&CfExampleRow],
 ) -> Value {
-    let (voice, side) = (inputs.voice, side(inputs, case));
-    let [better, worse] = [SwitchSide::Gained, SwitchSide::Lost].map(|side| voice.decided(side));
-    let (before, after) = match side {
-        SwitchSide::Gained => (&worse, &better),
-        _ => (&better, &worse),
-    };
-    let groups = format!(
-        "{} {}",
-        voice.group(&case.sensitive, &case.from_group),
-        voice.as_group(&case.sensitive, &case.to_group)
-    );
+    let group = |name: &str| fact(&inputs.voice.called_group(&case.sensitive, name));
     let (lines, rest) = lines(inputs, features);
     context! {
-        number, groups => capital(&groups), before, after, side => fact(&side),
-        track => track(inputs, case), better => &better, lines, rest,
+        number, from => group(&case.from_group), to => group(&case.to_group),
+        side => fact(&side(inputs, case)), track => track(inputs, case), lines, rest,
     }
 }
 
@@ -152,13 +143,10 @@ fn lines(inputs: &BriefInputs<'_>, features: &[&CfExampleRow]) -> (Value, Value)
     let left = (changed.len() - n_changed, same.len() - n_same);
     let shown = changed.into_iter().take(n_changed).chain(same.into_iter().take(n_same));
     let line = |row: &CfExampleRow| {
-        let name = if row.feature == row.sensitive {
-            RichText::new().quote(format!("entry for {}", inputs.voice.attribute(&row.sensitive)))
-        } else {
-            RichText::new().name(row.feature.as_str())
-        };
+        let is_entry = row.feature == row.sensitive;
+        let entry = is_entry.then(|| fact(&inputs.voice.called_attribute(&row.sensitive)));
         let [before, after] = values(inputs, row);
-        context!(name, before, after => row.changed.then_some(after))
+        context!(name => row.feature.as_str(), entry, changed => row.changed, before, after)
     };
     let (changed, same) = left;
     (shown.map(line).collect(), context!(changed, same))
@@ -171,8 +159,9 @@ fn is_entry(inputs: &BriefInputs<'_>, row: &CfExampleRow) -> bool {
     row.feature == row.sensitive || written.into_iter().flatten().any(|of| row.feature == of.column)
 }
 
-/// Both values: codes by their names, numbers with few digits that still distinguish them.
-fn values(inputs: &BriefInputs<'_>, row: &CfExampleRow) -> [RichText; 2] {
+/// Both values, none where one is missing: codes by their names, numbers with few digits that still
+/// distinguish them.
+fn values(inputs: &BriefInputs<'_>, row: &CfExampleRow) -> [Option<String>; 2] {
     let names = inputs.audit.manifest.names.get(row.feature.as_str());
     let numbers = [&row.value, &row.value_cf]
         .map(|value| value.as_deref().and_then(|value| value.parse::<f64>().ok()));
@@ -183,12 +172,11 @@ fn values(inputs: &BriefInputs<'_>, row: &CfExampleRow) -> [RichText; 2] {
         numbers[0].and_then(|value| number(value, numbers[1])),
         numbers[1].and_then(|value| number(value, numbers[0])),
     ];
-    let shown = |value: &Option<SharedText>, short_one: &Option<String>| match value {
-        None => RichText::from("missing"),
-        Some(code) => match names.and_then(|names| names.get(code.as_str())) {
-            Some(name) => RichText::new().name(short(name)),
-            None => RichText::new().name(level(short_one.as_deref().unwrap_or(code))),
-        },
+    let shown = |value: &Option<SharedText>, short_one: &Option<String>| {
+        let code = value.as_deref()?;
+        let name = names.and_then(|names| names.get(code)).map(|name| short(name));
+        let name = name.unwrap_or_else(|| level(short_one.as_deref().unwrap_or(code)));
+        Some(name.into_owned())
     };
     [shown(&row.value, &texts[0]), shown(&row.value_cf, &texts[1])]
 }

@@ -75,5 +75,5 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
         more => moves.len() - shown.len(), scale => fact(&scale),
         level => any.then_some(inputs.audit.manifest.level.get()),
     };
-    Some(PageSection::untitled("classes", "class_moves.html", facts))
+    Some(PageSection::of_facts("classes", "class_moves.html", facts))
 }

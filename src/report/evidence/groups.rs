@@ -79,5 +79,5 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
         lead => fact(&lead(inputs)), labelled => groups.any(|group| group.labelled.is_some()),
         scale => fact(&scale), shown, left,
     };
-    Some(PageSection::untitled("groups", "as_they_are.html", facts))
+    Some(PageSection::of_facts("groups", "as_they_are.html", facts))
 }

@@ -91,5 +91,5 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
         equal => low.point.value == high.point.value, ladders,
         seconds => seconds(all.iter().flatten().copied()).into_iter().collect::<Value>(),
     };
-    Some(PageSection::untitled("ladder", "ladder.html", facts))
+    Some(PageSection::of_facts("ladder", "ladder.html", facts))
 }

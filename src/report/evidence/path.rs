@@ -115,9 +115,8 @@ impl<'a> PathWalk<'a> {
         };
         let stays = value_text(NumberFormat::Share, 1.0 - all.point.value, all.point.interval);
         let facts = context! {
-            stays, switches => picked(&all, compared), model => inputs.voice.model(&key.model),
-            set => inputs.voice.set_label(&key.set),
-            limit => kept.map(|limit| limit.amount.as_str()),
+            stays, switches => picked(&all, compared), model => fact(&all.model),
+            set => fact(&all.set), limit => kept.map(|limit| limit.amount.as_str()),
         };
         Some((code, facts))
     }
@@ -125,9 +124,8 @@ impl<'a> PathWalk<'a> {
     /// The direction and the side of the finding.
     fn lost(&self) -> Option<StepFacts> {
         let (voice, finding) = (self.inputs.voice, self.finding?);
-        let (key, side) = (&finding.key, finding.side);
         let compared = self.panel(finding).count();
-        let code = match side {
+        let code = match finding.side {
             _ if !finding.is_clear_of(compared) => "stable",
             SwitchSide::Gained => "gained",
             SwitchSide::Lost => "lost",
@@ -138,11 +136,8 @@ impl<'a> PathWalk<'a> {
         let is_only =
             finding.worse.is_some() && worse.all(|group| Some(group) == finding.worse.as_ref());
         let facts = context! {
-            finding => fact(finding), who => format!("{}{}", voice.of_cases(),
-                voice.switchable(side, &key.attribute, &key.from)), would => voice.would(side),
-            other => voice.as_group(&key.attribute, &key.to), share => picked(finding, compared),
-            worse => finding.worse.as_ref().map(fact),
-            alone => is_only && voice.has_several_others(&key.attribute),
+            finding => fact(finding), share => picked(finding, compared),
+            alone => is_only && voice.has_several_others(&finding.key.attribute),
         };
         Some((code, facts))
     }
@@ -273,10 +268,10 @@ impl<'a> PathWalk<'a> {
         // The inner end is that of the largest of many, the outer one the ordinary one.
         let own = measure.ends()?;
         let ends = if turned { (-hi, -own.0) } else { (lo, own.1) };
-        let [more, less] = groups.map(|group| voice.people(attribute, group));
+        let [more, less] = groups.map(|group| fact(&voice.called_group(attribute, group)));
         let gap = number(NumberFormat::Points, value.abs(), Some(ends), of);
         let code = if lo > 0.0 || hi < 0.0 { "differ" } else { "alike" };
-        Some((code, context!(more, less, gap, by => voice.attribute(attribute))))
+        Some((code, context!(more, less, gap)))
     }
 
     /// The labels of the two groups of the finding, against their decisions.
@@ -324,11 +319,9 @@ impl<'a> PathWalk<'a> {
         let share = |of: &GroupFavourableShare| {
             number(NumberFormat::Share, of.point.value, of.point.interval, 1)
         };
-        let people =
-            |of: &GroupFavourableShare| inputs.voice.people(&shares.attribute.name, of.name());
         let facts = context! {
-            low => people(gap.low), high => people(gap.high), low_share => share(gap.low),
-            high_share => share(gap.high), model => inputs.voice.model(&shares.model.name),
+            low => fact(gap.low), high => fact(gap.high), low_share => share(gap.low),
+            high_share => share(gap.high), model => fact(&shares.model),
             pairs => compared,
         };
         Some(("differ", facts))
@@ -460,7 +453,7 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
         steps => taken.iter().filter(has_data).map(line).collect::<Value>(),
         missing => missing.collect::<Value>(), lines => lines.flatten(),
     };
-    Some(PageSection::untitled("path", "path.html", facts))
+    Some(PageSection::of_facts("path", "path.html", facts))
 }
 
 #[cfg(test)]

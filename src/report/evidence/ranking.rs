@@ -226,5 +226,5 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
         expected => table(inputs, &all, "observed_expected", Some(1.0)), bins,
         most, curves => curves(inputs), least => LEAST_CASES,
     };
-    Some(PageSection::untitled("ranking", "ranking.html", facts))
+    Some(PageSection::of_facts("ranking", "ranking.html", facts))
 }

@@ -29,7 +29,7 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
         told => fact(&told), persons => recourse::persons_judged(inputs.audit),
         pictures => pictures.collect::<Value>(),
     };
-    Some(PageSection::untitled("recourse", "reach.html", facts))
+    Some(PageSection::of_facts("recourse", "reach.html", facts))
 }
 
 /// The worst subgroups of a comparison, on one axis of costs.

@@ -289,5 +289,5 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
         experiments => told.collect::<Value>(), correctly => JUDGED_CORRECTLY,
         trainings => DecidingRange::TRAININGS.short,
     };
-    Some(PageSection::untitled("retraining", "retraining.html", facts))
+    Some(PageSection::of_facts("retraining", "retraining.html", facts))
 }

@@ -100,5 +100,5 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
         change_scale => fact(&change_scale), score_scale => fact(&PlotScale::new(lowest, most)),
         scales => scales.collect::<Value>(),
     };
-    Some(PageSection::untitled("scores", "scores.html", facts))
+    Some(PageSection::of_facts("scores", "scores.html", facts))
 }

@@ -54,5 +54,5 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
         graphs => found.iter().any(|(of, _)| of.set.is_of_graphs()),
         still => still.into_iter().take(STILL_AT_MOST).collect::<Value>(),
     };
-    Some(PageSection::untitled("switches", "mosaics.html", facts))
+    Some(PageSection::of_facts("switches", "mosaics.html", facts))
 }

@@ -60,5 +60,5 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
         earlier, n => found.len(), broken => found.iter().filter(|(broken, _)| *broken > 0).count(),
         trends => trends.collect::<Value>(),
     };
-    Some(PageSection::untitled("trend", "trend.html", facts))
+    Some(PageSection::of_facts("trend", "trend.html", facts))
 }

@@ -157,5 +157,5 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
         more => asked.len().saturating_sub(BLOCKS_AT_MOST),
         blocks => shown.map(|(row, features)| block(inputs, row, features)).collect::<Value>(),
     };
-    Some(PageSection::untitled("why", "why.html", facts))
+    Some(PageSection::of_facts("why", "why.html", facts))
 }

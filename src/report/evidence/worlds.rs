@@ -9,7 +9,6 @@ use crate::report::brief::harm::{HarmResult, ranked};
 use crate::report::brief::inputs::BriefInputs;
 use crate::report::draw::world::{LevelOrder, feature_shapes, has_shapes, moved_share};
 use crate::report::page::PageSection;
-use crate::report::page::words::short;
 use crate::report::read::panel::ResultKey;
 use crate::report::read::quality::FeatureQuality;
 use crate::text::fact;
@@ -37,17 +36,10 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
     let farther: Vec<&str> =
         moved.iter().filter(|f| f.is_farther()).map(|f| f.name.as_str()).collect();
     moved.sort_by(|a, b| moved_share(b).total_cmp(&moved_share(a)));
-    let voice = inputs.voice;
-    let who = format!(
-        "{} {}",
-        voice.group(&pair.attribute, &pair.from),
-        voice.as_group(&pair.attribute, &pair.to)
-    );
     let drawn = moved.iter().filter(|f| has_shapes(f)).take(FEATURES_AT_MOST);
     let panel = |feature: &&FeatureQuality| {
-        let title = format!("{}: {who}", short(&feature.name));
-        let drawing = feature_shapes(feature, &[feature], LevelOrder::Moved, &title);
-        context!(feature => &feature.name, drawing)
+        let shapes = feature_shapes(feature, &[feature], LevelOrder::Moved);
+        context!(feature => &feature.name, shapes)
     };
     let panels: Vec<Value> = drawn.map(panel).collect();
     let made = quality.value(&pair, "n_cf").zip(quality.value(&pair, "share_discarded"));
@@ -59,5 +51,5 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
             context!(out => n * share, all => n, share)
         }),
     };
-    Some(PageSection::untitled("worlds", "worlds.html", facts))
+    Some(PageSection::of_facts("worlds", "worlds.html", facts))
 }

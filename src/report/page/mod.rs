@@ -28,8 +28,6 @@ use crate::text::fact;
 pub(crate) struct PageSection {
     /// Anchor.
     pub(super) id: &'static str,
-    /// Heading; empty where the template of the page has it.
-    pub(super) title: &'static str,
     /// Content.
     pub(super) blocks: Vec<PageBlock>,
 }
@@ -143,37 +141,29 @@ impl<W: Into<RichText>> From<W> for PageCell {
 
 impl PageSection {
     /// A section of several templates.
-    pub(super) fn new((id, title): (&'static str, &'static str), blocks: Vec<PageBlock>) -> Self {
-        PageSection { id, title, blocks }
+    pub(super) fn new(id: &'static str, blocks: Vec<PageBlock>) -> Self {
+        PageSection { id, blocks }
     }
 
     /// A section of one template.
-    pub(super) fn of_facts(
-        names: (&'static str, &'static str),
-        template: &'static str,
-        facts: Value,
-    ) -> Self {
-        PageSection::new(names, vec![PageBlock(template, facts)])
-    }
-
-    /// A section of `report.html`, whose template has the heading.
-    pub(super) fn untitled(id: &'static str, template: &'static str, facts: Value) -> Self {
-        PageSection::of_facts((id, ""), template, facts)
+    pub(super) fn of_facts(id: &'static str, template: &'static str, facts: Value) -> Self {
+        PageSection::new(id, vec![PageBlock(template, facts)])
     }
 }
 
 impl From<&PageSection> for Value {
     fn from(section: &PageSection) -> Self {
-        let PageSection { id, title, blocks } = section;
-        context!(id => *id, title => *title, blocks => blocks.iter().map(Value::from).collect::<Value>())
+        let PageSection { id, blocks } = section;
+        context!(id => *id, blocks => blocks.iter().map(Value::from).collect::<Value>())
     }
 }
 
-/// A page of numbered sections about a run: `annex.html`, or what two folders differ in. `own` says
+/// A page of numbered sections about a run: `annex.html`, or what two folders differ in, which has
+/// its title in the template. `own` says
 /// whether it is the annex of the page that is next to it and has positions of single rows, and the
 /// catalog data set that stand-in data replaced.
 pub(super) fn of_sections(
-    title: &str,
+    title: Option<&str>,
     m: &Manifest,
     own: Value,
     sections: &[PageSection],

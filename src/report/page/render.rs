@@ -141,12 +141,16 @@ fn bare() -> Environment<'static> {
     environment
 }
 
-/// Templates with only the vocabulary of a job, as plain words, for Rust code.
+/// Templates with only the vocabulary of a job, as plain words, for Rust code and model cards.
 pub(crate) fn vocabulary(voice: Value) -> Environment<'static> {
     let mut environment = bare();
     environment.add_global("voice", voice);
     environment.set_auto_escape_callback(|_| AutoEscape::None);
-    environment.add_template("voice.html", include_str!("voice.html")).expect(TESTED);
+    for (name, source) in
+        [("voice.html", include_str!("voice.html")), ("card.txt", include_str!("../card.txt"))]
+    {
+        environment.add_template(name, source).expect(TESTED);
+    }
     environment
 }
 

@@ -10,7 +10,7 @@ use crate::metric::rate::Undefined;
 use crate::metric::{GapTransform, Metric, MetricUnit};
 use crate::report::page::PageBlock;
 use crate::report::page::glossary::GlossaryEntry;
-use crate::report::page::number::{self, NumberFormat};
+use crate::report::page::number::NumberFormat;
 use crate::report::page::words::RichText;
 use crate::report::read::panel::AuditPanel;
 use crate::table::{ComparisonRow, MetricRow, has_flag};
@@ -157,15 +157,6 @@ pub(crate) fn why(measure: &MetricRow) -> &str {
     match (measure.undefined.as_str(), measure.family.as_str()) {
         ("empty_group", "ccm" | "eccm" | "shift") => "there is no valid counterfactual",
         (code, _) => reason(code),
-    }
-}
-
-/// The clause that none of `n` counterfactuals is valid.
-pub(crate) fn none_valid(n: i64) -> String {
-    match n {
-        0 => "no counterfactual was made".to_owned(),
-        1 => "the only counterfactual was discarded".to_owned(),
-        n => format!("all {} counterfactuals were discarded", number::count(n)),
     }
 }
 

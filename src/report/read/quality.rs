@@ -8,6 +8,8 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::report::read::panel::ResultKey;
 use crate::table::{CfDistributionRow, CfFeatureRow, CfQualityRow, RARE, SetPair, finite};
 
@@ -46,7 +48,7 @@ pub(crate) fn whole(values: &QualityValues, measure: &str) -> i64 {
 }
 
 /// One bar of a distribution: a bin of a number or a level.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct DistributionBar {
     /// The edges of a bin; none for a level.
     pub(crate) edges: Option<(f64, f64)>,

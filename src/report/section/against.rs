@@ -47,7 +47,7 @@ pub(crate) fn section(
         differs => fact(differs), clear, all_clear, panels, same, more_same,
         methods => methods(&shown),
     };
-    PageSection::of_facts(("against", "Against the last version"), "against.html", facts)
+    PageSection::of_facts("against", "against.html", facts)
 }
 
 /// What the sentences about a comparison depend on; `compared.html` has them: whether definitions are

@@ -37,7 +37,7 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
         trainings => has(DecidingRange::TRAININGS), graphs => has(DecidingRange::GRAPHS),
         placebo => shown.iter().any(|result| result.placebo.is_some()),
     };
-    Some(PageSection::of_facts(("all", "All results"), "all_results.html", facts))
+    Some(PageSection::of_facts("all", "all_results.html", facts))
 }
 
 fn row(audit: &AuditFolder, result: &HarmResult, glossary: &mut PageGlossary<'_>) -> ReportRow {

@@ -42,7 +42,7 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
         low => told.better_is_lower, any => told.changes_always_matter(), tables, more,
         percent => told.matters_from.strip_suffix('%'), from => &told.matters_from,
     };
-    Some(PageSection::of_facts(("amounts", "Amounts"), "amounts.html", facts))
+    Some(PageSection::of_facts("amounts", "amounts.html", facts))
 }
 
 /// A table of a model and an attribute: `groups`, `gaps` of pairs of them, A before B, or the

@@ -156,8 +156,7 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
             .map(|words| ExperimentNumbers::of(audit, words).facts(glossary))
             .collect::<Value>(),
     };
-    let names = ("augmentation", "Did augmentation help");
-    Some(PageSection::of_facts(names, "experiments.html", facts))
+    Some(PageSection::of_facts("augmentation", "experiments.html", facts))
 }
 
 impl<'a> ExperimentNumbers<'a> {

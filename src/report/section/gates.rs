@@ -35,7 +35,7 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
     let shown = &gates[..gates.len().min(ROWS_AT_MOST)];
     let rows: Vec<Value> = shown.iter().map(|gate| row(audit, gate, glossary)).collect();
     let facts = context!(more => gates.len() - shown.len(), rows);
-    Some(PageSection::of_facts(("gates", "Gates"), "gates.html", facts))
+    Some(PageSection::of_facts("gates", "gates.html", facts))
 }
 
 fn severity(gate: &GateRow) -> usize {

@@ -23,6 +23,7 @@ use crate::report::read::panel::ResultKey;
 use crate::report::read::words;
 use crate::report::section::models::place_of;
 use crate::report::section::{classes, present};
+use crate::text::fact;
 
 /// Groups in one table.
 const GROUPS_AT_MOST: usize = 24;
@@ -100,7 +101,7 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
     }
     blocks.extend((more > 0).then(|| PageBlock("groups.html", context!(part => "", more))));
     let has_any = !blocks.is_empty();
-    has_any.then(|| PageSection::new(("groups", "Groups as they are"), blocks))
+    has_any.then(|| PageSection::new("groups", blocks))
 }
 
 /// An attribute under a model.
@@ -189,7 +190,9 @@ impl<'a> GroupsSubject<'a> {
                 .map(|transform| self.value(&pair, &transform.id(metric)));
             let cells = keys.iter().enumerate().map(at).chain([drawn, self.value(&total, metric)]);
             let head = glossary.title(metric);
-            let head = voice.done(metric).into_iter().fold(head, |h, of| h.text(" ").small(of));
+            let done = voice.by_label(metric);
+            let done = done.map(|of| voice.say(("voice.html", "done"), &[fact(&of)]));
+            let head = done.into_iter().fold(head, |head, of| head.text(" ").small(of));
             ReportRow::new(head, cells.chain(gaps))
         };
         PageTable::new(head, present(audit, PageList::GroupRows, &keys).iter().map(row))

@@ -54,8 +54,7 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
         .collect();
     let needed = needed(audit, glossary);
     let facts = context!(statements, needed, findings => told, more);
-    let names = ("depends-on", "What this verdict depends on");
-    Some(PageSection::of_facts(names, "hidden_cause.html", facts))
+    Some(PageSection::of_facts("depends-on", "hidden_cause.html", facts))
 }
 
 /// The row of the weakest hidden cause that changes a verdict of the table of gates, by itself;

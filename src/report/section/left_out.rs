@@ -43,7 +43,7 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> P
         undefined => rows(undefined(audit, glossary)), recourse => rows(recourse::left_out(audit)),
         waiting => !audit.manifest.awaited.is_empty(),
     };
-    PageSection::of_facts(("left-out", "What was excluded"), "left_out.html", facts)
+    PageSection::of_facts("left-out", "left_out.html", facts)
 }
 
 /// The first rows of a table, and how many there are.
@@ -164,7 +164,7 @@ fn undefined(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> Vec<Value>
     }
     let gone = gone.into_iter().map(|((set, attribute, made), (n, first))| {
         let of = Value::from_iter([set, attribute]);
-        context!(metric => (), of, why => terms::none_valid(made), n, first)
+        context!(metric => (), of, made, n, first)
     });
     // While scores are awaited the glossary holds what has a value.
     let waits = !audit.manifest.awaited.is_empty();

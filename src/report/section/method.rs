@@ -37,7 +37,7 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &PageGlossary<'_>) -> PageS
     if !glossary.shown.is_empty() {
         blocks.push(glossary.block());
     }
-    PageSection::new(("method", "How it was done"), blocks)
+    PageSection::new("method", blocks)
 }
 
 /// A set with its knobs as words, and whether all attributes that it changes are derived from other

@@ -34,7 +34,7 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
     let pairs = tables.into_iter().take(TABLES_AT_MOST);
     let pairs: Value = pairs.map(|(of, rows)| pair(audit, of, rows, glossary)).collect();
     let facts = context!(pairs, all, more => all.saturating_sub(TABLES_AT_MOST));
-    Some(PageSection::of_facts(("models", "One model against another"), "models.html", facts))
+    Some(PageSection::of_facts("models", "models.html", facts))
 }
 
 fn pair(

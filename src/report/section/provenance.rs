@@ -26,5 +26,5 @@ pub(crate) fn section(audit: &AuditFolder) -> PageSection {
         m => fact(&audit.manifest), files_at_most => FILES_AT_MOST, query => QUERY,
         is_cut => job.len() < audit.job.len(), characters => JOB_AT_MOST, job,
     };
-    PageSection::of_facts(("provenance", "Provenance"), "provenance.html", facts)
+    PageSection::of_facts("provenance", "provenance.html", facts)
 }

@@ -54,7 +54,7 @@ pub(crate) fn section(
         let symbol = glossary.show("jscd").symbol;
         blocks.push(PageBlock("shift.html", context!(part => "shape", symbol)));
     }
-    Some(PageSection::new(("scores", "How far scores move"), blocks))
+    Some(PageSection::new("scores", blocks))
 }
 
 /// Whether a metric was measured by a model that gives scores.

@@ -48,7 +48,7 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
     let more = tables.len().saturating_sub(TABLES_AT_MOST);
     tables.truncate(TABLES_AT_MOST);
     let facts = context!(tables, more);
-    Some(PageSection::of_facts(("slices", "Inside slices"), "slices.html", facts))
+    Some(PageSection::of_facts("slices", "slices.html", facts))
 }
 
 /// The columns that the slices of an attribute and a model can show: values of the rows as they

@@ -56,7 +56,7 @@ pub(crate) fn section(
     for panel in panels.into_iter().filter(|p| p.drawn > 0) {
         blocks.extend(panel_blocks(audit, panel, glossary));
     }
-    Some(PageSection::new(("switches", "Who switches"), blocks))
+    Some(PageSection::new("switches", blocks))
 }
 
 /// `sex, set flip (naive), model gbm`.

@@ -15,5 +15,5 @@ pub(crate) fn section(audit: &AuditFolder) -> PageSection {
         classes => audit.classes.are_there(), persons => words::persons(audit),
         weights => words::weights(audit),
     };
-    PageSection::of_facts(("waiting", "Waiting"), "waiting.html", facts)
+    PageSection::of_facts("waiting", "waiting.html", facts)
 }

@@ -11,6 +11,7 @@ use crate::folder::manifest::{DecisionNames, SignerWords};
 use crate::report::brief::voice::AuditVoice;
 use crate::report::brief::{harm, limits};
 use crate::report::read::audit::AuditFolder;
+use crate::report::read::panel::ResultKey;
 use crate::table::CfExampleRow;
 use crate::table::why::{SwitchFeatureRow, SwitchPatternRow};
 
@@ -224,6 +225,292 @@ fn a_direction_that_turns_with_the_training_is_not_certain() {
     told((0.01, 0.4)).lacks(&["is not certain"]);
 }
 
+/// Where the difference of two directions may be 0 and both harm, the sentence names both groups;
+/// where one of them is clear, or harms nobody for certain, it names one.
+#[test]
+fn two_directions_that_harm_alike_are_both_named() {
+    let told = |(lo, hi): (f64, f64), strategy: &str, back: Option<f64>| {
+        let sample = FolderSample { gates: harm_gates(), ..two_groups() };
+        let folder = harmed(&sample, true);
+        let tables = folder.path().join("tables");
+        let mut metrics = read_rows::<MetricRow>(&tables).unwrap();
+        let of =
+            |row: &&MetricRow| row.metric == "favoured_by_group" && row.key.from_group == "Male";
+        let differences: Vec<MetricRow> = metrics.iter().filter(of).cloned().collect();
+        for row in metrics.iter_mut().filter(|row| row.key.from_group == "Female") {
+            row.placebo_lo = back.map_or(row.placebo_lo, |_| Some(0.0));
+            row.placebo_hi = back.or(row.placebo_hi);
+        }
+        metrics.extend(differences.into_iter().map(|mut row| {
+            row.key.scope = "difference".into();
+            (row.value, row.lo, row.hi) = (Some(-0.06), Some(lo), Some(hi));
+            row
+        }));
+        write_rows(&tables, &metrics).unwrap();
+        edit(folder.path(), |m| m.counterfactuals[0].strategy = strategy.to_owned());
+        section(&pages("alike", folder.path()), "verdict")
+    };
+    let both = "13 of 191 people in group Male with the favourable decision (7 %; 4 to 11) would \
+                lose it as Female, and 16 of 122 people in group Female with the favourable \
+                decision (13 %; 8 to 20) would lose it as Male";
+    told((-0.14, 0.01), "naive", None).says(&[&format!(
+        "The gbm model treats both people in group Female and people in group Male worse, and the \
+         data cannot tell whom more often: {both}. Limit: 10 %."
+    )]);
+    told((-0.14, 0.0), "greedy", None).says(&[&format!(
+        "Compared with similar people of the other group, both people in group Female and people \
+         in group Male are worse off, and the data cannot tell who more often: {both}, when the \
+         features that differ between the groups change too. Limit: 10 %."
+    )]);
+    let one = "The gbm model treats people in group Female worse: 13 of 191 people in group Male \
+               with the favourable decision (7 %; 4 to 11) would lose it as Female. Limit: 10 %.";
+    told((-0.14, -0.01), "naive", None).says(&[one]);
+    told((0.01, 0.14), "naive", None).says(&[one]);
+    told((-0.14, 0.01), "naive", Some(0.09)).says(&[one]);
+}
+
+/// Weighted shares times people give the order, and not a number of people.
+#[test]
+fn the_order_of_all_results_is_said() {
+    let all = |weighted| {
+        let sample = FolderSample { weighted, ..two_groups() };
+        section(&page_of(if weighted { "order-weighted" } else { "order" }, &sample, true), "all")
+    };
+    all(false).says(&["Sorted by the number of people whose decision would change."]);
+    let told = "Sorted by the weighted share of people whose decision would change, times their \
+                number.";
+    all(true).says(&[told]);
+}
+
+/// The limits of the page for a gate with these cells, from the question on.
+fn limit_of(cells: &str) -> String {
+    let gates = vec![("g", "pass", "fail", "denied_by_group", Some((1, 0)), 1)];
+    let folder = harmed(&FolderSample { gates, ..two_groups() }, true);
+    let tables = folder.path().join("tables");
+    let rows: Vec<GateRow> = read_rows::<GateRow>(&tables)
+        .unwrap()
+        .into_iter()
+        .map(|row| row.with("reason_code=limit-kept").with(cells))
+        .collect();
+    write_rows(&tables, &rows).unwrap();
+    let report = render(folder.path(), None, &glossary).unwrap().report;
+    let text = section(&report.replace(['\u{202f}', '\u{a0}'], " "), "limits");
+    let (_, told) = text.split_once("next to the question. ").unwrap();
+    told.to_owned()
+}
+
+/// What a limit asks, says and draws by the cells of its row.
+#[test]
+fn each_kind_of_limit_has_its_question_and_its_words() {
+    let pair = "scope=pair, from_group=Male, to_group=Female, counterfactual=";
+    let group = "scope=group, from_group=Male, to_group=, counterfactual=";
+    let total = "scope=total, from_group=, to_group=, counterfactual=";
+    let share = "value=0.05, lo=0.02, hi=0.08, numerator=5, denominator=100";
+    let gap = "value=0.03, lo=0.01, hi=0.06, numerator=, denominator=";
+    let lines: Vec<String> = [
+        share.to_owned(),
+        format!("{share}, class=High"),
+        format!("{share}, metric=favoured_by_group, verdict=fail, lo=0.12, hi=0.2, value=0.15"),
+        format!("{share}, metric=psr, rule=at_most, estimate"),
+        format!("{pair}, metric=demp_difference, {gap}"),
+        format!("{pair}, metric=demp_difference, {gap}, lo=-0.01"),
+        format!("{pair}, metric=demp_difference, value=-0.3, lo=-0.4, hi=-0.2, denominator="),
+        format!("{pair}, metric=fpr_difference, {gap}"),
+        format!("{pair}, metric=f1_difference, {gap}"),
+        format!("{pair}, metric=eodds, {gap}"),
+        format!("{pair}, metric=di, rule=at_least, interval, limit=0.8, value=0.9, lo=0.85, hi=1"),
+        format!("{group}, metric=fpr, {share}"),
+        format!("{group}, metric=acc, {share}, rule=at_least, interval, verdict=fail"),
+        format!("{total}, metric=fnr, {share}"),
+        format!("{total}flip, metric=sr, {share}"),
+        format!("{share}, metric=sr"),
+        format!("{total}flip, metric=sr, {gap}, rule=rise_at_most, interval, limit=0.01"),
+        format!("{group}, metric=acc, {gap}, rule=fall_at_most, interval, baseline_value=0.8"),
+        format!("{total}flip, metric=h_ga, value=0.4, lo=, hi=, limit=0.5, denominator="),
+        format!(
+            "{pair}, metric=unfair_subgroups, value=3, lo=, hi=, numerator=3, denominator=9, \
+             limit=0, verdict=fail, rule=at_most, estimate"
+        ),
+        format!("{share}, verdict=inconclusive, n_needed_80=350"),
+        format!("{share}, verdict=inconclusive, n_needed_80=99"),
+        format!("{share}, verdict=inconclusive, n_needed_80=2000000"),
+        format!(
+            "{pair}, metric=demp_difference, {gap}, verdict=inconclusive, n_needed_80=451, \
+             people_needed_80=900"
+        ),
+        format!("{pair}, metric=demp_difference, {gap}, verdict=inconclusive, n_needed_80=451"),
+    ]
+    .into_iter()
+    .map(|cells| limit_of(&cells))
+    .collect();
+    assert_eq!(
+        lines,
+        [
+            "How many people in group Female without the favourable decision would get it as Male \
+             by the gbm model when only the entry for group of people changes? Pass Female who \
+             would get it as Male 5 of 100 Female who would get it as Male: 5 %, interval 2 to 8; \
+             limit 10 % 5 % 2 to 8 0 5 15 20 % limit 10 %",
+            "How many people in group Female with class High would have another class as Male by \
+             the gbm model when only the entry for group of people changes? Pass Female with class \
+             High, another class as Male 5 of 100 Female with class High, another class as Male: 5 \
+             %, interval 2 to 8; limit 10 % 5 % 2 to 8 0 5 15 20 % limit 10 %",
+            "How many people in group Female with the favourable decision would lose it as Male \
+             by the gbm model when only the entry for group of people changes? Fail Female who \
+             would lose it as Male 5 of 100 Female who would lose it as Male: 15 %, interval 12 to \
+             20; limit 10 % 15 % 12 to 20 0 5 15 20 % limit 10 %",
+            "Positive switch rate of the gbm model, Female and Male: at most 10 %? The value \
+             decides. Pass value 5 of 100 value: 5 %, interval 2 to 8; limit 10 % 5 % 2 to 8 0 5 \
+             15 20 % limit 10 %",
+            "By the gbm model, is the share of people in group Male who get the favourable \
+             decision at most 10 points above that of people in group Female? People in group Male \
+             get the favourable decision more often than people in group Female. Pass share of \
+             people in group Male who get the favourable decision minus that of people in group \
+             Female share of people in group Male who get the favourable decision minus that of \
+             people in group Female: +3 points, interval +1 to +6; limit 10 points +3 points +1 to \
+             +6 0 20 limit 10 points",
+            "By the gbm model, is the share of people in group Male who get the favourable \
+             decision at most 10 points above that of people in group Female? The data cannot tell \
+             whether people in group Male or people in group Female get the favourable decision \
+             more often. Pass share of people in group Male who get the favourable decision minus \
+             that of people in group Female share of people in group Male who get the favourable \
+             decision minus that of people in group Female: +3 points, interval \u{2212}1 to +6; \
+             limit 10 points +3 points \u{2212}1 to +6 \u{2212}10 0 20 limit 10 points",
+            "By the gbm model, is the share of people in group Male who get the favourable \
+             decision at most 10 points above that of people in group Female? People in group \
+             Female get the favourable decision more often than people in group Male. Pass share \
+             of people in group Male who get the favourable decision minus that of people in group \
+             Female share of people in group Male who get the favourable decision minus that of \
+             people in group Female: \u{2212}30 points, interval \u{2212}40 to \u{2212}20; limit \
+             10 points \u{2212}30 points \u{2212}40 to \u{2212}20 \u{2212}60 \u{2212}40 \u{2212}20 \
+             limit 10 points",
+            "Are people in group Male wrongly given the favourable decision by the gbm model at \
+             most 10 points more often than people in group Female? People in group Male are \
+             wrongly given the favourable decision more often than people in group Female. Pass \
+             difference among people with the unfavourable label difference among people with the \
+             unfavourable label: +3 points, interval +1 to +6; limit 10 points +3 points +1 to +6 \
+             0 20 limit 10 points",
+            "Difference in F1 score of the gbm model, Male and Female: at most 0.10? Pass Male \
+             minus Female Male minus Female: +0.03, interval +0.01 to +0.06; limit 0.10 +0.03 \
+             +0.01 to +0.06 0 0.05 0.15 0.2 limit 0.10",
+            "Equalized odds difference of the gbm model, Male and Female: at most 10 points? Pass \
+             Male compared with Female Male compared with Female: 3 points, interval 1 to 6; limit \
+             10 points 3 points 1 to 6 0 20 limit 10 points",
+            "By the gbm model, is the share of people in group Female who get the favourable \
+             decision at least 0.80 times that of people in group Male? Pass share of Female over \
+             that of Male 16 of 122 share of Female over that of Male: 0.90, interval 0.85 to \
+             1.00; limit 0.80 0.90 0.85 to 1.00 0 0.25 0.5 limit 0.80",
+            "Are at most 10 % of people in group Male wrongly given the favourable decision by \
+             the gbm model? Pass of Male with the unfavourable label 5 of 100 of Male with the \
+             unfavourable label: 5 %, interval 2 to 8; limit 10 % 5 % 2 to 8 0 5 15 20 % limit 10 \
+             %",
+            "Accuracy of the gbm model, Male: at least 10 %? Fail value 5 of 100 value: 5 %, \
+             interval 2 to 8; limit 10 % 5 % 2 to 8 0 5 15 % limit 10 %",
+            "Are at most 10 % of the people wrongly denied the favourable decision by the gbm \
+             model? Pass of people with the favourable label 5 of 100 of people with the \
+             favourable label: 5 %, interval 2 to 8; limit 10 % 5 % 2 to 8 0 5 15 20 % limit 10 %",
+            "Does the gbm model decide differently when only the entry for group of people \
+             changes? Pass people with a different decision 5 of 100 people with a different \
+             decision: 5 %, interval 2 to 8; limit 10 % 5 % 2 to 8 0 5 15 20 % limit 10 %",
+            "Does the gbm model decide differently about people in group Female as Male when only \
+             the entry for group of people changes? Pass Female decided otherwise as Male 5 of 100 \
+             Female decided otherwise as Male: 5 %, interval 2 to 8; limit 10 % 5 % 2 to 8 0 5 15 \
+             20 % limit 10 %",
+            "Is the gbm model worse than in the earlier run, by the share of decisions that \
+             change? Pass people with a different decision people with a different decision: +3 \
+             points, interval +1 to +6; limit +1 point +3 points +1 to +6 \u{2212}2 4 6 limit +1 \
+             point",
+            "Is the gbm model worse than in the earlier run, by the share judged correctly? Pass \
+             change from the earlier run from 80 % change from the earlier run: +3 points, \
+             interval +1 to +6; limit \u{2212}10 points +3 points +1 to +6 \u{2212}30 10 limit \
+             \u{2212}10 points",
+            "Do the possible causal graphs agree? Pass disagreement: 0 none, 1 most disagreement: \
+             0 none, 1 most: 0.40; limit 0.50 0.40 0 0.25 0.75 1 limit 0.50",
+            "In how many subgroups is it harder for people in group Male than for people in group \
+             Female, or for people in group Female than for people in group Male, to get the \
+             favourable decision? The value decides. Fail subgroups 3 of 9 subgroups: 3; limit 0 3 \
+             1 2 3 limit 0",
+            "How many people in group Female without the favourable decision would get it as Male \
+             by the gbm model when only the entry for group of people changes? The whole interval \
+             keeps the limit. With about 250 more people in group Female without the favourable \
+             decision the question would be decided in 4 of 5 cases. Cannot tell Female who would \
+             get it as Male 5 of 100 Female who would get it as Male: 5 %, interval 2 to 8; limit \
+             10 % 5 % 2 to 8 0 5 15 20 % limit 10 %",
+            "How many people in group Female without the favourable decision would get it as Male \
+             by the gbm model when only the entry for group of people changes? The whole interval \
+             keeps the limit. With as many people again, but others, the question would be decided \
+             in 4 of 5 cases. Cannot tell Female who would get it as Male 5 of 100 Female who \
+             would get it as Male: 5 %, interval 2 to 8; limit 10 % 5 % 2 to 8 0 5 15 20 % limit \
+             10 %",
+            "How many people in group Female without the favourable decision would get it as Male \
+             by the gbm model when only the entry for group of people changes? The whole interval \
+             keeps the limit. The value is so close to the limit that no realistic number of \
+             people would decide the question. Cannot tell Female who would get it as Male 5 of \
+             100 Female who would get it as Male: 5 %, interval 2 to 8; limit 10 % 5 % 2 to 8 0 5 \
+             15 20 % limit 10 %",
+            "By the gbm model, is the share of people in group Male who get the favourable \
+             decision at most 10 points above that of people in group Female? People in group Male \
+             get the favourable decision more often than people in group Female. The whole \
+             interval keeps the limit. With about 900 people audited (about 460 of them count in \
+             this value) the question would be decided in 4 of 5 cases. Cannot tell share of \
+             people in group Male who get the favourable decision minus that of people in group \
+             Female share of people in group Male who get the favourable decision minus that of \
+             people in group Female: +3 points, interval +1 to +6; limit 10 points +3 points +1 to \
+             +6 0 20 limit 10 points",
+            "By the gbm model, is the share of people in group Male who get the favourable \
+             decision at most 10 points above that of people in group Female? People in group Male \
+             get the favourable decision more often than people in group Female. The whole \
+             interval keeps the limit. With about 460 people in both groups together the question \
+             would be decided in 4 of 5 cases. Cannot tell share of people in group Male who get \
+             the favourable decision minus that of people in group Female share of people in group \
+             Male who get the favourable decision minus that of people in group Female: +3 points, \
+             interval +1 to +6; limit 10 points +3 points +1 to +6 0 20 limit 10 points",
+        ]
+    );
+}
+
+/// What a kept limit does not see is said by the page too, unless it says who is ahead.
+#[test]
+fn a_limit_on_one_side_says_what_it_does_not_see() {
+    let order = |group: &str, side: &str, is_gap: bool| {
+        let gap = if is_gap { "\"is_gap\":true," } else { "" };
+        format!(
+            "reason_args={{\"judged\":\"value\",\"remarks\":[{{\"remark\":\"other-order\",\
+             \"groups\":[\"Male\",\"\"],{gap}\"value\":0.2,\"group\":\"{group}\",\
+             \"side\":\"{side}\"}}]}}"
+        )
+    };
+    let pair = "scope=pair, from_group=Male, to_group=Female, counterfactual=, denominator=";
+    let di = format!("{pair}, metric=di, rule=at_least, estimate, limit=0.8, value=5, lo=, hi=");
+    limit_of(&format!("{di}, {}", order("", "behind", false))).says(&[
+        "The limit does not see the other order: all others over Male is 0.20; all others are \
+         worse off.",
+    ]);
+    limit_of(&format!("{di}, verdict=fail, {}", order("", "behind", false)))
+        .lacks(&["does not see"]);
+    let f1 = format!("{pair}, metric=f1_difference, value=-0.2, lo=-0.3, hi=-0.1");
+    limit_of(&format!("{f1}, {}", order("Male", "behind", true)))
+        .says(&["The limit does not see a gap the other way round; group Male is worse off."]);
+    limit_of(&format!("{f1}, {}", order("Male", "lower_value", true)))
+        .says(&["a gap the other way round; the lower value is that of Male."]);
+    let ahead = format!("{pair}, metric=demp_difference, value=-0.2, lo=-0.3, hi=-0.1");
+    limit_of(&format!("{ahead}, {}", order("Male", "behind", true))).lacks(&["does not see"]);
+}
+
+/// Cells of the people who keep, lose and gain the favourable decision, whichever it is.
+#[test]
+fn switches_are_counted_by_the_favourable_side() {
+    let told = |favourable_is_positive| {
+        let sample = FolderSample { favourable_is_positive, ..two_groups() };
+        let audit = AuditFolder::read(sample.folder().path()).unwrap();
+        let names = ["gbm", "flip", "group of people"];
+        let key = ResultKey::new(names, "total", ["Male", "Female"]);
+        let of = harm::switches(&audit, &key).unwrap();
+        [of.keep, of.lose, of.gain, of.without]
+    };
+    assert_eq!(told(true), [178, 13, 33, 805]);
+    assert_eq!(told(false), [805, 33, 13, 178]);
+}
+
 #[test]
 fn what_no_test_counts_is_given_in_numbers() {
     let sample = FolderSample { quality: Some(QualitySample::new()), ..two_groups() };
@@ -414,6 +701,7 @@ fn hostile_names_are_only_text_in_the_brief() {
     let html = page_of("hostile", &sample, true);
     assert!(!html.contains("<script") && !html.contains('\u{202e}') && !html.contains('\u{0}'));
     html.says(&["{{ 7 * 7 }}", "&lt;script&gt;"]);
+    html.lacks(&["&amp;lt;"]);
 }
 
 #[test]

@@ -129,7 +129,7 @@ fn limit(parts: Vec<Value>) -> Value {
         "counted_words": "subgroups", "counted_size": "of any size", "note": "note",
         "model": {"name": "gbm", "ambiguous": false}, "metric": "n", "parts": parts,
         "measured": null, "harmed": null, "of_change": false, "worst_case": true, "unit": "percent", "scale": scale(),
-        "ahead": null, "needed": null, "no_threshold": ["0.2", "0.7"],
+        "ahead": null, "other_order": null, "needed": null, "no_threshold": ["0.2", "0.7"],
         "leaves_out_trainings": true})
 }
 
@@ -205,6 +205,15 @@ fn limits() -> Vec<Value> {
         ahead.map(|first| of(&harm, json!({"ahead": {"rate": by_label(true), "first": first}}))),
     );
     all.push(of(&harm, json!({"decides": "estimate", "verdict": "pass"})));
+    for (is_gap, group, side) in [
+        (true, self::group("F"), "behind"),
+        (false, self::group(""), "behind"),
+        (false, self::group("M"), "lower_value"),
+    ] {
+        let order = json!({"groups": [self::group("M"), self::group("")], "is_gap": is_gap,
+            "value": "1.25", "group": group, "side": side});
+        all.push(of(&harm, json!({"verdict": "pass", "other_order": order})));
+    }
     all.push(of(&harm, json!({"range": range()})));
     all.push(of(&harm, json!({"range": with(&range(), json!({"decides": "all"}))})));
     let silent = with(&value(), json!({"said": false, "point": null, "unfair": [2, 3]}));
@@ -231,7 +240,7 @@ fn tally([all, broken, undecided, kept, unchecked, warned]: [usize; 6]) -> Value
 }
 
 fn switch(result: Value) -> Value {
-    json!({"ends": result["point"]["interval"], "result": result, "compared": 3})
+    json!({"ends": result["point"]["interval"], "result": result, "compared": 3, "back": null})
 }
 
 /// Facts of the verdict: each sentence, test and chart.
@@ -264,13 +273,17 @@ fn verdicts() -> Vec<Value> {
     for (i, set) in sets.iter().enumerate() {
         for side in ["lost", "gained", "either"] {
             for worse in [json!(null), group("F"), group("M")] {
-                let result = with(&result(set, side), json!({"worse": worse}));
+                let result = with(&result(set, side), json!({"worse": &worse}));
                 let (limit, opening) = match i % 3 {
                     0 => (json!(null), "plain"),
                     1 => (plain.clone(), "none_broken"),
                     _ => (plain.clone(), "graphs_disagree"),
                 };
-                let sentence = json!({"kind": "switch", "switch": switch(result), "limit": limit,
+                let mut told = switch(result.clone());
+                if worse["name"] == "M" && side == "either" {
+                    told["back"] = switch(result);
+                }
+                let sentence = json!({"kind": "switch", "switch": told, "limit": limit,
                     "opening": opening, "no_limit": i % 2 == 0});
                 all.push(verdict(sentence, test(set, json!({})), json!(null)));
             }
@@ -539,12 +552,13 @@ fn every_branch_of_a_template_is_reached() {
         [5, 3, 0, 1, 1, 1],
         [5, 4, 0, 1, 0, 2],
     ];
-    // What the pages import for the templates of their sections.
-    let pages =
-        TEMPLATES.iter().filter(|(name, _)| ["report.html", "sections.html"].contains(name));
-    let lines = pages.flat_map(|(_, source)| source.lines());
-    let of_pages = |line: &&str| ["{% from", "{% import"].iter().any(|tag| line.starts_with(tag));
-    let imports: String = lines.filter(of_pages).collect();
+    // What a page imports for the templates of its sections.
+    let imports = |page: &str| -> String {
+        let lines = TEMPLATES.iter().filter(|(name, _)| *name == page).flat_map(|of| of.1.lines());
+        let tags = ["{% from", "{% import"];
+        lines.filter(|line| tags.iter().any(|tag| line.starts_with(tag))).collect()
+    };
+    let [brief, annex] = ["report.html", "sections.html"].map(imports);
     let mut branches = BTreeSet::new();
     let reached = Arc::new(Mutex::new(BTreeSet::new()));
     for (i, decision) in decisions.iter().enumerate() {
@@ -590,6 +604,7 @@ fn every_branch_of_a_template_is_reached() {
             environment.render_str(page, context).unwrap();
         }
         for (name, facts) in pages {
+            let imports = if name == "gates.html" { &annex } else { &brief };
             let page = format!("{imports}{{% include \"{name}\" %}}");
             let context = minijinja::context!(f => minijinja::Value::from(Serde(&facts)));
             environment.add_template_owned("page_of_a_test.html", page).unwrap();

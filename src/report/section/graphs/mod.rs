@@ -85,8 +85,7 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
         });
     }
     let facts = context!(persons, binned, middle, attributes);
-    let names = ("graphs", "How certain are the causal graphs");
-    Some(PageSection::of_facts(names, "graphs.html", facts))
+    Some(PageSection::of_facts("graphs", "graphs.html", facts))
 }
 
 /// The scenarios of an attribute.

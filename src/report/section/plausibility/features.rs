@@ -8,8 +8,8 @@ use minijinja::value::Value;
 
 use crate::report::draw::world::{LevelOrder, feature_shapes, has_shapes};
 use crate::report::page::number::on_axis;
-use crate::report::page::terms::{self, PageGlossary};
-use crate::report::page::words::{RichText, level, short};
+use crate::report::page::terms::PageGlossary;
+use crate::report::page::words::{RichText, level};
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::panel::ResultKey;
 use crate::report::read::quality::{DirectionQuality, DistributionBar, FeatureQuality};
@@ -52,7 +52,7 @@ pub(super) fn facts(
 ) -> Value {
     let facts = context!(part => "features", from => &pair.from, to => &pair.to);
     if let Some(n) = audit.quality.none_valid(pair) {
-        return context!(nothing => terms::none_valid(n), ..facts);
+        return context!(nothing => n, ..facts);
     }
     let all = audit.quality.features(pair);
     for measure in
@@ -67,7 +67,7 @@ pub(super) fn facts(
     context! {
         nothing => (), n_moved => moved.len(), n_still => still.len(), farthest,
         moved => table(&MOVED, &moved[..moved.len().min(room.features)], Some(id)),
-        drawn => drawings(audit, shown, pair, &moved, room),
+        drawn => drawings(audit, shown, &moved, room),
         still => table(&STILL, &still[..still.len().min(room.features)], None), ..facts
     }
 }
@@ -108,7 +108,6 @@ fn drift(feature: &FeatureQuality) -> &'static str {
 fn drawings(
     audit: &AuditFolder,
     shown: &[DirectionQuality<'_>],
-    pair: &ResultKey,
     moved: &[&FeatureQuality],
     room: &QualityBudget,
 ) -> Option<Value> {
@@ -119,11 +118,8 @@ fn drawings(
     let drawn: Vec<&FeatureQuality> = stand.filter(|f| has_shapes(f)).take(room.drawn).collect();
     let panel = |feature: &&FeatureQuality| {
         let alike = of_pairs.iter().flatten().copied().filter(|f| f.name == feature.name);
-        let [name, from, to] = [&feature.name, &pair.from, &pair.to].map(|name| short(name));
-        let title = format!("{name}: {from} \u{2192} {to}");
-        let drawing =
-            feature_shapes(feature, &alike.collect::<Vec<_>>(), LevelOrder::Apart, &title);
-        context!(feature => &feature.name, drawing)
+        let shapes = feature_shapes(feature, &alike.collect::<Vec<_>>(), LevelOrder::Apart);
+        context!(feature => &feature.name, shapes)
     };
     (!drawn.is_empty()).then(|| {
         context! {

@@ -14,7 +14,7 @@ mod row_map;
 use minijinja::context;
 use minijinja::value::Value;
 
-use crate::report::page::terms::{self, PageGlossary};
+use crate::report::page::terms::PageGlossary;
 use crate::report::page::{PageBlock, PageSection};
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::panel::ResultKey;
@@ -72,7 +72,7 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
         let most = if i < DETAILED_AT_MOST { room.detailed } else { 0 };
         blocks.extend(set_blocks(audit, world, &room, most, glossary));
     }
-    Some(PageSection::new(("plausibility", "How plausible the counterfactuals are"), blocks))
+    Some(PageSection::new("plausibility", blocks))
 }
 
 fn set_blocks(
@@ -82,7 +82,7 @@ fn set_blocks(
     detailed: usize,
     glossary: &mut PageGlossary<'_>,
 ) -> Vec<PageBlock> {
-    let nothing = audit.quality.none_valid(&world.key).map(terms::none_valid);
+    let nothing = audit.quality.none_valid(&world.key);
     let shapes = if nothing.is_some() { 0 } else { world.directions.len() };
     let shown = &world.directions[..detailed.min(shapes)];
     let mut found: Vec<(&ResultKey, &FeatureQuality)> = Vec::new();

@@ -53,8 +53,7 @@ pub(crate) fn section(audit: &AuditFolder) -> Option<PageSection> {
         persons => persons_judged(audit), meanings => meanings(audit), all => all.len(),
         comparisons => shown.iter().enumerate().map(comparison).collect::<Value>(),
     };
-    let names = ("recourse", "Recourse: who can change the decision");
-    Some(PageSection::of_facts(names, "recourse.html", facts))
+    Some(PageSection::of_facts("recourse", "recourse.html", facts))
 }
 
 /// Which definitions are used, whose words need a meaning.

@@ -12,26 +12,15 @@ use crate::report::section::recourse::views::{DefinitionView, FEW, definition_vi
 use crate::table::recourse::RecourseRow;
 use crate::text::fact;
 
-/// Why two groups were not compared.
-pub(super) fn why_not(comparison: &RecourseRow) -> Option<String> {
-    match comparison.undefined.as_str() {
-        "" if comparison.subgroups == 0 => Some(format!(
-            "no subgroup has {} affected people of one group and {} of the other",
-            number::count(comparison.least_0),
-            number::count(comparison.least_1)
-        )),
-        "" if comparison.subgroups_with_actions == 0 => Some(format!(
-            "none of the {} that are large enough has an allowed action whose levels {} with the \
-             favourable decision have",
-            number::count_of(comparison.subgroups, "subgroup", "subgroups"),
-            number::people(comparison.least_unaffected)
-        )),
-        "" => None,
-        "no_unaffected_rows" => {
-            Some("nobody has the favourable decision, so there is no action to try".to_owned())
-        }
-        _ => Some("nobody of one of the two groups has the unfavourable decision".to_owned()),
-    }
+/// Why two groups were not compared, and by which numbers; none where they were.
+pub(super) fn why_not(comparison: &RecourseRow) -> Option<Value> {
+    let code = match comparison.undefined.as_str() {
+        "" if comparison.subgroups == 0 => "no_subgroups",
+        "" if comparison.subgroups_with_actions == 0 => "no_actions",
+        "" => return None,
+        code => code,
+    };
+    Some(context!(code, of => fact(comparison)))
 }
 
 /// What a comparison comes to.
