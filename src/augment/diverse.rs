@@ -39,15 +39,14 @@ impl GowerSpace {
             (variable.levels().is_none() && lo < hi).then_some(hi - lo)
         };
         let widths = variables.iter().map(width).collect();
-        let values = (0..rows.n)
-            .flat_map(|i| variables.iter().map(move |variable| variable.value(rows, i)))
-            .collect();
+        let values =
+            (0..rows.n).flat_map(|i| variables.iter().map(move |v| v.value(rows, i))).collect();
         GowerSpace { variables, widths, values }
     }
 
     /// The distance of a row to the nearest of these; infinite where there are none.
     pub(crate) fn nearest(&self, rows: &FeatureRows, i: usize) -> f64 {
-        let own: Vec<f64> = self.variables.iter().map(|variable| variable.value(rows, i)).collect();
+        let own: Vec<f64> = self.variables.iter().map(|v| v.value(rows, i)).collect();
         if own.is_empty() {
             return 0.0;
         }

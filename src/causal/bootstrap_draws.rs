@@ -199,7 +199,7 @@ mod tests {
             let times: Vec<Vec<u32>> =
                 (0..3).map(|k| draws.multiplicities(b, k, &strata[k])).collect();
             for s in 0..2 {
-                let drawn_rows = |k: usize| {
+                let drawn = |k: usize| {
                     times[k]
                         .iter()
                         .zip(&strata[k])
@@ -207,10 +207,7 @@ mod tests {
                         .map(|x| u64::from(*x.0))
                         .sum::<u64>()
                 };
-                assert_eq!(
-                    (0..3).map(drawn_rows).sum::<u64>(),
-                    sizes.iter().map(|x| x[s]).sum::<u64>()
-                );
+                assert_eq!((0..3).map(drawn).sum::<u64>(), sizes.iter().map(|x| x[s]).sum::<u64>());
             }
             present += times.iter().flatten().filter(|&&t| t > 0).count();
         }

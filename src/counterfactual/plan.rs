@@ -294,9 +294,7 @@ impl<'a> StrategyPlan<'a> {
         let directions = self.direction.iter();
         DomainChecks {
             ranges: ranges.filter_map(|(name, range)| Some((numeric(name)?, *range))).collect(),
-            directions: directions
-                .filter_map(|(name, direction)| Some((numeric(name)?, *direction)))
-                .collect(),
+            directions: directions.filter_map(|(name, way)| Some((numeric(name)?, *way))).collect(),
         }
     }
 }

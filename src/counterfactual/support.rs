@@ -206,8 +206,7 @@ impl SupportCounts {
                 && matches!(levels.as_slice(), [] | ["0", "1"] | ["false", "true"])
         };
         let free = (0..variables.len()).filter(is_free).collect();
-        let found =
-            find_groups(&names, free, self.bits.rows, |columns| self.bits.is_group(columns));
+        let found = find_groups(&names, free, self.bits.rows, |set| self.bits.is_group(set));
         let mut groups: Vec<StrategyVariable> = Vec::new();
         for (at, group) in found.into_iter().enumerate() {
             let is_free = |name: &str| {
@@ -245,10 +244,7 @@ impl SupportCounts {
 
 impl Accumulator for SupportCounts {
     fn merge(&mut self, other: Self) {
-        self.variables
-            .iter_mut()
-            .zip(other.variables)
-            .for_each(|(mine, theirs)| mine.merge(theirs));
+        self.variables.iter_mut().zip(other.variables).for_each(|(a, b)| a.merge(b));
         self.bits.merge(other.bits);
     }
 }
@@ -497,19 +493,17 @@ impl Tested {
                 match values.first_key_value() {
                     _ if !any && other.is_none() => VariableSupport::All,
                     Some((SupportValue::Counted(CountedValue::Number(_)), _)) => {
-                        let placed_values =
-                            values.iter().filter_map(|(&value, &found)| match value {
-                                SupportValue::Counted(CountedValue::Number(key)) => {
-                                    Some((key, placed(value, found)))
-                                }
-                                _ => None,
-                            });
-                        VariableSupport::Values(placed_values.collect(), other)
+                        let some = values.iter().filter_map(|(&value, &found)| match value {
+                            SupportValue::Counted(CountedValue::Number(key)) => {
+                                Some((key, placed(value, found)))
+                            }
+                            _ => None,
+                        });
+                        VariableSupport::Values(some.collect(), other)
                     }
                     _ => {
-                        let placed_levels =
-                            values.iter().map(|(&value, &found)| placed(value, found));
-                        VariableSupport::Levels(placed_levels.collect(), other)
+                        let all = values.iter().map(|(&value, &found)| placed(value, found));
+                        VariableSupport::Levels(all.collect(), other)
                     }
                 }
             }

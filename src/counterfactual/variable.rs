@@ -160,11 +160,7 @@ fn counterparts(
     position: impl Fn(&str) -> Option<usize>,
 ) -> Vec<(u32, u32)> {
     let level = |word: &String| position(word).and_then(|at| u32::try_from(at).ok());
-    let pairs = extras
-        .counterparts
-        .iter()
-        .filter(|(feature, _)| feature == name)
-        .flat_map(|(_, pairs)| pairs);
+    let pairs = extras.counterparts.iter().filter(|(f, _)| f == name).flat_map(|(_, pairs)| pairs);
     let mut known: Vec<(u32, u32)> =
         pairs.filter_map(|(from, to)| Some((level(from)?, level(to)?))).collect();
     known.sort_unstable();

@@ -156,6 +156,15 @@ pub(crate) fn integer(field: &str) -> Option<i64> {
     field.trim_matches([' ', '\t']).parse().ok()
 }
 
+/// Whether a field is a whole number that does not fit 64 bits with a sign: no float has its value,
+/// and pandas makes the column another type.
+pub(crate) fn is_long_integer(field: &str) -> bool {
+    let field = field.trim_matches([' ', '\t']);
+    let digits = field.strip_prefix(['-', '+']).unwrap_or(field);
+    let is_whole = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_whole && integer(field).is_none()
+}
+
 /// The number that `pandas.read_csv` reads, infinite ones too, these without blanks around them.
 pub(crate) fn float(field: &str) -> Option<f64> {
     parse_number(field).or_else(|| parse_infinity(field))

@@ -417,9 +417,8 @@ pub(crate) fn link(from: &Path, to: &Path) -> Result<()> {
 /// # Errors
 /// One of them cannot be looked at.
 pub(super) fn is_same_file(a: &Path, b: &Path) -> Result<bool> {
-    let place = |path: &Path| {
-        metadata_if_there(path).map(|found| found.map(|metadata| (metadata.dev(), metadata.ino())))
-    };
+    let place =
+        |path: &Path| metadata_if_there(path).map(|found| found.map(|m| (m.dev(), m.ino())));
     let found = place(a)?;
     Ok(found.is_some() && found == place(b)?)
 }

@@ -92,8 +92,7 @@ pub(crate) fn is_output_folder(folder: &Path) -> bool {
 pub(crate) fn other_table(versions: &BTreeMap<String, u32>) -> Option<String> {
     let ours = list::versions();
     let mut names = versions.keys().chain(ours.keys());
-    let version =
-        |number: Option<&u32>| number.map_or("no version".to_owned(), |v| format!("version {v}"));
+    let version = |n: Option<&u32>| n.map_or("no version".to_owned(), |v| format!("version {v}"));
     names.find(|name| versions.get(*name) != ours.get(*name)).map(|name| {
         let [there, here] = [versions.get(name), ours.get(name)].map(version);
         let name = name.escape_debug();

@@ -113,6 +113,11 @@ impl IntervalProcedure {
     }
 }
 
+/// Why a value has no interval, by the word of the reason.
+pub(super) fn why_none(word: &str) -> &'static str {
+    WORDS.get(word, "why")
+}
+
 /// What a method of intervals is, by its word, in one sentence.
 pub(crate) fn method_meaning(word: &str) -> &'static str {
     WORDS.get(word, "means")

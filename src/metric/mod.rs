@@ -28,6 +28,7 @@ pub mod catalog;
 pub(crate) mod estimate;
 pub mod evidence;
 pub(crate) mod interval;
+pub(crate) mod missing_interval;
 pub(crate) mod noise;
 pub(crate) mod rate;
 pub mod reading_path;

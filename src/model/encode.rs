@@ -52,12 +52,10 @@ impl FeatureEncoder {
         omit: &[String],
         rows: &TrainingRows<'_>,
     ) -> Result<FeatureEncoder> {
-        let levels = |feature: &Feature| (!is_number(feature)).then_some(feature.levels.len());
-        let empty: Vec<TrainingTally> = features
-            .iter()
-            .enumerate()
-            .map(|(f, feature)| TrainingTally::new(f, levels(feature)))
-            .collect();
+        let tally = |(f, feature): (usize, &Feature)| {
+            TrainingTally::new(f, (!is_number(feature)).then_some(feature.levels.len()))
+        };
+        let empty: Vec<TrainingTally> = features.iter().enumerate().map(tally).collect();
         let mut tallies = empty.clone();
         rows.fold(
             |group| {

@@ -33,18 +33,17 @@ pub fn merge_overlapping(
         if shown.len() == keep {
             break;
         }
-        let content = SubgroupContent::new(plan, verdict.subgroup);
+        let own = SubgroupContent::new(plan, verdict.subgroup);
         // Those already shown have no smaller score, and at a tie are not longer: subgroups are
         // numbered by length.
-        let twin = shown
-            .iter()
-            .find(|other| content.is_contained_in(other) || other.is_contained_in(&content));
+        let twin =
+            shown.iter().find(|other| own.is_contained_in(other) || other.is_contained_in(&own));
         places.push(ListedSubgroup {
             subgroup: verdict.subgroup,
             merged_into: twin.map(|twin| twin.subgroup),
         });
         if twin.is_none() {
-            shown.push(content);
+            shown.push(own);
         }
     }
     places

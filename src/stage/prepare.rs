@@ -234,15 +234,13 @@ impl Stage for SplitStage {
         let plan = b.plan;
         let rule = plan.ranked_split();
         b.texts([("data.split".to_owned(), format!("{rule:?}"))]);
-        if rule.is_some() {
-            b.seed();
-        }
-        let (rows, seed) = (b.need::<PrepareStage>(unit)?, plan.job.run.seed.0);
+        let rule = rule.map(|rule| (rule, b.seed().0));
+        let rows = b.need::<PrepareStage>(unit)?;
         work(move |ctx| {
             let (rows, out) = (rows.open(ctx)?, ctx.out().join(ROLES));
             with_watch(ctx, |watch| match rule {
                 None => split::write_note(&out, &rows, plan.workers, watch),
-                Some(rule) => {
+                Some((rule, seed)) => {
                     let draw = RankDraw::new(seed, ctx.out());
                     split::assign_roles(&rows, rule, draw, plan.workers, watch)?.write(&out, &rows)
                 }

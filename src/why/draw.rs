@@ -61,8 +61,7 @@ impl DrawnPeople {
 
     /// The people of [`Self::first`] as separate people, by their places in that list.
     pub(crate) fn chosen(&self, width: usize) -> Self {
-        let [switched, stayed] =
-            [&self.switched, &self.stayed].map(|places| width.min(places.len()));
+        let [switched, stayed] = [&self.switched, &self.stayed].map(|all| width.min(all.len()));
         let places = |range: Range<usize>| range.collect();
         DrawnPeople { switched: places(0..switched), stayed: places(switched..switched + stayed) }
     }

@@ -286,9 +286,8 @@ fn with_search<T>(
     let items = ItemIndex::new(&people.columns);
     let least_count = LeastCounts::Together(u32::try_from(least).unwrap_or(u32::MAX));
     let item_rows = ItemRows::new(&items, &rows, border * 64, least_count);
-    let is_of_some = |item: &u32| {
-        item_rows.rows_with(*item).is_some_and(|rows| u64::from(bits::count(rows)) < n)
-    };
+    let is_of_some =
+        |item: &u32| item_rows.rows_with(*item).is_some_and(|set| u64::from(bits::count(set)) < n);
     let frequent: Vec<u32> = item_rows.frequent().into_iter().filter(is_of_some).collect();
     let search = FrequentSearch {
         items: &items,
@@ -300,12 +299,8 @@ fn with_search<T>(
     };
     let sets = search.sets(&frequent, "patterns")?;
     let total = |half: bool| {
-        let people_of =
-            || people.second.iter().zip(&people.switched).filter(move |(s, _)| **s == half);
-        PatternCounts {
-            n: people_of().count() as u64,
-            k: people_of().filter(|(_, k)| **k).count() as u64,
-        }
+        let own = || people.second.iter().zip(&people.switched).filter(move |(s, _)| **s == half);
+        PatternCounts { n: own().count() as u64, k: own().filter(|(_, k)| **k).count() as u64 }
     };
     let all = [total(false), total(true)];
     let search = PatternSearch {

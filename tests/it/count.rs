@@ -35,9 +35,9 @@ const fn modules(
 /// `stage` a second form of placebo and of decided scores, and `model` tests that counted as code.
 const MODULES: &[ModuleBudget] = &[
     modules("report", &["report"], 12_745),
-    modules("metric", &["metric"], 12_015),
+    modules("metric", &["metric"], 11_485),
     modules("job", &["job"], 7_975),
-    modules("stage", &["stage"], 25_815),
+    modules("stage", &["stage"], 25_955),
     modules("data", &["data"], 16_260),
     modules("counterfactual", &["counterfactual"], 8_250),
     modules("exec, cli, root", &["exec", "cli", "bin", "."], 7_765),
@@ -55,11 +55,11 @@ const MODULES: &[ModuleBudget] = &[
     ),
 ];
 
-/// What is counted besides code, with its ceiling. Of the templates 710 lines are the meanings of
-/// the metrics, 590 the words of `cfaudit explain`, 60 the sentences of the reading path and 40 the
+/// What is counted besides code, with its ceiling. Of the templates 1,330 lines are what
+/// metrics are and mean, 590 the words of `cfaudit explain`, 60 the sentences of the reading path and 40 the
 /// page `judge.html`, without its script; of the words 1,000 are its specification.
 const OTHER: &[(&str, usize)] = &[
-    ("lines of templates", 6_315),
+    ("lines of templates", 6_960),
     ("lines of Python, JavaScript and JSON below src", 1_520),
     ("lines of messages", 1_600),
     ("lines of unit tests", 41_375),

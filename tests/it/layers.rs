@@ -24,7 +24,7 @@ data: exec::accumulator exec::buckets
 causal: num data
 counterfactual: param num data causal exec::accumulator
 model: param num data exec::files
-metric: param num exec::accumulator
+metric: param text num exec::accumulator
 augment: param num data counterfactual exec::accumulator
 recourse: param num data
 why: param num table data metric

@@ -204,8 +204,7 @@ impl CausalWorlds {
     /// For each world, then each graph fitted on all training rows, whether it saw a row of the
     /// group with this code.
     pub(crate) fn saw(&self, code: u32) -> impl Iterator<Item = bool> {
-        let is_known =
-            self.attribute().is_some_and(|attribute| attribute.position_of(code).is_some());
+        let is_known = self.attribute().is_some_and(|a| a.position_of(code).is_some());
         let of_world =
             move |w: &CausalWorld| self.absent.get(w.replicate).is_none_or(|a| !a.contains(&code));
         self.worlds.iter().map(of_world).chain(self.on_all_rows.iter().map(move |_| is_known))
@@ -269,12 +268,11 @@ impl CausalWorlds {
         level: f64,
         value: impl Fn(usize) -> Option<f64>,
     ) -> Option<SampleSpread> {
-        let weighted = |(w, world): (usize, &CausalWorld)| {
+        let one = |(w, world): (usize, &CausalWorld)| {
             let weight = self.bag.weight(world.replicate, weighting);
             Some(WeightedValue { value: value(w)?, copies: world.members.len() as u64, weight })
         };
-        let sample: Vec<WeightedValue> =
-            self.worlds.iter().enumerate().filter_map(weighted).collect();
+        let sample: Vec<WeightedValue> = self.worlds.iter().enumerate().filter_map(one).collect();
         SampleSpread::new(&sample, level)
     }
 
@@ -289,9 +287,7 @@ impl CausalWorlds {
         level: f64,
         (from, to): (u32, u32),
     ) -> Vec<Option<SampleSpread>> {
-        let positions = self
-            .attribute()
-            .and_then(|attribute| attribute.position_of(from).zip(attribute.position_of(to)));
+        let positions = self.attribute().and_then(|a| a.position_of(from).zip(a.position_of(to)));
         let Some((first, second)) = positions else { return vec![None; self.encoding.width()] };
         let saw: Vec<bool> = self.saw(from).zip(self.saw(to)).map(|(a, b)| a && b).collect();
         let movements: Vec<WorldShift> = self

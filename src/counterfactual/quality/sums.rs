@@ -148,9 +148,9 @@ struct VariableChange<'a> {
 
 impl VariableChange<'_> {
     fn sums(&self) -> VariableSums {
-        let mut sums_of_values = VariableSums::new(self.variable);
+        let mut sums = VariableSums::new(self.variable);
         let (rows, made) = (self.samples.rows, &self.generated.rows);
-        match &mut sums_of_values {
+        match &mut sums {
             VariableSums::Levels(sums) => {
                 for &j in self.positions {
                     let old = self.variable.level(rows, self.generated.parent[j]);
@@ -189,7 +189,7 @@ impl VariableChange<'_> {
                 sums.after = ValueTally::from_values(news);
             }
         }
-        sums_of_values
+        sums
     }
 }
 
@@ -263,9 +263,8 @@ impl QualityReference {
                 VariableChange { variable, axis, samples, generated, positions: &chosen, target }
                     .sums()
             };
-            let sums_of_variables =
-                self.variables.iter().zip(&self.space.0).map(of_variable).collect();
-            sums.pairs.entry((own, to)).or_default().classes.insert(class, sums_of_variables);
+            let all = self.variables.iter().zip(&self.space.0).map(of_variable).collect();
+            sums.pairs.entry((own, to)).or_default().classes.insert(class, all);
         }
         sums
     }

@@ -188,8 +188,7 @@ impl WeightedPoints {
         for k in order {
             let row = at[k];
             let variables = distance.variables.iter();
-            let values: Vec<f64> =
-                variables.map(|variable| variable.value(side.rows, row)).collect();
+            let values: Vec<f64> = variables.map(|v| v.value(side.rows, row)).collect();
             let next = points.first_row.len() as u32;
             let point =
                 *known.entry(values.iter().copied().map(equal_bits).collect()).or_insert(next);

@@ -419,14 +419,17 @@ impl HttpEndpoint {
                 let output = outputs.into_iter().next();
                 let output = output.ok_or("gives no output with `prob` in its name")?;
                 let data = listed(output.data, "data")?;
-                let flat: Vec<f64> = data.iter().map(score).collect::<Result<_, _>>()?;
-                let width = flat.len().checked_div(n).unwrap_or(0);
-                if width < 2 || output.shape != Some(json!([n, width])) {
-                    return Ok(flat);
+                if data.iter().any(Value::is_array) {
+                    return data.iter().map(score).collect();
                 }
-                // A table of classes.
-                let at = position.and_then(|position| position.in_row(width));
-                let at = at.ok_or_else(|| classes(width))?;
+                let number = |value: &Value| self::score(value, None);
+                let flat: Vec<f64> = data.iter().map(number).collect::<Result<_, _>>()?;
+                let width = flat.len().checked_div(n).unwrap_or(0);
+                let is_table = width > 1 && output.shape == Some(json!([n, width]));
+                // A table of classes, or a number a row.
+                let width = if is_table { width } else { 1 };
+                let at = ClassPosition::in_row(position, width);
+                let at = at.ok_or_else(|| ClassPosition::refusal(width))?;
                 Ok(flat.into_iter().skip(at).step_by(width).collect())
             }
             HttpProtocol::SagemakerCsv => Ok(Vec::new()),
@@ -486,26 +489,18 @@ fn listed(list: Option<Value>, key: &str) -> Result<Vec<Value>, String> {
 
 /// A score: a number, null, or the probability of the class at this position.
 fn score(value: &Value, position: Option<ClassPosition>) -> Result<f64, String> {
-    match value {
+    let numbers = match value {
+        Value::Null => return Ok(f64::NAN),
+        Value::Array(several) => several.as_slice(),
+        one => std::slice::from_ref(one),
+    };
+    let at = ClassPosition::in_row(position, numbers.len());
+    match &numbers[at.ok_or_else(|| ClassPosition::refusal(numbers.len()))?] {
         Value::Null => Ok(f64::NAN),
-        Value::Array(one) if one.len() == 1 => score(&one[0], position),
-        Value::Array(several) => {
-            let at = position.and_then(|position| position.in_row(several.len()));
-            score(&several[at.ok_or_else(|| classes(several.len()))?], None)
-        }
-        other => other
+        number => number
             .as_f64()
-            .ok_or_else(|| format!("gives `{}` for a row, no number", short(&other.to_string()))),
+            .ok_or_else(|| format!("gives `{}` for a row, no number", short(&number.to_string()))),
     }
-}
-
-/// The message if a row has several numbers.
-fn classes(n: usize) -> String {
-    format!(
-        "gives {n} numbers for a row: these are the probabilities of the classes 0 to {}, and \
-         `class` of the block names the one that is the score",
-        n.saturating_sub(1)
-    )
 }
 
 fn short(text: &str) -> String {
@@ -661,6 +656,12 @@ mod tests {
         for position in [None, by_job(3), Some(second)] {
             let what = mlflow.scores(three, 1, position).unwrap_err();
             what.says(&["the classes 0 to 2", "`class`"]);
+        }
+        // A single number is that of the positive class, of whichever class the job speaks.
+        let flat = r#"{"outputs": [{"name": "y", "shape": [1], "data": [0.5]}]}"#;
+        for (word, one) in [("mlflow", r#"{"predictions": [0.5]}"#), ("kserve-v2", flat)] {
+            let what = endpoint(word).scores(one, 1, by_job(0)).unwrap_err();
+            what.says(&["gives one number for a row", "remove `class`"]);
         }
         assert_eq!(mlflow.scores(r#"{"predictions": [[0.5]]}"#, 1, None), Ok(vec![0.5]));
         assert!("soap".parse::<HttpProtocol>().is_err());

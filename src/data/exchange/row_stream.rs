@@ -50,9 +50,31 @@ pub(crate) struct ClassPosition {
 }
 
 impl ClassPosition {
-    /// The position in a row of this many numbers; none where these are of other classes.
-    pub(crate) fn in_row(self, width: usize) -> Option<usize> {
-        self.among.map_or(self.at < width, |classes| classes == width).then_some(self.at)
+    /// The position of the score among the numbers of a row; none where these are of other classes.
+    ///
+    /// A single number is the score of the positive class, so that it is of no class that the job
+    /// names.
+    pub(crate) fn in_row(class: Option<Self>, width: usize) -> Option<usize> {
+        match class {
+            None | Some(ClassPosition { among: Some(_), .. }) if width == 1 => Some(0),
+            Some(ClassPosition { at, among: Some(classes) }) => (classes == width).then_some(at),
+            Some(ClassPosition { at, among: None }) => (at < width && width > 1).then_some(at),
+            None => None,
+        }
+    }
+
+    /// What is wrong where a row of this many numbers has no score.
+    pub(crate) fn refusal(width: usize) -> String {
+        match width {
+            1 => "gives one number for a row, which is the score of the positive class: remove \
+                  `class` of the block"
+                .to_owned(),
+            n => format!(
+                "gives {n} numbers for a row: these are the probabilities of the classes 0 to {}, \
+                 and `class` of the block names the one that is the score",
+                n.saturating_sub(1)
+            ),
+        }
     }
 
     /// As the schema of rows says it: `1`, or `1 of 2`.
@@ -304,17 +326,20 @@ mod tests {
     #[test]
     fn the_position_of_a_class_is_written_and_read_back() {
         for (at, among, text, in_rows) in [
-            (1, Some(2), "1 of 2", [None, Some(1), None]),
+            (1, Some(2), "1 of 2", [Some(0), Some(1), None]),
             (1, None, "1", [None, Some(1), Some(1)]),
+            (0, None, "0", [None, Some(0), Some(0)]),
         ] {
             let position = ClassPosition { at, among };
             assert_eq!(
                 (position.text().as_str(), ClassPosition::parse(text)),
                 (text, Some(position))
             );
-            assert_eq!([1, 2, 3].map(|width| position.in_row(width)), in_rows, "{text}");
+            let in_row = |width| ClassPosition::in_row(Some(position), width);
+            assert_eq!([1, 2, 3].map(in_row), in_rows, "{text}");
         }
         assert_eq!(["", "of 2", "1 of ", "-1"].map(ClassPosition::parse), [None; 4]);
+        assert_eq!([1, 2].map(|width| ClassPosition::in_row(None, width)), [Some(0), None]);
     }
 
     fn layout() -> Layout {

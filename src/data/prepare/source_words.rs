@@ -10,15 +10,16 @@ use std::collections::{HashMap, HashSet};
 use crate::data::prepare::params::MissingRule;
 use crate::data::prepare::plan::{FeaturePlan, PreparePlan};
 use crate::data::prepare::survey::SourceSurvey;
-use crate::data::source_form::{SourceForm, SourceKind, SourceWord};
+use crate::data::source_form::{SourceForm, SourceKind, SourceWord, is_long_integer};
 use crate::data::values::ValueClass;
 use crate::data::{Feature, MISSING, MISSING_LEVEL};
-use crate::error::Result;
+use crate::error::{Fault, Result};
 
 /// The form of the feature at a position, whose levels are known.
 ///
 /// # Errors
-/// A damaged file.
+/// A damaged file; a model would get a whole number of a text file as a float that is another
+/// number.
 pub(crate) fn form_of(
     plan: &PreparePlan<'_>,
     (position, feature): (usize, &FeaturePlan),
@@ -57,6 +58,17 @@ pub(crate) fn form_of(
         let level = prepared.map_or(none, |p| level_of.get(&*p).copied().unwrap_or(MISSING));
         counts.insert(word, seen.n);
         form.words.push(word_of(word, level));
+    }
+    let is_float = column.read_csv && form.kind == Some(SourceKind::Float) && !feature.hidden;
+    let long = form.words.iter().filter(|word| is_float && is_long_integer(&word.text));
+    if let Some(word) = long.map(|word| &word.text).min() {
+        let name = &feature.name;
+        let what = format!("models would get the whole number `{word}` as another number");
+        let hint = format!(
+            "whole numbers up to 9223372036854775807 are kept: say what larger ones are by \
+             `data.columns: {{{name}: text}}` for ids and `number` for amounts"
+        );
+        return Fault::new("unreadable-value", what).in_column(name).fail(hint);
     }
     let is_level = |word: &SourceWord| levels.get(word.level as usize) == Some(&word.text);
     let made = read.nulls > 0 && none != MISSING;

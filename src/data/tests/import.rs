@@ -5,6 +5,7 @@ use arrow::datatypes::DataType;
 use super::*;
 use crate::data::source::csv_import::{CsvBlock, import_csv};
 use crate::data::source::csv_records::TextEncoding;
+use crate::data::source_form::SourceKind;
 use crate::error::Result;
 
 fn params(path: &Path) -> CsvBlock {
@@ -67,6 +68,34 @@ fn what_is_no_number_makes_a_column_text() {
     assert_eq!(kind("9223372036854775807\n9223372036854775808"), DataType::Utf8);
     for text in ["1\nx", "1\nNaN", "2020-01-01", "1_000", "1,5".replace(',', ";").as_str()] {
         assert_eq!(kind(text), DataType::Utf8, "{text}");
+    }
+}
+
+/// As floats two ids of 19 digits may be one number.
+#[test]
+fn whole_numbers_that_no_float_keeps_are_refused_as_features() {
+    let prepared = |id: &str, params: &str| {
+        let dir = tempfile::tempdir().unwrap();
+        let (from, to) = (dir.path().join("in.csv"), dir.path().join("source.parquet"));
+        std::fs::write(&from, format!("g,x\na,{id}\nb,12\na,12\nb,{id}\n")).unwrap();
+        let params = PrepareParams::of(&format!("sensitive: {{g: [a, b]}}, {params}"));
+        let declared = DeclaredColumns::new();
+        let columns = (["g", "x"].as_slice(), &declared);
+        let workers = &workers(1);
+        import_csv(&self::params(&from), columns, &to, 1024, workers, StageWatch::SILENT).unwrap();
+        prepare_parquet(&to, &params, dir.path(), 1024, 1)
+    };
+    let kind = |id: &str| {
+        let layout = prepared(id, "nominal: [x]").unwrap().layout;
+        layout.features[layout.feature("x").unwrap()].source_kind()
+    };
+    assert_eq!(kind("9223372036854775807"), SourceKind::Integer);
+    assert_eq!(kind("nan"), SourceKind::Float);
+    assert_eq!(kind("1e300"), SourceKind::Float);
+    for id in ["9223372036854775808", "-9223372036854775809"] {
+        let fault = fault(prepared(id, "nominal: [x]"));
+        assert_eq!((fault.code, fault.column.as_deref()), ("unreadable-value", Some("x")));
+        fault.what.says(&[&format!("the whole number `{id}`")]);
     }
 }
 

@@ -209,10 +209,7 @@ pub(super) fn read(files: Vec<(ObjectFile, Vec<Range<u64>>)>) -> Result<Vec<Vec<
     let parts: Vec<Bytes> = wait(stream::iter(requests).buffered(AT_ONCE).try_collect())?;
     let mut parts = parts.into_iter();
     let mut whole = |n: usize| joined(parts.by_ref().take(n).collect());
-    Ok(shape
-        .into_iter()
-        .map(|numbers: Vec<usize>| numbers.into_iter().map(&mut whole).collect())
-        .collect())
+    Ok(shape.into_iter().map(|at: Vec<usize>| at.into_iter().map(&mut whole).collect()).collect())
 }
 
 /// The bytes of an object as it is now, a small one by one request; none where there is none.

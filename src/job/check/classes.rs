@@ -126,9 +126,7 @@ impl JobChecker<'_> {
     /// The class that a gate asks about.
     pub(super) fn gate_class(&mut self, gate: &MetricGate<'_>) {
         let (metric, label) = (gate.metric, self.job.data.label.column());
-        let Some((label, classes)) =
-            label.and_then(|label| Some((label, label.classes.as_deref()?)))
-        else {
+        let Some((label, classes)) = label.and_then(|l| Some((l, l.classes.as_deref()?))) else {
             return self.say(gate.key("class"), gate.class.as_ref().map(|_| m::gate_class_alone()));
         };
         let Some(class) = &gate.class else {
@@ -138,7 +136,8 @@ impl JobChecker<'_> {
                 Some(GateBetween::Pair(map)) => !map.values().any(has_rest),
                 None => true,
             };
-            if !is_of_all_classes(metric.id) {
+            // Harm is also measured between the two sides of the label.
+            if !is_of_all_classes(metric.id) && !HARM.contains(&metric.id) {
                 let said = m::gate_class_missing(metric.id, gate.at, list(classes));
                 self.say(gate.at, said);
             } else if !one_pair {

@@ -50,8 +50,7 @@ pub(super) fn resolved(mut job: Job) -> Job {
         }
         if gate.sensitive.is_none() && gate.is_of_metric() {
             let mut named = gate.named().into_iter();
-            gate.sensitive =
-                named.find_map(|(_, _, pairs)| pairs.first().map(|pairs| pairs.0.clone()));
+            gate.sensitive = named.find_map(|(.., pairs)| Some(pairs.first()?.0.clone()));
         }
     }
     job
@@ -80,9 +79,7 @@ fn default_families(job: &Job) -> Vec<MetricFamily> {
         asked.any(|(_, model)| model.scores_counterfactuals())
     };
     let sets = job.counterfactuals.values().any(is_scored);
-    let can = |family: &MetricFamily| {
-        (label || !needs_label(*family)) && (sets || !needs_counterfactual(*family))
-    };
+    let can = |&f: &MetricFamily| (label || !needs_label(f)) && (sets || !needs_counterfactual(f));
     families.extend([Performance, Group, Ccm, Eccm, Shift].into_iter().filter(can));
     families
 }

@@ -52,14 +52,8 @@ impl JobChecker<'_> {
         }
     }
 
-    fn derivation(
-        &mut self,
-        block: DerivedIn,
-        at: &str,
-        name: &ColumnName,
-        derivation: &Derivation,
-    ) {
-        let forms = derivation.forms();
+    fn derivation(&mut self, block: DerivedIn, at: &str, name: &ColumnName, rule: &Derivation) {
+        let forms = rule.forms();
         let &[form] = forms.as_slice() else {
             let more = match block {
                 DerivedIn::Derive => ", `cross` and `sql`",
@@ -67,30 +61,29 @@ impl JobChecker<'_> {
             };
             return self.say(at, m::derived_forms(at, more, all_or_none(&forms)));
         };
-        match (&derivation.from, form) {
+        match (&rule.from, form) {
             (Some(_), "cross") => self.say(join(at, "from"), m::cross_from(name)),
             (Some(_), "sql") => self.say(join(at, "from"), m::expression_from(name)),
             (Some(from), _) => self.parent(block, join(at, "from"), name, from),
             (None, "cross" | "sql") => {}
             (None, _) => self.say(at, m::derived_from_missing(at, form)),
         }
-        let is_odd = derivation.otherwise.is_some() && form != "map";
+        let is_odd = rule.otherwise.is_some() && form != "map";
         self.say(join(at, "else"), is_odd.then(|| m::else_of_bins(name)));
-        self.map(at, name, derivation);
-        if let Some(edges) = &derivation.bins {
+        self.map(at, name, rule);
+        if let Some(edges) = &rule.bins {
             self.edges(&join(at, "bins"), edges);
         }
-        if let Some(levels) = &derivation.levels {
+        if let Some(levels) = &rule.levels {
             self.named_bins(&join(at, "levels"), levels);
         }
-        self.cross(block, &join(at, "cross"), name, derivation);
-        if let Some(sql) = &derivation.sql {
+        self.cross(block, &join(at, "cross"), name, rule);
+        if let Some(sql) = &rule.sql {
             let here = join(at, "sql");
             match sql::parse(sql) {
-                Ok(tree) => tree
-                    .columns
-                    .iter()
-                    .for_each(|parent| self.parent(block, here.clone(), name, parent)),
+                Ok(tree) => {
+                    tree.columns.iter().for_each(|c| self.parent(block, here.clone(), name, c))
+                }
                 Err(problem) => self.bad_sql(&here, &problem),
             }
         }
@@ -324,9 +317,7 @@ impl JobChecker<'_> {
     /// as without `person`.
     pub(super) fn persons(&mut self) {
         let (data, at) = (&self.job.data, "data.person");
-        let Some(person) =
-            data.person.as_ref().filter(|person| data.row_id.as_ref() != Some(*person))
-        else {
+        let Some(person) = data.person.as_ref().filter(|p| data.row_id.as_ref() != Some(*p)) else {
             return;
         };
         self.say(at, self.role_of(person).map(|role| m::role_twice("person", person, role)));
@@ -348,8 +339,7 @@ impl JobChecker<'_> {
                 let omit = block.omitted()?;
                 let inputs: Vec<&ColumnName> =
                     data.inputs().into_iter().filter(|c| !omit.contains(c)).collect();
-                let is_seen =
-                    |parent: &&ColumnName| inputs.iter().any(|c| data.roots(c).contains(*parent));
+                let is_seen = |p: &&ColumnName| inputs.iter().any(|c| data.roots(c).contains(*p));
                 let ends = data.ends_below(data.column_of(name), &inputs);
                 ends.into_iter().find_map(|(bins, recipe)| {
                     let recipe = recipe.filter(DerivationRecipe::is_one_way)?;

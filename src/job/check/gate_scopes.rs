@@ -29,8 +29,7 @@ impl<'a> JobChecker<'a> {
             (GateScope::Group, gate.group.is_some()),
         ];
         let there = keys.into_iter().filter(|(_, there)| *there);
-        let there: Vec<(GateScope, &str)> =
-            there.map(|(gate_scope, _)| (gate_scope, scope_key(gate_scope))).collect();
+        let there: Vec<(GateScope, &str)> = there.map(|(s, _)| (s, scope_key(s))).collect();
         let by_facets = worst && self.is_by_facets(metric);
         self.say(gate.key("between"), by_facets.then(|| m::worst_case_unmeasured(metric.id)));
         let mut fits = true;

@@ -147,11 +147,8 @@ impl<'a> JobChecker<'a> {
         if !self.check_known("arm", here.as_str(), arm, experiments.iter().flat_map(arms_of)) {
             return;
         }
-        let Some((name, experiment)) =
-            arm.split('/').next().and_then(|first| experiments.get_key_value(first))
-        else {
-            return;
-        };
+        let found = arm.split('/').next().and_then(|name| experiments.get_key_value(name));
+        let Some((name, experiment)) = found else { return };
         let model = model.filter(|model| **model != experiment.model);
         self.say(here.as_str(), model.map(|model| m::arm_of_model(name, &experiment.model, model)));
         let set = set.filter(|set| set.as_str() != experiment.from.as_str());
@@ -289,8 +286,7 @@ impl<'a> JobChecker<'a> {
             && is_asked
         {
             let family = metric.family.as_str();
-            let words: Vec<&str> =
-                measured.iter().map(|metric| metric.as_str()).chain([family]).collect();
+            let words: Vec<&str> = measured.iter().map(|id| id.as_str()).chain([family]).collect();
             if is_listed {
                 m::gate_family_not_listed(id, family)
             } else {

@@ -93,9 +93,7 @@ impl JobChecker<'_> {
         self.cell_bins(&here, graphs, attribute, &variables);
         let names: Vec<String> = variables.iter().map(ToString::to_string).collect();
         let mut said: Vec<(String, String)> = Vec::new();
-        for problem in
-            graphs.knowledge.keys().flat_map(|attribute| graphs.problems(attribute, &names))
-        {
+        for problem in graphs.knowledge.keys().flat_map(|name| graphs.problems(name, &names)) {
             let KnowledgeProblem { keys, below, what, names_no_variable } = problem;
             let place = keys.iter().fold(here.clone(), |place, key| join(&place, key)) + &below;
             // A graph is drawn once for all scenarios.
@@ -134,9 +132,7 @@ impl JobChecker<'_> {
     fn graph_source(&mut self, here: &str, graphs: &GraphUncertainBlock) {
         if let Some(file) = graphs.bag() {
             let ending = Path::new(file).extension().and_then(|ending| ending.to_str());
-            let is = |extension: &str| {
-                ending.is_some_and(|ending| ending.eq_ignore_ascii_case(extension))
-            };
+            let is = |end: &str| ending.is_some_and(|ending| ending.eq_ignore_ascii_case(end));
             let is_other = !is("gml") && !is("json");
             self.say(format!("{here}.discovery.bag"), is_other.then(|| m::bag_ending(file)));
         }
@@ -264,9 +260,7 @@ impl JobChecker<'_> {
         let mut known = data.inputs();
         known.retain(|column| !data.is_derived(column) && data.onehot_of(column).is_none());
         let is_other = |column: &&ColumnName| is_named && !known.contains(column);
-        for (place, column) in
-            numbered(at.clone(), variables).filter(|(_, column)| is_other(column))
-        {
+        for (place, column) in numbered(at.clone(), variables).filter(|(_, c)| is_other(c)) {
             let said = if data.label.named_column() == Some(column) {
                 m::graph_label(column)
             } else if data.is_derived(column) || data.onehot_of(column).is_some() {
@@ -290,9 +284,8 @@ impl JobChecker<'_> {
         for column in data.listed_features().filter(|column| data.is_derived(column)) {
             let roots = data.roots(column);
             let Some(root) = roots.iter().find(|root| variables.contains(root)) else { continue };
-            let reads = |model: &ModelBlock| {
-                model.omitted().is_some_and(|omitted| !omitted.contains(column))
-            };
+            let reads =
+                |model: &ModelBlock| model.omitted().is_some_and(|omit| !omit.contains(column));
             let models = self.job.models.iter().filter(|(_, model)| reads(model));
             let readers: Vec<&Name> = models.map(|(name, _)| name).collect();
             let said = || m::graph_reader(column, root, all(&readers));

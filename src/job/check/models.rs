@@ -248,8 +248,7 @@ impl<'a> JobChecker<'a> {
         let is_taken = scores.any(|other| other.as_str() == carried);
         let said = || m::decision_column_taken(&carried, column);
         self.say(join(&at, "column"), is_taken.then(said));
-        let words =
-            |decision: &DecisionBlock| (decision.positive.clone(), decision.negative.clone());
+        let words = |d: &DecisionBlock| (d.positive.clone(), d.negative.clone());
         let mut others = self.job.models.iter().take_while(|(other, _)| *other != name);
         let other = others.find(|(_, other)| {
             other

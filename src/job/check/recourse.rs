@@ -258,13 +258,9 @@ impl JobChecker<'_> {
         if self.has_problem(&[&join(at, "views")]) {
             return;
         }
-        let is_seen = |definition: &RecourseDefinition| {
-            recourse.views.iter().any(|view| definition.views().contains(view))
-        };
-        let unseen = recourse
-            .definitions(|_| Vec::new())
-            .into_iter()
-            .find(|definition| !is_seen(definition));
+        let is_seen =
+            |d: &RecourseDefinition| recourse.views.iter().any(|view| d.views().contains(view));
+        let unseen = recourse.definitions(|_| Vec::new()).into_iter().find(|d| !is_seen(d));
         if let Some(definition) = unseen {
             let has = definition.views().first().map_or("", |view| view.id());
             let place = format!("{at}.definitions.{}", definition.id());

@@ -174,9 +174,7 @@ impl JobChecker<'_> {
             let other = above.find(|other| data.column_of(other) == column);
             self.say(&at, other.map(|other| m::attributes_of_one_column(name, other, column)));
             let roles = [(LABEL, data.label.named_column()), (ROW_ID, data.row_id.as_ref())];
-            for (role, taken) in
-                roles.into_iter().filter_map(|(role, column)| Some((role, column?)))
-            {
+            for (role, taken) in roles.into_iter().filter_map(|(role, c)| Some((role, c?))) {
                 let said = if taken == column {
                     Some(m::role_twice("sensitive column", column, role))
                 } else {
@@ -235,10 +233,7 @@ impl JobChecker<'_> {
         }
         let is_column = |name: &ColumnName| {
             listed.iter().any(|(_, listed)| listed.column == *name)
-                || data
-                    .sensitive
-                    .keys()
-                    .any(|sensitive| sensitive == name || data.column_of(sensitive) == name)
+                || data.sensitive.keys().any(|s| s == name || data.column_of(s) == name)
         };
         for (name, group) in &data.features.onehot {
             let at = path(&["data", "features", "onehot", name.as_str()]);

@@ -49,8 +49,7 @@ impl JobChecker<'_> {
     fn kept_rows(&mut self) {
         let job = self.job;
         let mut scores = job.models.values().filter_map(|model| model.given_scores());
-        let waits = scores
-            .any(|scores| scores.factual.parquet.is_some() || scores.counterfactual.is_some());
+        let waits = scores.any(|s| s.factual.parquet.is_some() || s.counterfactual.is_some());
         let is_idle = job.run.to_score.is_some() && !waits;
         self.say("run.to_score", is_idle.then(m::handed_out_without_scores));
         if !job.run.keeps_counterfactuals() {

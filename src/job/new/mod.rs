@@ -173,9 +173,7 @@ pub fn job(glance: &FileProfile, wishes: &NewJobOptions) -> Result<FirstJob> {
             let features: Vec<&ColumnProfile> = features.collect();
             let spelt = [label].into_iter().chain(sensitive.iter().copied()).chain(nominal);
             let of_group = |look: &ColumnProfile| {
-                onehot
-                    .iter()
-                    .any(|(_, columns)| columns.iter().any(|column| column.name == look.name))
+                onehot.iter().any(|(_, all)| all.iter().any(|column| column.name == look.name))
             };
             let types = row_id.into_iter().chain(person).chain(sensitive.iter().copied());
             let types = types.chain([label]).chain(features.iter().copied());

@@ -24,9 +24,8 @@ pub(crate) fn remedies(file: &Path) -> Result<String> {
     job.gates.clear();
     let resolved = to_yaml(&job);
     let mut text = "experiments:\n".to_owned();
-    let has_one = |model: &Name, set: &Name| {
-        tried.values().any(|arm| arm.model == *model && arm.from == *set)
-    };
+    let has_one =
+        |model: &Name, set: &Name| tried.values().any(|a| a.model == *model && a.from == *set);
     let sets = job.counterfactuals.keys();
     let pairs = job.models.keys().flat_map(|model| sets.clone().map(move |set| (model, set)));
     let mut names = (1..).map(|i| if i == 1 { "remedy".to_owned() } else { format!("remedy-{i}") });
@@ -43,9 +42,7 @@ pub(crate) fn remedies(file: &Path) -> Result<String> {
                 (name, is_empty) = (free(), false);
             }
             Err(Error::Job(problems)) => {
-                let why = problems
-                    .first()
-                    .map_or_else(String::new, |problem| comment_text(&problem.what));
+                let why = problems.first().map_or_else(String::new, |p| comment_text(&p.what));
                 line!(text, "  # not for model {model} and set {set}: {why}");
             }
             Err(other) => return Err(other),

@@ -610,9 +610,7 @@ impl ShapeReader {
             let content = self.resolve(content);
             kinds(content).first() == Some(&"object") && content.get("required").is_none()
         };
-        if let Some(content) =
-            forms.variant(text).filter(|content| is.is_none() || is_free(content))
-        {
+        if let Some(content) = forms.variant(text).filter(|c| is.is_none() || is_free(c)) {
             return json!({text: self.bare(content, text, at.node, at.path)});
         }
         let is_number = !scalar.quoted && number(text).is_some();

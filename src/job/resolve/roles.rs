@@ -112,8 +112,7 @@ impl Job {
     pub(crate) fn lacks_features(&self, block: &WhyBlock) -> Option<FeatureObstacle> {
         let sets = self.sets();
         let set = block.counterfactual.as_ref().filter(|_| !block.metric.is_of_errors());
-        let Some((_, set)) =
-            set.and_then(|wanted| sets.iter().find(|(name, _)| name == wanted.as_str()))
+        let Some((_, set)) = set.and_then(|s| sets.iter().find(|(name, _)| name == s.as_str()))
         else {
             return Some(FeatureObstacle::NothingMoves);
         };
@@ -319,8 +318,7 @@ impl DataBlock {
     /// left out.
     pub fn derived(&self) -> Vec<(ColumnName, DerivationRecipe)> {
         let columns = self.derive.iter();
-        let columns = columns
-            .filter_map(|(name, derivation)| Some((name.clone(), derivation.recipe(whole)?)));
+        let columns = columns.filter_map(|(name, rule)| Some((name.clone(), rule.recipe(whole)?)));
         let made_here = self.sensitive.iter().filter(|(_, attribute)| attribute.is_made_here());
         let made_here = made_here.filter_map(|(name, attribute)| {
             Some((name.clone(), attribute.derivation().recipe(|p| self.part(name, p))?))

@@ -2,11 +2,12 @@
 
 use std::rc::Rc;
 
+use crate::metric::estimate::Estimate;
 use crate::metric::estimate::dual::Dual;
 use crate::metric::estimate::influence::Influence;
-use crate::metric::estimate::{Estimate, NO_SPREAD};
 use crate::metric::evidence::units::{UnitKind, UnitSums};
 use crate::metric::interval::{IntervalProcedure, ValueInterval, wilson_of_share, z_of_level};
+use crate::metric::missing_interval::MissingInterval;
 use crate::metric::student_interval::{degrees_of_freedom, log_student};
 
 /// A function of the four cells of a table, of degree 0: twice as many rows of each kind give the
@@ -18,9 +19,6 @@ pub enum CellFunction {
     /// A value above 0.
     Positive(fn([Dual; 4]) -> Dual),
 }
-
-/// Why a correlation of few units has no interval.
-const FEW_UNITS: &str = "few units: a row or column of the matrix holds fewer than 5 people";
 
 /// Units that each margin must hold for an interval.
 const LEAST_OF_MARGIN: u64 = 5;
@@ -45,7 +43,11 @@ impl Estimate {
                 let own = Influence::of_kinds(kinds, &gradient);
                 let sum = own.squares();
                 if value <= 0.0 || n_units < 2.0 || sum <= 1e-24 * value * value {
-                    return Estimate::other(value, own, Rc::new(|_| Err(NO_SPREAD)));
+                    return Estimate::other(
+                        value,
+                        own,
+                        Rc::new(|_| Err(MissingInterval::NoSpread)),
+                    );
                 }
                 let most: f64 = (0..4).map(|i| gradient[i].abs() * cells[i]).sum();
                 let size = Influence::of_kinds(kinds, &gradient.map(f64::abs)).squares();
@@ -80,7 +82,7 @@ impl Estimate {
         let own = Influence::of_kinds(kinds, &correlation_gradient(classes, &cells));
         let held = units.iter().flatten().filter(|n| **n > 0);
         if held.min().is_none_or(|n| *n < LEAST_OF_MARGIN) {
-            return Estimate::other(value, own, Rc::new(|_| Err(FEW_UNITS)));
+            return Estimate::other(value, own, Rc::new(|_| Err(MissingInterval::FewInMargin)));
         }
         // With two more units of mean weight, spread evenly over the cells.
         let (total, n) = (cells.iter().sum::<f64>(), n_units as f64);

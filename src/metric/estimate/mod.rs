@@ -31,21 +31,10 @@ use self::share::Share;
 use crate::metric::interval::{
     IntervalProcedure, ValueInterval, katz_of, mover, mover_ratio, z_of_level,
 };
+use crate::metric::missing_interval::{IntervalOrReason, MissingInterval};
 
 /// The interval of a value at a level in (0, 1), or in words why there is none.
-pub(crate) type IntervalAt = Rc<dyn Fn(f64) -> Result<ValueInterval, &'static str>>;
-
-/// Why a ratio has no interval.
-pub(crate) const ZERO_COUNT: &str = "boundary: a count above the ratio or below it is 0";
-
-/// Why a ratio of other values has no interval.
-const NOT_ABOVE_ZERO: &str = "boundary: a part of the ratio is not above 0 for sure";
-
-/// Why a value has no interval if all units give the same.
-pub(crate) const NO_SPREAD: &str = "boundary: all people say the same, or too few are left";
-
-/// Why a value has no interval if a value that it depends on is undefined.
-pub(crate) const OPERAND_MISSING: &str = "none: a value on which it depends is undefined";
+pub(crate) type IntervalAt = Rc<dyn Fn(f64) -> IntervalOrReason>;
 
 /// A value that is defined.
 #[derive(Clone)]
@@ -137,7 +126,11 @@ impl Estimate {
         let influence = of_a.plus(-value, &of_b);
         if let (Some(p), Some(q)) = (self.share(), other.share()) {
             if p.value == 0.0 || q.value == 0.0 {
-                return Estimate::other(value, influence, Rc::new(|_| Err(ZERO_COUNT)));
+                return Estimate::other(
+                    value,
+                    influence,
+                    Rc::new(|_| Err(MissingInterval::ZeroCount)),
+                );
             }
             let both = of_a.correlation(&of_b);
             let method = match p.is_plain && q.is_plain {
@@ -154,7 +147,7 @@ impl Estimate {
         let at = move |level| {
             let ends = (a.interval(level)?, b.interval(level)?);
             if a.value <= 0.0 || ends.1.lo <= 0.0 {
-                return Err(NOT_ABOVE_ZERO);
+                return Err(MissingInterval::PartNotAboveZero);
             }
             Ok(mover_ratio((a.value, b.value), ends))
         };
@@ -186,7 +179,7 @@ impl Estimate {
     ///
     /// # Errors
     /// Why there is none, in words.
-    pub(crate) fn interval(&self, level: f64) -> Result<ValueInterval, &'static str> {
+    pub(crate) fn interval(&self, level: f64) -> IntervalOrReason {
         let parts = match &self.of {
             EstimateParts::Other { at, .. } => return at(level),
             EstimateParts::Shares(parts) => parts,

@@ -41,6 +41,7 @@ use crate::metric::evidence::person_sums::PersonCells;
 use crate::metric::evidence::shift::{ScoreShift, ShiftSums};
 use crate::metric::evidence::waiting_pairs::WaitingPerson;
 use crate::metric::interval::ValueInterval;
+use crate::metric::missing_interval::{IntervalOrReason, MissingInterval};
 use crate::metric::rate::MetricValue;
 use crate::metric::scope::{MAX_SCOPES_PER_DIRECTION, MetricScope, ScopeIndex};
 use crate::metric::student_interval::{
@@ -85,13 +86,6 @@ const CANCELLED: f64 = 1e-13;
 
 /// Below this a distance of score distributions is rounding.
 const NO_DISTANCE: f64 = 1e-8;
-
-/// Why there is no interval.
-const HISTOGRAMS: &str = "biased: the histograms of few people are apart even where those of \
-    everybody are not";
-const FEW_UNITS: &str = "few_units: one person tells nothing of others";
-const NOTHING_VARIES: &str = "boundary: the scores of all people move alike";
-const NO_LOGARITHM: &str = "boundary: a distance of 0 has no logarithm";
 
 /// The terms of a chunk of pairs.
 type PairTerms<'a> = (&'a LogTerms, &'a BalancedTerms);
@@ -525,12 +519,12 @@ impl ShiftSpread {
         is_log: bool,
         (least, most): (f64, f64),
         level: f64,
-    ) -> Result<ValueInterval, &'static str> {
+    ) -> IntervalOrReason {
         let &ShiftSpread { value, variance, df, units } = self;
         let found = match () {
-            () if units < 2 => return Err(FEW_UNITS),
-            () if is_log && value <= 0.0 => return Err(NO_LOGARITHM),
-            () if variance <= 0.0 => return Err(NOTHING_VARIES),
+            () if units < 2 => return Err(MissingInterval::OneUnit),
+            () if is_log && value <= 0.0 => return Err(MissingInterval::DistanceOfZero),
+            () if variance <= 0.0 => return Err(MissingInterval::EqualMoves),
             () if is_log => log_student(value, variance, df, level),
             () => student(value, variance, df, level),
         };
@@ -592,7 +586,7 @@ impl ShiftSpreads {
         metric: &Metric,
         scope: MetricScope,
         level: f64,
-    ) -> Option<Result<ValueInterval, &'static str>> {
+    ) -> Option<IntervalOrReason> {
         let m = match influence_of(metric) {
             Ok(m) => m,
             Err(why) => return Some(Err(why)),
@@ -606,8 +600,8 @@ impl ShiftSpreads {
 }
 
 /// The number of a score metric among those that have influences, or why it has none.
-pub(crate) fn influence_of(metric: &Metric) -> Result<usize, &'static str> {
-    OF_INFLUENCES.iter().position(|id| *id == metric.id).ok_or(HISTOGRAMS)
+pub(crate) fn influence_of(metric: &Metric) -> Result<usize, MissingInterval> {
+    OF_INFLUENCES.iter().position(|id| *id == metric.id).ok_or(MissingInterval::Histograms)
 }
 
 /// The values of the metrics that have influences; a distance of score distributions that is

@@ -36,17 +36,15 @@
 use crate::metric::catalog::amounts::QUANTILES;
 use crate::metric::catalog::ccm::HARM;
 use crate::metric::catalog::find;
-use crate::metric::estimate::OPERAND_MISSING;
 use crate::metric::estimate::share::Share;
 use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::units::{WeightSums, distinct};
 use crate::metric::interval::{IntervalProcedure, ValueInterval, newcombe_of, wilson_of_share};
+use crate::metric::missing_interval::{IntervalOrReason, MissingInterval};
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::MetricScope;
 use crate::metric::student_interval::{GroupTerms, UnitTerm, log_student};
-use crate::metric::value::interval_choice::{
-    IntervalOrReason, MeasureContext, ONE_OF_TWO, is_clear, mean_gap, of_mean,
-};
+use crate::metric::value::interval_choice::{MeasureContext, is_clear, mean_gap, of_mean};
 use crate::metric::value::measured_value::{
     MeasuredValue, PersonBasis, SubjectPeople, SubjectValue, ValuePeople, finite_or_overflow,
 };
@@ -167,8 +165,12 @@ impl AmountSample {
 
     /// Student's interval of the mean.
     fn student(&self, level: f64) -> IntervalOrReason {
-        const ONE: &str = "boundary: one person tells nothing of others";
-        of_mean(self.mean, self.terms(1.0).spread, level, [ONE, ALL_EQUAL])
+        of_mean(
+            self.mean,
+            self.terms(1.0).spread,
+            level,
+            [MissingInterval::OnePerson, MissingInterval::EqualAmounts],
+        )
     }
 
     fn quantile(&self, q: f64) -> MetricValue {
@@ -220,10 +222,9 @@ impl AmountSample {
 
     /// Woodruff's interval of a quantile.
     fn woodruff(&self, q: f64, value: f64, z: f64) -> IntervalOrReason {
-        const TOO_FEW: &str = "boundary: too few people for this quantile";
         let at_or_below = self.rate(|entry| entry.value <= value);
         let Some(n) = at_or_below.share.map(|share| share.size) else {
-            return Err(TOO_FEW);
+            return Err(MissingInterval::FewForQuantile);
         };
         let ends = wilson_of_share(q, n, z, IntervalProcedure::Wilson);
         let (mut upto, mut lo, mut hi) = (0.0, None, None);
@@ -241,16 +242,10 @@ impl AmountSample {
         }
         match lo.zip(hi) {
             Some((lo, hi)) => Ok(ValueInterval { lo, hi, method: IntervalProcedure::Woodruff }),
-            None => Err(TOO_FEW),
+            None => Err(MissingInterval::FewForQuantile),
         }
     }
 }
-
-/// Why equal amounts have no interval.
-const ALL_EQUAL: &str = "boundary: all amounts are equal";
-
-/// Why the difference of two quantiles has no interval.
-const FEW_IN_A_GROUP: &str = "boundary: too few people in a group for this quantile";
 
 // The mean of a group compared with that of another.
 impl AmountSample {
@@ -260,8 +255,11 @@ impl AmountSample {
     }
 
     fn ratio(&self, other: &Self, level: f64) -> IntervalOrReason {
-        let spread = self.terms(self.mean).gap(&other.terms(other.mean)).ok_or(ONE_OF_TWO)?;
-        spread.half_width(level).ok_or(ALL_EQUAL)?;
+        let spread = self
+            .terms(self.mean)
+            .gap(&other.terms(other.mean))
+            .ok_or(MissingInterval::OnePersonInGroup)?;
+        spread.half_width(level).ok_or(MissingInterval::EqualAmounts)?;
         let ratio = self.mean / other.mean;
         Ok(log_student(ratio, spread.variance * ratio * ratio, spread.df, level))
     }
@@ -311,7 +309,11 @@ impl MeasureContext<'_> {
     ) -> Option<MeasuredValue> {
         let metric = find(id)?;
         let interval = self.interval(found.value, || {
-            found.share.as_ref().map(|share| share.wilson(self.z)).ok_or(OPERAND_MISSING)
+            found
+                .share
+                .as_ref()
+                .map(|share| share.wilson(self.z))
+                .ok_or(MissingInterval::OperandMissing)
         });
         let measured = found.measured(self, (metric, scope), interval);
         let ends = measured.interval.map(|ends| (ends.lo, ends.hi));
@@ -364,7 +366,8 @@ pub(crate) fn measure_amounts(
                 let both = a.value.and_then(|a| Ok((a, b.value?)));
                 let both = both.map_err(|_| Undefined::OperandMissing);
                 found.extend(with.amount((id, scope), both.map(|(a, b)| a - b), people, || {
-                    let ends = a.interval.zip(b.interval).ok_or(FEW_IN_A_GROUP)?;
+                    let ends =
+                        a.interval.zip(b.interval).ok_or(MissingInterval::FewInGroupForQuantile)?;
                     let of = both.unwrap_or((f64::NAN, f64::NAN));
                     Ok(newcombe_of(of, ends, IntervalProcedure::WoodruffGap))
                 }));

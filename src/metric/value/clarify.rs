@@ -7,6 +7,7 @@ use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::flip_test::{FlipSearch, FlipTestResult};
 use crate::metric::evidence::strata::{FacetStratum, Strata};
 use crate::metric::evidence::units::{WeightSums, alone};
+use crate::metric::missing_interval::MissingInterval;
 use crate::metric::rate::{Rate, Undefined};
 use crate::metric::scope::MetricScope;
 use crate::metric::value::disparity::cddpl;
@@ -102,7 +103,7 @@ impl MeasureContext<'_> {
             _ => None,
         };
         let (interval, ci_method) = match all {
-            None => (None, "none: it describes these people".to_owned()),
+            None => (None, MissingInterval::ThesePeople.words().to_owned()),
             Some(all) => self.interval(value, || {
                 let place = |cell| (strata.stratum_of(cell), is_second(cell));
                 let of = value.ok().map(|value| {

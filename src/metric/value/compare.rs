@@ -31,12 +31,13 @@ use crate::metric::evidence::paired_counts::{PAIRED_CELLS, PairedCounts, said, u
 use crate::metric::evidence::person::{CONFUSION_CELLS, ECCM_CELLS};
 use crate::metric::evidence::units::UnitSums;
 use crate::metric::interval::{IntervalProcedure, ValueInterval};
+use crate::metric::missing_interval::IntervalOrReason;
 use crate::metric::rate::{MetricValue, Rate};
 use crate::metric::scope::{MetricScope, ScopeIndex};
 use crate::metric::value::gaps::gap_estimate;
 use crate::metric::value::group_reading::GroupReading;
 use crate::metric::value::group_subjects::GroupSubjects;
-use crate::metric::value::interval_choice::{IntervalOrReason, MeasureContext};
+use crate::metric::value::interval_choice::MeasureContext;
 use crate::metric::value::measured::FactualSubject;
 use crate::metric::value::measured_value::{CellNumbers, Subject};
 use crate::metric::value::scope_people::ScopePeople;

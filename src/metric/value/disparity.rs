@@ -7,10 +7,11 @@
 use std::rc::Rc;
 
 use crate::metric::estimate::influence::Influence;
-use crate::metric::estimate::{Dual, Estimate, NO_SPREAD};
+use crate::metric::estimate::{Dual, Estimate};
 use crate::metric::evidence::strata::FacetStratum;
 use crate::metric::evidence::units::UnitSums;
 use crate::metric::interval::ValueInterval;
+use crate::metric::missing_interval::MissingInterval;
 use crate::metric::student_interval::{degrees_of_freedom, student};
 
 /// CDDPL of a comparison, its value being known, with its interval, from the strata and the units
@@ -54,7 +55,7 @@ pub(crate) fn cddpl(
     let n_units = units.n_units(|_| true) as f64;
     let (sum, left, most) = (influence.squares(), n_units - n_strata, influence.scale);
     if left < 2.0 || sum <= 1e-24 * most {
-        return Estimate::other(value, influence, Rc::new(|_| Err(NO_SPREAD)));
+        return Estimate::other(value, influence, Rc::new(|_| Err(MissingInterval::NoSpread)));
     }
     let df = degrees_of_freedom(left, size * size / most);
     let variance = n_units / (left - 1.0) * sum;

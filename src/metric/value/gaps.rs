@@ -3,10 +3,11 @@
 use crate::metric::estimate::Estimate;
 use crate::metric::evidence::person::Confusion;
 use crate::metric::interval::ValueInterval;
+use crate::metric::missing_interval::MissingInterval;
 use crate::metric::rate::{MetricValue, Rate};
 use crate::metric::scope::MetricScope;
 use crate::metric::value::group_reading::{GroupReading, favourable_rate};
-use crate::metric::value::interval_choice::{MeasureContext, ONE_OF_TWO, is_clear, mean_gap};
+use crate::metric::value::interval_choice::{MeasureContext, is_clear, mean_gap};
 use crate::metric::value::largest::{Extreme, joint_level, pairs};
 use crate::metric::value::measured::{FactualSubject, MeasuredValue};
 use crate::metric::value::measured_value::{Subject, SubjectValue, ValuePeople, n_together};
@@ -33,7 +34,7 @@ impl MeasureContext<'_> {
         let (interval, method) = match metric.reads {
             Reads::Group(GroupValue::MeanOfLabelled(mean), _) => self.interval(value, || {
                 let [a, b] = subjects.map(|side| side.mean_influences(&|c| mean(&of.seen(c))));
-                let ((p, a), (q, b)) = a.zip(b).ok_or(ONE_OF_TWO)?;
+                let ((p, a), (q, b)) = a.zip(b).ok_or(MissingInterval::OnePersonInGroup)?;
                 mean_gap(p - q, a.gap(&b), level)
             }),
             // The larger or smaller of several has the interval of that.

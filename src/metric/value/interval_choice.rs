@@ -4,21 +4,18 @@
 use rayon::prelude::*;
 
 use crate::metric::catalog::catalog;
-use crate::metric::estimate::{Estimate, OPERAND_MISSING};
+use crate::metric::estimate::Estimate;
 use crate::metric::interval::{ValueInterval, z_of_level};
+use crate::metric::missing_interval::{IntervalOrReason, MissingInterval};
 use crate::metric::noise::placebo::PlaceboBand;
 use crate::metric::rate::MetricValue;
 use crate::metric::student_interval::{Spread, student};
-use crate::metric::value::largest::{Extreme, PART_WITHOUT_INTERVAL};
+use crate::metric::value::largest::Extreme;
 use crate::metric::value::settings::{MeasureSettings, SMALL_DENOMINATOR, SMALL_GROUP};
 use crate::metric::{Metric, MetricFamily};
 use crate::param::Level;
 
 /// An interval, or why there is none.
-pub(crate) type IntervalOrReason = Result<ValueInterval, &'static str>;
-
-/// Why the difference of two means has no interval.
-pub(crate) const ONE_OF_TWO: &str = "boundary: a group of one person tells nothing of others";
 
 /// Student's interval of a mean; why there is none where it has no spread, because there is one
 /// unit, or where nothing varies.
@@ -26,7 +23,7 @@ pub(crate) fn of_mean(
     mean: f64,
     spread: Option<Spread>,
     level: f64,
-    [no_spread, alike]: [&'static str; 2],
+    [no_spread, alike]: [MissingInterval; 2],
 ) -> IntervalOrReason {
     let spread = spread.ok_or(no_spread)?;
     spread.half_width(level).ok_or(alike)?;
@@ -35,8 +32,12 @@ pub(crate) fn of_mean(
 
 /// As [`Self::of_mean`], for a difference of two means.
 pub(crate) fn mean_gap(gap: f64, spread: Option<Spread>, level: f64) -> IntervalOrReason {
-    const ALIKE: &str = "boundary: all people of both groups have the same number";
-    of_mean(gap, spread, level, [ONE_OF_TWO, ALIKE])
+    of_mean(
+        gap,
+        spread,
+        level,
+        [MissingInterval::OnePersonInGroup, MissingInterval::EqualInBothGroups],
+    )
 }
 
 /// The settings, and what follows from them.
@@ -85,7 +86,7 @@ impl<'a> MeasureContext<'a> {
     ) -> (Option<ValueInterval>, String) {
         self.described(value, || match basis() {
             Ok(interval) => (Some(interval), interval.method.name().to_owned()),
-            Err(why) => (None, why.to_owned()),
+            Err(why) => (None, why.words().to_owned()),
         })
     }
 
@@ -99,7 +100,10 @@ impl<'a> MeasureContext<'a> {
             let of = basis();
             let interval = of.interval(self.level());
             let words = interval.map(|_| extreme_text(&of));
-            (interval, words.unwrap_or_else(|| PART_WITHOUT_INTERVAL.to_owned()))
+            (
+                interval,
+                words.unwrap_or_else(|| MissingInterval::GapWithoutInterval.words().to_owned()),
+            )
         })
     }
 
@@ -109,14 +113,14 @@ impl<'a> MeasureContext<'a> {
         described: impl FnOnce() -> (Option<ValueInterval>, String),
     ) -> (Option<ValueInterval>, String) {
         if self.settings.level.is_none() {
-            return (None, "none: not requested".to_owned());
+            return (None, MissingInterval::NotRequested.words().to_owned());
         }
         if !value.is_ok_and(f64::is_finite) {
-            return (None, "none: the value is undefined".to_owned());
+            return (None, MissingInterval::UndefinedValue.words().to_owned());
         }
         let (interval, words) = described();
         if interval.is_some_and(|of| !of.lo.is_finite() || !of.hi.is_finite()) {
-            return (None, "boundary: an end is larger than any number".to_owned());
+            return (None, MissingInterval::InfiniteEnd.words().to_owned());
         }
         (interval, words)
     }
@@ -125,7 +129,7 @@ impl<'a> MeasureContext<'a> {
     pub(crate) fn estimated(&self, estimate: Option<Estimate>) -> IntervalOrReason {
         let level = self.level();
         let interval = estimate.map(|estimate| estimate.interval(level));
-        interval.unwrap_or(Err(OPERAND_MISSING))
+        interval.unwrap_or(Err(MissingInterval::OperandMissing))
     }
 
     /// What a reader must know about a value of few people.

@@ -24,10 +24,7 @@ use crate::metric::estimate::share::Share;
 use crate::metric::interval::{
     IntervalProcedure, ValueInterval, mover_ratio, stretched, z_of_level,
 };
-
-/// Why the largest of several gaps has no interval.
-pub(crate) const PART_WITHOUT_INTERVAL: &str =
-    "boundary: one of the gaps behind it has no interval";
+use crate::metric::missing_interval::MissingInterval;
 
 /// The level of each of several intervals that hold jointly at this level (Bonferroni).
 pub(crate) fn joint_level(level: f64, of: usize) -> f64 {
@@ -130,7 +127,7 @@ impl Extreme {
             }
             Extreme::Ratios(_) => return None,
         };
-        let at = move |level| self.interval(level).ok_or(PART_WITHOUT_INTERVAL);
+        let at = move |level| self.interval(level).ok_or(MissingInterval::GapWithoutInterval);
         Some(Estimate::other(value, influence, Rc::new(at)))
     }
 }

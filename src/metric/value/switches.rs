@@ -11,11 +11,12 @@ use rayon::prelude::*;
 
 use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::shift_pass::ShiftEvidence;
+use crate::metric::missing_interval::{IntervalOrReason, MissingInterval};
 use crate::metric::noise::placebo::{PlaceboBand, PlaceboEvidence};
 use crate::metric::noise::repeats::SetRepeat;
 use crate::metric::rate::{MetricValue, Undefined};
 use crate::metric::scope::MetricScope;
-use crate::metric::value::interval_choice::{IntervalOrReason, MeasureContext, is_clear};
+use crate::metric::value::interval_choice::{MeasureContext, is_clear};
 use crate::metric::value::measured_value::{MeasuredValue, Subject, SubjectValue, people_of_two};
 use crate::metric::value::scope_people::{PeopleByScope, ScopePeople};
 use crate::metric::value::settings::{FavourableClass, MeasureSettings};
@@ -146,7 +147,7 @@ impl SwitchMeasurement<'_> {
         let level = self.context.level();
         let spreads = self.shift.and_then(|shift| shift.spreads.as_ref());
         let found = spreads.and_then(|spreads| spreads.interval(metric, scope, level));
-        found.unwrap_or(Err("none: what each person adds was not kept"))
+        found.unwrap_or(Err(MissingInterval::NotKept))
     }
 
     /// One metric of one scope.

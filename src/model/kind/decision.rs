@@ -119,8 +119,7 @@ impl DecisionBlock {
             return ExternalModel::of_outcomes(noun, words, answer);
         }
         let positive = self.positive_in_words();
-        let negative =
-            negative.as_ref().map_or("any other word".to_owned(), |values| in_words(values));
+        let negative = negative.as_ref().map_or("any other word".to_owned(), |v| in_words(v));
         let answer = format!(
             "gives a decision a row, in column `{made}`: {positive} is positive, {negative} is \
              negative"

@@ -243,10 +243,14 @@ class Estimator:
             rows = rows.to_numpy()
         found = self.model.predict_proba(rows)
         width = 1 if len(found) == 0 or not hasattr(found[0], "__len__") else len(found[0])
+        position, classes = position or (None, 1)
+        if width == 1 and classes is None and len(found) > 0:
+            fail("predict_proba gives one column, which is the score of the positive class: remove `class`")
         if width == 1 and getattr(found, "ndim", 1) == 1:
             return [row[0] if hasattr(row, "__len__") else row for row in found]
-        position, classes = (0, 1) if width == 1 else position or (None, None)
-        if position is None or (position >= width if classes is None else classes != width):
+        if width == 1:
+            position = 0
+        elif position is None or (position >= width if classes is None else classes != width):
             fail(
                 f"predict_proba gives {width} columns, and the job does not say which is the score: name the "
                 f"class of the score by `class`, a number from 0 to {width - 1}"

@@ -138,11 +138,10 @@ impl OnnxGraph {
             .enumerate()
             .flat_map(|(at, node)| node.outputs.iter().map(move |output| (output.as_str(), at)))
             .collect();
-        let (mut visited, mut open, mut found) =
-            (BTreeSet::new(), VecDeque::from([name]), Vec::new());
+        let (mut done, mut open, mut found) = (BTreeSet::new(), VecDeque::from([name]), Vec::new());
         while let Some(value) = open.pop_front() {
             let Some(&at) = by_output.get(value) else { continue };
-            if visited.insert(at) {
+            if done.insert(at) {
                 found.push(&self.nodes[at]);
                 open.extend(self.nodes[at].inputs.iter().map(String::as_str));
             }
@@ -187,8 +186,7 @@ impl OnnxGraph {
         let mut levels: BTreeMap<InputColumn, Vec<Value>> = BTreeMap::new();
         // Nodes are in the order in which they are computed.
         for node in &self.nodes {
-            let columns_of =
-                |at: usize| node.inputs.get(at).and_then(|name| known.get(name)).cloned();
+            let input = |at: usize| node.inputs.get(at).and_then(|name| known.get(name)).cloned();
             let encoder = match node.operator.as_str() {
                 "OneHotEncoder" => node.attribute(&["cats_strings", "cats_int64s"]),
                 "LabelEncoder" => {
@@ -198,7 +196,7 @@ impl OnnxGraph {
                 _ => None,
             };
             if let Some(list) = encoder {
-                if let Some([Some(column)]) = columns_of(0).as_deref() {
+                if let Some([Some(column)]) = input(0).as_deref() {
                     let found = list.values();
                     levels
                         .entry(column.clone())
@@ -209,22 +207,20 @@ impl OnnxGraph {
             }
             let mut outputs: Vec<Vec<Option<InputColumn>>> = Vec::new();
             match node.operator.as_str() {
-                "Identity" | "Cast" | "Flatten" => outputs.extend(columns_of(0)),
+                "Identity" | "Cast" | "Flatten" => outputs.extend(input(0)),
                 "Reshape" | "Squeeze" | "Unsqueeze" => {
-                    outputs.extend(columns_of(0).filter(|columns| columns.len() == 1));
+                    outputs.extend(input(0).filter(|columns| columns.len() == 1));
                 }
                 "Concat" | "FeatureVectorizer" if node.joins_columns() => {
-                    let parts: Option<Vec<_>> = (0..node.inputs.len()).map(columns_of).collect();
+                    let parts: Option<Vec<_>> = (0..node.inputs.len()).map(input).collect();
                     outputs.extend(parts.map(|parts| parts.concat()));
                 }
-                "ArrayFeatureExtractor" => outputs.extend(self.selected(node, columns_of(0))),
+                "ArrayFeatureExtractor" => outputs.extend(self.selected(node, input(0))),
                 "Gather" if node.is_along_columns() => {
-                    outputs.extend(self.selected(node, columns_of(0)));
+                    outputs.extend(self.selected(node, input(0)));
                 }
                 "Split" if node.is_along_columns() => {
-                    outputs = columns_of(0)
-                        .and_then(|columns| self.split(node, &columns))
-                        .unwrap_or_default();
+                    outputs = input(0).and_then(|all| self.split(node, &all)).unwrap_or_default();
                 }
                 _ => {}
             }

@@ -18,6 +18,7 @@ use super::graph::OnnxGraph;
 use super::input_values::{InputValues, padded};
 use super::library::{environment, first_line};
 use crate::data::FeatureRows;
+use crate::data::exchange::row_stream::ClassPosition;
 use crate::error::{Error, Result};
 use crate::model::Scorer;
 use crate::model::contract::{
@@ -278,18 +279,10 @@ impl OnnxScorer {
             .into());
         }
         let width = values.len() / n;
-        let found = self.score.position().and_then(|position| position.in_row(width));
-        let Some(at) = found.or((width == 1).then_some(0)) else {
-            let last = width - 1;
-            return wrong(format!(
-                "the output `{}` gives {width} numbers a row, and the job does not say which is \
-                 the score",
-                self.output
-            ))
-            .fail(format!(
-                "name the class of the score by `class`: they are 0 to {last}, in order"
-            ));
-        };
+        let at = ClassPosition::in_row(self.score.position(), width).ok_or_else(|| {
+            let refusal = ClassPosition::refusal(width);
+            wrong(format!("the output `{}` {refusal}", self.output))
+        })?;
         values
             .chunks(width)
             .try_for_each(|row| params.checked(row[at]).map(|score| scores.push(score)))

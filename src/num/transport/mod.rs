@@ -117,9 +117,8 @@ impl CostMatrix {
 ///
 /// At most 2^1000, which no cost needs.
 fn units_in_one(largest: f64, shorter_side: usize) -> f64 {
-    let largest_cost = (1_u64 << 61) as f64 / (shorter_side as f64 + 2.0);
-    let exponent =
-        libm::floor(libm::log2(largest_cost) - libm::log2(largest.max(f64::MIN_POSITIVE)));
+    let bound = (1_u64 << 61) as f64 / (shorter_side as f64 + 2.0);
+    let exponent = libm::floor(libm::log2(bound) - libm::log2(largest.max(f64::MIN_POSITIVE)));
     libm::exp2(exponent.clamp(-1022.0, 1000.0))
 }
 

@@ -50,15 +50,14 @@ pub(crate) fn plan_folds<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> 
         Some(_) => None,
         None => Some(b.need::<SplitStage>(&AuditUnit::default())?),
     };
-    if own.is_some() || inner {
-        b.seed();
-    }
-    let (seed, place) = (plan.job.run.seed.0, ["experiments", experiment_plan.name]);
+    let seed = (own.is_some() || inner).then(|| b.seed().0);
+    let (own, inner) = (own.zip(seed), seed.filter(|_| inner));
+    let place = ["experiments", experiment_plan.name];
     work(move |ctx| {
         let rows = rows.open(ctx)?;
         let roles = match (own, &of_job) {
             (_, Some(of_job)) => of_job.open(ctx, &rows)?.all()?,
-            (Some(rule), None) => {
+            (Some((rule, seed)), None) => {
                 let roles = with_watch(ctx, |watch| {
                     let draw = RankDraw::new(seed, ctx.out());
                     split::assign_roles(&rows, rule, draw, plan.workers, watch)
@@ -69,7 +68,7 @@ pub(crate) fn plan_folds<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> 
             }
             (None, None) => return Err(internal_error("the experiment has no folds".to_owned())),
         };
-        let (inner, workers) = (inner.then_some(seed), plan.workers);
+        let workers = plan.workers;
         with_watch(ctx, |watch| {
             fold_roles::write_folds(&rows, &roles, n_folds, inner, workers, watch, ctx.out())
         })

@@ -16,6 +16,7 @@ use crate::metric::evidence::score_bins::DrawnBin;
 use crate::metric::evidence::shift::{CHANGE_EDGES, SCORE_EDGES, ShiftSums};
 use crate::metric::evidence::shift_pass::ShiftEvidence;
 use crate::metric::evidence::units::UnitSums;
+use crate::metric::missing_interval::MissingInterval;
 use crate::metric::noise::placebo::PlaceboEvidence;
 use crate::metric::noise::repeats::RepeatSpread;
 use crate::metric::rate::{MetricValue, Undefined};
@@ -365,7 +366,7 @@ impl RowBuilder<'_> {
             weights: None,
             persons: measured.persons.map(|of| PersonBasis { denominator: None, ..of }),
             interval: None,
-            ci_method: "none: the value is undefined".to_owned(),
+            ci_method: MissingInterval::UndefinedValue.words().to_owned(),
             impaired: None,
             placebo: None,
             ..measured.clone()
@@ -398,7 +399,7 @@ impl RowBuilder<'_> {
         };
         let difference = known(compared.difference, &unknown);
         let ci_method = match difference {
-            Err(_) => "none: the value is undefined",
+            Err(_) => MissingInterval::UndefinedValue.words(),
             Ok(_) => compared.ci_method.as_str(),
         };
         let trainings = trainings.and_then(|all| all.spread_of((compared.metric, scope), false));

@@ -6,6 +6,7 @@ use std::path::Path;
 use super::RowBuilder;
 use crate::data::Layout;
 use crate::error::Result;
+use crate::metric::missing_interval::MissingInterval;
 use crate::metric::rate::{MetricValue, Undefined};
 use crate::metric::scope::MetricScope;
 use crate::metric::value::repeated_values::RepeatedValues;
@@ -139,7 +140,7 @@ pub(crate) fn metrics_of_graphs(
         value: value.ok().and_then(finite),
         undefined: value.err().map_or("", Undefined::code).into(),
         n_rows: whole(set.discovered.n_rows),
-        ci_method: "none: a number of the graphs themselves".into(),
+        ci_method: MissingInterval::OfGraphs.words().into(),
         ..MetricRow::default()
     };
     graph_metrics(set, fit).into_iter().map(row).collect()

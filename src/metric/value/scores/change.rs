@@ -31,6 +31,7 @@ use std::collections::BTreeSet;
 use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::labelled_scores::{LabelledScores, RankedScore};
 use crate::metric::interval::IntervalProcedure;
+use crate::metric::missing_interval::MissingInterval;
 use crate::metric::rate::{MetricValue, Undefined};
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::student_interval::UnitTerm;
@@ -39,13 +40,8 @@ use crate::metric::value::group_subjects::GroupSubjects;
 use crate::metric::value::interval_choice::MeasureContext;
 use crate::metric::value::scores::auc::{AucEstimate, NO_VARIANCE_OF_GAP};
 use crate::metric::value::scores::influence::{added, less, scaled, spread_of_change};
-use crate::metric::value::scores::{FoundScore, ScoreSample, TESTED, interval_of};
+use crate::metric::value::scores::{FoundScore, ScoreSample, interval_of};
 use crate::metric::{Metric, MetricFamily, Reads, ScoreReading};
-
-const UNCHANGED: &str = "boundary: the values of the people do not differ, or a side has a single \
-    person";
-const CELLS_ARE_UNPAIRED: &str = "none: 200,000 people or more are counted in cells of scores, \
-    which do not pair the scores of two models or runs";
 
 /// Which rows count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -167,8 +163,10 @@ impl MeasureContext<'_> {
         let method = if is_normal { IntervalProcedure::DeLong } else { IntervalProcedure::Student };
         let (values, n_rows) = ([first.value, second.value], first.n().min(second.n()));
         let basis = |gap: MetricValue| match (first.added(), second.added()) {
-            _ if matches!(reading, ScoreReading::Ecce | ScoreReading::EcceDistance) => Err(TESTED),
-            _ if is_binned => Err(CELLS_ARE_UNPAIRED),
+            _ if matches!(reading, ScoreReading::Ecce | ScoreReading::EcceDistance) => {
+                Err(MissingInterval::TestedByEcceP)
+            }
+            _ if is_binned => Err(MissingInterval::UnpairedCells),
             (Some(mine), Some(theirs)) => {
                 let mut spread = spread_of_change(mine, theirs);
                 if is_normal {
@@ -176,9 +174,10 @@ impl MeasureContext<'_> {
                 }
                 let varies = fewest >= 2 && spread.variance > NO_VARIANCE_OF_GAP;
                 let value = gap.unwrap_or(f64::NAN);
-                interval_of(value, varies.then_some(spread), self, method).ok_or(UNCHANGED)
+                interval_of(value, varies.then_some(spread), self, method)
+                    .ok_or(MissingInterval::EqualChanges)
             }
-            _ => Err(UNCHANGED),
+            _ => Err(MissingInterval::EqualChanges),
         };
         let mut found = ComparedValue::new(self, of, values, n_rows, basis);
         if found.interval.is_some() {

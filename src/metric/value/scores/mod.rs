@@ -58,11 +58,12 @@ use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::labelled_scores::{LabelledScores, RankedScore};
 use crate::metric::evidence::units::WeightSums;
 use crate::metric::interval::{IntervalProcedure, ValueInterval, wilson_of_share, z_of_level};
+use crate::metric::missing_interval::{IntervalOrReason, MissingInterval};
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::student_interval::{GroupTerms, Spread, UnitTerm};
 use crate::metric::value::group_subjects::GroupSubjects;
-use crate::metric::value::interval_choice::{IntervalOrReason, MeasureContext};
+use crate::metric::value::interval_choice::MeasureContext;
 use crate::metric::value::measured_value::{
     MeasuredValue, PersonBasis, SubjectPeople, ValuePeople,
 };
@@ -77,15 +78,6 @@ pub(crate) use reliability::ReliabilityBin;
 
 /// Flag: scores are counted in cells, because there are many.
 pub(crate) const BINNED: &str = "binned";
-
-const ONE_OF_CLASS: &str = "boundary: the AUC is 0 or 1, the scores do not vary, or one of the \
-    classes has a single person";
-const GAP_WITHOUT_VARIANCE: &str = "boundary: the scores do not vary, or one of the classes has a \
-    single person";
-const ONE_PERSON: &str = "boundary: the values of the people do not vary, or there is one person";
-const FEW_PERSONS_OF_SLOPE: &str = "boundary: fewer than 20 persons are too few for the slope";
-const TESTED: &str = "none: `ecce_p` tests it";
-const NO_INTERVAL_OF_P: &str = "none: a p-value has no interval";
 
 /// Choice: with fewer persons with several rows the slope has no interval. Nominal 95 % intervals
 /// of 10 persons with 20 rows hold it in 89 % of samples, because few of them decide it.
@@ -186,7 +178,7 @@ impl ScoreSample {
     fn auc_interval(&self, auc: &AucEstimate, level: Option<Level>) -> IntervalOrReason {
         let value = auc.value;
         let half = half_width(auc.spread(self.is_plain(), self.basis.persons), level);
-        let half = half.ok_or(ONE_OF_CLASS)? / (value * (1.0 - value));
+        let half = half.ok_or(MissingInterval::AucAtBoundary)? / (value * (1.0 - value));
         let logit = libm::log(value) - libm::log(1.0 - value);
         let end = |x: f64| 1.0 / (1.0 + libm::exp(-x));
         let method = IntervalProcedure::DeLongLogit;
@@ -266,7 +258,7 @@ impl ScoreSample {
             let ends = wilson_of_share(share, n, context.z, method);
             ValueInterval { lo: ends.lo * factor, hi: ends.hi * factor, ..ends }
         };
-        self.effective(&self.rows).map(of).ok_or(ONE_PERSON)
+        self.effective(&self.rows).map(of).ok_or(MissingInterval::EqualValues)
     }
 
     /// A coefficient of the calibration, where both labels are known.
@@ -414,18 +406,28 @@ impl<'a> FoundScore<'a> {
             (ScoreReading::ObservedExpected, ..) => return a.ratio_interval(context),
             (_, Some(&[first, second]), _) => {
                 let method = if a.is_plain() { IntervalProcedure::DeLong } else { student };
-                (first.spread_of_gap(second, a.is_plain(), by_person), method, GAP_WITHOUT_VARIANCE)
+                (
+                    first.spread_of_gap(second, a.is_plain(), by_person),
+                    method,
+                    MissingInterval::OnePersonOfClass,
+                )
             }
-            (ScoreReading::Brier, ..) if is_one => (terms(a).spread, student, ONE_PERSON),
-            (ScoreReading::Brier, ..) => (terms(a).gap(&terms(b)), student, ONE_PERSON),
+            (ScoreReading::Brier, ..) if is_one => {
+                (terms(a).spread, student, MissingInterval::EqualValues)
+            }
+            (ScoreReading::Brier, ..) => {
+                (terms(a).gap(&terms(b)), student, MissingInterval::EqualValues)
+            }
             (ScoreReading::Slope, ..) if by_person && a.n_persons() < LEAST_PERSONS_OF_SLOPE => {
-                return Err(FEW_PERSONS_OF_SLOPE);
+                return Err(MissingInterval::FewPersonsOfSlope);
             }
-            (_, _, Some((rows, found))) => {
-                (found.spread(rows, (a.is_plain(), by_person)), IntervalProcedure::Wald, ONE_PERSON)
-            }
-            (ScoreReading::EcceP, ..) => return Err(NO_INTERVAL_OF_P),
-            _ => return Err(TESTED),
+            (_, _, Some((rows, found))) => (
+                found.spread(rows, (a.is_plain(), by_person)),
+                IntervalProcedure::Wald,
+                MissingInterval::EqualValues,
+            ),
+            (ScoreReading::EcceP, ..) => return Err(MissingInterval::OfPValue),
+            _ => return Err(MissingInterval::TestedByEcceP),
         };
         let found = interval_of(self.value.unwrap_or(f64::NAN), spread, context, method);
         let cut = |of: ValueInterval| match self.reading {

@@ -44,10 +44,11 @@ use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson, cell_index};
 use crate::metric::evidence::shift_pass::{ShiftEvidence, ShiftPass};
 use crate::metric::interval::ValueInterval;
+use crate::metric::missing_interval::{IntervalOrReason, MissingInterval};
 use crate::metric::noise::repeats::SetRepeat;
 use crate::metric::rate::MetricValue;
 use crate::metric::scope::{MetricScope, ScopeIndex};
-use crate::metric::value::interval_choice::{IntervalOrReason, MeasureContext, is_clear};
+use crate::metric::value::interval_choice::{MeasureContext, is_clear};
 use crate::metric::value::measured_value::{MeasuredValue, ValuePeople};
 use crate::metric::value::settings::MeasureSettings;
 use crate::metric::{Metric, Reads};
@@ -77,13 +78,6 @@ pub(crate) fn is_outside(mean: f64, (lo, hi): (f64, f64)) -> bool {
     let rounding = 1e-12 * mean.abs().max(lo.abs()).max(hi.abs());
     mean < lo - rounding || mean > hi + rounding
 }
-
-/// Why a mean over graphs that is not a share has no interval.
-const DIFFERENT_DENOMINATORS: &str = "none: its denominator differs between graphs";
-
-/// Why a mean over graphs that depends on scores has no interval.
-const SUMS_OF_GRAPHS: &str = "none: scores in every graph are stored as sums over all people, so \
-                              what each person adds is not known";
 
 /// People and pairs of a world that wait for each other at most: there are thousands of worlds.
 const WAITING: (usize, usize) = (1 << 7, 1 << 10);
@@ -529,7 +523,7 @@ impl<'a> OverGraphs<'a> {
         ask: &MeasureContext<'_>,
     ) -> IntervalOrReason {
         if matches!(metric.reads, Reads::Shift(_)) {
-            return self.still(metric, scope, ask.z).ok_or(SUMS_OF_GRAPHS);
+            return self.still(metric, scope, ask.z).ok_or(MissingInterval::SumsOfGraphs);
         }
         let of = |scope| self.share(metric, scope).map(Estimate::from);
         let estimate = match scope {
@@ -542,7 +536,7 @@ impl<'a> OverGraphs<'a> {
         };
         match estimate {
             Some(_) => ask.estimated(estimate),
-            None => Err(DIFFERENT_DENOMINATORS),
+            None => Err(MissingInterval::DifferentDenominators),
         }
     }
 
