@@ -227,8 +227,9 @@ impl Name {
     }
 }
 
-macro_rules! checked_text {
-    ($type:ident, $expect:expr, $schema:tt) => {
+/// Shows a type that holds a text as that text.
+macro_rules! shown_as_text {
+    ($type:ident) => {
         impl $type {
             /// The text.
             pub fn as_str(&self) -> &str {
@@ -242,15 +243,21 @@ macro_rules! checked_text {
             }
         }
 
-        impl std::borrow::Borrow<str> for $type {
-            fn borrow(&self) -> &str {
-                &self.0
-            }
-        }
-
         impl fmt::Display for $type {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str(&self.0)
+            }
+        }
+    };
+}
+
+macro_rules! checked_text {
+    ($type:ident, $expect:expr, $schema:tt) => {
+        shown_as_text!($type);
+
+        impl std::borrow::Borrow<str> for $type {
+            fn borrow(&self) -> &str {
+                &self.0
             }
         }
 
@@ -281,24 +288,7 @@ checked_text!(SetName, TEXT_FORMS[1].is, {"type": "string", "pattern": TEXT_FORM
 #[schemars(description = "Text that is compared with values of a column.")]
 pub struct Word(pub String);
 
-impl Word {
-    /// The text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl AsRef<str> for Word {
-    fn as_ref(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for Word {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
+shown_as_text!(Word);
 
 /// A word of a command. `{seed}` and the like are filled when the command starts; braces around
 /// anything but a word of lower-case letters and `_` stay as they are. A bare number is the text

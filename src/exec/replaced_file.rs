@@ -139,10 +139,10 @@ pub(crate) fn remove_leftovers<P: AsRef<Path>>(paths: &[P]) {
     }
 }
 
-/// Whether the process of a temporary file, `HOST-PID`, is gone; of another machine, and of version
-/// 0.1, which wrote `PID`, by the age of the file.
+/// Whether the process of a temporary file, `HOST-PID`, is gone; of another machine by the age of
+/// the file.
 fn is_dead(writer: &str, file: &Path) -> bool {
-    let (machine, id) = writer.rsplit_once('-').unwrap_or(("", writer));
+    let Some((machine, id)) = writer.rsplit_once('-') else { return false };
     let Ok(id) = id.parse::<i32>() else { return false };
     if machine == host() {
         return Pid::from_raw(id).is_some_and(|id| test_kill_process(id) == Err(Errno::SRCH));

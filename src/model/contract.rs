@@ -16,10 +16,10 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::data::LabelDefinition;
 use crate::data::canonical::canonical_text;
 use crate::data::exchange::row_stream::ClassPosition;
 use crate::data::source::list_words;
+use crate::data::{Feature, LabelDefinition};
 use crate::param::{ColumnName, Word, key_word};
 
 /// Names that a message lists.
@@ -390,6 +390,18 @@ impl ModelContract {
         }
         let score = settle_score(&signature.output, terms.class, label)?;
         Ok(ModelContract { columns: settled, score, sha256: None })
+    }
+
+    /// The positions of the columns of an input among the features of the rows.
+    ///
+    /// # Errors
+    /// The rows lack one of them; in words.
+    pub(crate) fn features(&self, input: &str, features: &[Feature]) -> Result<Vec<usize>, String> {
+        let position = |column: &ContractColumn| {
+            let found = features.iter().position(|feature| feature.name == column.column);
+            found.ok_or_else(|| format!("the rows have no column `{}`", column.column))
+        };
+        self.columns.iter().filter(|column| column.input == input).map(position).collect()
     }
 
     /// The columns that the model gets, each once, in the order in which it first gets them.

@@ -20,6 +20,7 @@ use crate::data::rows::training::{TrainingBatch, TrainingRows};
 use crate::error::{Error, Fault, Result};
 use crate::model::encode::FeatureEncoder;
 use crate::model::{Scorer, TrainedModel, TrainerInputs};
+use crate::num::additive::{Additive, additive};
 use crate::num::fixed::FixedSum;
 use crate::num::linalg::SymmetricMatrix;
 use crate::num::moments::scale_above;
@@ -113,13 +114,9 @@ impl NewtonSums {
             hessian: vec![FixedSum::ZERO; n * (n + 1) / 2],
         }
     }
-
-    fn merge(&mut self, other: &NewtonSums) {
-        self.loss.merge(other.loss);
-        self.gradient.iter_mut().zip(&other.gradient).for_each(|(a, b)| a.merge(*b));
-        self.hessian.iter_mut().zip(&other.hessian).for_each(|(a, b)| a.merge(*b));
-    }
 }
+
+additive!(NewtonSums { loss, gradient, hessian });
 
 impl LogisticModel {
     /// Fits the model with this penalty on the summed loss, 0 or above.
@@ -205,7 +202,7 @@ impl LogisticModel {
     fn pass(model: &LogisticModel, rows: &TrainingRows<'_>, scale: f64) -> Result<NewtonSums> {
         let n = model.coefficients.len() + 1;
         let mut whole = NewtonSums::new(n);
-        rows.fold(|group| sum_group(model, group, scale), |part| whole.merge(&part))?;
+        rows.fold(|group| sum_group(model, group, scale), |part| whole.absorb(&part))?;
         Ok(whole)
     }
 

@@ -198,11 +198,8 @@ impl LightgbmScorer {
         let text = files::read_text(path)?;
         let head = LightgbmHead::parse(path, &text)?;
         let mut inputs = Vec::new();
-        for (at, column) in contract.columns.iter().enumerate() {
-            let Some(feature) = features.iter().position(|f| f.name == column.column) else {
-                let what = format!("the rows have no column `{}`", column.column);
-                return Err(unclear(path, what).into());
-            };
+        let positions = contract.features("", features).map_err(|what| unclear(path, what))?;
+        for (at, feature) in positions.into_iter().enumerate() {
             let category = head.categories.iter().position(|&category| category == at);
             let categories = category.and_then(|k| head.levels.get(k)).cloned();
             let column = ModelColumn { feature, categories };

@@ -22,8 +22,8 @@ use crate::data::exchange::row_stream::ClassPosition;
 use crate::error::{Error, Result};
 use crate::model::Scorer;
 use crate::model::contract::{
-    ContractColumn, InputColumns, InputKind, MissingAs, ModelContract, ModelInput, ModelSignature,
-    ScoreOutput, ScoreTerm,
+    InputColumns, InputKind, MissingAs, ModelContract, ModelInput, ModelSignature, ScoreOutput,
+    ScoreTerm,
 };
 use crate::num::float_precision::FloatPrecision;
 
@@ -153,15 +153,9 @@ impl OnnxScorer {
         let batch = shapes.iter().find_map(|shape| shape.batch);
         let mut inputs = Vec::new();
         for InputShape { name, element, flat, .. } in shapes {
-            let feature = |column: &ContractColumn| {
-                let found = params.features.iter().position(|f| f.name == column.column);
-                found.ok_or_else(|| {
-                    let what = format!("the rows have no column `{}`", column.column);
-                    Error::from(params.fault("bad-model", what))
-                })
-            };
-            let mine = contract.columns.iter().filter(|column| column.input == name);
-            let columns = mine.map(feature).collect::<Result<Vec<usize>>>()?;
+            let columns = contract
+                .features(name, &params.features)
+                .map_err(|what| params.fault("bad-model", what))?;
             inputs.push(OnnxInput { name: name.to_owned(), element, flat, columns });
         }
         let output = output(&params, &session)?;
