@@ -85,8 +85,8 @@ const DIFFERENT_DENOMINATORS: &str = "none: its denominator differs between grap
 const SUMS_OF_GRAPHS: &str = "none: scores in every graph are stored as sums over all people, so \
                               what each person adds is not known";
 
-/// People and pairs of a world that wait for each other at most: there are thousands of worlds.
-const WAITING: (usize, usize) = (1 << 7, 1 << 10);
+/// Pairs of a world that wait for each other at most: there are thousands of worlds.
+const WAITING: usize = 1 << 10;
 
 /// What a world is, before anybody is counted in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
