@@ -177,7 +177,7 @@ fn each_person(
     // Scores are shares of a scale; the sums over them take no others.
     let mut outside = None;
     let mut misfit = None;
-    read_file(file, |outcome: OutcomeRow| {
+    read_file(file, |outcome: &OutcomeRow| {
         let Some(groups) =
             asked.groups.get(outcome.sensitive.as_str()).filter(|_| outcome.arm.is_empty())
         else {
