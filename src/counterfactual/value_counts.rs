@@ -3,13 +3,14 @@
 //! Levels are counted one by one, and so are numbers while there are few different ones; beyond
 //! that each group keeps only the range.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use crate::exec::accumulator::map_as_list;
 use crate::num::additive::{Additive, absorb_map};
 use crate::num::ecdf::{number_of_bits, ordered_bits};
+use crate::num::hash::FastMap;
 use crate::num::range::ValueRange;
 
 /// A value that is counted.
@@ -67,7 +68,7 @@ impl ValueCounts {
     pub(super) fn add_numbers(&mut self, values: impl Iterator<Item = (f64, usize)>) {
         let mut values = values.filter(|(x, _)| !x.is_nan());
         if let RowsByValue::Numbers(rows) = &mut self.by {
-            let mut found: HashMap<u64, Vec<u64>> = HashMap::new();
+            let mut found: FastMap<u64, Vec<u64>> = FastMap::default();
             for (x, group) in values.by_ref() {
                 let counts = found.entry(ordered_bits(x)).or_insert_with(|| vec![0; self.groups]);
                 counts[group] += 1;

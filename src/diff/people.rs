@@ -176,8 +176,8 @@ fn each_person(
     let mut open: Option<PersonOutcomes> = None;
     // Scores are shares of a scale; the sums over them take no others.
     let mut outside = None;
-    let mut internal_error = None;
-    read_file(file, |outcome: OutcomeRow| {
+    let mut damaged = None;
+    read_file(file, |outcome: &OutcomeRow| {
         let Some(groups) =
             asked.groups.get(outcome.sensitive.as_str()).filter(|_| outcome.arm.is_empty())
         else {
@@ -209,15 +209,15 @@ fn each_person(
             g.key == outcome.row_key && g.place.iter().zip(place).all(|(mine, other)| mine == other)
         };
         if outcome.weight.is_some_and(|weight| !(0..=LARGEST_WEIGHT).contains(&weight)) {
-            internal_error = internal_error.or(Some("a weight that no run writes"));
+            damaged = damaged.or(Some("a weight that no run writes"));
             return;
         }
         if asked.weighted && outcome.weight.is_none() {
-            internal_error = internal_error.or(Some("a row without a weight"));
+            damaged = damaged.or(Some("a row without a weight"));
             return;
         }
         if open.as_ref().is_some_and(|one| is_same(one) && one.person.group != from) {
-            internal_error = internal_error.or(Some("a row that is in two groups"));
+            damaged = damaged.or(Some("a row that is in two groups"));
             return;
         }
         if !open.as_ref().is_some_and(is_same) {
@@ -253,7 +253,7 @@ fn each_person(
         }
     })?;
     let score = |score| format!("the score {score}, which is not on the scale of its model");
-    if let Some(what) = outside.map(score).or(internal_error.map(str::to_owned)) {
+    if let Some(what) = outside.map(score).or(damaged.map(str::to_owned)) {
         let cause = format!("it holds {what}");
         let hint = "changed after its run wrote it: use an unchanged copy, or run the job again";
         return Err(Error::operator("use", file, cause, hint));

@@ -100,8 +100,8 @@ fn count_subgroups(
     for row in read_rows::<RecourseRow>(folder)?.iter().filter(|row| is_own(&row.pair)) {
         counts.insert(groups(&row.pair), (0, [0; 2]));
     }
-    each_row(folder, |row: SubgroupRow| {
-        if let Some(score) = row.score.filter(|_| is_own(&row.pair) && is_asked(&row)) {
+    each_row(folder, |row: &SubgroupRow| {
+        if let Some(score) = row.score.filter(|_| is_own(&row.pair) && is_asked(row)) {
             let (looked_at, unfair) = counts.entry(groups(&row.pair)).or_default();
             *looked_at += 1;
             let to_second = row.against == row.pair.group_1;

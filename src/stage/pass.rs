@@ -108,11 +108,11 @@ macro_rules! states {
 }
 
 states! {
-    FactualCounts = "factual-counts" version 6;
+    FactualCounts = "factual-counts" version 7;
     KeptPopulation = "kept-population" version 1;
     CounterfactualCounts = "counterfactual-counts" version 6;
     ShiftPass = "shift-pass" version 3;
-    FactualClassCounts = "factual-class-counts" version 8;
+    FactualClassCounts = "factual-class-counts" version 9;
     SwitchClassCounts = "switch-class-counts" version 4;
     SwitchPart = "switch-part" version 4;
     PairedCounts = "paired-counts" version 1;

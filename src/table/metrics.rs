@@ -175,9 +175,9 @@ impl MetricTable {
     /// It cannot be read.
     pub(crate) fn read(folder: &Path) -> Result<Self> {
         let mut table = MetricTable::default();
-        each_row(folder, |row: MetricRow| {
+        each_row(folder, |row: &MetricRow| {
             let of_all = row.support != SUPPORTED;
-            if of_all { &mut table.all } else { &mut table.supported }.push(row);
+            if of_all { &mut table.all } else { &mut table.supported }.push(row.clone());
         })?;
         Ok(table)
     }

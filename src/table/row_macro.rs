@@ -40,6 +40,11 @@ pub trait PlainCell: Clone + Debug + 'static {
     /// The cell of a row, which may be null; none where the column cannot hold the value there.
     fn get(column: &Self::Column, row: usize) -> Option<Option<Self>>;
 
+    /// Whether the cell of a row is this one, where that is known without making it.
+    fn is_at(&self, _: &Self::Column, _: usize) -> bool {
+        false
+    }
+
     /// Appends bytes to a key, in whose order cells are: text by bytes, numbers by size.
     fn push_key(&self, key: &mut Vec<u8>);
 }
@@ -157,6 +162,12 @@ impl PlainCell for SharedText {
         column.texts.get(at)?.clone().map(Some)
     }
 
+    fn is_at(&self, column: &ListedTexts, row: usize) -> bool {
+        let at = column.positions.is_valid(row).then(|| column.positions.value(row) as usize);
+        let text = at.and_then(|at| column.texts.get(at)?.as_ref());
+        text.is_some_and(|text| Arc::ptr_eq(&text.0, &self.0))
+    }
+
     fn push_key(&self, key: &mut Vec<u8>) {
         // A text ends before any other that begins with it.
         for byte in self.bytes() {
@@ -236,8 +247,8 @@ pub trait CellValue: Clone + Debug {
     /// The cell; none where it is null.
     fn plain(&self) -> Option<&Self::Plain>;
 
-    /// The cell of a row; none where the column may not hold the value there.
-    fn read(column: &<Self::Plain as PlainCell>::Column, row: usize) -> Option<Self>;
+    /// Becomes the cell of a row; none where the column may not hold the value there.
+    fn set(&mut self, column: &<Self::Plain as PlainCell>::Column, row: usize) -> Option<()>;
 }
 
 impl<T: PlainCell> CellValue for T {
@@ -248,8 +259,11 @@ impl<T: PlainCell> CellValue for T {
         Some(self)
     }
 
-    fn read(column: &T::Column, row: usize) -> Option<Self> {
-        T::get(column, row).flatten()
+    fn set(&mut self, column: &T::Column, row: usize) -> Option<()> {
+        if !self.is_at(column, row) {
+            *self = T::get(column, row).flatten()?;
+        }
+        Some(())
     }
 }
 
@@ -261,8 +275,11 @@ impl<T: PlainCell> CellValue for Option<T> {
         self.as_ref()
     }
 
-    fn read(column: &T::Column, row: usize) -> Option<Self> {
-        T::get(column, row)
+    fn set(&mut self, column: &T::Column, row: usize) -> Option<()> {
+        if !self.as_ref().is_some_and(|own| own.is_at(column, row)) {
+            *self = T::get(column, row)?;
+        }
+        Some(())
     }
 }
 
@@ -283,7 +300,7 @@ pub fn finite(value: f64) -> Option<f64> {
 }
 
 /// What has columns as its fields: a row, or the columns that rows of several tables share.
-pub trait RowColumns: Clone {
+pub trait RowColumns: Clone + Default {
     /// The columns, in the order of a file.
     const COLUMNS: &'static [ColumnDef];
     /// How many of them are in shared parts, which come first.
@@ -302,11 +319,11 @@ pub trait RowColumns: Clone {
     /// The name of a column that has another type.
     fn columns(arrays: &mut Iter<'_, ArrayRef>) -> Result<Self::Columns, &'static str>;
 
-    /// A row of a file.
+    /// Becomes a row of a file. Texts that it shares with the row that it was are kept.
     ///
     /// # Errors
     /// The name of a column that may not hold the value there.
-    fn read(columns: &Self::Columns, row: usize) -> Result<Self, &'static str>;
+    fn set(&mut self, columns: &Self::Columns, row: usize) -> Result<(), &'static str>;
 
     /// Appends the columns of shared parts and those after them, in all `n_key`, to a key.
     fn push_key(&self, key: &mut Vec<u8>, n_key: usize);
@@ -459,19 +476,16 @@ macro_rules! columns {
                 ))
             }
 
-            fn read(columns: &Self::Columns, row: usize) -> Result<Self, &'static str> {
+            fn set(&mut self, columns: &Self::Columns, row: usize) -> Result<(), &'static str> {
                 let ($($part,)* $($column,)+) = columns;
-                Ok($row {
-                    $(
-                        $part: $crate::table::row_macro::RowColumns::read($part, row)?,
-                    )*
-                    $(
-                        $column: <$cell as $crate::table::row_macro::CellValue>::read($column, row)
+                $($crate::table::row_macro::RowColumns::set(&mut self.$part, $part, row)?;)*
+                $(
+                    $crate::table::row_macro::CellValue::set(&mut self.$column, $column, row)
                         .ok_or(const {
                             $crate::table::row_macro::column_name(stringify!($column))
-                        })?,
-                    )+
-                })
+                        })?;
+                )+
+                Ok(())
             }
 
             fn push_key(&self, key: &mut Vec<u8>, n_key: usize) {

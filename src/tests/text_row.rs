@@ -10,7 +10,7 @@ use crate::table::{ColumnDef, ColumnType};
 
 /// A row that is made of [`cells`](super::cells). An empty value is null where the column may be,
 /// and what is not named is as in the default row.
-pub(crate) trait TextRow: RowColumns + Default {
+pub(crate) trait TextRow: RowColumns {
     /// A row with these cells.
     #[track_caller]
     fn of(cells: &str) -> Self {
@@ -56,11 +56,14 @@ pub(crate) trait TextRow: RowColumns + Default {
             let at = at.unwrap_or_else(|| panic!("no column `{name}`"));
             arrays[at] = cell(&Self::COLUMNS[at], value);
         }
-        Self::read(&Self::columns(&mut arrays.iter()).expect("types"), 0).expect("a row")
+        let (columns, mut row) =
+            (Self::columns(&mut arrays.iter()).expect("types"), Self::default());
+        row.set(&columns, 0).expect("a row");
+        row
     }
 }
 
-impl<R: RowColumns + Default> TextRow for R {}
+impl<R: RowColumns> TextRow for R {}
 
 /// A column of one cell.
 #[track_caller]

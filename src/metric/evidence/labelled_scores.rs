@@ -6,13 +6,13 @@
 //!
 //! A cell holds the people of one group and label whose share of the scale falls into it
 //! ([`share_cells`](super::share_cells)): their number, weights, and the exact sum of their
-//! shares. Scores of one cell count as ties. Choice: rows of
+//! shares, unless only their order is wanted. Scores of one cell count as ties. Choice: rows of
 //! persons are never counted in cells, because the rows of a person must stay together.
 
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::metric::evidence::counting_unit::CountingUnit;
-use crate::metric::evidence::share_cells::{LabelledSide, ShareCell, ShareCells};
+use crate::metric::evidence::share_cells::{CellContents, LabelledSide, ShareCell, ShareCells};
 use crate::metric::scope::GroupSelection;
 use crate::num::additive::Additive;
 use crate::num::score_scale::{ScaleNumbers, ScoreScale};
@@ -59,7 +59,8 @@ fn in_order<S: Serializer>(rows: &[LabelledScore], serializer: S) -> Result<S::O
 pub(crate) struct RankedScore {
     /// Its position: higher numbers are nearer to the positive prediction, equal ones are ties.
     pub(crate) place: f64,
-    /// The share of the scale that the score is, in [0, 1]; of a cell the mean.
+    /// The share of the scale that the score is, in [0, 1]; of a cell the mean, and NaN where only
+    /// the order is wanted.
     pub(crate) share: f64,
     /// Whether the label is positive.
     pub(crate) positive: bool,
@@ -78,7 +79,17 @@ pub(crate) struct RankedScore {
 impl LabelledScores {
     /// No rows yet, of scores of this scale.
     pub(crate) fn new(scale: ScoreScale, basis: CountingUnit) -> Self {
-        LabelledScores { scale, basis, rows: Vec::new(), cells: ShareCells::new(basis.weighted) }
+        let contents = if basis.weighted { CellContents::Weights } else { CellContents::Shares };
+        LabelledScores { scale, basis, rows: Vec::new(), cells: ShareCells::new(contents) }
+    }
+
+    /// As [`LabelledScores::new`], where only their order is wanted: cells need not know the shares.
+    pub(crate) fn only_ranked(scale: ScoreScale, basis: CountingUnit) -> Self {
+        let scores = LabelledScores::new(scale, basis);
+        match basis.weighted {
+            true => scores,
+            false => LabelledScores { cells: ShareCells::new(CellContents::People), ..scores },
+        }
     }
 
     /// Adds a row with a label and a score of the scale. Rows without either, or of weight 0, are
@@ -123,7 +134,9 @@ impl LabelledScores {
             let (positive, weight) = (cell.side.1, cell.weight.sum());
             RankedScore {
                 place: f64::from(cell.number),
-                share: (cell.share.to_f64() / weight as f64).clamp(0.0, 1.0),
+                share: cell
+                    .share
+                    .map_or(f64::NAN, |sum| (sum.to_f64() / weight as f64).clamp(0.0, 1.0)),
                 positive,
                 n: cell.n,
                 weight,

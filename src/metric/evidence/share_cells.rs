@@ -5,8 +5,12 @@
 //! whose share is at least 2^-70 away from both ends are in pages of [`PAGE`], which exist only
 //! where there are people, so that a person is added at an index; the others are in a map.
 //!
-//! Memory: 16 bytes a cell, with weights 64, in whole pages; at most 3 MB for each group and label,
-//! with weights 12 MB, apart from the map. Files hold only cells with people.
+//! Memory: 16 bytes a cell, with weights 64, where only the order of the scores is wanted 4, in
+//! whole pages; at most 3 MB for each group and label, with weights 12 MB, apart from the map. Files
+//! hold only cells with people.
+//!
+//! Each row goes to another cell than the one before: what a row takes is the time in which its
+//! cell comes from memory, so that small cells are quick ones.
 
 use std::collections::BTreeMap;
 
@@ -68,8 +72,19 @@ pub(super) struct ShareCell {
     pub(super) number: u32,
     pub(super) n: u64,
     pub(super) weight: WeightSums,
-    /// Sum of the shares, each as often as the row weighs.
-    pub(super) share: FixedSum,
+    /// Sum of the shares, each as often as the row weighs; none where only the order is wanted.
+    pub(super) share: Option<FixedSum>,
+}
+
+/// What is known of the people of a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum CellContents {
+    /// Their number: what the order of scores needs, where each row weighs 1.
+    People,
+    /// Also the sum of their shares.
+    Shares,
+    /// Also what they weigh.
+    Weights,
 }
 
 /// The number of people in the upper 40 bits, and the sum of their shares in units of 2^-52 in the
@@ -98,34 +113,62 @@ type CellWeights = (WeightSums, FixedSum);
 
 /// Cells that follow one another.
 #[derive(Debug, Clone, PartialEq)]
-struct CellPage {
-    /// Where rows have weights, without the shares.
-    sums: Box<[CellSums]>,
-    /// Empty where nobody has a weight.
-    weights: Box<[CellWeights]>,
+enum CellPage {
+    /// The lower half of their numbers; where there is an upper one, it is in the map.
+    People(Box<[u32]>),
+    Shares(Box<[CellSums]>),
+    /// Without shares in the first part.
+    Weights(Box<[(CellSums, CellWeights)]>),
 }
 
 impl CellPage {
-    fn new(weighted: bool) -> Self {
-        CellPage {
-            sums: vec![CellSums::default(); PAGE].into(),
-            weights: vec![CellWeights::default(); if weighted { PAGE } else { 0 }].into(),
+    fn new(contents: CellContents) -> Self {
+        match contents {
+            CellContents::People => CellPage::People(vec![0; PAGE].into()),
+            CellContents::Shares => CellPage::Shares(vec![CellSums::default(); PAGE].into()),
+            CellContents::Weights => CellPage::Weights(vec![Default::default(); PAGE].into()),
         }
+    }
+
+    /// Adds people to a cell; how many do not fit in, as a multiple of 2^32.
+    #[inline]
+    fn add(&mut self, at: usize, n: u64, (weight, share): CellWeights) -> u64 {
+        match self {
+            CellPage::People(cells) => {
+                let sum = u64::from(cells[at]) + n;
+                cells[at] = sum as u32;
+                return sum >> 32 << 32;
+            }
+            CellPage::Shares(cells) => cells[at].0 += CellSums::new(n, share).0,
+            CellPage::Weights(cells) => add_weighing(&mut cells[at], n, (weight, share)),
+        }
+        0
     }
 
     /// A cell with people.
     fn cell(&self, at: usize) -> Option<(CellSums, CellWeights)> {
-        let sums = self.sums[at];
-        let weights = || self.weights.get(at).copied().unwrap_or_default();
-        (sums.n() > 0).then(|| (sums, weights()))
+        let (sums, weights) = match self {
+            CellPage::People(cells) => {
+                (CellSums::new(u64::from(cells[at]), FixedSum::ZERO), CellWeights::default())
+            }
+            CellPage::Shares(cells) => (cells[at], CellWeights::default()),
+            CellPage::Weights(cells) => cells[at],
+        };
+        (sums.n() > 0).then_some((sums, weights))
     }
+}
+
+/// Adds people who have weights.
+fn add_weighing(cell: &mut (CellSums, CellWeights), n: u64, (weight, share): CellWeights) {
+    cell.0.0 += CellSums::new(n, FixedSum::ZERO).0;
+    cell.1.0 += weight;
+    cell.1.1 += share;
 }
 
 /// The cells of all groups and labels; mergeable.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ShareCells {
-    /// Whether rows have weights; each weighs 1 where they have none.
-    weighted: bool,
+    contents: CellContents,
     /// By group, then by label, no before yes: [`PAGES`] pages, or none if there are no people.
     sides: Vec<Vec<Option<CellPage>>>,
     /// Cells beyond the pages.
@@ -134,8 +177,8 @@ pub(super) struct ShareCells {
 
 impl ShareCells {
     /// Empty.
-    pub(super) fn new(weighted: bool) -> Self {
-        ShareCells { weighted, sides: Vec::new(), beyond: BTreeMap::new() }
+    pub(super) fn new(contents: CellContents) -> Self {
+        ShareCells { contents, sides: Vec::new(), beyond: BTreeMap::new() }
     }
 
     /// Whether nobody is in a cell.
@@ -152,41 +195,38 @@ impl ShareCells {
     ) {
         let number = cell_of(scale, (score, share));
         let mut sum = FixedSum::ZERO;
-        sum.add_times(share.clamp(0.0, 1.0), weight);
-        let weight = WeightSums::one(weight);
-        self.put(ShareCell { side, number, n: 1, weight, share: sum });
+        if self.contents != CellContents::People {
+            sum.add_times(share.clamp(0.0, 1.0), weight);
+        }
+        self.put((side, number), 1, (WeightSums::one(weight), sum));
     }
 
-    /// Adds the people of a cell.
+    /// Adds people to a cell.
     #[inline]
-    fn put(&mut self, cell: ShareCell) {
-        let ShareCell { side, number, n, weight, share } = cell;
-        let (of_rows, weights) = match self.weighted {
-            false => (share, None),
-            true => (FixedSum::ZERO, Some((weight, share))),
-        };
-        let add = |sums: &mut CellSums, mine: Option<&mut CellWeights>| {
-            sums.0 += CellSums::new(n, of_rows).0;
-            if let Some((mine, (weight, share))) = mine.zip(weights) {
-                mine.0 += weight;
-                mine.1 += share;
-            }
-        };
+    fn put(&mut self, (side, number): (LabelledSide, u32), n: u64, of: CellWeights) {
         let at = number.wrapping_sub(FIRST) as usize;
-        if at >= PAGES * PAGE {
-            let (sums, weights) = self.beyond.entry((side, number)).or_default();
-            return add(sums, Some(weights));
+        let mut rest = n;
+        if at < PAGES * PAGE {
+            let place = 2 * side.0 as usize + usize::from(side.1);
+            if self.sides.len() <= place {
+                self.sides.resize_with(place + 1, Vec::new);
+            }
+            let pages = &mut self.sides[place];
+            if pages.is_empty() {
+                pages.resize_with(PAGES, || None);
+            }
+            let page = pages[at / PAGE].get_or_insert_with(|| CellPage::new(self.contents));
+            rest = page.add(at % PAGE, n, of);
         }
-        let place = 2 * side.0 as usize + usize::from(side.1);
-        if self.sides.len() <= place {
-            self.sides.resize_with(place + 1, Vec::new);
+        if rest > 0 {
+            let cell = self.beyond.entry((side, number)).or_default();
+            match self.contents {
+                CellContents::People | CellContents::Shares => {
+                    cell.0.0 += CellSums::new(rest, of.1).0;
+                }
+                CellContents::Weights => add_weighing(cell, rest, of),
+            }
         }
-        let pages = &mut self.sides[place];
-        if pages.is_empty() {
-            pages.resize_with(PAGES, || None);
-        }
-        let page = pages[at / PAGE].get_or_insert_with(|| CellPage::new(self.weighted));
-        add(&mut page.sums[at % PAGE], page.weights.get_mut(at % PAGE));
     }
 
     /// A cell from its stored form.
@@ -196,9 +236,10 @@ impl ShareCells {
         (sums, (weight, share)): (CellSums, CellWeights),
     ) -> ShareCell {
         let n = sums.n();
-        let (weight, share) = match self.weighted {
-            true => (weight, share),
-            false => (WeightSums::ones(n), sums.share()),
+        let (weight, share) = match self.contents {
+            CellContents::People => (WeightSums::ones(n), None),
+            CellContents::Shares => (WeightSums::ones(n), Some(sums.share())),
+            CellContents::Weights => (weight, Some(share)),
         };
         ShareCell { side, number, n, weight, share }
     }
@@ -234,17 +275,19 @@ impl ShareCells {
 
 impl Additive for ShareCells {
     fn absorb(&mut self, other: &Self) {
-        other.cells(|_| true).into_iter().for_each(|cell| self.put(cell));
+        for ShareCell { side, number, n, weight, share } in other.cells(|_| true) {
+            self.put((side, number), n, (weight, share.unwrap_or_default()));
+        }
     }
 }
 
 /// A cell as files hold it: its number, people, sum of the shares, and what people weigh.
-type WrittenCell = (u32, u64, FixedSum, Option<WeightSums>);
+type WrittenCell = (u32, u64, Option<FixedSum>, Option<WeightSums>);
 
 /// All cells as files hold them, by group and label.
 #[derive(Serialize, Deserialize)]
 struct WrittenCells {
-    weighted: bool,
+    contents: CellContents,
     sides: Vec<(LabelledSide, Vec<WrittenCell>)>,
 }
 
@@ -252,11 +295,11 @@ impl Serialize for ShareCells {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut sides: BTreeMap<LabelledSide, Vec<WrittenCell>> = BTreeMap::new();
         for cell in self.cells(|_| true) {
-            let weight = self.weighted.then_some(cell.weight);
+            let weight = (self.contents == CellContents::Weights).then_some(cell.weight);
             let written = (cell.number, cell.n, cell.share, weight);
             sides.entry(cell.side).or_default().push(written);
         }
-        WrittenCells { weighted: self.weighted, sides: sides.into_iter().collect() }
+        WrittenCells { contents: self.contents, sides: sides.into_iter().collect() }
             .serialize(serializer)
     }
 }
@@ -264,24 +307,26 @@ impl Serialize for ShareCells {
 impl<'de> Deserialize<'de> for ShareCells {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let written = WrittenCells::deserialize(deserializer)?;
-        let (mut all, mut people) = (ShareCells::new(written.weighted), 0_u64);
+        let (mut all, mut people) = (ShareCells::new(written.contents), 0_u64);
         for (side, cells) in written.sides {
             if side.0 > u32::from(u16::MAX) {
                 return Err(D::Error::custom("scores of a group that no attribute has"));
             }
             for (number, n, share, weight) in cells {
-                let weighs = match (written.weighted, weight) {
-                    (false, None) => n,
-                    (true, Some(weight)) if weight.people() == n => weight.sum(),
+                let weighs = match (written.contents, weight) {
+                    (CellContents::Weights, Some(weight)) if weight.people() == n => weight.sum(),
+                    (CellContents::People | CellContents::Shares, None) => n,
                     _ => return Err(D::Error::custom("a cell has the weights of other rows")),
                 };
                 people = people.saturating_add(n);
                 let shares = 0..=i128::from(weighs) << 52;
-                if people >= 1 << 36 || !shares.contains(&share.units()) {
+                let has_share = written.contents != CellContents::People;
+                let is_share = share.is_none_or(|share| shares.contains(&share.units()));
+                if people >= 1 << 36 || share.is_some() != has_share || !is_share {
                     return Err(D::Error::custom("shares that no rows have"));
                 }
-                let weight = weight.unwrap_or_default();
-                all.put(ShareCell { side, number, n, weight, share });
+                let of = (weight.unwrap_or_default(), share.unwrap_or_default());
+                all.put((side, number), n, of);
             }
         }
         Ok(all)
@@ -290,7 +335,7 @@ impl<'de> Deserialize<'de> for ShareCells {
 
 #[cfg(test)]
 mod tests {
-    use super::{FIRST, LabelledSide, PAGE, PAGES, ShareCell, ShareCells, cell_of};
+    use super::{CellContents, FIRST, LabelledSide, PAGE, PAGES, ShareCell, ShareCells, cell_of};
     use crate::num::additive::Additive;
     use crate::num::score_scale::{ScaleNumbers, ScoreScale};
     use crate::num::seed::{h, u01};
@@ -316,13 +361,13 @@ mod tests {
     #[test]
     fn pages_and_the_cells_beyond_hold_everybody() {
         let scale = ScoreScale { numbers: ScaleNumbers::LogOdds, turned: false };
-        for weighted in [false, true] {
+        for contents in [CellContents::People, CellContents::Shares, CellContents::Weights] {
             let (n, mut sum) = (3000, 0);
-            let [mut whole, mut even, mut odd] = [(); 3].map(|()| ShareCells::new(weighted));
+            let [mut whole, mut even, mut odd] = [(); 3].map(|()| ShareCells::new(contents));
             for i in 0..n {
                 let score = 120.0 * (u01(h(4, i, 0)) - 0.5);
                 let side = LabelledSide((i % 3) as u32, i % 7 < 3);
-                let weight = if weighted { 1 + i % 4 } else { 1 };
+                let weight = if contents == CellContents::Weights { 1 + i % 4 } else { 1 };
                 for part in [&mut whole, if i % 2 == 0 { &mut even } else { &mut odd }] {
                     part.add(side, (scale, score, scale.share(score)), weight);
                 }
@@ -344,6 +389,23 @@ mod tests {
             assert!(pages.len() > 100 && beyond.len() > 100);
             assert!(pages.is_sorted_by_key(|cell| (cell.number, cell.side)));
         }
-        assert!(ShareCells::new(false).is_empty());
+        assert!(ShareCells::new(CellContents::Shares).is_empty());
+    }
+
+    /// A cell holds more people than a number of 32 bits, also in parts.
+    #[test]
+    fn many_people_fit_into_a_cell() {
+        let (side, number) = (LabelledSide(0, true), FIRST + 7);
+        let parts = [3 << 31, 5, 1 << 31, u64::from(u32::MAX)];
+        let of = |parts: &[u64]| {
+            let mut all = ShareCells::new(CellContents::People);
+            parts.iter().for_each(|n| all.put((side, number), *n, Default::default()));
+            all
+        };
+        let (mut one, other, whole) = (of(&parts[..1]), of(&parts[1..]), of(&parts));
+        one.absorb(&other);
+        assert_eq!(one, whole);
+        let n: u64 = whole.cells(|_| true).iter().map(|cell| cell.n).sum();
+        assert_eq!(n, parts.iter().sum::<u64>());
     }
 }

@@ -180,73 +180,62 @@ impl VectorJob for (&mut InfluenceSums, UnitTerms<&[f64]>) {
     }
 }
 
-/// What each of the people who wait adds to one scope, until all pairs of the row are there.
+/// What each of the people of a group who wait adds to one scope, until all pairs of the row are
+/// there.
 #[derive(Debug, Default)]
 struct RowTerms {
-    /// The person of each row, in the order of their first pair.
+    /// Whether the scope holds all directions of the group: then everybody has a row from the start
+    /// on. Else each has one who has a pair in the direction.
+    all: bool,
+    /// The person of each row, ascending.
     people: Vec<u32>,
     columns: UnitTerms<Vec<f64>>,
-    /// By person the number of the row and one more; 0 of none.
-    numbers: Vec<u32>,
-    /// No person from here on has a row.
-    end: u32,
 }
 
 impl RowTerms {
-    /// Adds pairs of these people.
-    fn add(&mut self, people: &[u32], terms: &UnitTerms<UnitColumn>) {
-        let known = self.people.len();
-        let end = people.iter().max().map_or(0, |largest| largest + 1);
-        self.numbers.resize(self.numbers.len().max(end as usize), 0);
-        // Those of a direction are in order.
-        let are_new = people.first().is_none_or(|first| *first >= self.end)
-            && people.is_sorted_by(|one, next| one < next);
-        self.end = self.end.max(end);
-        if are_new {
-            self.people.extend_from_slice(people);
-            for (column, terms) in self.columns.iter_mut().zip(terms) {
-                column.extend_from_slice(&terms[..people.len()]);
-            }
-            for (number, person) in (known as u32 + 1..).zip(people) {
-                self.numbers[*person as usize] = number;
-            }
-            return;
-        }
-        // If another direction of their group added the same people, they are one range.
-        let together = self.numbers[people[0] as usize].checked_sub(1).map(|first| {
-            let first = first as usize;
-            first..first + people.len()
-        });
-        if let Some(rows) = together.filter(|rows| self.people.get(rows.clone()) == Some(people)) {
-            for (column, terms) in self.columns.iter_mut().zip(terms) {
-                column[rows.clone()].iter_mut().zip(terms).for_each(|(sum, term)| *sum += term);
-            }
-            return;
-        }
-        let mut rows = [0; CHUNK];
-        for (row, person) in rows.iter_mut().zip(people) {
-            let number = &mut self.numbers[*person as usize];
-            if *number == 0 {
-                self.people.push(*person);
-                *number = self.people.len() as u32;
-            }
-            *row = *number as usize - 1;
-        }
-        for (column, terms) in self.columns.iter_mut().zip(terms) {
-            column.resize(self.people.len(), 0.0);
-            let rows = rows[..people.len()].iter();
-            rows.zip(terms).for_each(|(row, term)| column[*row] += term);
+    /// Starts with this many people.
+    fn start(&mut self, all: bool, people: usize) {
+        let rows = if all { people } else { 0 };
+        self.all = all;
+        self.people.clear();
+        self.people.extend(0..rows as u32);
+        for column in &mut self.columns {
+            column.clear();
+            column.resize(rows, 0.0);
         }
     }
 
-    fn clear(&mut self) {
-        self.people.drain(..).for_each(|person| self.numbers[person as usize] = 0);
-        self.columns.iter_mut().for_each(Vec::clear);
-        self.end = 0;
+    /// Adds pairs of these people of one direction, ascending.
+    fn add(&mut self, people: &[u32], terms: &UnitTerms<UnitColumn>) {
+        let n = people.len();
+        let each_once = people.is_sorted_by(|one, next| one < next);
+        if !self.all && each_once && self.people.last() < people.first() {
+            self.people.extend_from_slice(people);
+            let columns = self.columns.iter_mut().zip(terms);
+            return columns.for_each(|(column, terms)| column.extend_from_slice(&terms[..n]));
+        }
+        let mut rows = [0; CHUNK];
+        for (row, &person) in rows.iter_mut().zip(people) {
+            if !self.all && self.people.last() != Some(&person) {
+                self.people.push(person);
+            }
+            *row = if self.all { person as usize } else { self.people.len() - 1 };
+        }
+        let rows = &rows[..n];
+        let (first, last) = (rows[0], rows[n - 1]);
+        for (column, terms) in self.columns.iter_mut().zip(terms) {
+            column.resize(self.people.len(), 0.0);
+            if each_once && last - first == n - 1 {
+                column[first..=last].iter_mut().zip(terms).for_each(|(sum, term)| *sum += term);
+            } else {
+                rows.iter().zip(terms).for_each(|(row, term)| column[*row] += term);
+            }
+        }
     }
 }
 
-/// What the people who wait add, while it is computed: their pairs come direction by direction.
+/// What the people of a group who wait add, while it is computed: their pairs come direction by
+/// direction.
 #[derive(Debug)]
 pub(super) struct InfluenceWorkspace {
     arch: Arch,
@@ -254,43 +243,25 @@ pub(super) struct InfluenceWorkspace {
     pairs: UnitTerms<UnitColumn>,
     /// One for each scope of a direction.
     rows: [RowTerms; MAX_SCOPES_PER_DIRECTION],
-    direction: Option<(usize, usize)>,
 }
 
 impl InfluenceWorkspace {
     /// Before the first pair.
-    pub(super) fn new(arch: Arch) -> Box<Self> {
+    pub(super) fn new(arch: Arch) -> Self {
         let pairs = [[0.0; CHUNK]; DIRECT + 3];
-        let rows = Default::default();
-        Box::new(InfluenceWorkspace { arch, logs: LogTerms::new(), pairs, rows, direction: None })
+        InfluenceWorkspace { arch, logs: LogTerms::new(), pairs, rows: Default::default() }
     }
 
-    /// Starts a chunk of pairs of a direction, or ends with none. Where the direction changes, what
-    /// rows add to scopes that do not hold the next one is complete and added to these: the scope
-    /// of the direction, that of all who are moved to its group, and after the last direction of a
-    /// group those of all who are moved from it and of all together.
-    pub(super) fn start(
-        &mut self,
-        places: ScopeIndex,
-        influences: &mut ShiftInfluences,
-        people: &[WaitingPerson],
-        next: Option<((usize, usize), &PairChunk)>,
-    ) {
-        if let Some((_, chunk)) = next {
-            run_with_vectors(self.arch, (&mut self.logs, chunk));
+    /// Starts with the people of a group.
+    pub(super) fn start(&mut self, places: ScopeIndex, from: usize, people: usize) {
+        for (rows, place) in self.rows.iter_mut().zip(places.scopes_of(from, from)) {
+            rows.start(place == places.total() || place == places.one_to_rest(from), people);
         }
-        let next = next.map(|(direction, _)| direction);
-        let before = std::mem::replace(&mut self.direction, next);
-        let Some((from, to)) = before.filter(|_| before != next) else { return };
-        let same_people = next.is_some_and(|(next, _)| next == from);
-        let keeps = |place: usize| {
-            same_people && (place == places.total() || place == places.one_to_rest(from))
-        };
-        for (place, rows) in places.scopes_of(from, to).zip(&mut self.rows) {
-            if !keeps(place) {
-                influences.add_rows(place, rows, people, self.arch);
-            }
-        }
+    }
+
+    /// Starts a chunk of pairs.
+    pub(super) fn start_chunk(&mut self, chunk: &PairChunk) {
+        run_with_vectors(self.arch, (&mut self.logs, chunk));
     }
 
     /// Adds the pairs of the chunk to what rows add to a scope of its direction, the `nth`.
@@ -301,10 +272,28 @@ impl InfluenceWorkspace {
         chunk: &PairChunk,
         (scale, balanced): (f64, &BalancedTerms),
     ) {
-        let InfluenceWorkspace { arch, logs, pairs, rows, .. } = self;
+        let InfluenceWorkspace { arch, logs, pairs, rows } = self;
         let means = &influences.means[place];
         run_with_vectors(*arch, (&mut *pairs, means, chunk, scale, (&*logs, balanced)));
         rows[nth].add(&chunk.person[..chunk.len()], pairs);
+    }
+
+    /// Adds what rows add to the scopes of which all pairs are there: at the end of a direction its
+    /// own and that of all who are moved to its group, at the end of a group, with `all`, those of
+    /// all who are moved from it and of all together.
+    pub(super) fn finish(
+        &mut self,
+        (from, to, all): (usize, usize, bool),
+        places: ScopeIndex,
+        influences: &mut ShiftInfluences,
+        people: &[WaitingPerson],
+    ) {
+        for (rows, place) in self.rows.iter_mut().zip(places.scopes_of(from, to)) {
+            if rows.all == all {
+                influences.add_rows(place, rows, people, self.arch);
+                rows.start(all, 0);
+            }
+        }
     }
 }
 
@@ -370,7 +359,6 @@ impl ShiftInfluences {
                 run_with_vectors(arch, (&mut **sums, columns));
             }
         }
-        rows.clear();
     }
 
     /// What each unit adds to each metric, by scope and ascending by key; none where rows were not

@@ -2,6 +2,8 @@
 //! sums of the terms of the Jensen-Shannon divergence by scope, and, where intervals are wanted,
 //! what each unit adds to every score metric.
 
+use std::cell::RefCell;
+
 use pulp::Arch;
 use serde::{Deserialize, Serialize};
 
@@ -33,12 +35,30 @@ pub(crate) struct ShiftPass {
     waiting: WaitingPairs,
 }
 
-/// People and pairs that wait for each other at most: so what a row adds stays in the processor's
-/// cache.
-const WAITING: (usize, usize) = (1 << 13, 1 << 17);
+/// Pairs that wait for each other at most, where intervals are wanted.
+const WAITING: usize = 1 << 19;
 
 /// As [`WAITING`], where no intervals are wanted: passes of thousands of graphs run side by side.
-const WAITING_WITHOUT_INFLUENCES: (usize, usize) = (1 << 7, 1 << 10);
+const WAITING_WITHOUT_INFLUENCES: usize = 1 << 10;
+
+thread_local! {
+    /// Buffers in which a thread computes the terms of those who wait: one after the other, for
+    /// all passes.
+    static ROOM_OF_THREAD: RefCell<Box<PassRoom>> = RefCell::new(Box::new(PassRoom {
+        arch: Arch::new(),
+        chunk: PairChunk::new(),
+        balanced: BalancedTerms::new(),
+        workspace: InfluenceWorkspace::new(Arch::new()),
+    }));
+}
+
+/// Buffers of a pass.
+struct PassRoom {
+    arch: Arch,
+    chunk: PairChunk,
+    balanced: BalancedTerms,
+    workspace: InfluenceWorkspace,
+}
 
 /// The evidence of score metrics under one model, set and attribute.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -74,8 +94,9 @@ impl ShiftPass {
             Some(_) => WAITING,
             None => WAITING_WITHOUT_INFLUENCES,
         };
-        if self.waiting.push(key, person, counterfactuals) && self.waiting.are(most) {
-            self.settle();
+        let most = (self.places.groups, most);
+        if self.waiting.push(key, person, counterfactuals, most) == Some(true) {
+            self.settle_group(person.group);
         }
     }
 
@@ -88,29 +109,40 @@ impl ShiftPass {
 
     /// Adds those who wait.
     pub(crate) fn settle(&mut self) {
-        if self.waiting.is_empty() {
-            return;
+        for from in 0..self.places.groups {
+            self.settle_group(from);
         }
+        self.waiting = WaitingPairs::default();
+    }
+
+    /// Adds those of a group who wait.
+    fn settle_group(&mut self, from: usize) {
         let ShiftPass { places, sums, influences, waiting } = self;
-        let (arch, mut chunk) = (Arch::new(), Box::new(PairChunk::new()));
-        let mut balanced = Box::new(BalancedTerms::new());
-        let mut influences = influences.as_mut().map(|of| (of, InfluenceWorkspace::new(arch)));
-        let people = waiting.drain(places.groups, &mut chunk, |direction, people, chunk| {
-            if let Some((influences, workspace)) = &mut influences {
-                workspace.start(*places, influences, people, Some((direction, chunk)));
-            }
-            for (nth, place) in places.scopes_of(direction.0, direction.1).enumerate() {
-                let factors = sums[place].balance.factors();
-                run_with_vectors(arch, (&mut *balanced, chunk, factors));
-                sums[place].add_chunk(chunk, &balanced);
-                if let Some((influences, workspace)) = &mut influences {
-                    workspace.add((nth, place), influences, chunk, (factors.0, &balanced));
+        let Some(group) = waiting.group(from) else { return };
+        ROOM_OF_THREAD.with_borrow_mut(|room| {
+            let PassRoom { arch, chunk, balanced, workspace } = &mut **room;
+            workspace.start(*places, from, group.people.len());
+            group.each_chunk(chunk, |to, chunk, is_last| {
+                if influences.is_some() {
+                    workspace.start_chunk(chunk);
                 }
+                for (nth, place) in places.scopes_of(from, to).enumerate() {
+                    let factors = sums[place].balance.factors();
+                    run_with_vectors(*arch, (&mut *balanced, chunk, factors));
+                    sums[place].add_chunk(chunk, balanced);
+                    if let Some(influences) = influences {
+                        workspace.add((nth, place), influences, chunk, (factors.0, balanced));
+                    }
+                }
+                if let Some(influences) = influences.as_mut().filter(|_| is_last) {
+                    workspace.finish((from, to, false), *places, influences, &group.people);
+                }
+            });
+            if let Some(influences) = influences {
+                workspace.finish((from, from, true), *places, influences, &group.people);
             }
         });
-        if let Some((influences, mut workspace)) = influences {
-            workspace.start(*places, influences, &people, None);
-        }
+        group.clear();
     }
 
     /// The sums by scope.

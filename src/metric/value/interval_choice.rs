@@ -15,8 +15,6 @@ use crate::metric::value::settings::{MeasureSettings, SMALL_DENOMINATOR, SMALL_G
 use crate::metric::{Metric, MetricFamily};
 use crate::param::Level;
 
-/// An interval, or why there is none.
-
 /// Student's interval of a mean; why there is none where it has no spread, because there is one
 /// unit, or where nothing varies.
 pub(crate) fn of_mean(

@@ -433,7 +433,7 @@ fn values(tables: &Path) -> Result<KeyedValues> {
     let mut values = KeyedValues::new();
     // Rows of a key mostly follow one another: the last one, and the place of its values.
     let mut last: Option<(AuditKey, SharedText, usize)> = None;
-    each_row(tables, |row: MetricRow| {
+    each_row(tables, |row: &MetricRow| {
         if row.support == SUPPORTED {
             return;
         }
@@ -448,7 +448,7 @@ fn values(tables: &Path) -> Result<KeyedValues> {
         let of_key = last.as_ref().and_then(|of| values.get_index_mut(of.2));
         let value = row.value.filter(|value| value.is_finite());
         if let Some((_, of_key)) = of_key {
-            of_key.insert(row.metric.clone(), MetricRow { value, ..row });
+            of_key.insert(row.metric.clone(), MetricRow { value, ..row.clone() });
         }
     })?;
     values.sort_unstable_keys();

@@ -43,7 +43,7 @@ pub(crate) const FIRST_SLICE: u64 = 1 << 32;
 pub(crate) struct CountSettings {
     /// Whether scores as such are measured.
     pub scores: bool,
-    /// Whether the scores of everybody are one group, the first.
+    /// Whether the scores of everybody are one group, the first, and only their order is wanted.
     pub together: bool,
     /// Whether rates are measured at every threshold.
     pub curves: bool,
@@ -94,7 +94,10 @@ pub(crate) fn no_rows(
     let unit = counting_unit(layout);
     let mut none = FactualCounts::new(n_groups).counted_by(unit);
     if blocks.scores {
-        none.scores = Some(LabelledScores::new(grid.scale, unit));
+        none.scores = Some(match blocks.together {
+            true => LabelledScores::only_ranked(grid.scale, unit),
+            false => LabelledScores::new(grid.scale, unit),
+        });
     }
     if blocks.curves {
         none = none.with_grid(grid);

@@ -139,16 +139,19 @@ fn second_pass(
     };
     let start: Vec<Option<ShiftPass>> = measured.iter().map(|of| of.map(start)).collect();
     let gather = || {
-        let whole = row_context.row_groups().fold(
+        let mut whole = row_context.row_groups().fold(
             || start.clone(),
             |part, g| {
                 let rows = add(part, g)?;
                 // Of many slices together too many might wait.
-                part.iter_mut().flatten().for_each(ShiftPass::settle);
+                if measured.len() > 1 {
+                    part.iter_mut().flatten().for_each(ShiftPass::settle);
+                }
                 Ok(rows)
             },
             |whole, part| merge_present(whole, part, Accumulator::merge),
         )?;
+        whole.iter_mut().flatten().for_each(ShiftPass::settle);
         Ok((0..).zip(whole).filter_map(|(number, of)| Some((number, of?))).collect())
     };
     let Some(states) = passes.gather(row_context.ctx, ShardPass::Shift, gather)? else {

@@ -105,10 +105,10 @@ pub(crate) fn cases(folder: &Path, asked: &AskedCases) -> Result<String> {
         return Err(nameless("it keeps no outcomes"));
     }
     let (mut found, mut named) = (Vec::new(), true);
-    read_file(&file, |row: OutcomeRow| {
+    read_file(&file, |row: &OutcomeRow| {
         named &= row.row_id.is_some();
-        if asked.takes(&row) {
-            found.push(Case { row, changed: String::new() });
+        if asked.takes(row) {
+            found.push(Case { row: row.clone(), changed: String::new() });
         }
     })?;
     if !named {

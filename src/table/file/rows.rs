@@ -26,7 +26,7 @@ const LONG_GROUP_ROWS: usize = 250_000;
 const LONG_CHUNK_ROWS: usize = 50_000;
 
 /// Rows that become columns at a time: as many as a fast cache holds, for each column walks over
-/// all of them.
+/// all of them, and as many as are encoded at a time.
 const ROWS_AT_ONCE: usize = 1024;
 
 /// The Arrow schema of a result table.
@@ -62,7 +62,8 @@ pub(crate) fn write_rows<R: TableRow>(folder: &Path, rows: &[R]) -> Result<()> {
     let (encoder, mut writer) =
         GroupWriter::create(&path, &schema_of(R::TABLE), &table_metadata(R::TABLE))?;
     for rows in rows.chunks(TABLE_GROUP_ROWS) {
-        writer.append(encoder.encode(&batch_of(rows.iter().copied(), &path)?)?)?;
+        let parts = rows.chunks(ROWS_AT_ONCE).map(|rows| batch_of(rows.iter().copied(), &path));
+        writer.append(encoder.encode_parts(&parts.collect::<Result<Vec<_>>>()?)?)?;
     }
     writer.finish()
 }
@@ -238,8 +239,8 @@ pub(crate) fn read_matching<R: TableRow>(
 ) -> Result<Vec<R>> {
     let mut rows = Vec::new();
     each_row(folder, |row| {
-        if is_kept(&row) {
-            rows.push(row);
+        if is_kept(row) {
+            rows.push(row.clone());
         }
     })?;
     Ok(rows)
@@ -250,7 +251,7 @@ pub(crate) fn read_matching<R: TableRow>(
 ///
 /// # Errors
 /// A damaged file, or a table of another version.
-pub(crate) fn each_row<R: TableRow>(folder: &Path, each: impl FnMut(R)) -> Result<()> {
+pub(crate) fn each_row<R: TableRow>(folder: &Path, each: impl FnMut(&R)) -> Result<()> {
     open_table(folder, R::TABLE)?.map_or(Ok(()), |file| rows_of(file, each))
 }
 
@@ -258,7 +259,7 @@ pub(crate) fn each_row<R: TableRow>(folder: &Path, each: impl FnMut(R)) -> Resul
 ///
 /// # Errors
 /// The file is absent or damaged, or holds another table or another version of it.
-pub(crate) fn read_file<R: TableRow>(path: &Path, each: impl FnMut(R)) -> Result<()> {
+pub(crate) fn read_file<R: TableRow>(path: &Path, each: impl FnMut(&R)) -> Result<()> {
     let file = ParquetFile::open(path, FileOwner::Program)?;
     check_version(&file, R::TABLE)?;
     rows_of(file, each)
@@ -268,9 +269,9 @@ pub(crate) fn read_file<R: TableRow>(path: &Path, each: impl FnMut(R)) -> Result
 ///
 /// # Errors
 /// The file is damaged: a column is missing, or cannot hold the value there.
-fn rows_of<R: TableRow>(file: ParquetFile, mut each: impl FnMut(R)) -> Result<()> {
-    let file = file.with_coded_texts()?;
-    let internal_error = |column: &str| {
+fn rows_of<R: TableRow>(file: ParquetFile, mut each: impl FnMut(&R)) -> Result<()> {
+    let (file, mut row) = (file.with_coded_texts()?, R::default());
+    let damaged = |column: &str| {
         let what = format!("column `{column}` holds invalid values");
         unreadable(file.path(), FileOwner::Program, what)
     };
@@ -278,9 +279,10 @@ fn rows_of<R: TableRow>(file: ParquetFile, mut each: impl FnMut(R)) -> Result<()
         for batch in file.batches(group, None, None, READ_ROWS)? {
             let batch = batch?;
             let arrays = columns_of(R::TABLE, &file, &batch)?;
-            let columns = R::columns(&mut arrays.iter()).map_err(internal_error)?;
-            for row in 0..batch.num_rows() {
-                each(R::read(&columns, row).map_err(internal_error)?);
+            let columns = R::columns(&mut arrays.iter()).map_err(damaged)?;
+            for at in 0..batch.num_rows() {
+                row.set(&columns, at).map_err(damaged)?;
+                each(&row);
             }
         }
     }

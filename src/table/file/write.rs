@@ -38,20 +38,36 @@ impl GroupEncoder {
     /// # Errors
     /// A batch that does not fit the schema.
     pub(crate) fn encode(&self, batch: &RecordBatch) -> Result<EncodedGroup> {
+        self.encode_parts(std::slice::from_ref(batch))
+    }
+
+    /// Encodes batches that follow each other as one row group.
+    ///
+    /// # Errors
+    /// As [`GroupEncoder::encode`].
+    pub(super) fn encode_parts(&self, parts: &[RecordBatch]) -> Result<EncodedGroup> {
         let fail = |e: parquet::errors::ParquetError| unreadable(&self.path, FileOwner::Program, e);
         let writers =
             |factory: &ArrowRowGroupWriterFactory| factory.create_column_writers(0).map_err(fail);
         let mut direct = self.direct.as_ref().map(writers).transpose()?.map(Vec::into_iter);
         let mut chunks = Vec::new();
         let mut usual = writers(&self.factory)?.into_iter();
-        for (field, column) in self.schema.fields().iter().zip(batch.columns()) {
-            let direct_here = is_written(field, SAMPLED) && !repeats(column);
-            for leaf in compute_leaves(field, column).map_err(fail)? {
-                let (usual, direct) = (usual.next(), direct.as_mut().and_then(Iterator::next));
-                if let Some(mut writer) = direct.filter(|_| direct_here).or(usual) {
-                    writer.write(&leaf).map_err(fail)?;
-                    chunks.push(writer.close().map_err(fail)?);
+        for (at, field) in self.schema.fields().iter().enumerate() {
+            let columns = || parts.iter().map(|part| part.column(at));
+            let direct_here = is_written(field, SAMPLED) && !columns().any(repeats);
+            let mut open = Vec::new();
+            for column in columns() {
+                for (i, leaf) in compute_leaves(field, column).map_err(fail)?.iter().enumerate() {
+                    if open.len() == i {
+                        let (usual, direct) =
+                            (usual.next(), direct.as_mut().and_then(Iterator::next));
+                        open.extend(direct.filter(|_| direct_here).or(usual));
+                    }
+                    open[i].write(leaf).map_err(fail)?;
                 }
+            }
+            for writer in open {
+                chunks.push(writer.close().map_err(fail)?);
             }
         }
         Ok(EncodedGroup(chunks))

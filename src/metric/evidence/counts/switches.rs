@@ -1,7 +1,7 @@
 //! The first pass over people with their counterfactuals: counts by what is predicted of them and
 //! of the person as is, and sums of their scores.
 //!
-//! People with a pair of scores wait, sorted by group, and their pairs are computed in chunks (see
+//! People with a pair of scores wait, by their group, and their pairs are computed in chunks (see
 //! [`chunk`](crate::metric::evidence::chunk)), whose sums are made in registers and added to those
 //! of the direction once. A sum is the same regardless of the order of the people and however they
 //! are divided. Weights, comparisons and patterns of people are added person by person.
@@ -40,8 +40,8 @@ thread_local! {
         RefCell::new((Box::new(PairChunk::new()), ChunkTerms::new()));
 }
 
-/// People and pairs that wait for each other at most.
-const WAITING: (usize, usize) = (1 << 14, 1 << 21);
+/// Pairs that wait for each other at most.
+const WAITING: usize = 1 << 19;
 
 /// All counterfactuals under one model, one sensitive attribute and one counterfactual set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -256,7 +256,7 @@ impl CounterfactualCounts {
     }
 
     /// As [`Self::add_person`], whether or not the counterfactuals are supported, with a limit on
-    /// the people and pairs that wait.
+    /// the pairs that wait.
     ///
     /// # Panics
     /// As [`CounterfactualCounts::add_person`].
@@ -265,29 +265,34 @@ impl CounterfactualCounts {
         key: u64,
         person: &ScoredPerson,
         counterfactuals: &[ScoredCounterfactual],
-        most: (usize, usize),
+        most: usize,
     ) {
         self.add_people_cells(key, person, counterfactuals);
         self.add_rounded(person, counterfactuals);
         if let Some(grid) = &mut self.grid {
             grid.add(person, counterfactuals);
         }
-        if self.waiting.push(key, person, counterfactuals) {
-            self.n_scored += 1;
-            if self.waiting.are(most) {
-                self.settle();
-            }
+        let full = self.waiting.push(key, person, counterfactuals, (self.groups, most));
+        self.n_scored += u64::from(full.is_some());
+        if full == Some(true) {
+            self.settle_group(person.group);
         }
     }
 
     /// Adds the scores of those who wait.
     pub(crate) fn settle(&mut self) {
-        if self.waiting.is_empty() {
-            return;
+        for from in 0..self.groups {
+            self.settle_group(from);
         }
+        self.waiting = WaitingPairs::default();
+    }
+
+    /// Adds the scores of those of a group who wait.
+    fn settle_group(&mut self, from: usize) {
+        let Some(group) = self.waiting.group(from) else { return };
         let arch = Arch::new();
         CHUNK_OF_THREAD.with_borrow_mut(|(chunk, terms)| {
-            self.waiting.drain(self.groups, chunk, |(from, to), _, chunk| {
+            group.each_chunk(chunk, |to, chunk, _| {
                 let direction = from * self.groups + to;
                 run_with_vectors(arch, (&mut **terms, chunk));
                 self.shifts[direction].add_chunk(chunk, terms, None);
@@ -299,6 +304,7 @@ impl CounterfactualCounts {
                 }
             });
         });
+        group.clear();
     }
 
     /// The units of a scope, by its number, by the cells of the extended matrix that they fill;

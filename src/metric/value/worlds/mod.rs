@@ -79,8 +79,8 @@ pub(crate) fn is_outside(mean: f64, (lo, hi): (f64, f64)) -> bool {
     mean < lo - rounding || mean > hi + rounding
 }
 
-/// People and pairs of a world that wait for each other at most: there are thousands of worlds.
-const WAITING: (usize, usize) = (1 << 7, 1 << 10);
+/// Pairs of a world that wait for each other at most: there are thousands of worlds.
+const WAITING: usize = 1 << 10;
 
 /// What a world is, before anybody is counted in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
