@@ -288,7 +288,7 @@ impl SampleState for SwitchPart {
     fn add_sample(&mut self, row: u64) {
         let nobody = (|_| CounterfactualCounts::new(GROUPS), || SwitchClassCounts::sample(3));
         let mut each = |counted: CountedRow<'_>| self.add(nobody, counted);
-        let parts = if row % 3 == 0 { &[0, 1][..] } else { &[0] };
+        let parts = if row.is_multiple_of(3) { &[0, 1][..] } else { &[0] };
         with_class_switches(row, |person, cfs| {
             CountedRow::of_classes(&[true, false, true], parts, (row % 11, person, cfs), &mut each);
         });
