@@ -92,7 +92,7 @@ pub fn entries(codes: &[(&str, &str)]) -> Vec<ExplainedWord> {
     DATA_SETS.iter().for_each(|set| add("data set", set.name, data_set_text(set)));
     for status in EXITS {
         let of = context!(means => status.means, who => status.who, retry => status.retry);
-        add("exit status", &status.exit.code().to_string(), told("exit", of));
+        add("exit status", &status.exit.code().to_string(), rendered("exit", of));
     }
     for (word, text) in codes {
         let mut text = (*text).to_owned();
@@ -103,7 +103,7 @@ pub fn entries(codes: &[(&str, &str)]) -> Vec<ExplainedWord> {
     }
     // A code that issues and verdicts share means the same in both, and is listed as an issue.
     words_of(REASON).for_each(|(code, meaning)| add(REASON, code, meaning.to_owned()));
-    add("reading path", "path", told("path", STEPS.iter().map(step_facts).collect()));
+    add("reading path", "path", rendered("path", STEPS.iter().map(step_facts).collect()));
     let methods = (
         "method of intervals (`ci_method`)",
         INTERVAL_METHODS.iter().map(|word| (*word, method_meaning(word))).collect::<Vec<_>>(),
@@ -152,7 +152,7 @@ pub fn find<'a>(entries: &'a [ExplainedWord], word: &str) -> Vec<&'a ExplainedWo
 /// That a word is a common term for another one; none of words of cfaudit.
 pub fn term(entries: &[ExplainedWord], word: &str) -> Option<String> {
     let of = synonym(word).filter(|_| entries.iter().all(|entry| entry.word != word))?;
-    Some(told("term", context!(word, of)))
+    Some(rendered("term", context!(word, of)))
 }
 
 /// The known word closest to one that is not known.
@@ -189,7 +189,7 @@ static TEXTS: LazyLock<Environment<'static>> = LazyLock::new(|| {
 });
 
 /// What a macro says about something.
-fn told(name: &str, of: Value) -> String {
+fn rendered(name: &str, of: Value) -> String {
     text::said(&TEXTS, "entries.txt", name, &[of])
 }
 
@@ -202,7 +202,7 @@ fn metric_text(m: &Metric) -> String {
         impaired => impaired(m.impaired), undefined_when => m.text(MetricText::UndefinedWhen),
         needs_label => m.needs_label, source => m.text(MetricText::Source),
     };
-    told("metric", of)
+    rendered("metric", of)
 }
 
 /// The group that a metric shows to be worse off.
@@ -232,7 +232,7 @@ fn measure_text(m: &QualityMetric) -> String {
         reading => m.text(MetricText::Reading), parts => fact(&parts), range => range(m.range),
         undefined_when => m.text(MetricText::UndefinedWhen), source => m.text(MetricText::Source),
     };
-    told("measure", of)
+    rendered("measure", of)
 }
 
 /// A step of the reading path with its possible outcomes.
@@ -255,7 +255,7 @@ fn table_text(table: &TableDef) -> String {
         one_row_per => table.one_row_per, version => table.version, writer => table.writer,
         readers => table.readers, n_key => table.n_key, columns => columns.collect::<Value>(),
     };
-    told("table", of)
+    rendered("table", of)
 }
 
 fn data_set_text(set: &PublicDataSet) -> String {
@@ -272,7 +272,7 @@ fn data_set_text(set: &PublicDataSet) -> String {
         addresses => set.archives.iter().chain(of_members).copied().collect::<Value>(),
         stand_in => set.stand_in.is_some(), columns => fact(&columns.collect::<Vec<_>>()),
     };
-    told("data_set", of)
+    rendered("data_set", of)
 }
 
 /// The description of all tables, for `cfaudit schema tables`.

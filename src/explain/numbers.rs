@@ -8,7 +8,7 @@ use std::path::Path;
 use minijinja::context;
 use serde::Serialize;
 
-use super::{ExplainedWord, MEASURE, told};
+use super::{ExplainedWord, MEASURE, rendered};
 use crate::error::{Error, Result};
 use crate::folder::read::verified;
 use crate::metric::ImpairedGroupRule;
@@ -45,7 +45,7 @@ pub(crate) fn of(word: &str, found: &[&ExplainedWord], folder: &Path) -> Result<
         return Ok(match lines.is_empty() {
             true => {
                 let folder = folder.display().to_string();
-                told("not_measured", context!(word => &entry.word, folder)) + "\n" + &judged
+                rendered("not_measured", context!(word => &entry.word, folder)) + "\n" + &judged
             }
             false => format!("in {}:\n{}{judged}", folder.display(), aligned("  ", &lines, &[])),
         });
@@ -93,7 +93,7 @@ fn number(value: f64) -> String {
 }
 
 fn groups(scope: &str, [from, to]: [&str; 2], [highest, lowest]: [&str; 2]) -> String {
-    let name = |group: &str| told("group", group.into());
+    let name = |group: &str| rendered("group", group.into());
     match scope {
         "direction" | "one_to_rest" | "rest_to_one" => format!("{} -> {}", name(from), name(to)),
         "pair" | "difference" => format!("{from}, {to}"),
@@ -118,7 +118,7 @@ fn interval(ends: [Option<f64>; 2], level: Option<f64>) -> String {
         let level = level.map(|level| number(level * 100.0));
         context!(lo => number(lo), hi => number(hi), level)
     });
-    told("ends", ends.into())
+    rendered("ends", ends.into())
 }
 
 /// How many switch to a side, by key, class and metric.
@@ -144,7 +144,7 @@ fn disadvantage(row: &MetricRow, switches: Option<&Switches<'_>>) -> String {
     let part = |metric: &str| switches?.get(&(&row.key, row.class.as_str(), metric)).copied();
     let [harm, sides] = SIDES.map(|[a, b]| fact(&part(a).zip(part(b))));
     let of_both = switches.is_some();
-    told("disadvantage", context!(group => row.impaired_group.as_str(), of_both, harm, sides))
+    rendered("disadvantage", context!(group => row.impaired_group.as_str(), of_both, harm, sides))
 }
 
 /// Texts of a row by the names of their columns.
@@ -228,16 +228,16 @@ mod tests {
             ))
         };
         let mut table = vec![of("sr", "m", 10), of("psr", "f", 10), of("nsr", "", 0)];
-        let told = |metric: &str, table: &[MetricRow]| values(metric, table)[0][11].clone();
+        let rendered = |metric: &str, table: &[MetricRow]| values(metric, table)[0][11].clone();
         let paper = "at a disadvantage by table 7 of the journal paper: m";
         let sides = "10 of the switches become positive, 0 negative";
-        assert_eq!(told("sr", &table), format!("{paper}; {sides}"));
-        assert_eq!(told("psr", &table), "at a disadvantage: f");
+        assert_eq!(rendered("sr", &table), format!("{paper}; {sides}"));
+        assert_eq!(rendered("psr", &table), "at a disadvantage: f");
         table.extend([of("denied_by_group", "f", 10), of("favoured_by_group", "", 0)]);
         let harm = "10 of the switches gain the favourable decision, 0 lose it";
-        assert_eq!(told("sr", &table), format!("{paper}; {harm}"));
-        assert_eq!(told("denied_by_group", &table), "at a disadvantage: f");
-        assert_eq!(told("sr", &table[..1]), paper);
+        assert_eq!(rendered("sr", &table), format!("{paper}; {harm}"));
+        assert_eq!(rendered("denied_by_group", &table), "at a disadvantage: f");
+        assert_eq!(rendered("sr", &table[..1]), paper);
     }
 
     #[test]

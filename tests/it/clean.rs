@@ -214,7 +214,7 @@ fn an_output_folder_is_no_cache() {
     assert_eq!(open, mode(&work.path("out")));
 }
 
-/// The trade's words are known to `explain`, and a job that uses one is reported ours.
+/// `explain` knows the common terms of the field, and a job that uses one gets the id.
 #[test]
 fn words_of_the_trade_lead_to_ours() {
     let work = Work::with_jobs();
@@ -228,7 +228,9 @@ fn words_of_the_trade_lead_to_ours() {
     ] {
         let mut explain = work.command("explain");
         let stdout = Ran::of(explain.arg(word), 0).stdout;
-        assert!(stdout.starts_with(known), "{word}: {stdout}");
+        let id = known.split(' ').next().unwrap();
+        let begins = format!("`{word}` is a common term for `{id}`\n\n{known}");
+        assert!(stdout.starts_with(&begins), "{word}: {stdout}");
     }
     let job = work.read("jobs/demo.yaml");
     job.says(&["metric: di\n"]);

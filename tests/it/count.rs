@@ -59,7 +59,7 @@ const MODULES: &[ModuleBudget] = &[
 /// metrics are and mean, 590 the words of `cfaudit explain`, 60 the sentences of the reading path and 40 the
 /// page `judge.html`, without its script; of the words 1,000 are its specification.
 const OTHER: &[(&str, usize)] = &[
-    ("lines of templates", 6_960),
+    ("lines of templates", 7_185),
     ("lines of Python, JavaScript and JSON below src", 1_520),
     ("lines of messages", 1_600),
     ("lines of unit tests", 41_375),

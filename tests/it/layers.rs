@@ -50,7 +50,7 @@ parquet: data table
 sqlparser: data
 serde_yaml: job
 granit_parser: job
-minijinja: text report job gate diff
+minijinja: text report job gate diff explain
 object_store: exec
 tokio: exec
 futures_util: exec
