@@ -35,7 +35,9 @@ impl TextBlocks {
             if let Some((block, _)) = block {
                 ids = block.split(' ').collect();
             }
-            if let Some((key, text)) = block.map_or(line, |of| of.1.trim()).split_once(':') {
+            let rest = block.map_or(line, |of| of.1.trim());
+            assert!(rest.is_empty() || rest.contains(": "), "`{line}` is no text: {TESTED}");
+            if let Some((key, text)) = rest.split_once(':') {
                 for id in &ids {
                     let twice = texts.insert((*id, key), text.trim());
                     assert!(twice.is_none(), "{id}, {key}: {TESTED}");
@@ -48,6 +50,12 @@ impl TextBlocks {
     /// A text; empty where the block has none.
     pub(crate) fn get(&self, id: &str, key: &str) -> &'static str {
         self.0.get(&(id, key)).copied().unwrap_or_default()
+    }
+
+    /// The keys that occur.
+    #[cfg(test)]
+    pub(crate) fn keys(&self) -> std::collections::BTreeSet<&'static str> {
+        self.0.keys().map(|(_, key)| *key).collect()
     }
 
     /// The ids of the blocks, each as often as it has texts.

@@ -11,9 +11,7 @@ use serde::Serialize;
 use super::{ExplainedWord, MEASURE, rendered};
 use crate::error::{Error, Result};
 use crate::folder::read::verified;
-use crate::metric::ImpairedGroupRule;
-use crate::metric::catalog::ccm::HARM;
-use crate::metric::catalog::find;
+use crate::metric::catalog::ccm::{HARM, SWITCH_RATE};
 use crate::table::file::{read_matching, read_rows};
 use crate::table::{
     AuditKey, CfFeatureRow, CfQualityRow, GateRow, MetricRow, MetricTable, SetPair, TableRow,
@@ -127,15 +125,9 @@ type Switches<'a> = BTreeMap<(&'a AuditKey, &'a str, &'a str), i64>;
 /// What rates of one side count: those that people want, then those of the prediction.
 const SIDES: [[&str; 2]; 2] = [HARM, ["psr", "nsr"]];
 
-/// Whether a rate counts switches of both sides and still names a group.
+/// Whether a value counts the switches of all people, to either side.
 fn is_of_both(metric: &str) -> bool {
-    !HARM.contains(&metric)
-        && find(metric).is_some_and(|of| match of.impaired {
-            ImpairedGroupRule::Switch { if_positive, if_negative, .. } => {
-                if_positive == if_negative
-            }
-            _ => false,
-        })
+    [SWITCH_RATE, "cr", "cmcc"].contains(&metric)
 }
 
 /// The group that a row of the table names; of a rate that counts all switches also what these are:
@@ -218,7 +210,7 @@ mod tests {
     use super::{MetricRow, number, values};
     use crate::tests::TextRow;
 
-    /// A rate that counts all switches names a group by the paper, whose switches may all be gains.
+    /// A rate that counts all switches names a group by its rule, and the switches may all be gains.
     #[test]
     fn a_rate_of_all_switches_says_what_they_are() {
         let of = |metric: &str, group: &str, n: i64| {
@@ -228,16 +220,19 @@ mod tests {
             ))
         };
         let mut table = vec![of("sr", "m", 10), of("psr", "f", 10), of("nsr", "", 0)];
+        // A part of the switches to one side.
+        table.push(of("tnsr", "m", 4));
         let rendered = |metric: &str, table: &[MetricRow]| values(metric, table)[0][11].clone();
-        let paper = "at a disadvantage by table 7 of the journal paper: m";
+        let rule = "at a disadvantage by the rule of the metric: m";
         let sides = "10 of the switches become positive, 0 negative";
-        assert_eq!(rendered("sr", &table), format!("{paper}; {sides}"));
+        assert_eq!(rendered("sr", &table), format!("{rule}; {sides}"));
         assert_eq!(rendered("psr", &table), "at a disadvantage: f");
+        assert_eq!(rendered("tnsr", &table), "at a disadvantage: m");
         table.extend([of("denied_by_group", "f", 10), of("favoured_by_group", "", 0)]);
         let harm = "10 of the switches gain the favourable decision, 0 lose it";
-        assert_eq!(rendered("sr", &table), format!("{paper}; {harm}"));
+        assert_eq!(rendered("sr", &table), format!("{rule}; {harm}"));
         assert_eq!(rendered("denied_by_group", &table), "at a disadvantage: f");
-        assert_eq!(rendered("sr", &table[..1]), paper);
+        assert_eq!(rendered("sr", &table[..1]), rule);
     }
 
     #[test]

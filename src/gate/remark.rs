@@ -1,7 +1,7 @@
 //! Remarks that a reader must know in addition to a verdict: that a set's graphs may contradict
-//! knowledge, that an interval does not include trainings, which group is behind where a
-//! limit on one side of a comparison is kept, and for an arm the result of the audited model, so that the verdict on the arm is
-//! not read as one on the model.
+//! knowledge, that an interval does not include trainings, that a limit on one side of a comparison
+//! is kept although the other side is far, and for an arm the result of the audited model, so that
+//! the verdict on the arm is not read as one on the model.
 
 use crate::gate::decide_by::GateDecideBy;
 use crate::gate::question::{
@@ -24,7 +24,7 @@ pub(super) fn remarks(
     let follows = has_flag(&case.seen.row.flags, ATTRIBUTE_FOLLOWS);
     let all = [
         follows.then_some(GateRemark::AttributeFollows),
-        (verdict == GateStatus::Pass).then(|| other_order(case)).flatten(),
+        (verdict == GateStatus::Pass).then(|| other_side(case)).flatten(),
         leaves_out_trainings(case).then_some(GateRemark::TrainingsLeftOut),
         own.map(|own| audited_model(case, own)),
     ];
@@ -50,41 +50,35 @@ fn leaves_out_trainings(case: GateCase<'_>) -> bool {
 }
 
 /// For a comparison of two groups that keeps its limit, that the same one the other way round would
-/// break it, and which group is then behind; none where it keeps it too, and of a difference that
-/// equal groups would not keep.
-fn other_order(case: GateCase<'_>) -> Option<GateRemark> {
+/// break it: of a ratio with the group that is then behind, of a gap if equal groups keep the limit.
+fn other_side(case: GateCase<'_>) -> Option<GateRemark> {
     let GateCase { question, seen, .. } = case;
     let GateSubject::Pair(first, second) = &question.scope else { return None };
     let metric = find(&question.metric).filter(|of| of.has_sides() && !seen.is_change)?;
-    let [scope, from, to] = seen.place();
-    let is_gap = !metric.has_order();
-    let (value, breaks) = if is_gap {
+    let (limit, [scope, from, to]) = (question.limit, seen.place());
+    if !metric.has_order() {
         let value = seen.row.value?;
-        (value, question.limit.kept_by(0.0) && !question.limit.kept_by(-value))
-    } else {
-        let value = case.row(&seen.row.metric, [scope, to, from])?.value?;
-        (value, !question.limit.kept_by(value))
-    };
-    if !breaks {
+        let breaks = limit.kept_by(0.0) && !limit.kept_by(-value);
+        return breaks.then_some(GateRemark::OtherSign { value });
+    }
+    let value = case.row(&seen.row.metric, [scope, to, from])?.value?;
+    if limit.kept_by(value) {
         return None;
     }
-    let [lower, higher] = match question.limit {
+    let [lower, higher] = match limit {
         GateLimit::AtLeast(_) => [second, first],
         GateLimit::AtMost(_) => [first, second],
     };
     // More positive decisions put people behind where these are unfavourable.
-    let of_decisions = !is_gap && metric.gap_of.is_some_and(|(base, _)| base == "pprev");
-    let impaired = seen.row.impaired_group.to_string();
+    let of_decisions = metric.gap_of.is_some_and(|(base, _)| base == "pprev");
     let (group, side) = match (metric.of_favourable(), question.favourable) {
-        // A difference says itself whom it shows at a disadvantage.
-        _ if is_gap && !impaired.is_empty() => (&impaired, LowerSide::Behind),
         (Some(GapTransform::Inverse), Some(_)) => (lower, LowerSide::Behind),
         (_, Some(FavourableClass::Positive)) if of_decisions => (lower, LowerSide::Behind),
         (_, Some(FavourableClass::Negative)) if of_decisions => (higher, LowerSide::Behind),
         _ => (lower, LowerSide::LowerValue),
     };
     let (groups, group) = ([first.clone(), second.clone()], group.clone());
-    Some(GateRemark::OtherOrder { groups, is_gap, value, group, side })
+    Some(GateRemark::OtherOrder { groups, value, group, side })
 }
 
 /// The question of a gate on an arm asked of the audited model; none of other gates, and of a

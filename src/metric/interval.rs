@@ -296,9 +296,11 @@ pub(crate) fn katz_of(
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
     use std::path::Path;
 
     use super::*;
+    use crate::metric::missing_interval::MissingInterval;
     use crate::metric::tests::{katz, rate};
 
     fn check(found: Option<ValueInterval>, lo: f64, hi: f64, within: f64) {
@@ -328,6 +330,8 @@ mod tests {
     #[test]
     fn every_method_is_explained_and_has_a_test_of_its_coverage() {
         for (method, test) in METHODS {
+            let texts = [method.name(), method_meaning(method.as_str())];
+            assert!(texts.iter().all(|text| !text.is_empty()), "{method:?}: {texts:?}");
             let (module, name) = test.rsplit_once("::").unwrap();
             let file = format!("src/metric/{}.rs", module.replace("::", "/"));
             let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file));
@@ -337,11 +341,10 @@ mod tests {
                 |of: &[&str]| of[0] == "#[test]" && of[1].starts_with(&format!("fn {name}("));
             assert!(lines.windows(2).any(is_it), "{method:?}: no test `{test}`");
         }
-        let words: Vec<&str> = METHODS.iter().map(|(method, _)| method.as_str()).collect();
-        let mut explained: Vec<&str> = INTERVAL_METHODS.to_vec();
-        assert_eq!(words.len(), explained.len());
-        explained.retain(|word| !words.contains(word));
-        assert!(explained.is_empty(), "{explained:?}");
+        let reasons = MissingInterval::ALL.iter().map(|why| why.word());
+        let known: BTreeSet<&str> = INTERVAL_METHODS.iter().copied().chain(reasons).collect();
+        assert_eq!(WORDS.ids().collect::<BTreeSet<_>>(), known);
+        assert_eq!(WORDS.keys(), BTreeSet::from(["name", "means", "why"]));
     }
 
     /// Newcombe 1998, Statistics in Medicine 17, 873-890, table II, method 10, with four decimals.

@@ -1,7 +1,6 @@
 //! Why a value has no interval: all reasons. `interval.txt` has the words of the column `ci_method`.
 
-use crate::metric::interval::ValueInterval;
-use crate::metric::interval::why_none;
+use crate::metric::interval::{ValueInterval, why_none};
 
 macro_rules! reasons {
     ($($variant:ident $word:literal;)*) => {
@@ -12,13 +11,19 @@ macro_rules! reasons {
         }
 
         impl MissingInterval {
-            /// The code of `ci_method`, and why, in words.
-            pub(crate) fn words(self) -> &'static str {
-                why_none(match self { $(MissingInterval::$variant => $word,)* })
+            /// Its block of texts.
+            pub(super) fn word(self) -> &'static str {
+                match self { $(MissingInterval::$variant => $word,)* }
             }
 
+            /// The code of `ci_method`, and why, in words.
+            pub(crate) fn words(self) -> &'static str {
+                why_none(self.word())
+            }
+
+            /// All reasons.
             #[cfg(test)]
-            const ALL: &[MissingInterval] = &[$(MissingInterval::$variant,)*];
+            pub(super) const ALL: &[MissingInterval] = &[$(MissingInterval::$variant,)*];
         }
     };
 }

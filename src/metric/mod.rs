@@ -18,7 +18,7 @@
 //! classes. A value is never NaN and never a silent zero: it is a number or the reason why there is
 //! none.
 //!
-//! A new metric over existing evidence is one record in its family's list and its five texts in
+//! A new metric over existing evidence is one record in its family's list and its texts in
 //! [`catalog::texts`]; [`reading_path`] leads from values to what to do next. Not done here:
 //! reading files, thresholds, what a counterfactual is; an engine hands over labels, predictions
 //! and scores.

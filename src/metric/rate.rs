@@ -28,7 +28,7 @@ macro_rules! reasons {
     };
 }
 
-static WORDS: LazyLock<TextBlocks> =
+pub(super) static WORDS: LazyLock<TextBlocks> =
     LazyLock::new(|| TextBlocks::read(include_str!("undefined.txt")));
 
 /// What a code of a table that says why a value is not there means, in one sentence.

@@ -384,17 +384,11 @@ pub(crate) enum GateRemark {
     AttributeFollows,
     /// The interval of a change leaves the other trainings of the model out.
     TrainingsLeftOut,
-    /// The ratio of the second group to the first breaks the limit, or the gap with the other sign
-    /// would; an empty group is all others.
-    OtherOrder {
-        groups: [String; 2],
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        is_gap: bool,
-        /// The ratio in the other order, or the gap itself.
-        value: f64,
-        group: String,
-        side: LowerSide,
-    },
+    /// The ratio of the second group to the first, which is the value, breaks the limit; an empty
+    /// group is all others.
+    OtherOrder { groups: [String; 2], value: f64, group: String, side: LowerSide },
+    /// The gap, which is the value, would break the limit with the other sign.
+    OtherSign { value: f64 },
     /// What the audited model does, next to an arm; none where its tables have no such row.
     AuditedModel { of_set: bool, of_change: bool, own: Option<Box<OwnValue>> },
 }

@@ -179,7 +179,7 @@ mod tests {
             assert!(!(needed && text.is_empty()), "{id} has no {part:?}");
             assert!(!text.contains(['{', '}']), "{id}: {text}");
             let asks = *part == MetricText::Question;
-            let ends = text.ends_with(['?', '.']) || text.ends_with(".)") || text.ends_with("?)");
+            let ends = text.ends_with('?') || text.ends_with(".)") || text.ends_with("?)");
             assert_eq!(asks, ends, "{id}: {text}");
         }
         assert!(MetricText::ALL.iter().all(|(part, _)| {
@@ -191,6 +191,7 @@ mod tests {
             assert!(id.starts_with("any_") || id == "heads" || is_known(id), "{id} is no metric");
         }
         assert_eq!(TEXTS.len(), catalog().count() + MEASURES.len());
+        assert_eq!(BLOCKS.keys(), MetricText::ALL.map(|(_, key)| key).into());
     }
 
     #[test]

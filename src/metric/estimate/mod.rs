@@ -33,7 +33,7 @@ use crate::metric::interval::{
 };
 use crate::metric::missing_interval::{IntervalOrReason, MissingInterval};
 
-/// The interval of a value at a level in (0, 1), or in words why there is none.
+/// The interval of a value at a level in (0, 1), or why there is none.
 pub(crate) type IntervalAt = Rc<dyn Fn(f64) -> IntervalOrReason>;
 
 /// A value that is defined.
@@ -178,7 +178,7 @@ impl Estimate {
     /// The interval at a level.
     ///
     /// # Errors
-    /// Why there is none, in words.
+    /// Why there is none.
     pub(crate) fn interval(&self, level: f64) -> IntervalOrReason {
         let parts = match &self.of {
             EstimateParts::Other { at, .. } => return at(level),

@@ -1,7 +1,9 @@
 //! The catalog is sound: ids, formulas, ranges and ideals, and how ids are found.
 
 use super::*;
+use crate::metric::catalog::cf_quality::REASONS;
 use crate::metric::catalog::texts::MetricText;
+use crate::metric::rate::WORDS;
 use crate::metric::{GapTransform, ImpairedGroupRule, MetricFamily};
 
 #[test]
@@ -71,6 +73,10 @@ fn the_catalog_is_sound() {
         assert!(clause.starts_with(|c: char| c.is_lowercase()), "{reason}: `{clause}`");
         assert_eq!(Undefined::of_code(reason.code()), Some(*reason));
     }
+    // No text is of an unknown reason.
+    let known: BTreeSet<&str> = codes.into_iter().chain(REASONS).collect();
+    assert_eq!(WORDS.ids().collect::<BTreeSet<_>>(), known);
+    assert_eq!(WORDS.keys(), BTreeSet::from(["because", "means"]));
 }
 
 #[test]

@@ -26,7 +26,6 @@ use crate::report::read::judged::JudgedValue;
 use crate::report::read::panel::ResultKey;
 use crate::report::section::graphs::knowledge::stated_knowledge;
 use crate::report::section::recourse;
-use crate::table::MetricRow;
 use crate::table::deciding_range::DecidingRange;
 use crate::table::recourse::UNFAIR_SUBGROUPS;
 use crate::text::fact;
@@ -223,16 +222,11 @@ impl<'a> BriefInputs<'a> {
         self.limits.iter().any(|limit| limit.judges(&value))
     }
 
-    /// A result, and of how many it is the largest: the lower end is that of the largest. Where the
-    /// opposite direction harms alike, with that.
+    /// A result, and of how many it is the largest: the lower end is that of the largest.
     fn switch(&self, result: &HarmResult, compared: usize) -> Value {
-        let told = |of: &HarmResult, compared: usize, back: Option<Value>| {
-            let ends = of.point.interval;
-            let ends = ends.map(|(lo, hi)| (of.lower_end_of(compared).unwrap_or(lo), hi));
-            context!(result => fact(of), ends => fact(&ends), compared, back)
-        };
-        let back = self.alike(result).map(|back| told(back, 1, None));
-        told(result, compared, back)
+        let ends = result.point.interval;
+        let ends = ends.map(|(lo, hi)| (result.lower_end_of(compared).unwrap_or(lo), hi));
+        context!(result => fact(result), ends => fact(&ends), compared)
     }
 
     /// The facts of the sentence of the page.
@@ -351,37 +345,24 @@ impl<'a> BriefInputs<'a> {
         }
     }
 
-    /// A result minus that of the opposite direction: the row that has it, and its sign there.
-    fn difference(&self, own: &HarmResult) -> Option<(&'a MetricRow, f64)> {
-        let [from, to] = [&own.key.from, &own.key.to];
-        [([from, to], 1.0), ([to, from], -1.0)].into_iter().find_map(|([from, to], sign)| {
-            let (scope, from, to) = ("difference".to_owned(), from.clone(), to.clone());
-            let key = ResultKey { scope, from, to, ..own.key.clone() };
-            Some((self.audit.measure(&key, own.metric)?, sign))
-        })
-    }
-
-    /// The result of the opposite direction, where it harms people too, and their difference may be
-    /// 0: which of the two groups is worse off the data cannot tell.
-    fn alike(&self, own: &HarmResult) -> Option<&'a HarmResult> {
-        own.worse.as_ref()?;
-        let key =
-            ResultKey { from: own.key.to.clone(), to: own.key.from.clone(), ..own.key.clone() };
-        let back = JudgedValue::of(key, own.metric);
-        let harms = |of: &&HarmResult| of.worse.is_some() && of.harmed > 0.0;
-        let back = self.results.iter().filter(harms).find(|of| of.judged() == back)?;
-        let (lo, hi) = self.difference(own)?.0.ends()?;
-        (lo <= 0.0 && hi >= 0.0).then_some(back)
-    }
-
     /// A result that names who is worse off minus that of the opposite direction, where graphs, fits
     /// or trainings give it either sign: which of the two groups is worse off turns with them.
     fn turns(&self, own: &HarmResult) -> Option<Value> {
-        own.worse.as_ref().filter(|_| self.alike(own).is_none())?;
-        let (measure, sign) = self.difference(own)?;
+        own.worse.as_ref()?;
+        let key = |from: &str, to: &str| ResultKey {
+            scope: "difference".to_owned(),
+            from: from.to_owned(),
+            to: to.to_owned(),
+            ..own.key.clone()
+        };
+        let [from, to] = [&own.key.from, &own.key.to];
+        let ways = [(key(from, to), 1.0), (key(to, from), -1.0)];
+        let (measure, sign) = ways
+            .iter()
+            .find_map(|(key, sign)| Some((self.audit.measure(key, own.metric)?, sign)))?;
         let turns = |((lo, hi), _): &((f64, f64), DecidingRange)| *lo < 0.0 && *hi > 0.0;
         let ((lo, hi), range) = measure.doubts().into_iter().flatten().find(turns)?;
-        let ends = if sign > 0.0 { (lo, hi) } else { (-hi, -lo) };
+        let ends = if *sign > 0.0 { (lo, hi) } else { (-hi, -lo) };
         Some(context!(value => sign * measure.value?, ends => fact(&ends), range => fact(&range)))
     }
 

@@ -102,7 +102,7 @@ pub(crate) struct AuditLimit {
     /// For a gap of rates, which group is ahead.
     ahead: Option<GroupAhead>,
     /// For one that is kept, what it does not see, where `ahead` does not say it.
-    other_order: Option<Value>,
+    other_side: Option<Value>,
     /// For one that is not decided, how many people would decide it; none where no number would.
     needed: Option<LimitNeed>,
     /// For one that is broken, thresholds between which none keeps it; none where one does.
@@ -238,8 +238,8 @@ impl<'a> GateShape<'a> {
             findings.as_ref().map_or_else(|| row.reason.to_string(), GateFindings::plain_words);
         let few_repeats = findings.as_ref().is_some_and(GateFindings::is_of_few_repeats);
         let ahead = self.ahead();
-        let other_order = findings.as_ref().filter(|_| ahead.is_none());
-        let other_order = other_order.and_then(|of| self.other_order(of));
+        let other_side = findings.as_ref().filter(|_| ahead.is_none());
+        let other_side = other_side.and_then(|of| self.other_side(of));
         let counted = findings
             .and_then(|of| of.counted)
             .filter(|of| row.value.is_some() && matches!(of, GateCount::Subgroups { .. }));
@@ -290,7 +290,7 @@ impl<'a> GateShape<'a> {
             unit: self.unit(),
             scale: PlotScale::new(0.0, 1.0),
             ahead,
-            other_order,
+            other_side,
             needed: deciding_need(own())
                 .and_then(|row| need(row, voice, of_rows || audit.manifest.weight.is_some())),
             no_threshold: no_threshold.flatten(),
@@ -449,17 +449,17 @@ impl<'a> GateShape<'a> {
     }
 
     /// What a limit on one side of a comparison does not see.
-    fn other_order(&self, findings: &GateFindings) -> Option<Value> {
-        let told = findings.remarks.iter().find_map(|remark| match remark {
-            GateRemark::OtherOrder { groups, is_gap, value, group, side } => {
+    fn other_side(&self, findings: &GateFindings) -> Option<Value> {
+        let side = findings.remarks.iter().find_map(|remark| match remark {
+            GateRemark::OtherOrder { groups, value, .. } => {
                 let called = |of: &String| self.voice.called_group(&self.row.sensitive, of);
-                let (groups, group) = (fact(&groups.each_ref().map(called)), fact(&called(group)));
                 let value = value_text(self.kind, *value, None);
-                Some(context!(groups, is_gap, value, group, side => fact(side)))
+                Some(context!(groups => fact(&groups.each_ref().map(called)), value))
             }
+            GateRemark::OtherSign { .. } => Some(context!(groups => ())),
             _ => None,
         });
-        told.filter(|_| self.row.verdict == "pass")
+        side.filter(|_| self.row.verdict == "pass")
     }
 
     fn ahead(&self) -> Option<GroupAhead> {

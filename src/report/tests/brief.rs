@@ -225,50 +225,6 @@ fn a_direction_that_turns_with_the_training_is_not_certain() {
     told((0.01, 0.4)).lacks(&["is not certain"]);
 }
 
-/// Where the difference of two directions may be 0 and both harm, the sentence names both groups;
-/// where one of them is clear, or harms nobody for certain, it names one.
-#[test]
-fn two_directions_that_harm_alike_are_both_named() {
-    let told = |(lo, hi): (f64, f64), strategy: &str, back: Option<f64>| {
-        let sample = FolderSample { gates: harm_gates(), ..two_groups() };
-        let folder = harmed(&sample, true);
-        let tables = folder.path().join("tables");
-        let mut metrics = read_rows::<MetricRow>(&tables).unwrap();
-        let of =
-            |row: &&MetricRow| row.metric == "favoured_by_group" && row.key.from_group == "Male";
-        let differences: Vec<MetricRow> = metrics.iter().filter(of).cloned().collect();
-        for row in metrics.iter_mut().filter(|row| row.key.from_group == "Female") {
-            row.placebo_lo = back.map_or(row.placebo_lo, |_| Some(0.0));
-            row.placebo_hi = back.or(row.placebo_hi);
-        }
-        metrics.extend(differences.into_iter().map(|mut row| {
-            row.key.scope = "difference".into();
-            (row.value, row.lo, row.hi) = (Some(-0.06), Some(lo), Some(hi));
-            row
-        }));
-        write_rows(&tables, &metrics).unwrap();
-        edit(folder.path(), |m| m.counterfactuals[0].strategy = strategy.to_owned());
-        section(&pages("alike", folder.path()), "verdict")
-    };
-    let both = "13 of 191 people in group Male with the favourable decision (7 %; 4 to 11) would \
-                lose it as Female, and 16 of 122 people in group Female with the favourable \
-                decision (13 %; 8 to 20) would lose it as Male";
-    told((-0.14, 0.01), "naive", None).says(&[&format!(
-        "The gbm model treats both people in group Female and people in group Male worse, and the \
-         data cannot tell whom more often: {both}. Limit: 10 %."
-    )]);
-    told((-0.14, 0.0), "greedy", None).says(&[&format!(
-        "Compared with similar people of the other group, both people in group Female and people \
-         in group Male are worse off, and the data cannot tell who more often: {both}, when the \
-         features that differ between the groups change too. Limit: 10 %."
-    )]);
-    let one = "The gbm model treats people in group Female worse: 13 of 191 people in group Male \
-               with the favourable decision (7 %; 4 to 11) would lose it as Female. Limit: 10 %.";
-    told((-0.14, -0.01), "naive", None).says(&[one]);
-    told((0.01, 0.14), "naive", None).says(&[one]);
-    told((-0.14, 0.01), "naive", Some(0.09)).says(&[one]);
-}
-
 /// Weighted shares times people give the order, and not a number of people.
 #[test]
 fn the_order_of_all_results_is_said() {
@@ -468,32 +424,28 @@ fn each_kind_of_limit_has_its_question_and_its_words() {
     );
 }
 
-/// What a kept limit does not see is said by the page too, unless it says who is ahead.
+/// What a kept limit does not see is said by the page too, unless it says who is ahead. Of a ratio it
+/// names no group as worse off: that is not certain from the value.
 #[test]
 fn a_limit_on_one_side_says_what_it_does_not_see() {
-    let order = |group: &str, side: &str, is_gap: bool| {
-        let gap = if is_gap { "\"is_gap\":true," } else { "" };
-        format!(
-            "reason_args={{\"judged\":\"value\",\"remarks\":[{{\"remark\":\"other-order\",\
-             \"groups\":[\"Male\",\"\"],{gap}\"value\":0.2,\"group\":\"{group}\",\
-             \"side\":\"{side}\"}}]}}"
-        )
+    let with = |remark: &str| {
+        format!("reason_args={{\"judged\":\"value\",\"remarks\":[{{\"remark\":{remark}}}]}}")
     };
+    let order = with(
+        "\"other-order\",\"groups\":[\"Male\",\"\"],\"value\":0.2,\"group\":\"\",\
+         \"side\":\"behind\"",
+    );
     let pair = "scope=pair, from_group=Male, to_group=Female, counterfactual=, denominator=";
     let di = format!("{pair}, metric=di, rule=at_least, estimate, limit=0.8, value=5, lo=, hi=");
-    limit_of(&format!("{di}, {}", order("", "behind", false))).says(&[
-        "The limit does not see the other order: all others over Male is 0.20; all others are \
-         worse off.",
-    ]);
-    limit_of(&format!("{di}, verdict=fail, {}", order("", "behind", false)))
-        .lacks(&["does not see"]);
-    let f1 = format!("{pair}, metric=f1_difference, value=-0.2, lo=-0.3, hi=-0.1");
-    limit_of(&format!("{f1}, {}", order("Male", "behind", true)))
-        .says(&["The limit does not see a gap the other way round; group Male is worse off."]);
-    limit_of(&format!("{f1}, {}", order("Male", "lower_value", true)))
-        .says(&["a gap the other way round; the lower value is that of Male."]);
-    let ahead = format!("{pair}, metric=demp_difference, value=-0.2, lo=-0.3, hi=-0.1");
-    limit_of(&format!("{ahead}, {}", order("Male", "behind", true))).lacks(&["does not see"]);
+    let told = limit_of(&format!("{di}, {order}"));
+    told.says(&["The limit does not see the other order: all others over Male is 0.20."]);
+    told.lacks(&["worse off"]);
+    limit_of(&format!("{di}, verdict=fail, {order}")).lacks(&["does not see"]);
+    let sign = with("\"other-sign\",\"value\":-0.2");
+    let f1 = format!("{pair}, metric=f1_difference, value=-0.2, lo=-0.3, hi=-0.1, {sign}");
+    limit_of(&f1).says(&["The limit does not see a gap the other way round."]);
+    let ahead = format!("{pair}, metric=demp_difference, value=-0.2, lo=-0.3, hi=-0.1, {sign}");
+    limit_of(&ahead).lacks(&["does not see"]);
 }
 
 /// Cells of the people who keep, lose and gain the favourable decision, whichever it is.

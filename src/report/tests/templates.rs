@@ -129,7 +129,7 @@ fn limit(parts: Vec<Value>) -> Value {
         "counted_words": "subgroups", "counted_size": "of any size", "note": "note",
         "model": {"name": "gbm", "ambiguous": false}, "metric": "n", "parts": parts,
         "measured": null, "harmed": null, "of_change": false, "worst_case": true, "unit": "percent", "scale": scale(),
-        "ahead": null, "other_order": null, "needed": null, "no_threshold": ["0.2", "0.7"],
+        "ahead": null, "other_side": null, "needed": null, "no_threshold": ["0.2", "0.7"],
         "leaves_out_trainings": true})
 }
 
@@ -205,14 +205,9 @@ fn limits() -> Vec<Value> {
         ahead.map(|first| of(&harm, json!({"ahead": {"rate": by_label(true), "first": first}}))),
     );
     all.push(of(&harm, json!({"decides": "estimate", "verdict": "pass"})));
-    for (is_gap, group, side) in [
-        (true, self::group("F"), "behind"),
-        (false, self::group(""), "behind"),
-        (false, self::group("M"), "lower_value"),
-    ] {
-        let order = json!({"groups": [self::group("M"), self::group("")], "is_gap": is_gap,
-            "value": "1.25", "group": group, "side": side});
-        all.push(of(&harm, json!({"verdict": "pass", "other_order": order})));
+    for groups in [json!(null), json!([self::group("M"), self::group("")])] {
+        let side = json!({"groups": groups, "value": "1.25"});
+        all.push(of(&harm, json!({"verdict": "pass", "other_side": side})));
     }
     all.push(of(&harm, json!({"range": range()})));
     all.push(of(&harm, json!({"range": with(&range(), json!({"decides": "all"}))})));
@@ -240,7 +235,7 @@ fn tally([all, broken, undecided, kept, unchecked, warned]: [usize; 6]) -> Value
 }
 
 fn switch(result: Value) -> Value {
-    json!({"ends": result["point"]["interval"], "result": result, "compared": 3, "back": null})
+    json!({"ends": result["point"]["interval"], "result": result, "compared": 3})
 }
 
 /// Facts of the verdict: each sentence, test and chart.
@@ -273,17 +268,13 @@ fn verdicts() -> Vec<Value> {
     for (i, set) in sets.iter().enumerate() {
         for side in ["lost", "gained", "either"] {
             for worse in [json!(null), group("F"), group("M")] {
-                let result = with(&result(set, side), json!({"worse": &worse}));
+                let result = with(&result(set, side), json!({"worse": worse}));
                 let (limit, opening) = match i % 3 {
                     0 => (json!(null), "plain"),
                     1 => (plain.clone(), "none_broken"),
                     _ => (plain.clone(), "graphs_disagree"),
                 };
-                let mut told = switch(result.clone());
-                if worse["name"] == "M" && side == "either" {
-                    told["back"] = switch(result);
-                }
-                let sentence = json!({"kind": "switch", "switch": told, "limit": limit,
+                let sentence = json!({"kind": "switch", "switch": switch(result), "limit": limit,
                     "opening": opening, "no_limit": i % 2 == 0});
                 all.push(verdict(sentence, test(set, json!({})), json!(null)));
             }
