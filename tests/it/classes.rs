@@ -617,40 +617,6 @@ fn conditioned_on_the_predicted_class() {
     assert_ne!(made("label"), by_label);
 }
 
-/// Harm between the two sides of the label, here `low` and `mid` against `high`, counted here; a
-/// gate without a class asks for it.
-#[test]
-fn harm_between_the_sides_of_the_label() {
-    let people = people(400, 2);
-    let gates =
-        "gates: {harm: {harm_to: {g: A}, model: risk, counterfactual: flip, at_most: 0.001}}";
-    let work = work(&people, 2, false, gates);
-    let job = work.read("job.yaml").replace("positive: [low]", "positive: [low, mid]");
-    work.write("job.yaml", &job);
-    work.run(1, "job.yaml", "");
-    let metrics = work.table("metrics");
-    let pairs = |from: usize, granted: bool| {
-        let own = people.iter().filter(move |p| p.group == from);
-        let pair = |p: &Person| Some([p.points?, p.moved[0].1?].map(|points| best(points) < 2));
-        own.filter_map(pair).filter(move |pair| pair[0] == granted)
-    };
-    let share = |from: usize, granted: bool| {
-        let switched = pairs(from, granted).filter(|pair| pair[0] != pair[1]).count();
-        (switched as u64, pairs(from, granted).count() as u64)
-    };
-    is_share(&metrics, ["", "direction", "A", "B", "denied_by_group"], share(0, false));
-    is_share(&metrics, ["", "direction", "B", "A", "favoured_by_group"], share(1, true));
-    let denied = at(&metrics, ["", "direction", "A", "B", "denied_by_group"]);
-    denied.holds("impaired_group=A");
-    let gates = work.table("gates");
-    assert_eq!(gates.list("", "metric"), ["denied_by_group", "favoured_by_group"]);
-    // Next to classes that share a side nobody is called worse off.
-    assert!(
-        !metrics.has("class=low, impaired_group!=") && metrics.has("class=high, impaired_group!=")
-    );
-    work.same_bytes(1, "job.yaml", &["--threads 5"]);
-}
-
 /// Weights: shares are weighted, counts are of people.
 #[test]
 fn weighted() {

@@ -72,7 +72,7 @@ pub struct GateBlock {
     pub between: Option<GateBetween>,
     /// The class that is set against all others, where `data.label` has `classes`. Default: all
     /// classes together, for `acc`, `mcc`, `cr`, `sr`, `cmcc`, `acc_difference` and
-    /// `mcc_difference`; the two sides of the label, for harm.
+    /// `mcc_difference`.
     pub class: Option<Word>,
     /// One group, for metrics of the family performance: `{sex: Female}`.
     pub group: Option<BTreeMap<ColumnName, Word>>,

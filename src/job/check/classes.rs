@@ -136,8 +136,7 @@ impl JobChecker<'_> {
                 Some(GateBetween::Pair(map)) => !map.values().any(has_rest),
                 None => true,
             };
-            // Harm is also measured between the two sides of the label.
-            if !is_of_all_classes(metric.id) && !HARM.contains(&metric.id) {
+            if !is_of_all_classes(metric.id) {
                 let said = m::gate_class_missing(metric.id, gate.at, list(classes));
                 self.say(gate.at, said);
             } else if !one_pair {

@@ -37,17 +37,11 @@ impl ClassPerson<'_> {
 
     /// The person where one class is positive and all others are negative.
     pub(crate) fn one_vs_rest(&self, class: usize) -> ScoredPerson {
-        let score = self.score.get(class).copied().flatten();
-        ScoredPerson { score, ..self.in_sides(|of| of == class) }
-    }
-
-    /// The person where some classes are positive; a side of several classes has no score.
-    pub(crate) fn in_sides(&self, is_positive: impl Fn(usize) -> bool) -> ScoredPerson {
         ScoredPerson {
             group: self.group,
-            label: self.label.map(&is_positive),
-            predicted: self.predicted.map(is_positive),
-            score: None,
+            label: self.label.map(|label| label == class),
+            predicted: self.predicted.map(|predicted| predicted == class),
+            score: self.score.get(class).copied().flatten(),
             weight: self.weight,
         }
     }
@@ -56,16 +50,10 @@ impl ClassPerson<'_> {
 impl ClassCounterfactual<'_> {
     /// The counterfactual where one class is positive and all others are negative.
     pub(crate) fn one_vs_rest(&self, class: usize) -> ScoredCounterfactual {
-        let score = self.score.get(class).copied().flatten();
-        ScoredCounterfactual { score, ..self.in_sides(|of| of == class) }
-    }
-
-    /// The counterfactual where some classes are positive.
-    pub(crate) fn in_sides(&self, is_positive: impl Fn(usize) -> bool) -> ScoredCounterfactual {
         ScoredCounterfactual {
             to: self.to,
-            predicted: self.predicted.map(is_positive),
-            score: None,
+            predicted: self.predicted.map(|predicted| predicted == class),
+            score: self.score.get(class).copied().flatten(),
             rounded: false,
             unsupported: self.unsupported,
         }

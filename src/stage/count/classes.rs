@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::data::rows::aligned::ScoreReader;
 use crate::data::rows::{PreparedBatch, Projection};
-use crate::data::{LabelDefinition, Layout, MISSING, MISSING_CLASS, MISSING_GROUP};
+use crate::data::{Layout, MISSING, MISSING_CLASS, MISSING_GROUP};
 use crate::error::Result;
 use crate::exec::accumulator::{Accumulator, merge_present};
 use crate::metric::evidence::class_counts::{ClassCounterfactual, ClassPerson};
@@ -96,13 +96,8 @@ pub(crate) fn class_grid(layout: &Layout) -> ScoreGrid {
     ScoreGrid { scale: ScoreScale::default(), strict: false, weighted, threshold: None }
 }
 
-/// Which classes of the label are positive.
-pub(crate) fn positive(layout: &Layout) -> Vec<bool> {
-    let label = layout.label.as_ref();
-    let is_positive = |label: &LabelDefinition| {
-        label.classes.iter().map(|of| label.positive.contains(of)).collect()
-    };
-    label.map_or_else(Vec::new, is_positive)
+fn n_classes(layout: &Layout) -> usize {
+    layout.label.as_ref().map_or(0, |label| label.classes.len())
 }
 
 /// Counts the audited rows of one model by the groups of one attribute; slices are numbered from
@@ -123,7 +118,7 @@ pub(crate) fn gather_rows(
     let strata = no_strata(layout, attribute);
     let empty = |blocks| {
         let one = no_rows(layout, ranks.len(), blocks, class_grid(layout), strata.as_ref());
-        FactualClassCounts::new(scores.0.len(), &one)
+        FactualClassCounts::new(n_classes(layout), &one)
     };
     let n_slices = slices.map_or(0, |(slices, _)| slices.len());
     let start = || (empty(blocks), vec![None::<FactualClassCounts>; n_slices]);

@@ -176,10 +176,10 @@ impl StagePlan<'_> {
         catalog::families(self.checked).contains(&MetricFamily::Scores)
     }
 
-    /// How often people are counted: of several classes all together, in each against all others,
-    /// and by the two sides of the label.
+    /// How often people are counted: of several classes all together, and in each against all
+    /// others.
     fn class_forms(&self) -> u64 {
-        self.n_classes().map_or(1, |classes| classes as u64 + 2)
+        self.n_classes().map_or(1, |classes| classes as u64 + 1)
     }
 
     /// Fails where the sums of persons, of this many places for each row, could take more memory
@@ -346,7 +346,7 @@ fn plan_switches<'a>(
         let counted = match plan.n_classes() {
             Some(n) => {
                 let scored = sources.open_classes(row_context, n)?;
-                count(ScoredSet::Classes(&scored, &classes::positive(layout)))
+                count(ScoredSet::Classes(&scored, n))
             }
             None => count(ScoredSet::Sides(&sources.open(row_context)?)),
         };

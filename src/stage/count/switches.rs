@@ -41,7 +41,7 @@ pub(crate) struct SwitchPart {
     /// All classes together, of everybody and of each slice; empty of a label of two sides.
     classes: Vec<Option<SwitchClassCounts>>,
     /// The counts by number: everybody, each slice and each fold, where the label has several
-    /// classes once for each class against all others, and once for the two sides of the label.
+    /// classes once for each class against all others.
     all: Vec<Option<CounterfactualCounts>>,
 }
 
@@ -98,29 +98,21 @@ pub(crate) enum CountedRow<'a> {
 }
 
 impl CountedRow<'_> {
-    /// Calls `each` with a row of several classes, of which some are `positive`, as everybody and in
-    /// its slices; with every class against all others, and with the positive ones against these.
+    /// Calls `each` with a row of this many classes, as everybody and in its slices, and with every
+    /// class against all others.
     pub(crate) fn of_classes(
-        positive: &[bool],
+        classes: usize,
         parts: &[usize],
         (key, person, cfs): KeyedClassRow<'_>,
         each: &mut impl FnMut(CountedRow<'_>),
     ) {
         parts.iter().for_each(|&part| each(CountedRow::Classes(part, (key, person, cfs))));
         let mut moved: Vec<ScoredCounterfactual> = Vec::with_capacity(cfs.len());
-        let (classes, is_positive) = (positive.len(), |class: usize| positive[class]);
-        for form in 0..=classes {
-            let is_class = form < classes;
+        for class in 0..classes {
             moved.clear();
-            moved.extend(cfs.iter().map(|cf| match is_class {
-                true => cf.one_vs_rest(form),
-                false => cf.in_sides(is_positive),
-            }));
-            let one =
-                if is_class { person.one_vs_rest(form) } else { person.in_sides(is_positive) };
-            let row = (key, &one, moved.as_slice());
-            let number = |part: &usize| part * (classes + 1) + form;
-            parts.iter().for_each(|part| each(CountedRow::Sides(number(part), row)));
+            moved.extend(cfs.iter().map(|cf| cf.one_vs_rest(class)));
+            let row = (key, &person.one_vs_rest(class), moved.as_slice());
+            parts.iter().for_each(|&part| each(CountedRow::Sides(part * classes + class, row)));
         }
     }
 }
@@ -174,9 +166,8 @@ fn second_pass(
 pub(crate) enum ScoredSet<'a> {
     /// For a label of two sides.
     Sides(&'a CountInputs),
-    /// For several classes, with which of them are positive: each against all others is a label of
-    /// two sides, and so are the positive ones.
-    Classes(&'a ClassCountInputs, &'a [bool]),
+    /// For this many classes: each against all others is a label of two sides.
+    Classes(&'a ClassCountInputs, usize),
 }
 
 impl ScoredSet<'_> {
@@ -194,24 +185,12 @@ impl ScoredSet<'_> {
         }
     }
 
-    /// Which classes are positive; empty of a label of two sides.
-    fn positive(&self) -> &[bool] {
-        match self {
-            ScoredSet::Sides(_) => &[],
-            ScoredSet::Classes(_, positive) => positive,
-        }
-    }
-
-    /// Under how many numbers all people are counted: once for a label of two sides, and for each
-    /// class.
+    /// Under how many numbers all people are counted: as everybody, or once for each class.
     fn n_whole(&self) -> usize {
-        1 + self.positive().len()
-    }
-
-    /// Whether what is counted under a number has scores: a side of several classes has none.
-    fn has_scores(&self, number: usize) -> bool {
-        let classes = self.positive().len();
-        classes == 0 || number % self.n_whole() < classes
+        match self {
+            ScoredSet::Sides(_) => 1,
+            ScoredSet::Classes(_, n_classes) => *n_classes,
+        }
     }
 }
 
@@ -244,7 +223,6 @@ impl SwitchPass<'_> {
     /// The empty counts of a number. Folds have no curves.
     fn nobody(&self, number: usize) -> CounterfactualCounts {
         let curves = self.blocks.curves && number < self.n_parts();
-        let curves = curves && self.scored.has_scores(number);
         let (grid, drawn) = match self.scored {
             ScoredSet::Sides(scored) => (score_grid(self.layout(), &scored.rule), number == 0),
             ScoredSet::Classes(..) => (class_grid(self.layout()), false),
@@ -257,7 +235,7 @@ impl SwitchPass<'_> {
     /// The empty counts of all classes together.
     fn no_classes(&self) -> SwitchClassCounts {
         let n_groups = self.layout().attributes[self.scored.attribute()].groups.len();
-        let none = SwitchClassCounts::new(self.scored.positive().len(), n_groups);
+        let none = SwitchClassCounts::new(self.scored.n_whole(), n_groups);
         none.counted_by(counting_unit(self.layout()))
     }
 
@@ -266,7 +244,7 @@ impl SwitchPass<'_> {
         let (layout, position) = (self.layout(), self.scored.attribute());
         let scored = match self.scored {
             ScoredSet::Sides(scored) => scored,
-            ScoredSet::Classes(scored, positive) => {
+            ScoredSet::Classes(scored, n_classes) => {
                 let group = ClassScoredGroup::read_classes(self.context, scored, g)?;
                 let mut parts = Vec::new();
                 group.people(layout, position, |i, person, cfs| {
@@ -277,7 +255,7 @@ impl SwitchPass<'_> {
                         slices.each_of_row(layout, &group.batch, i, each);
                     }
                     let row = (group.batch.person_keys()[i], person, cfs);
-                    CountedRow::of_classes(positive, &parts, row, &mut each);
+                    CountedRow::of_classes(n_classes, &parts, row, &mut each);
                 });
                 return Ok(group.batch.row.len() as u64);
             }
@@ -333,8 +311,7 @@ pub(crate) struct CountedParts<'a> {
 pub(crate) struct SwitchEvidence {
     /// All classes together; none of a label of two sides.
     pub(crate) classes: Option<SwitchClassCounts>,
-    /// Of a label of two sides, or of each class against all others and then of the two sides, with
-    /// score metrics.
+    /// Of a label of two sides, or of each class against all others, with score metrics.
     pub(crate) sides: Vec<(CounterfactualCounts, Option<ShiftEvidence>)>,
 }
 
@@ -390,9 +367,8 @@ pub(crate) fn count_switches(
         of.get_or_insert_with(|| pass.nobody(number));
     }
     classes.iter_mut().take(1).for_each(|of| _ = of.get_or_insert_with(|| pass.no_classes()));
-    let is_measured = |number: usize, people: u64| {
-        scored.has_scores(number) && (number < n_whole || (number < n_parts && people >= smallest))
-    };
+    let is_measured =
+        |number: usize, people: u64| number < n_whole || (number < n_parts && people >= smallest);
     let mut evidence = vec![None; n];
     if let Some(wanted) = wanted {
         let numbered = gathered.iter().enumerate();

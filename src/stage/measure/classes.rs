@@ -1,5 +1,5 @@
 //! Rows of the tables where the label has several classes: the matrices of all classes, and each
-//! class against all others; of counterfactuals also harm between the two sides of the label.
+//! class against all others.
 //!
 //! A class against all others is measured as a label of two sides, by the same engine. Its positive
 //! side is favourable where the class is on the side of the label that people want. A group is
@@ -10,7 +10,6 @@
 use crate::exec::pieces::WorkerPool;
 use crate::job::LabelColumn;
 use crate::metric::MetricFamily;
-use crate::metric::catalog::ccm::HARM;
 use crate::metric::evidence::class_counts::ClassCell;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::flip_test::FlipTestResult;
@@ -20,9 +19,7 @@ use crate::metric::value::classes::FactualClassCounts;
 use crate::metric::value::classes::measure::{
     ClassTransition, measure_factual_classes, measure_switch_classes,
 };
-use crate::metric::value::measured_value::MeasuredValue;
 use crate::metric::value::settings::{FavourableClass, MeasureSettings};
-use crate::metric::value::switches::measure_counterfactual;
 use crate::num::additive::Additive;
 use crate::param::Word;
 use crate::stage::count::switches::SwitchEvidence;
@@ -90,12 +87,6 @@ impl<'a> ClassMeasurement<'a> {
             let rows = |measured| all.metric_rows(measured, [None; 2], false);
             let supported = counts.supported().map(|counts| rows(measure(counts).0));
             tables.metrics.extend(with_supported(rows(of_all), supported));
-            let harm = |sides| rows(self.workers.within(|| harm_between_sides(sides, all)));
-            let sides = evidence.sides.last().map(|(sides, _)| sides);
-            if let Some(sides) = sides.filter(|_| all.settings.favourable_stated) {
-                let supported = sides.supported().map(harm);
-                tables.metrics.extend(with_supported(harm(sides), supported));
-            }
             let transitions = transitions.iter().map(|of| transition_row(all, of));
             tables.transitions.extend(transitions);
         }
@@ -138,14 +129,6 @@ impl<'a> ClassMeasurement<'a> {
             RowBuilder { settings, class: name.as_str(), ..all.clone() }
         })
     }
-}
-
-/// Who would get the side of the label that people want in only one of two groups, whatever the
-/// class.
-fn harm_between_sides(sides: &CounterfactualCounts, all: &RowBuilder<'_>) -> Vec<MeasuredValue> {
-    let mut measured = measure_counterfactual(sides, None, None, &all.settings);
-    measured.retain(|of| HARM.contains(&of.metric.id));
-    measured
 }
 
 /// The rows of the table of groups: the positive are those of the positive classes.

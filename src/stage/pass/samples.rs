@@ -282,7 +282,7 @@ impl SampleState for SwitchPart {
 
     /// Of several classes; of a label of two sides. Next to everybody one slice.
     fn sample(variant: u64) -> Self {
-        SwitchPart::new(2 * (CLASSES + 1), if variant == 0 { 2 } else { 0 })
+        SwitchPart::new(2 * CLASSES, if variant == 0 { 2 } else { 0 })
     }
 
     fn add_sample(&mut self, row: u64) {
@@ -290,7 +290,7 @@ impl SampleState for SwitchPart {
         let mut each = |counted: CountedRow<'_>| self.add(nobody, counted);
         let parts = if row.is_multiple_of(3) { &[0, 1][..] } else { &[0] };
         with_class_switches(row, |person, cfs| {
-            CountedRow::of_classes(&[true, false, true], parts, (row % 11, person, cfs), &mut each);
+            CountedRow::of_classes(CLASSES, parts, (row % 11, person, cfs), &mut each);
         });
     }
 }
