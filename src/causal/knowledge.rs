@@ -3,8 +3,8 @@
 //! `forbidden(a, b)`, meaning a -> b, is true where the pair is listed, where a is in a later tier
 //! than b, or where both are in one tier that forbids edges within. A variable in no tier has no
 //! constraint from tiers.
-//! Choice: knowledge that contradicts itself is refused as a whole, with every contradiction, such as a cycle, named:
-//! a search could only violate part of it silently.
+//! Choice: knowledge that contradicts itself, as by a cycle, is refused as a whole, with every
+//! contradiction named: a search could only violate part of it silently.
 
 use std::fmt;
 

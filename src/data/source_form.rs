@@ -156,13 +156,14 @@ pub(crate) fn integer(field: &str) -> Option<i64> {
     field.trim_matches([' ', '\t']).parse().ok()
 }
 
-/// Whether a field is a whole number that does not fit 64 bits with a sign: no float has its value,
-/// and pandas makes the column another type.
-pub(crate) fn is_long_integer(field: &str) -> bool {
+/// Whether a field is a whole number that does not fit 64 bits with a sign, and that the float
+/// which is read instead does not keep.
+pub(crate) fn is_rounded_integer(field: &str) -> bool {
     let field = field.trim_matches([' ', '\t']);
     let digits = field.strip_prefix(['-', '+']).unwrap_or(field);
     let is_whole = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-    is_whole && integer(field).is_none()
+    let is_kept = |x: f64| format!("{x:.0}") == digits.trim_start_matches('0');
+    is_whole && integer(field).is_none() && !float(digits).is_some_and(is_kept)
 }
 
 /// The number that `pandas.read_csv` reads, infinite ones too, these without blanks around them.

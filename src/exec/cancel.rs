@@ -7,7 +7,8 @@ use crate::error::{Error, Result, StopSignal};
 
 /// A flag shared by all its clones.
 ///
-/// `cli/signals.rs` raises it when SIGINT or SIGTERM arrives; stages end at their next [`CancelFlag::check`].
+/// `cli/signals.rs` raises it when SIGINT or SIGTERM arrives; stages end at their next
+/// [`CancelFlag::check`].
 #[derive(Debug, Clone, Default)]
 pub struct CancelFlag(Arc<AtomicU8>);
 

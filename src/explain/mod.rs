@@ -237,7 +237,10 @@ fn measure_text(m: &QualityMetric) -> String {
 
 /// A step of the reading path with its possible outcomes.
 fn step_facts(step: &ReadingStep) -> Value {
-    let outcome = |of: &ReadingOutcome| context!(code => of.code, when => of.when(), act => of.act(), next => of.next);
+    let outcome = |of: &ReadingOutcome| {
+        let (when, act) = (of.when(), of.act());
+        context!(code => of.code, when, act, next => of.next)
+    };
     context! {
         id => step.id, question => step.question(), needs => step.needs(), table => step.table,
         metrics => fact(&step.metrics), rule => step.rule.words(),

@@ -50,7 +50,8 @@ fn leaves_out_trainings(case: GateCase<'_>) -> bool {
 }
 
 /// For a comparison of two groups that keeps its limit, that the same one the other way round would
-/// break it: of a ratio with the group that is then behind, of a gap if equal groups keep the limit.
+/// break it: of a ratio with the group that is then behind, of a gap if equal groups keep the
+/// limit.
 fn other_side(case: GateCase<'_>) -> Option<GateRemark> {
     let GateCase { question, seen, .. } = case;
     let GateSubject::Pair(first, second) = &question.scope else { return None };

@@ -92,7 +92,8 @@ macro_rules! interval_methods {
             }
         }
 
-        /// The words of [`IntervalProcedure::as_str`], in the order in which the page explains them.
+        /// The words of [`IntervalProcedure::as_str`], in the order in which the page explains
+        /// them.
         pub(crate) const INTERVAL_METHODS: &[&str] = &[$($word,)*];
 
         /// Every method with the test, by its path below `metric`, that draws samples and says how

@@ -1,4 +1,5 @@
-//! Why a value has no interval: all reasons. `interval.txt` has the words of the column `ci_method`.
+//! Why a value has no interval: all reasons. `interval.txt` has the words of the column
+//! `ci_method`.
 
 use crate::metric::interval::{ValueInterval, why_none};
 

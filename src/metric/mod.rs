@@ -487,8 +487,8 @@ impl Metric {
         self.transform().is_some_and(GapTransform::has_order)
     }
 
-    /// Whether its value for two groups has two sides: it is a ratio of either order, or its sign says
-    /// which group is above. For a value of one direction a pair is the difference of both.
+    /// Whether its value for two groups has two sides: it is a ratio of either order, or its sign
+    /// says which group is above. For a value of one direction a pair is the difference of both.
     pub(crate) fn has_sides(&self) -> bool {
         let is_signed = self.ideal == Some(0.0) && self.range.0 < 0.0 && self.range.1 > 0.0;
         let of_directions =

@@ -1,5 +1,6 @@
-//! The reading path: the questions that lead from a number to what to do next, as records with texts
-//! in `reading_path.txt`. The page walks it over the tables of a run, `cfaudit explain path` and `docs/reading.md` print it.
+//! The reading path: the questions that lead from a number to what to do next, as records with
+//! texts in `reading_path.txt`. The page walks it over the tables of a run, `cfaudit explain path`
+//! and `docs/reading.md` print it.
 //!
 //! The order follows Towards Counterfactual Group Fairness, Figure 5: consistency, which decisions
 //! are lost, whether they were right, whose and through what, then which arm to retrain with. Not
@@ -138,7 +139,8 @@ pub const STEPS: &[ReadingStep] = &[
         else "who"
     },
     step! {
-        "who", ["sr", "psr", "nsr", "denied_by_group", "favoured_by_group"], "switch_patterns", LargestOfMany;
+        "who", ["sr", "psr", "nsr", "denied_by_group", "favoured_by_group"], "switch_patterns",
+            LargestOfMany;
         "traits" => "through"; "everybody" => "through";
         else "through"
     },

@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 use crate::data::prepare::params::MissingRule;
 use crate::data::prepare::plan::{FeaturePlan, PreparePlan};
 use crate::data::prepare::survey::SourceSurvey;
-use crate::data::source_form::{SourceForm, SourceKind, SourceWord, is_long_integer};
+use crate::data::source_form::{SourceForm, SourceKind, SourceWord, is_rounded_integer};
 use crate::data::values::ValueClass;
 use crate::data::{Feature, MISSING, MISSING_LEVEL};
 use crate::error::{Fault, Result};
@@ -60,7 +60,7 @@ pub(crate) fn form_of(
         form.words.push(word_of(word, level));
     }
     let is_float = column.read_csv && form.kind == Some(SourceKind::Float) && !feature.hidden;
-    let long = form.words.iter().filter(|word| is_float && is_long_integer(&word.text));
+    let long = form.words.iter().filter(|word| is_float && is_rounded_integer(&word.text));
     if let Some(word) = long.map(|word| &word.text).min() {
         let name = &feature.name;
         let what = format!("models would get the whole number `{word}` as another number");

@@ -1,13 +1,13 @@
 //! Converts text files with one row per line to typed Parquet: `source.parquet`, needed columns
 //! only.
 //!
-//! Two passes: the first finds each column's type over all rows of all files
-//! ([`FieldClass`]: integers, else numbers, else text), the second writes. An empty field, and every text under `null_values`, is
-//! missing. Booleans and dates stay text. Numbers are in the notation that the block names
-//! ([`NumberNotation`]). Columns whose type the job says stay text here and are read in their type
-//! by [`ParquetSource`](crate::data::source::ParquetSource). Choice: a number may have blanks
-//! around it; `inf` is a number, `nan` is text; integers of which one does not fit 64 bits are
-//! text.
+//! Two passes: the first finds each column's type over all rows of all files ([`FieldClass`]:
+//! integers, else numbers, else text), the second writes. An empty field, and every text under
+//! `null_values`, is missing. Booleans and dates stay text. Numbers are in the notation that the
+//! block names ([`NumberNotation`]). Columns whose type the job says stay text here and are read in
+//! their type by [`ParquetSource`](crate::data::source::ParquetSource). Choice: a number may have
+//! blanks around it; `inf` is a number, `nan` is text; integers of which one does not fit 64 bits
+//! are text.
 //!
 //! Lines follow RFC 4180: LF or CRLF, fields in quotes may hold separators, line ends and doubled
 //! quotes. The types that `pandas.read_csv` would give are a note of the file ([`CSV_KINDS`]), for

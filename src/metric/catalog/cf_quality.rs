@@ -4,9 +4,9 @@
 //! They do not depend on a model, so they are not computed from counts of predictions like the
 //! metrics of the catalog: the values come from `counterfactual::quality`; the records here say
 //! which there are, and `texts.txt` what they mean. In its formulas o is a row, c its
-//! counterfactual, z a row in standard deviations of the reference (categories as indicators), R the
-//! reference. All but the numbers are over valid counterfactuals: those that a filter or a check
-//! discarded are in no metric.
+//! counterfactual, z a row in standard deviations of the reference (categories as indicators), R
+//! the reference. All but the numbers are over valid counterfactuals: those that a filter or a
+//! check discarded are in no metric.
 //!
 //! Source: "Towards Counterfactual Group Fairness" reports the cosine and filters by distance to a
 //! centroid; proximity, sparsity and plausibility are what tools for counterfactual explanations

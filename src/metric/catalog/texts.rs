@@ -1,6 +1,6 @@
-//! What each metric and each measure of counterfactuals is called, its formula, sign and source, and
-//! what it means to a reader. The texts are in `texts.txt`, by id; a gap that is derived from another
-//! metric has those of its kind, with the texts of that metric filled in.
+//! What each metric and each measure of counterfactuals is called, its formula, sign and source,
+//! and what it means to a reader. The texts are in `texts.txt`, by id; a gap that is derived from
+//! another metric has those of its kind, with the texts of that metric filled in.
 //!
 //! Sources: analogues and remedies follow Towards Counterfactual Group Fairness, Table 7, with the
 //! pairs of its text (PCR with recall, NCR with specificity); the questions of Clarify's metrics

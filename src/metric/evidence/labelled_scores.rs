@@ -83,7 +83,8 @@ impl LabelledScores {
         LabelledScores { scale, basis, rows: Vec::new(), cells: ShareCells::new(contents) }
     }
 
-    /// As [`LabelledScores::new`], where only their order is wanted: cells need not know the shares.
+    /// As [`LabelledScores::new`], where only their order is wanted: cells need not know the
+    /// shares.
     pub(crate) fn only_ranked(scale: ScoreScale, basis: CountingUnit) -> Self {
         let scores = LabelledScores::new(scale, basis);
         match basis.weighted {

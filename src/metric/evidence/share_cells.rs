@@ -6,8 +6,8 @@
 //! where there are people, so that a person is added at an index; the others are in a map.
 //!
 //! Memory: 16 bytes a cell, with weights 64, where only the order of the scores is wanted 4, in
-//! whole pages; at most 3 MB for each group and label, with weights 12 MB, apart from the map. Files
-//! hold only cells with people.
+//! whole pages; at most 3 MB for each group and label, with weights 12 MB, apart from the map.
+//! Files hold only cells with people.
 //!
 //! Each row goes to another cell than the one before: what a row takes is the time in which its
 //! cell comes from memory, so that small cells are quick ones.
