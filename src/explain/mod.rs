@@ -17,7 +17,7 @@ use crate::error::EXITS;
 use crate::job::messages::{CODES, MESSAGES};
 use crate::job::read::synonyms::synonym;
 use crate::metric::catalog::catalog;
-use crate::metric::catalog::cf_quality::{MEASURES, QualityMetric, QualityScope, REASONS};
+use crate::metric::catalog::cf_quality::{MEASURES, QualityMetric, REASONS};
 use crate::metric::catalog::texts::MetricText;
 use crate::metric::interval::{INTERVAL_METHODS, method_meaning};
 use crate::metric::rate::{Undefined, meaning_of_code};
@@ -221,14 +221,10 @@ fn impaired(rule: ImpairedGroupRule) -> Value {
 }
 
 fn measure_text(m: &QualityMetric) -> String {
-    let scope = match m.scope {
-        QualityScope::Pair => "pair",
-        QualityScope::Transport => "transport",
-        QualityScope::Feature => "feature",
-    };
     let parts = MetricText::MEANING.map(|part| (part.head(), m.text(part)));
     let of = context! {
-        scope, name => m.text(MetricText::Name), formula => m.text(MetricText::Formula),
+        scope => fact(&m.scope), name => m.text(MetricText::Name),
+        formula => m.text(MetricText::Formula),
         reading => m.text(MetricText::Reading), parts => fact(&parts), range => range(m.range),
         undefined_when => m.text(MetricText::UndefinedWhen), source => m.text(MetricText::Source),
     };

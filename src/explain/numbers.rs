@@ -210,7 +210,8 @@ mod tests {
     use super::{MetricRow, number, values};
     use crate::tests::TextRow;
 
-    /// A rate that counts all switches names a group by its rule, and the switches may all be gains.
+    /// A rate that counts all switches names a group by its rule, and the switches may all be
+    /// gains.
     #[test]
     fn a_rate_of_all_switches_says_what_they_are() {
         let of = |metric: &str, group: &str, n: i64| {

@@ -114,8 +114,8 @@ pub(super) fn changes(
     with_both_harm_parts(question, seen.collect())
 }
 
-/// The smallest and the largest value that the earlier run could have had. The table has no infinite
-/// end: one that it lacks is infinite where the metric has no bound there.
+/// The smallest and the largest value that the earlier run could have had. The table has no
+/// infinite end: one that it lacks is infinite where the metric has no bound there.
 fn old_ends(row: &ChangeRow) -> Option<(f64, f64)> {
     let range = find(&row.metric).map(|metric| metric.range_in(&row.key.scope));
     let (lo, hi) = range.unwrap_or((0.0, 0.0));

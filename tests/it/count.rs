@@ -55,9 +55,9 @@ const MODULES: &[ModuleBudget] = &[
     ),
 ];
 
-/// What is counted besides code, with its ceiling. Of the templates 1,330 lines are what
-/// metrics are and mean, 590 the words of `cfaudit explain`, 60 the sentences of the reading path and 40 the
-/// page `judge.html`, without its script; of the words 1,000 are its specification.
+/// What is counted besides code, with its ceiling. Of the templates 1,330 lines are what metrics
+/// are and mean, 590 the words of `cfaudit explain`, 60 the sentences of the reading path and 40
+/// the page `judge.html`, without its script; of the words 1,000 are its specification.
 const OTHER: &[(&str, usize)] = &[
     ("lines of templates", 7_185),
     ("lines of Python, JavaScript and JSON below src", 1_520),

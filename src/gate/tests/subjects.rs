@@ -100,8 +100,8 @@ fn a_pass_of_one_side_says_who_is_behind() {
 }
 
 /// A signed gap that passes although its mirror breaks the limit says so, and names no group: which
-/// of the two the metric takes first depends on the metric. A limit that equal groups break asks for
-/// another thing than equality.
+/// of the two the metric takes first depends on the metric. A limit that equal groups break asks
+/// for another thing than equality.
 #[test]
 fn a_gap_far_on_the_other_side_is_not_passed_without_a_word() {
     let table = [

@@ -243,8 +243,8 @@ fn the_difference_of_two_directions_moves_on_both_sides_of_zero() {
     of("jsd_hist", &[], [0.005 - 1.01, 0.015 + 0.99]);
 }
 
-/// 20 of 400 people are granted; 60 rows without a score may be of one person, with whom the interval
-/// is that of 12 people.
+/// 20 of 400 people are granted; 60 rows without a score may be of one person, with whom the
+/// interval is that of 12 people.
 #[test]
 fn rows_that_were_not_measured_may_be_of_one_person() {
     let table = counts(

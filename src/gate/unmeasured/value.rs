@@ -75,8 +75,8 @@ pub(super) fn difference_ends(a: (f64, f64), b: (f64, f64), z: f64) -> (f64, f64
     ends_of(newcombe_of((a.0, b.0), own, IntervalProcedure::Newcombe))
 }
 
-/// Independent people who would be as precise as these: those who are `known`, with their weights in
-/// the numerator and the denominator of a share and the precision of this many people, and the
+/// Independent people who would be as precise as these: those who are `known`, with their weights
+/// in the numerator and the denominator of a share and the precision of this many people, and the
 /// others, one unit with the value of the share and one without, with their weights.
 ///
 /// The variance of a share p is the sum of the squares of w (y - p) over the square of all weights;

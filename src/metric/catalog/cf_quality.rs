@@ -12,8 +12,11 @@
 //! centroid; proximity, sparsity and plausibility are what tools for counterfactual explanations
 //! (DiCE, CARLA, alibi) report.
 
+use serde::Serialize;
+
 /// What a measure is of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum QualityScope {
     /// Of all counterfactuals of a set and attribute, or of an ordered pair of groups: table
     /// `cf_quality`.

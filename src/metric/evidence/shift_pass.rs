@@ -42,9 +42,8 @@ const WAITING: usize = 1 << 19;
 const WAITING_WITHOUT_INFLUENCES: usize = 1 << 10;
 
 thread_local! {
-    /// Buffers in which a thread computes the terms of those who wait: one after the other, for
-    /// all passes.
-    static ROOM_OF_THREAD: RefCell<Box<PassRoom>> = RefCell::new(Box::new(PassRoom {
+    /// The buffers of a thread, for all its passes one after the other.
+    static SCRATCH: RefCell<Box<PassScratch>> = RefCell::new(Box::new(PassScratch {
         arch: Arch::new(),
         chunk: PairChunk::new(),
         balanced: BalancedTerms::new(),
@@ -52,8 +51,8 @@ thread_local! {
     }));
 }
 
-/// Buffers of a pass.
-struct PassRoom {
+/// Buffers in which a pass computes the terms of those who wait.
+struct PassScratch {
     arch: Arch,
     chunk: PairChunk,
     balanced: BalancedTerms,
@@ -119,8 +118,8 @@ impl ShiftPass {
     fn settle_group(&mut self, from: usize) {
         let ShiftPass { places, sums, influences, waiting } = self;
         let Some(group) = waiting.group(from) else { return };
-        ROOM_OF_THREAD.with_borrow_mut(|room| {
-            let PassRoom { arch, chunk, balanced, workspace } = &mut **room;
+        SCRATCH.with_borrow_mut(|scratch| {
+            let PassScratch { arch, chunk, balanced, workspace } = &mut **scratch;
             workspace.start(*places, from, group.people.len());
             group.each_chunk(chunk, |to, chunk, is_last| {
                 if influences.is_some() {

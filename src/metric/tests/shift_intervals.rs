@@ -286,9 +286,9 @@ const STATED_FEW: StatedShifts = [
     [(0.963, 1.0), (0.947, 1.0), (0.958, 1.0), (0.958, 1.0)],
 ];
 
-/// How often a nominal 95 % interval holds the value of 200,000 people, of whom a share moves.
-/// `CFAUDIT_TRIALS=20000` draws the figures that are stated, printed with `--nocapture`; fewer must
-/// agree.
+/// How often a nominal 95 % interval holds the value of 200,000 people, a share of which
+/// moves. `CFAUDIT_TRIALS=20000` draws the figures that are stated, printed with `--nocapture`;
+/// fewer must agree.
 fn cover(test: &str, share: f64, stated: StatedShifts) {
     let mut stream = RandomStream::new(8, "shift/coverage");
     let mut sample = |n: u64| -> Vec<Row> {

@@ -49,9 +49,9 @@ pub(crate) fn has_shapes(feature: &FeatureQuality) -> bool {
     feature.bars.iter().any(|bar| !bar.rest)
 }
 
-/// What the drawing of a feature needs, with its numbers in words; `feature_shapes` of `charts.html`
-/// draws it. It has the scale of shares of `alike`, the same feature in drawings to compare it with,
-/// itself among them. None where it has no shapes.
+/// What the drawing of a feature needs, with its numbers in words; `feature_shapes` of
+/// `charts.html` draws it. It has the scale of shares of `alike`, the same feature in drawings to
+/// compare it with, itself among them. None where it has no shapes.
 pub(crate) fn feature_shapes(
     feature: &FeatureQuality,
     alike: &[&FeatureQuality],

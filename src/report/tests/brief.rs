@@ -140,8 +140,9 @@ fn the_first_screen_says_who_is_worse_off_by_how_much_against_what() {
     section(&html, "not").says(&["describe a model that was trained elsewhere."]);
 }
 
-/// Limits stand worst first: broken before kept, then those that stop the pipeline before those that
-/// only warn, then by how far beyond the limit; changes say their limit in points, with its sign.
+/// Limits stand worst first: broken before kept, then those that stop the pipeline before those
+/// that only warn, then by how far beyond the limit; changes say their limit in points, with its
+/// sign.
 #[test]
 fn limits_stand_worst_first() {
     let gate = |name: &'static str, verdict, level| {
@@ -424,8 +425,8 @@ fn each_kind_of_limit_has_its_question_and_its_words() {
     );
 }
 
-/// What a kept limit does not see is said by the page too, unless it says who is ahead. Of a ratio it
-/// names no group as worse off: that is not certain from the value.
+/// What a kept limit does not see is said by the page too, unless it says who is ahead. Of a ratio
+/// it names no group as worse off: that is not certain from the value.
 #[test]
 fn a_limit_on_one_side_says_what_it_does_not_see() {
     let with = |remark: &str| {

@@ -47,8 +47,8 @@ pub(crate) struct SwitchPart {
 
 impl SwitchPart {
     /// Empty counts under this many numbers, and of all classes together.
-    pub(crate) fn new(n: usize, n_classes: usize) -> Self {
-        SwitchPart { classes: vec![None; n_classes], all: vec![None; n] }
+    pub(crate) fn new(n: usize, classes: Vec<Option<SwitchClassCounts>>) -> Self {
+        SwitchPart { classes, all: vec![None; n] }
     }
 
     /// Adds a row; `nobody` gives the empty counts under a number and of all classes.
@@ -291,7 +291,7 @@ impl SwitchPass<'_> {
             ScoredSet::Sides(_) => 0,
             ScoredSet::Classes(..) => 1 + self.n_slices(),
         };
-        self.context.row_groups().gather(|| SwitchPart::new(n, n_matrices), add)
+        self.context.row_groups().gather(|| SwitchPart::new(n, vec![None; n_matrices]), add)
     }
 }
 

@@ -278,11 +278,17 @@ impl SampleState for SwitchClassCounts {
 }
 
 impl SampleState for SwitchPart {
-    const VARIANTS: u64 = 2;
+    const VARIANTS: u64 = 6;
 
-    /// Of several classes; of a label of two sides. Next to everybody one slice.
+    /// Of several classes, the matrices in each form or made with the first person; of a label of
+    /// two sides. Next to everybody one slice.
     fn sample(variant: u64) -> Self {
-        SwitchPart::new(2 * CLASSES, if variant == 0 { 2 } else { 0 })
+        let matrices = match variant {
+            0..4 => vec![Some(SwitchClassCounts::sample(variant)); 2],
+            4 => vec![None; 2],
+            _ => Vec::new(),
+        };
+        SwitchPart::new(2 * CLASSES, matrices)
     }
 
     fn add_sample(&mut self, row: u64) {
