@@ -1,5 +1,5 @@
-//! Sentences whose parts are typed: names from the data are kept separate from our own words, so
-//! that they can be isolated.
+//! Cells and heads of tables whose parts are typed: names from the data, which are isolated, numbers,
+//! and our own words, which are keys of `blocks.html`.
 
 use std::borrow::Cow;
 
@@ -7,13 +7,16 @@ use minijinja::value::Value;
 use serde::Serialize;
 
 use crate::metric::evidence::flip_test::FlipSearch;
+use crate::report::draw::plot::PlotPoint;
 use crate::text::fact;
 
 /// A part of a sentence; `words` of `blocks.html` lays it out.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", content = "text", rename_all = "snake_case")]
 enum TextSpan {
-    /// Our own words.
+    /// Our own words, by their key in `blocks.html`.
+    Word(&'static str),
+    /// A number, or a sign.
     Text(String),
     /// A name from data or job: shown in isolation, cut to the eye where it is long and by
     /// [`short`] where it is very long.
@@ -26,16 +29,28 @@ enum TextSpan {
     Metric { symbol: String, id: String, name: String },
     /// The number that matters.
     Strong(String),
-    /// A drawing next to words that say the same.
-    Drawing(String),
+    /// Values on an axis from 0 to an end, next to cells that say the same.
+    Whiskers(Vec<PlotPoint>, f64),
     /// Small print.
     Small(String),
+    /// Where a value holds.
+    Place(ValuePlace),
     /// How the value of a flip test was found.
     Flips(FlipSearch),
 }
 
-/// A sentence or a phrase.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+/// Where a value holds: `place` of `compared.html` words it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct ValuePlace {
+    pub(crate) scope: String,
+    pub(crate) from: String,
+    pub(crate) to: String,
+    /// Of two directions, whether one is divided by the other; else it is subtracted.
+    pub(crate) over: bool,
+}
+
+/// A cell, a head or a line of small print.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(crate) struct RichText(Vec<TextSpan>);
 
 impl RichText {
@@ -49,7 +64,17 @@ impl RichText {
         self
     }
 
-    /// Adds our own words.
+    /// Adds our own words by their key.
+    pub(crate) fn word(self, key: &'static str) -> Self {
+        self.with(TextSpan::Word(key))
+    }
+
+    /// Adds where a value holds.
+    pub(crate) fn place(self, place: ValuePlace) -> Self {
+        self.with(TextSpan::Place(place))
+    }
+
+    /// Adds a number or a sign.
     pub(crate) fn text(self, text: impl Into<String>) -> Self {
         self.with(TextSpan::Text(text.into()))
     }
@@ -86,9 +111,9 @@ impl RichText {
         self.with(TextSpan::Strong(text.into()))
     }
 
-    /// Adds a drawing of [`crate::report::draw::chart`].
-    pub(crate) fn drawing(self, svg: String) -> Self {
-        self.with(TextSpan::Drawing(svg))
+    /// Adds values on an axis from 0 to `end`.
+    pub(crate) fn whiskers(self, values: Vec<PlotPoint>, end: f64) -> Self {
+        self.with(TextSpan::Whiskers(values, end))
     }
 
     /// Adds small print.
@@ -111,28 +136,12 @@ impl RichText {
     pub(crate) fn direction(from: &str, to: &str) -> Self {
         RichText::new().name(from).text(" \u{2192} ").name(to)
     }
-
-    /// Only the words, for labels of drawings and regions.
-    pub(crate) fn plain(&self) -> String {
-        self.0
-            .iter()
-            .map(|span| match span {
-                TextSpan::Name(text) => short(text),
-                TextSpan::Text(text)
-                | TextSpan::Quote(text)
-                | TextSpan::Code(text)
-                | TextSpan::Strong(text)
-                | TextSpan::Small(text) => text.into(),
-                TextSpan::Metric { symbol, .. } => symbol.into(),
-                TextSpan::Drawing(_) | TextSpan::Flips(_) => "".into(),
-            })
-            .collect()
-    }
 }
 
-impl From<&str> for RichText {
-    fn from(text: &str) -> Self {
-        RichText::new().text(text)
+/// Our own words by their key.
+impl From<&'static str> for RichText {
+    fn from(key: &'static str) -> Self {
+        RichText::new().word(key)
     }
 }
 
