@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::report::draw::svg::{Svg, at};
+use crate::report::page::words::cut;
 use crate::report::read::graphs::{LEAST, ScenarioGraphs};
 
 /// Height of a box and distance of two rows.
@@ -108,18 +109,11 @@ impl GraphChart {
             let Some(place) = places.get(name.as_str()) else { continue };
             let class = if *name == self.own { "node.own" } else { "node" };
             svg.rect(class, [place.x, place.width], [place.y - BOX / 2.0, BOX]);
-            svg.text("name.mid", place.x + place.width / 2.0, place.y + 4.0, &cut(name));
+            svg.text("name.mid", place.x + place.width / 2.0, place.y + 4.0, &cut(name, LETTERS));
         }
         let attributes = format!("class=\"graph\" width=\"{}\" ", at(width));
         svg.scaled(&attributes, [width, height], id, words)
     }
-}
-
-fn cut(name: &str) -> String {
-    if name.chars().count() <= LETTERS {
-        return name.to_owned();
-    }
-    name.chars().take(LETTERS - 1).chain(['\u{2026}']).collect()
 }
 
 /// The columns from left to right.
@@ -212,7 +206,7 @@ fn places<'a>(
         let width = column
             .variables
             .iter()
-            .map(|name| cut(name).chars().count() as f64 * LETTER + 16.0)
+            .map(|name| cut(name, LETTERS).chars().count() as f64 * LETTER + 16.0)
             .fold(0.0, f64::max);
         x += widest(true);
         let spare = (tallest - column.variables.len()) as f64 / 2.0;
@@ -260,7 +254,7 @@ fn edge(id: &str, a: &VariableBox, b: &VariableBox, share: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{GraphChart, columns, cut};
+    use super::{GraphChart, columns};
     use crate::report::read::graphs::ScenarioGraphs;
     use crate::table::{EdgeRow, NodeRow};
     use crate::tests::Says;
@@ -319,11 +313,5 @@ mod tests {
         svg.says(&["no tier", "tier 2", "graph/&lt;low&gt;"]);
         svg.lacks(&["<low>"]);
         drawn(&free).lacks(&["tier"]);
-    }
-
-    #[test]
-    fn long_names_are_cut() {
-        assert_eq!(cut("hours-per-week"), "hours-per-week");
-        assert_eq!(cut("a name that does not fit into a box").chars().count(), 20);
     }
 }

@@ -13,6 +13,7 @@ use crate::report::draw::plot::{
 };
 use crate::report::draw::svg::{Percent, Svg};
 use crate::report::page::number::{count, on_axis, three_digits};
+use crate::report::page::words::cut;
 use crate::report::read::tally::{HistogramBin, WeightedCount};
 
 /// People by their decision as they are and as members of another group.
@@ -195,14 +196,6 @@ fn names_width(blocks: &[LadderBlock]) -> f64 {
     ((8.0 + 5.6 * letters as f64) / 3.2).max(38.0)
 }
 
-/// A name of a ladder, cut where it is too long.
-fn name_of_rung(name: &str) -> String {
-    match name.char_indices().nth(NAME_AT_MOST - 1) {
-        Some((at, _)) if name.chars().count() > NAME_AT_MOST => format!("{}\u{2026}", &name[..at]),
-        _ => name.to_owned(),
-    }
-}
-
 /// How the answer depends on the assumption: a block for each model, a row for each assumption,
 /// with its name left of the axis, so that names cross neither marks nor lines.
 pub(crate) fn ladder(
@@ -244,7 +237,7 @@ pub(crate) fn ladder(
             if let Some((x1, y1)) = before.replace((x, lane)) {
                 svg.line("ln.thin.mutl", [x1, x], [y1, lane]);
             }
-            svg.text_beside("mut.halo", ("0", 8.0), lane + 4.0, &name_of_rung(assumption));
+            svg.text_beside("mut.halo", ("0", 8.0), lane + 4.0, &cut(assumption, NAME_AT_MOST));
             let mut right = x;
             if let Some((lo, hi)) = point.interval {
                 let ends = [lo, hi].map(place);

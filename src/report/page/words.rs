@@ -196,6 +196,14 @@ pub(crate) fn short(name: &str) -> Cow<'_, str> {
     format!("{}\u{2026}{}", &name[..head], &name[tail..]).into()
 }
 
+/// A name with at most so many letters, for drawings: the last is a sign where it is longer.
+pub(crate) fn cut(name: &str, letters: usize) -> String {
+    match name.char_indices().nth(letters - 1) {
+        Some((at, _)) if name.chars().count() > letters => format!("{}\u{2026}", &name[..at]),
+        _ => name.to_owned(),
+    }
+}
+
 /// A level as the page calls it: the empty one `(empty)`, one of blanks only by their pictures.
 pub(crate) fn level(name: &str) -> Cow<'_, str> {
     if name.is_empty() {
@@ -215,7 +223,7 @@ pub(crate) fn level(name: &str) -> Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{NAME_AT_MOST, capital, level, short};
+    use super::{NAME_AT_MOST, capital, cut, level, short};
 
     #[test]
     fn a_sentence_opens_with_a_capital() {
@@ -235,6 +243,13 @@ mod tests {
                 && cut.ends_with('7'),
             "{cut}"
         );
+    }
+
+    #[test]
+    fn names_in_drawings_have_few_letters() {
+        assert_eq!(cut("hours-per-week", 20), "hours-per-week");
+        assert_eq!(cut("\u{e9}\u{e9}\u{e9}", 3), "\u{e9}\u{e9}\u{e9}");
+        assert_eq!(cut("\u{e9}\u{e9}\u{e9}\u{e9}", 3), "\u{e9}\u{e9}\u{2026}");
     }
 
     #[test]
