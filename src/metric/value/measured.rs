@@ -5,7 +5,7 @@
 //! for [`clarify`](crate::metric::catalog::clarify) the favoured facet first), `worst_case` and,
 //! with more than two groups, `one_vs_rest`. The families with counterfactuals are in
 //! [`switches`](super::switches).
-//! Which interval a value gets is in [`interval`](crate::metric::interval).
+//! Which interval a value gets is chosen in [`estimate`](crate::metric::estimate).
 //!
 //! If people have weights, values are computed from the weights; cases are still people. Flags and
 //! gates count people (persons, where one may have several rows) who weigh more than 0.

@@ -107,7 +107,8 @@ impl<'a> PathWalk<'a> {
         let kept = limit.filter(|limit| limit.verdict == "pass");
         // The tables name a group only where enough people switch.
         let names = !matches!(inputs.voice.decision(), DecisionVoice::Predicted);
-        let stands_out = all.is_clear_of(compared) && (finding.worse.is_some() || !names);
+        let is_named = finding.worse.is_some() || finding.contested;
+        let stands_out = all.is_clear_of(compared) && (is_named || !names);
         let code = match (stands_out, kept) {
             (false, _) => "stable",
             (true, Some(_)) => "kept",
