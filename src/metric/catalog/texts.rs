@@ -145,7 +145,7 @@ impl Metric {
         text_of(self.id, part)
     }
 
-    /// The papers' symbol, or what stands for it.
+    /// The papers' symbol, or its short name.
     pub fn symbol(&self) -> &'static str {
         if self.symbol.is_empty() { self.text(MetricText::Symbol) } else { self.symbol }
     }

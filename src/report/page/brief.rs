@@ -25,30 +25,3 @@ pub(crate) fn html(
     };
     render::page("report.html", Some(voice), page)
 }
-
-/// Text for a string of a style sheet, which nothing in it can end.
-pub(crate) fn css_text(text: &str) -> String {
-    let mut escaped = String::new();
-    for c in text.chars().take(120) {
-        match c {
-            'a'..='z' | 'A'..='Z' | '0'..='9' | ' ' | '.' | ',' | '-' | '_' | ':' => {
-                escaped.push(c)
-            }
-            c => escaped.push_str(&format!("\\{:x} ", u32::from(c))),
-        }
-    }
-    escaped
-}
-
-#[cfg(test)]
-mod tests {
-    use super::css_text;
-    use crate::tests::Says;
-
-    #[test]
-    fn the_foot_of_a_page_cannot_end_its_style() {
-        let css = css_text("a\"}</style><script>, run 7d0c1f, model version 2026.11");
-        css.lacks(&["</style>", "a\"}"]);
-        css.says(&["a\\22 \\7d \\3c \\2f style", "run 7d0c1f, model version 2026.11"]);
-    }
-}

@@ -11,9 +11,8 @@ use crate::counterfactual::strategy::{self, StrategyRecord};
 use crate::report::control_characters::visible;
 use crate::report::draw::plot::{AxisUnit, DrawnLimit, PlotScale, axis};
 use crate::report::draw::spec::ChartSpec;
-use crate::report::page::brief::css_text;
 use crate::report::page::number::{self, NumberFormat, ends_text, value_text};
-use crate::report::page::words::{breakable, capital, entry_anchor, short};
+use crate::report::page::words::{breakable, capital, css_text, entry_anchor, short};
 use crate::table::REFITTED;
 use crate::text::{self, TESTED};
 

@@ -34,14 +34,14 @@ enum TextSpan {
     /// Small print.
     Small(String),
     /// Where a value holds.
-    Place(ValuePlace),
+    Place(MeasuredPlace),
     /// How the value of a flip test was found.
     Flips(FlipSearch),
 }
 
 /// Where a value holds: `place` of `compared.html` words it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct ValuePlace {
+pub(crate) struct MeasuredPlace {
     pub(crate) scope: String,
     pub(crate) from: String,
     pub(crate) to: String,
@@ -70,7 +70,7 @@ impl RichText {
     }
 
     /// Adds where a value holds.
-    pub(crate) fn place(self, place: ValuePlace) -> Self {
+    pub(crate) fn place(self, place: MeasuredPlace) -> Self {
         self.with(TextSpan::Place(place))
     }
 
@@ -221,9 +221,24 @@ pub(crate) fn level(name: &str) -> Cow<'_, str> {
     name.chars().map(picture).collect::<String>().into()
 }
 
+/// Text for a string of a style sheet, which nothing in it can end.
+pub(crate) fn css_text(text: &str) -> String {
+    let mut escaped = String::new();
+    for c in text.chars().take(120) {
+        match c {
+            'a'..='z' | 'A'..='Z' | '0'..='9' | ' ' | '.' | ',' | '-' | '_' | ':' => {
+                escaped.push(c)
+            }
+            c => escaped.push_str(&format!("\\{:x} ", u32::from(c))),
+        }
+    }
+    escaped
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{NAME_AT_MOST, capital, cut, level, short};
+    use super::{NAME_AT_MOST, capital, css_text, cut, level, short};
+    use crate::tests::Says;
 
     #[test]
     fn a_sentence_opens_with_a_capital() {
@@ -258,5 +273,12 @@ mod tests {
             ["", " ", "  ", "\t", "\u{a0}", "a "].map(level),
             ["(empty)", "\u{2423}", "\u{2423}\u{2423}", "\u{2409}", "[U+00A0]", "a "]
         );
+    }
+
+    #[test]
+    fn the_foot_of_a_page_cannot_end_its_style() {
+        let css = css_text("a\"}</style><script>, run 7d0c1f, model version 2026.11");
+        css.lacks(&["</style>", "a\"}"]);
+        css.says(&["a\\22 \\7d \\3c \\2f style", "run 7d0c1f, model version 2026.11"]);
     }
 }

@@ -7,7 +7,7 @@ use minijinja::context;
 use minijinja::value::Value;
 
 use crate::report::page::terms::PageGlossary;
-use crate::report::page::words::{RichText, ValuePlace};
+use crate::report::page::words::{MeasuredPlace, RichText};
 use crate::report::page::{PageSection, terms};
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::panel::ResultKey;
@@ -75,7 +75,7 @@ pub(crate) fn place_of(key: &ResultKey) -> RichText {
 }
 
 /// Where a value of a metric holds.
-pub(crate) fn place(metric: &str, scope: &str, [from, to]: [&str; 2]) -> ValuePlace {
+pub(crate) fn place(metric: &str, scope: &str, [from, to]: [&str; 2]) -> MeasuredPlace {
     let [scope, from, to] = [scope, from, to].map(str::to_owned);
-    ValuePlace { scope, from, to, over: terms::divides_directions(metric) }
+    MeasuredPlace { scope, from, to, over: terms::divides_directions(metric) }
 }
