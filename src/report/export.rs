@@ -6,7 +6,7 @@
 //! | JUnit | one test case per gate; skipped gates are skipped, gates of level `warn` never fail | CI servers |
 //! | Prometheus | the defined values that are asked for, with their intervals, and the gates, as gauges | node exporter's textfile collector |
 
-use minijinja::value::Value;
+use minijinja::value::{Serde, Value};
 use minijinja::{AutoEscape, context};
 
 use crate::folder::manifest::{Manifest, RunSummary};
@@ -14,6 +14,7 @@ use crate::metric::Metric;
 use crate::metric::catalog::find;
 use crate::report::page::number::{self, NumberFormat};
 use crate::report::page::terms;
+use crate::report::page::words::short;
 use crate::table::deciding_range::DecidingRange;
 use crate::table::digits::{decimals_apart, end_pairs, fixed_digits, interval_digits};
 use crate::table::recourse::UNFAIR_SUBGROUPS;
@@ -83,7 +84,23 @@ pub(crate) fn printed(form: &str, facts: Value, shown: fn(&str) -> String) -> St
     environment.set_auto_escape_callback(|_| AutoEscape::None);
     environment.add_filter("shown", move |text: &str| shown(text));
     // Narrow blanks are for pages.
-    environment.add_filter("level", |of: f64| number::level(of).replace('\u{202f}', " "));
+    let plain = |text: String| text.replace('\u{202f}', " ");
+    environment.add_filter("level", move |of: f64| plain(number::level(of)));
+    environment
+        .add_filter("exact", move |v: f64, kind: Serde<NumberFormat>| plain(kind.0.value(v)));
+    environment.add_filter(
+        "exact_ends",
+        move |ends: Serde<(f64, f64)>, kind: Serde<NumberFormat>, v: f64| {
+            plain(kind.0.interval(v, ends.0.0, ends.0.1))
+        },
+    );
+    environment.add_filter("count", |n: i64| number::count(n));
+    environment.add_filter("short", |name: &str| short(name).into_owned());
+    // Lines whose cells end with tabs, in columns.
+    environment.add_filter("aligned", |lines: &str| {
+        let cells = |line: &str| line.split_terminator('\t').map(str::to_owned).collect();
+        text::aligned("  ", &lines.lines().map(cells).collect::<Vec<_>>(), &[])
+    });
     for (name, source) in FORMS {
         environment.add_template(name, source).expect(text::TESTED);
     }
@@ -130,7 +147,7 @@ fn sentence_of_gate(row: &GateRow, [of_metric, of_judged]: [(f64, &str); 2]) -> 
         .filter(|of| of.has_order() && ["pair", "one_vs_rest"].contains(&row.scope.as_str()));
     let over = over.map(|of| of.row_groups(&row.from_group, &row.to_group).map(str::to_owned));
     let facts = context! {
-        row => fact(row), between => terms::between_directions(&row.metric), over,
+        row => fact(row), divides => terms::divides_directions(&row.metric), over,
         of_change => row.is_of_change(), ends, limit => number_in(Some(row.limit), of_judged),
         baseline => number_in(row.baseline_value, of_metric),
         value => number_in(row.value, of_judged),

@@ -3,6 +3,8 @@
 
 use serde::Deserialize;
 
+use crate::report::draw::chart::{dumbbell, whiskers};
+use crate::report::draw::graph::GraphChart;
 use crate::report::draw::pair_map::pair_map;
 use crate::report::draw::panel::{
     LadderBlock, SwitchCounts, TradeOffArm, change_bars, ladder, mosaic, score_bars, share_bars,
@@ -30,7 +32,7 @@ pub(crate) enum ChartSpec {
     ShareBars(SwitchCounts, f64, [String; 4]),
     Mosaic(SwitchCounts, [String; 4]),
     Ladder(Vec<LadderBlock>, SwitchSide, Option<DrawnLimit>),
-    ChangeBars(Vec<HistogramBin>, PlotScale, f64, Option<f64>),
+    ChangeBars(Vec<HistogramBin>, PlotScale, f64, Option<(f64, String)>, String),
     ScoreBars([Vec<HistogramBin>; 2], PlotScale, f64, Vec<(f64, String)>),
     TradeOff(Vec<TradeOffArm>, Option<DrawnLimit>),
     Reliability(Vec<ReliabilityDot>, f64),
@@ -43,6 +45,9 @@ pub(crate) enum ChartSpec {
     ScoreTrack([TrackMark; 2], Option<TrackMark>, SwitchSide),
     FeatureCurves(Vec<DistributionBar>, (f64, f64), PlotScale),
     FeatureLevels(Vec<DistributionBar>, PlotScale),
+    Whiskers(Vec<PlotPoint>, f64),
+    Dumbbell(f64, f64, f64),
+    Graph(GraphChart, [String; 2]),
 }
 
 impl ChartSpec {
@@ -55,11 +60,11 @@ impl ChartSpec {
             ChartSpec::Ladder(blocks, side, limit) => {
                 ladder(words.0, blocks, *side, limit.as_ref())
             }
-            ChartSpec::ChangeBars(bins, scale, top, mean) => {
-                change_bars(words.0, bins, *scale, *top, *mean)
+            ChartSpec::ChangeBars(bins, scale, top, mean, still) => {
+                change_bars(words, bins, (*scale, *top), mean.as_ref(), still)
             }
             ChartSpec::ScoreBars(both, scale, top, cut_offs) => {
-                score_bars(words.0, both, *scale, *top, cut_offs)
+                score_bars(words, both, *scale, *top, cut_offs)
             }
             ChartSpec::TradeOff(arms, limit) => trade_off(words.0, arms, limit.as_ref()),
             ChartSpec::Reliability(dots, most) => reliability(words, dots, *most),
@@ -80,6 +85,9 @@ impl ChartSpec {
             }
             ChartSpec::FeatureCurves(bars, ends, up) => feature_curves(words, bars, *ends, *up),
             ChartSpec::FeatureLevels(shown, scale) => feature_levels(words, shown, *scale),
+            ChartSpec::Whiskers(values, end) => whiskers(values, *end),
+            ChartSpec::Dumbbell(old, new, end) => dumbbell(*old, *new, *end),
+            ChartSpec::Graph(graph, tiers) => graph.drawn(words, tiers),
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::report::control_characters::visible;
 use crate::report::draw::plot::{AxisUnit, DrawnLimit, PlotScale, axis};
 use crate::report::draw::spec::ChartSpec;
 use crate::report::page::number::{self, NumberFormat, ends_text, value_text};
-use crate::report::page::words::{breakable, capital, entry_anchor, short};
+use crate::report::page::words::{breakable, capital, css_text, entry_anchor, short};
 use crate::table::REFITTED;
 use crate::text::{self, TESTED};
 
@@ -125,6 +125,7 @@ fn bare() -> Environment<'static> {
     environment.add_filter("short", |name: &str| short(name).into_owned());
     environment.add_filter("listed", |names: Vec<String>| listed(&names));
     environment.add_filter("breakable", breakable);
+    environment.add_filter("css_text", css_text);
     // What a strategy does, and whether it sets the attribute and nothing else.
     environment.add_filter("strategy", |name: &str| {
         let of = strategy::find(name);

@@ -7,7 +7,7 @@ use minijinja::context;
 use minijinja::value::Value;
 
 use crate::report::page::terms::PageGlossary;
-use crate::report::page::words::RichText;
+use crate::report::page::words::{MeasuredPlace, RichText};
 use crate::report::page::{PageSection, terms};
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::panel::ResultKey;
@@ -57,9 +57,9 @@ fn pair(
 fn row(row: &ComparisonRow, glossary: &mut PageGlossary<'_>) -> Value {
     context! {
         metric => glossary.title(&row.metric), row => fact(row),
-        place => place(&row.metric, &row.scope, [&row.from_group, &row.to_group]),
+        place => fact(&place(&row.metric, &row.scope, [&row.from_group, &row.to_group])),
         kinds => kinds(&row.metric, &row.scope), why => terms::reason(&row.undefined),
-        missing => terms::missing_labels(row),
+        missing => terms::lacks_labels(row),
     }
 }
 
@@ -71,24 +71,11 @@ pub(crate) fn kinds(metric: &str, scope: &str) -> Value {
 
 /// Where a value holds, whatever its metric.
 pub(crate) fn place_of(key: &ResultKey) -> RichText {
-    place("", &key.scope, [&key.from, &key.to])
+    RichText::new().place(place("", &key.scope, [&key.from, &key.to]))
 }
 
 /// Where a value of a metric holds.
-pub(crate) fn place(metric: &str, scope: &str, [from, to]: [&str; 2]) -> RichText {
-    match scope {
-        "total" => "everybody".into(),
-        "direction" => RichText::direction(from, to),
-        "one_to_rest" => RichText::new().name(from).text(" as each of the others"),
-        "rest_to_one" => RichText::new().text("all others as ").name(to),
-        "one_vs_rest" if from.is_empty() => RichText::new().text("all others and ").name(to),
-        "one_vs_rest" => RichText::new().name(from).text(" and all others"),
-        "pair" => RichText::new().name(from).text(" and ").name(to),
-        "difference" => {
-            let between = terms::between_directions(metric);
-            RichText::direction(from, to).text(between).and(RichText::direction(to, from))
-        }
-        "worst_case" => "the groups furthest apart".into(),
-        _ => RichText::new().name(from),
-    }
+pub(crate) fn place(metric: &str, scope: &str, [from, to]: [&str; 2]) -> MeasuredPlace {
+    let [scope, from, to] = [scope, from, to].map(str::to_owned);
+    MeasuredPlace { scope, from, to, over: terms::divides_directions(metric) }
 }
