@@ -25,19 +25,19 @@ use crate::stage::sharding::share::{ShardPass, StagePasses};
 use crate::stage::stage_builder::{Planned, Stage, StageBuilder};
 use crate::unit::AuditUnit;
 
-/// What the model or arm of a unit is compared with, on the same set and attribute.
+/// The unit that the model or arm of a unit is compared with, for the same set and attribute.
 ///
 /// # Errors
-/// The job compares the model with none.
+/// The job compares the model with no other.
 fn other_unit(plan: &StagePlan<'_>, unit: &AuditUnit) -> Result<AuditUnit> {
     if !unit.experiment.is_empty() {
         return Ok(AuditUnit { arm: ExperimentArm::Base.to_string(), ..unit.clone() });
     }
     let mut compared = plan.job.metrics.compare.iter();
-    let other = compared.find(|(first, _)| first.as_str() == unit.model);
-    let nothing = || internal_error(format!("the job compares `{}` with no model", unit.model));
-    let (_, other) = other.ok_or_else(nothing)?;
-    Ok(AuditUnit { model: other.to_string(), ..unit.clone() })
+    let other_model = compared.find(|(first, _)| first.as_str() == unit.model);
+    let no_model = || internal_error(format!("the job compares `{}` with no model", unit.model));
+    let (_, other_model) = other_model.ok_or_else(no_model)?;
+    Ok(AuditUnit { model: other_model.to_string(), ..unit.clone() })
 }
 
 impl Stage for PairStage {
@@ -69,7 +69,7 @@ impl Stage for PairStage {
     }
 }
 
-/// Writes the evidence, of all shards.
+/// Writes the evidence of all shards.
 fn write(
     ctx: &StageContext<'_>,
     passes: StagePasses<'_>,
@@ -93,33 +93,33 @@ fn gather_rows(
     row_context.row_groups().gather(
         || PairedCounts::new(ranks.len(), counting_unit(layout)),
         |part, g| {
-            let of = Projection { carried, ..Projection::NO_FEATURES };
-            let (batch, roles) = row_context.read(g, of)?;
+            let projection = Projection { carried, ..Projection::NO_FEATURES };
+            let (batch, roles) = row_context.read(g, projection)?;
             let scored = opened.iter().map(|(rule, scores)| Ok((rule, scores.read(g)?)));
             let scored = scored.collect::<Result<Vec<_>>>()?;
             for (i, group, fold) in roles.people(&batch.groups[attribute]) {
                 let label = label(layout, &batch, i);
-                let said = |side: usize| {
+                let cell = |side: usize| {
                     let (rule, scores) = &scored[side];
                     let predicted = rule.decide(&batch, Some(fold), i, scores[i]);
                     predicted.map(|predicted| confusion_cell(label, predicted))
                 };
                 let row = (batch.person_keys()[i], weight_units(layout, &batch, i));
                 let place = ranks[usize::from(group)];
-                part.add(row, [PairedCell { place, cells: [said(0), said(1)] }]);
+                part.add(row, [PairedCell { place, cells: [cell(0), cell(1)] }]);
             }
             Ok(batch.row.len() as u64)
         },
     )
 }
 
-/// The cell that a counterfactual fills.
-fn switch_cell(person: &ScoredPerson, moved: &ScoredCounterfactual) -> Option<usize> {
-    let (predicted, predicted_cf) = person.predicted.zip(moved.predicted)?;
+/// The cell in which a counterfactual is counted.
+fn switch_cell(person: &ScoredPerson, cf: &ScoredCounterfactual) -> Option<usize> {
+    let (predicted, predicted_cf) = person.predicted.zip(cf.predicted)?;
     Some(cell_index(person.label, predicted, predicted_cf))
 }
 
-/// Gathers the pairs of the counterfactuals of one set, in its directions.
+/// Counts the counterfactuals of one set by the switches of both models, for each direction.
 fn gather_switches(row_context: RowContext<'_>, sides: &[CountInputs; 2]) -> Result<PairedCounts> {
     let (layout, position) = (row_context.rows.layout(), sides[0].attribute);
     check_weight_total(layout, sides[0].counterfactuals.n_rows().max(layout.n_rows))?;
@@ -127,20 +127,20 @@ fn gather_switches(row_context: RowContext<'_>, sides: &[CountInputs; 2]) -> Res
     row_context.row_groups().gather(
         || PairedCounts::new(n, counting_unit(layout)),
         |part, g| {
-            let of_first = ScoredGroup::read(row_context, &sides[0], g, true)?;
+            let first_group = ScoredGroup::read(row_context, &sides[0], g, true)?;
             let mut first = Vec::new();
-            of_first.people(layout, position, |_, person, cfs| {
-                let cells = cfs.iter().map(|moved| switch_cell(person, moved));
+            first_group.people(layout, position, |_, person, cfs| {
+                let cells = cfs.iter().map(|cf| switch_cell(person, cf));
                 first.push(cells.collect::<Vec<_>>());
             });
             // Both models score the same counterfactuals, so they are in the same order.
             let (group, mut first) =
                 (ScoredGroup::read(row_context, &sides[1], g, true)?, first.iter());
             group.people(layout, position, |i, person, cfs| {
-                let said = first.next().into_iter().flatten();
-                let cells = said.zip(cfs).map(|(&one, moved)| PairedCell {
-                    place: person.group * n + moved.to,
-                    cells: [one, switch_cell(person, moved)],
+                let first_cells = first.next().into_iter().flatten();
+                let cells = first_cells.zip(cfs).map(|(&first_cell, cf)| PairedCell {
+                    place: person.group * n + cf.to,
+                    cells: [first_cell, switch_cell(person, cf)],
                 });
                 part.add((group.batch.person_keys()[i], person.weight), cells);
             });
