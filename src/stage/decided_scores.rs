@@ -5,9 +5,9 @@ use std::ops::Range;
 use std::path::Path;
 
 use crate::data::Layout;
-use crate::data::rows::{PreparedBatch, Projection};
 use crate::data::rows::aligned::ScoreReader;
 use crate::data::rows::split::RowRoles;
+use crate::data::rows::{PreparedBatch, Projection};
 use crate::error::Result;
 use crate::exec::internal_error;
 use crate::job::{ModelBlock, ThresholdRule};

@@ -30,7 +30,7 @@ use crate::table::{CfExampleRow, SharedText};
 use crate::unit::AuditUnit;
 
 impl StageInput<CasesStage> {
-    /// The cases of the job; none where it shows none.
+    /// The cases of the job; none if the page shows no cases.
     pub(crate) fn need(b: &mut StageBuilder<'_, '_>) -> Result<Option<Self>> {
         let shown = b.plan.job.report.cases > 0;
         shown.then(|| b.need::<CasesStage>(&AuditUnit::default())).transpose()
@@ -77,7 +77,7 @@ struct CaseDrawing<'a> {
 }
 
 impl CaseDrawing<'_> {
-    /// The rows of `cf_examples`: first who is drawn, then the features of only these.
+    /// The rows of `cf_examples`: draws the people first, then reads only their features.
     fn rows(&self, scored: &CountInputs) -> Result<Vec<CfExampleRow>> {
         let drawn = self.draw(scored)?;
         let mut found = Vec::new();
@@ -93,26 +93,26 @@ impl CaseDrawing<'_> {
         let name = format!("cases/{}/{}/{}", self.model, self.set, attribute.name);
         let seed = named_seed(self.seed.0, &name);
         let mut drawn = DrawnCases::new();
-        let look = |g: usize| {
+        let draw_group = |g: usize| {
             let group = ScoredGroup::read(row_context, scored, g, true)?;
             let n = group.keys.parent.len() as u64;
             Ok((n, self.of_group(scored, seed, g, &group)))
         };
-        row_context.row_groups().in_turn(look, |part| {
+        row_context.row_groups().in_turn(draw_group, |part| {
             drawn.extend(part);
-            self.cut(&mut drawn);
+            self.truncate(&mut drawn);
         })?;
         Ok(drawn)
     }
 
-    /// Keeps those with the smallest hashes.
-    fn cut(&self, drawn: &mut DrawnCases) {
+    /// Keeps the people with the smallest hashes.
+    fn truncate(&self, drawn: &mut DrawnCases) {
         while drawn.len() > self.wanted {
             drawn.pop_last();
         }
     }
 
-    /// The people of a row group who may be drawn.
+    /// The people of a row group who switch, those with the smallest hashes.
     fn of_group(
         &self,
         scored: &CountInputs,
@@ -121,7 +121,7 @@ impl CaseDrawing<'_> {
         group: &ScoredGroup,
     ) -> DrawnCases {
         let (batch, keys) = (&group.batch, &group.keys);
-        let mut least: BTreeMap<usize, (u64, usize)> = BTreeMap::new();
+        let mut smallest: BTreeMap<usize, (u64, usize)> = BTreeMap::new();
         let mut switched: BTreeSet<(usize, u16)> = BTreeSet::new();
         for (k, &parent) in keys.parent.iter().enumerate() {
             let (i, to) = (parent as usize, keys.to_group[k]);
@@ -130,22 +130,24 @@ impl CaseDrawing<'_> {
                 continue;
             }
             let [rule, rule_cf] = &group.rules;
-            let own = rule.decide(batch, fold, i, group.scores[i]);
-            let decisions = own.zip(rule_cf.decide(batch, fold, i, group.scores_cf[k]));
+            let decision = rule.decide(batch, fold, i, group.scores[i]);
+            let decisions = decision.zip(rule_cf.decide(batch, fold, i, group.scores_cf[k]));
             // Counterfactuals of a row and group are in the order of their index.
-            if decisions.is_some_and(|(own, other)| own != other) && switched.insert((i, to)) {
+            if decisions.is_some_and(|(decision, decision_cf)| decision != decision_cf)
+                && switched.insert((i, to))
+            {
                 let case = (h(seed, batch.row_key[i], u64::from(to)), k);
-                let of_person = least.entry(i).or_insert(case);
-                *of_person = case.min(*of_person);
+                let smallest_of_person = smallest.entry(i).or_insert(case);
+                *smallest_of_person = case.min(*smallest_of_person);
             }
         }
         let place = |(i, (hash, k)): (usize, (u64, usize))| ((hash, batch.row[i]), (g, i, k));
-        let mut drawn: DrawnCases = least.into_iter().map(place).collect();
-        self.cut(&mut drawn);
+        let mut drawn: DrawnCases = smallest.into_iter().map(place).collect();
+        self.truncate(&mut drawn);
         drawn
     }
 
-    /// A person feature by feature.
+    /// The rows of a person, one for each feature.
     fn case_rows(
         &self,
         scored: &CountInputs,
@@ -155,13 +157,13 @@ impl CaseDrawing<'_> {
         let layout = self.context.rows.layout();
         let attribute = &layout.attributes[scored.attribute];
         let group = ScoredGroup::read(self.context, scored, g, true)?;
-        let own = self.context.rows.read(g, Projection::ALL)?.rows;
-        let (keys, made) = scored.counterfactuals.rows(g, layout)?;
+        let rows = self.context.rows.read(g, Projection::ALL)?.rows;
+        let (keys, rows_cf) = scored.counterfactuals.rows(g, layout)?;
         let (score, score_cf) = (group.scores[i], group.scores_cf[k]);
         let fold = group.roles.audited(i);
         let [rule, rule_cf] = &group.rules;
         let from = group.batch.groups[scored.attribute][i];
-        // Every drawn person switches, so both are decided.
+        // Every drawn person switches, so both decisions exist.
         let decisions = [
             rule.decide(&group.batch, fold, i, score),
             rule_cf.decide(&group.batch, fold, i, score_cf),
@@ -180,22 +182,22 @@ impl CaseDrawing<'_> {
             decision_cf,
             ..CfExampleRow::default()
         };
-        let of_feature = |f: usize| {
+        let feature_row = |f: usize| {
             let [value, value_cf] =
-                [(&own, i), (&made, k)].map(|at| shown_in_source(&layout.features[f], f, at));
+                [(&rows, i), (&rows_cf, k)].map(|at| shown_in_source(&layout.features[f], f, at));
             CfExampleRow {
                 feature: layout.features[f].name.as_str().into(),
-                changed: differ(f, (&own, i), (&made, k)),
+                changed: differ(f, (&rows, i), (&rows_cf, k)),
                 value: value.map(SharedText::from),
                 value_cf: value_cf.map(SharedText::from),
                 ..person.clone()
             }
         };
-        Ok(layout.inputs().map(of_feature).collect())
+        Ok(layout.inputs().map(feature_row).collect())
     }
 }
 
-/// Whether two values of a feature differ, numbers by more than what rounding leaves.
+/// Whether two values of a feature differ; numbers have to differ by more than a rounding error.
 fn differ(f: usize, (old, i): (&FeatureRows, usize), (new, k): (&FeatureRows, usize)) -> bool {
     match (&old.columns[f], &new.columns[f]) {
         (FeatureColumn::Number(old), FeatureColumn::Number(new)) => {

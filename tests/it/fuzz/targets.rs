@@ -419,8 +419,10 @@ pub(super) const SCORES: WrittenColumns = WrittenColumns {
                 AnswerValues::Scores(ScoreScale::default()),
             )?;
             (0..file.n_groups()).try_for_each(|group| {
-                file.read(group)
-                    .map(|entries| entries.iter().for_each(|e| drop(file.describe_row(e.file_row))))
+                let entries = file.read(group)?;
+                let entries = (0..entries.row_key.len()).filter_map(|i| entries.get(i));
+                entries.for_each(|entry| drop(file.describe_row(entry.file_row)));
+                Ok(())
             })
         };
         judged({ read }())
