@@ -20,7 +20,7 @@ use crate::data::prepare::tally::{
 use crate::data::prepare::weight::WeightSummary;
 use crate::data::rows::role_counts::RoleCounts;
 use crate::data::source::notation::Numeral;
-use crate::data::source::side_table::{JoinParams, UnmatchedRule};
+use crate::data::source::side_table::{JoinBlock, SideTable, UnmatchedRule};
 use crate::data::thousands::Thousands;
 use crate::data::values::{SourceValues, ValueClass};
 use crate::error::{Fault, Result};
@@ -235,7 +235,7 @@ impl SourceSurvey {
     /// The table, with the number of rows and some of their keys.
     pub(crate) fn check_keys(&self, plan: &PreparePlan<'_>) -> Result<()> {
         for (table, unmatched) in plan.view.source().joined().iter().zip(&self.rows.unmatched) {
-            let JoinParams { name, on, missing, .. } = &table.params;
+            let SideTable { name, join: JoinBlock { on, missing, .. }, .. } = table;
             let UnmatchedRows { n, of, first } = unmatched;
             let Some((row, _)) = first.first() else { continue };
             let all = n == of;

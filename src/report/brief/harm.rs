@@ -7,7 +7,7 @@
 //! it, which follows from the rule `impaired` of the metric's record
 //! ([`ImpairedGroupRule`](crate::metric::ImpairedGroupRule)).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -186,9 +186,14 @@ pub(crate) fn all(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Vec<HarmResult
     let mut found =
         of_measures(voice, &metrics(audit.classes.are_there(), voice), audit.measures());
     found.iter_mut().zip(0..).for_each(|(result, number)| result.number = number);
-    let contested: Vec<bool> =
-        found.iter().map(|result| is_contested(audit, &found, result)).collect();
-    for (result, _) in found.iter_mut().zip(contested).filter(|(_, contested)| *contested) {
+    let mut pairs: BTreeMap<ResultKey, Vec<&HarmResult>> = BTreeMap::new();
+    let pair = |key: &ResultKey| key.clone().min(opposite(key));
+    found.iter().for_each(|result| pairs.entry(pair(&result.key)).or_default().push(result));
+    let contested = pairs.values().flat_map(|pair| {
+        pair.iter().filter(|own| is_contested(audit, pair, own)).map(|own| own.number)
+    });
+    let contested: BTreeSet<usize> = contested.collect();
+    for result in found.iter_mut().filter(|result| contested.contains(&result.number)) {
         (result.worse, result.contested) = (None, true);
     }
     found
@@ -211,15 +216,13 @@ pub(crate) fn difference<'a>(
 /// Whether other results of the test name the other of its two groups, and the differences
 /// between the directions do not say that they weigh less: people of either group would then gain
 /// as members of the other, which shows no group that is treated worse.
-fn is_contested(audit: &AuditFolder, results: &[HarmResult], own: &HarmResult) -> bool {
+fn is_contested(audit: &AuditFolder, pair: &[&HarmResult], own: &HarmResult) -> bool {
     let Some(worse) = &own.worse else { return false };
-    let turned = opposite(&own.key);
-    let pair = || results.iter().filter(|other| other.key == own.key || other.key == turned);
-    let differences = pair().filter_map(|other| difference(audit, &own.key, other.metric));
+    let differences = pair.iter().filter_map(|other| difference(audit, &own.key, other.metric));
     let named = differences.map(|(measure, _)| measure.impaired_group.as_str());
     let named: BTreeSet<&str> = named.filter(|group| !group.is_empty()).collect();
-    let speaks_against = |other: &HarmResult| other.worse.as_ref().is_some_and(|of| of != worse);
-    pair().any(speaks_against) && named != BTreeSet::from([worse.name.as_str()])
+    let speaks_against = |other: &&HarmResult| other.worse.as_ref().is_some_and(|of| of != worse);
+    pair.iter().any(speaks_against) && named != BTreeSet::from([worse.name.as_str()])
 }
 
 /// The key of the opposite direction.

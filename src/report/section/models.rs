@@ -15,17 +15,16 @@ use crate::report::shown_changes::clearness;
 use crate::table::ComparisonRow;
 use crate::text::fact;
 
-/// Tables on one page: two models, set and attribute.
+/// Tables on one page: two models, set, attribute and class.
 const TABLES_AT_MOST: usize = 12;
 
 /// The section; none where the job compares no models.
 pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> Option<PageSection> {
-    let mut tables: BTreeMap<[&str; 4], Vec<&ComparisonRow>> = BTreeMap::new();
+    let mut tables: BTreeMap<[&str; 5], Vec<&ComparisonRow>> = BTreeMap::new();
     // Arms of experiments have their own section.
     for row in audit.comparisons.iter().filter(|row| row.arm.is_empty()) {
-        let key = [&row.model, &row.against, &row.counterfactual, &row.sensitive]
-            .map(|text| text.as_str());
-        tables.entry(key).or_default().push(row);
+        let key = [&row.model, &row.against, &row.counterfactual, &row.sensitive, &row.class];
+        tables.entry(key.map(|text| text.as_str())).or_default().push(row);
     }
     if tables.is_empty() {
         return None;
@@ -39,7 +38,7 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
 
 fn pair(
     audit: &AuditFolder,
-    [model, against, set, attribute]: [&str; 4],
+    [model, against, set, attribute, class]: [&str; 5],
     mut rows: Vec<&ComparisonRow>,
     glossary: &mut PageGlossary<'_>,
 ) -> Value {
@@ -51,7 +50,7 @@ fn pair(
     rows.truncate(audit.rows_shown());
     let level = rows.iter().find_map(|row| row.level);
     let rows: Vec<Value> = rows.iter().map(|r| row(r, glossary)).collect();
-    context!(model, against, set, attribute, all, clear, level, rows)
+    context!(model, against, set, attribute, class, all, clear, level, rows)
 }
 
 fn row(row: &ComparisonRow, glossary: &mut PageGlossary<'_>) -> Value {

@@ -96,10 +96,6 @@ pub(crate) fn class_grid(layout: &Layout) -> ScoreGrid {
     ScoreGrid { scale: ScoreScale::default(), strict: false, weighted, threshold: None }
 }
 
-fn n_classes(layout: &Layout) -> usize {
-    layout.label.as_ref().map_or(0, |label| label.classes.len())
-}
-
 /// Counts the audited rows of one model by the groups of one attribute; slices are numbered from
 /// [`FIRST_SLICE`] on.
 ///
@@ -118,7 +114,7 @@ pub(crate) fn gather_rows(
     let strata = no_strata(layout, attribute);
     let empty = |blocks| {
         let one = no_rows(layout, ranks.len(), blocks, class_grid(layout), strata.as_ref());
-        FactualClassCounts::new(n_classes(layout), &one)
+        FactualClassCounts::new(layout.n_classes(), &one)
     };
     let n_slices = slices.map_or(0, |(slices, _)| slices.len());
     let start = || (empty(blocks), vec![None::<FactualClassCounts>; n_slices]);
@@ -161,7 +157,7 @@ pub(crate) fn gather_rows(
 }
 
 /// The class of the label of a row, where it has one.
-fn class_at(batch: &PreparedBatch, i: usize) -> Option<usize> {
+pub(crate) fn class_at(batch: &PreparedBatch, i: usize) -> Option<usize> {
     batch.class.get(i).filter(|&&class| class != MISSING_CLASS).map(|&class| usize::from(class))
 }
 

@@ -112,7 +112,10 @@ impl<'a> ClassMeasurement<'a> {
     }
 
     /// One class against all others, class by class: each is an audit of two sides.
-    fn each_vs_rest(&self, all: &RowBuilder<'a>) -> impl Iterator<Item = RowBuilder<'a>> {
+    pub(super) fn each_vs_rest(
+        &self,
+        all: &RowBuilder<'a>,
+    ) -> impl Iterator<Item = RowBuilder<'a>> {
         let (all, label, clarified) = (all.clone(), self.label, self.clarified);
         label.classes.iter().flatten().map(move |name| {
             let wanted = label.positive.contains(name) == label.favours_positive();

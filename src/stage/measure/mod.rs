@@ -29,6 +29,7 @@ use crate::job;
 use crate::job::check::CheckedJob;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::labels::MissingLabels;
+use crate::metric::evidence::paired_counts::PairedCounts;
 use crate::metric::evidence::shift_pass::ShiftEvidence;
 use crate::metric::noise::placebo::PlaceboEvidence;
 use crate::metric::noise::repeats::SetRepeat;
@@ -174,7 +175,7 @@ fn repeats_key(audit: &CountedAudit) -> RepeatsKey {
     (audit.arm.clone(), audit.model.clone(), audit.set.clone(), audit.attribute)
 }
 
-impl AuditMeasurement<'_> {
+impl<'a> AuditMeasurement<'a> {
     fn is_selective(&self, arm: &str, model: &str, attribute: usize) -> bool {
         let of = (arm.to_owned(), model.to_owned(), attribute);
         self.selective.get(&of) == Some(&true)
@@ -192,21 +193,27 @@ impl AuditMeasurement<'_> {
         }
     }
 
+    /// How the classes of the label are measured; none of a label of two sides.
+    fn classes(&self) -> Option<ClassMeasurement<'a>> {
+        let (job, workers) = (&self.checked.job, self.context.workers);
+        let label = job.data.label.column().filter(|label| label.classes.is_some())?;
+        let (clarified, smallest) = (job.clarify_class(), job.metrics.smallest_cell.get());
+        Some(ClassMeasurement { label, clarified, workers, smallest })
+    }
+
     fn add(&mut self, audit: &CountedAudit, stages: &AuditInputs) -> Result<()> {
         let (ctx, layout) = (self.context.ctx, self.context.rows.layout());
         let text = stages.count.text(ctx, EVIDENCE)?;
         if audit.set.is_none() {
-            self.add_labels(audit, &missing_labels(&text, &stages.count, self.checked)?);
+            let counts = counts_of_sides(&text, &stages.count, self.checked)?;
+            let found: Vec<_> = counts.iter().map(MissingLabels::from_counts).collect();
+            self.add_labels(audit, &found);
         }
         let builder = self.builder(audit, layout);
         let names = AttributeSlices::of(layout, audit.attribute)?;
-        let (workers, count, job) = (self.context.workers, &stages.count, &self.checked.job);
-        let smallest = job.metrics.smallest_cell.get();
-        let label = job.data.label.column().filter(|label| label.classes.is_some());
-        let clarified = job.clarify_class();
-        let of_classes =
-            label.map(|label| ClassMeasurement { label, clarified, workers, smallest });
-        match (of_classes, audit.set.is_some()) {
+        let (workers, count) = (self.context.workers, &stages.count);
+        let smallest = self.checked.job.metrics.smallest_cell.get();
+        match (self.classes(), audit.set.is_some()) {
             (None, false) => {
                 let whole: FactualCounts = count.parse(&text)?;
                 let parts = self.parts((&builder, &names), count, whole)?;
@@ -460,28 +467,36 @@ impl AuditMeasurement<'_> {
             let other_is_selective = self.is_selective(&other.arm, &other.model, other.attribute);
             let selective = builder.selective || other_is_selective;
             let builder = RowBuilder { selective, ..builder };
-            let (counts, settings) = (pair.counts.read(ctx, EVIDENCE)?, &builder.settings);
-            let compared = if audit.set.is_none() {
-                let scored: [FactualCounts; 2] =
-                    [stages.count.read(ctx, EVIDENCE)?, others.count.read(ctx, EVIDENCE)?];
-                workers.within(|| {
-                    let mut compared = compare_rows(&counts, settings);
-                    // For rows that both score; other rows do not count.
-                    let scores = MeasureContext::new(settings);
-                    compared.extend(scores.compare_scores(scored.each_ref(), RowsOf::Both));
-                    compared
-                })
-            } else {
-                workers.within(|| compare_switches(&counts, settings))
+            let counts: Vec<PairedCounts> = pair.counts.read(ctx, EVIDENCE)?;
+            let scored = |count: &StageInput<CountStage>| match audit.set {
+                None => counts_of_sides(&count.text(ctx, EVIDENCE)?, count, self.checked),
+                Some(_) => Ok(Vec::new()),
             };
+            let scored = [scored(&stages.count)?, scored(&others.count)?];
             let [of_one, of_two] =
                 [audit, other].map(|audit| self.trainings.get(&repeats_key(audit)));
             // Repeats on rows drawn again and repeats on the same rows are no pairs.
             let alike = self.resamples(audit) == self.resamples(other);
             let pair = of_one.zip(of_two).filter(|_| alike);
             let changes = pair.map(|(one, two)| one.minus(two));
-            let row = |of| builder.comparison_row(other, of, changes.as_ref());
-            rows.extend(compared.iter().map(row));
+            let parts = match self.classes() {
+                None => vec![builder],
+                Some(classes) => classes.each_vs_rest(&builder).collect(),
+            };
+            for (i, (part, counts)) in parts.iter().zip(&counts).enumerate() {
+                let compare = || {
+                    let [Some(one), Some(two)] = scored.each_ref().map(|of| of.get(i)) else {
+                        return compare_switches(counts, &part.settings);
+                    };
+                    let mut compared = compare_rows(counts, &part.settings);
+                    // For rows that both score; other rows do not count.
+                    let scores = MeasureContext::new(&part.settings);
+                    compared.extend(scores.compare_scores([one, two], RowsOf::Both));
+                    compared
+                };
+                let row = |of| part.comparison_row(other, of, changes.as_ref());
+                rows.extend(workers.within(compare).iter().map(row));
+            }
         }
         Ok(rows)
     }
@@ -536,18 +551,17 @@ fn fit_of(
     Some(KnowledgeFit::new(reference, &of_both.0, &of_both.1))
 }
 
-/// Who of the rows as they are lacks a label; of several classes with the decisions of each class
-/// against all others.
-fn missing_labels(
+/// What was counted of the rows as they are: for a label of two sides, or for each class against
+/// all others.
+fn counts_of_sides(
     text: &str,
     stage: &StageInput<CountStage>,
     checked: &CheckedJob,
-) -> Result<Vec<MissingLabels>> {
-    if checked.job.data.label.column().is_some_and(|label| label.classes.is_some()) {
-        let counts: FactualClassCounts = stage.parse(text)?;
-        return Ok(counts.one_vs_rest.iter().map(MissingLabels::from_counts).collect());
+) -> Result<Vec<FactualCounts>> {
+    match checked.job.data.label.classes() {
+        Some(_) => Ok(stage.parse::<FactualClassCounts>(text)?.one_vs_rest),
+        None => Ok(vec![stage.parse(text)?]),
     }
-    Ok(vec![MissingLabels::from_counts(&stage.parse(text)?)])
 }
 
 /// Puts the tables of quality of all sets and attributes together.

@@ -19,7 +19,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Float64Type, Schema};
 
 use crate::data::exchange::ipc_message::{
-    StreamedRows, decoded_schema, fill, next_message, parsed, schema_of_stream, stream_fault,
+    StreamedRows, fill, next_message, opening, parsed, stream_fault,
 };
 use crate::data::source::list_words;
 use crate::error::{Error, Fault, Result};
@@ -69,10 +69,7 @@ pub(crate) fn read_answer(
     fit: &dyn Fn(&[u8]) -> String,
     sink: &mut dyn FnMut(&[f64]) -> Result<()>,
 ) -> Result<FloatPrecision> {
-    let Some(first) = next_message(source, Some(fit))? else {
-        return Err(stream_fault("wrote nothing to its standard output").into());
-    };
-    let schema = decoded_schema(schema_of_stream(parsed(&first)?)?)?;
+    let schema = opening(source, fit, "")?;
     let precision = precision_of(&schema)?;
     let plain = Schema::new(vec![Field::new(SCORE, DataType::Float64, true)]);
     let allowed = ANSWER_BYTES.0 + n_rows.min(MAX_BATCH_SCORES) * ANSWER_BYTES.1;
@@ -113,12 +110,7 @@ pub(crate) fn read_description(
     key: &str,
     fit: &dyn Fn(&[u8]) -> String,
 ) -> Result<String> {
-    let Some(first) = next_message(source, Some(fit))? else {
-        return Err(stream_fault("wrote nothing to its standard output").into());
-    };
-    let metadata = schema_of_stream(parsed(&first)?)?.custom_metadata();
-    let of_key = metadata.into_iter().flatten().find(|pair| pair.key() == Some(key));
-    let Some(text) = of_key.and_then(|pair| pair.value()).map(str::to_owned) else {
+    let Some(text) = opening(source, fit, "")?.metadata().get(key).cloned() else {
         return Err(stream_fault("wrote a stream without a description of the model").into());
     };
     match next_message(source, None)? {
