@@ -402,8 +402,13 @@ pub(crate) struct TradeOffArm {
 }
 
 /// Switch rate across, people who are judged right up: the first arm is the model as it was, an
-/// arrow leads from it to each other arm.
-pub(crate) fn trade_off(title: &str, arms: &[TradeOffArm], limit: Option<&DrawnLimit>) -> String {
+/// arrow leads from it to each other arm. `right` is what the upper end is called.
+pub(crate) fn trade_off(
+    title: &str,
+    arms: &[TradeOffArm],
+    limit: Option<&DrawnLimit>,
+    right: &str,
+) -> String {
     let ends = arms.iter().flat_map(|arm| arm.rate.extent());
     let across = PlotScale::from_zero(ends.chain(limit.map(|of| of.drawn * 1.25)), f64::INFINITY);
     let (lo, hi) = arms
@@ -434,9 +439,9 @@ pub(crate) fn trade_off(title: &str, arms: &[TradeOffArm], limit: Option<&DrawnL
     let ticks = up.ticks();
     for (tick, label) in AxisUnit::Percent.labelled(&ticks) {
         let y = plot.y(tick);
-        let correct = if Some(&tick) == ticks.last() { " correct" } else { "" };
+        let label = if Some(&tick) == ticks.last() { format!("{label} {right}") } else { label };
         plot.svg.across("g", y);
-        plot.svg.text("t.st.halo", "0", y - 4.0, &(label + correct));
+        plot.svg.text("t.st.halo", "0", y - 4.0, &label);
     }
     plot.svg.across("z", bottom);
     let mut desc = Vec::new();
@@ -623,10 +628,11 @@ mod tests {
             "x",
             &[arm("base", 0.16, 0.854), arm("<all>", 0.04, 0.846), arm("near", 0.041, 0.846)],
             Some(&limit()),
+            "correct",
         );
         assert_eq!((svg.matches("#dot").count(), svg.matches("#ring").count()), (2, 1));
         assert_eq!(svg.matches("mutl").count(), 2);
         svg.says(&["&lt;all&gt;", "% correct"]);
-        trade_off("x", &[], None).lacks(&["NaN"]);
+        trade_off("x", &[], None, "").lacks(&["NaN"]);
     }
 }
