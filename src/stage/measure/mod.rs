@@ -67,8 +67,7 @@ use crate::stage::stage_builder::StageInput;
 use crate::table::file::write_rows;
 use crate::table::merged::gather_rows;
 use crate::table::{
-    ArmFoldRow, CfDistributionRow, CfFeatureRow, CfMapRow, CfQualityRow, ComparisonRow, FilterRow,
-    whole,
+    ArmFoldRow, CfDistributionRow, CfFeatureRow, CfMapRow, CfQualityRow, ComparisonRow,
 };
 use row_builder::AuditTexts;
 pub(crate) use row_builder::{ResultTables, RowBuilder};
@@ -80,23 +79,8 @@ const CURVE_FILES: &str = "curve-files";
 ///
 /// # Errors
 /// A file cannot be written.
-pub fn write_prepared(out: &Path, prepared: &PrepareFindings, source_rows: u64) -> Result<()> {
-    let mut filters = Vec::<FilterRow>::new();
-    filters.push(FilterRow {
-        step: 0,
-        what: "rows of the source".into(),
-        rows_in: whole(source_rows),
-        rows_out: whole(source_rows),
-    });
-    for (i, step) in prepared.filters.iter().enumerate() {
-        filters.push(FilterRow {
-            step: whole(i as u64 + 1),
-            what: step.what.as_str().into(),
-            rows_in: whole(step.rows_in),
-            rows_out: whole(step.rows_out),
-        });
-    }
-    write_rows(out, &filters)?;
+pub fn write_prepared(out: &Path, prepared: &PrepareFindings) -> Result<()> {
+    write_rows(out, &prepared.filters)?;
     write_rows(out, &prepared.issues)?;
     let layout = &prepared.layout;
     let population = prepared.left_out.iter().flat_map(|(state, attribute, groups)| {
