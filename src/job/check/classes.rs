@@ -67,7 +67,7 @@ impl JobChecker<'_> {
         let classes = self.job.data.label.classes().map(<[Word]>::to_vec);
         for answer in answers_of(model) {
             let ModelAnswer { place, single: (one, has_one), several: (key, columns) } = answer;
-            let here = join(at, place);
+            let here = format!("{at}.{place}");
             match (&classes, has_one, columns) {
                 (None, _, Some(_)) => self.say(join(&here, key), m::score_columns_alone(key)),
                 (None, false, None) if place.starts_with("scores") => {
