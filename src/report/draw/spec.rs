@@ -29,7 +29,7 @@ type CurvePoints = Vec<(f64, Option<PlotPoint>)>;
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ChartSpec {
     Row(PlotScale, Vec<RowMark>),
-    ShareBars(SwitchCounts, f64, [String; 4]),
+    ShareBars(SwitchCounts, [f64; 3], f64, [String; 4]),
     Mosaic(SwitchCounts, [String; 4]),
     Ladder(Vec<LadderBlock>, SwitchSide, Option<DrawnLimit>),
     ChangeBars(Vec<HistogramBin>, PlotScale, f64, Option<(f64, String)>, String),
@@ -55,7 +55,9 @@ impl ChartSpec {
     pub(crate) fn drawn(&self, words: (&str, &str)) -> String {
         match self {
             ChartSpec::Row(scale, marks) => plot_cell(*scale, marks, words.0),
-            ChartSpec::ShareBars(counts, top, labels) => share_bars(words, *counts, *top, labels),
+            ChartSpec::ShareBars(counts, shares, top, labels) => {
+                share_bars(words, *counts, (*shares, *top), labels)
+            }
             ChartSpec::Mosaic(counts, labels) => mosaic(words, *counts, labels),
             ChartSpec::Ladder(blocks, side, limit) => {
                 ladder(words.0, blocks, *side, limit.as_ref())

@@ -272,6 +272,13 @@ fn the_order_of_all_results_is_said() {
     let told = "Sorted by the weighted share of people whose decision would change, times their \
                 number.";
     all(true).says(&[told]);
+    // The first chart, too, weighs: of Male 178 + 2 x 13 as they are, 178 + 2 x 33 of 1075.
+    let sample = FolderSample { weighted: true, ..two_groups() };
+    section(&page_of("chart-weighted", &sample, true), "verdict").says(&[
+        "Shares are weighted; the numbers of people are not.",
+        "Male 1029 people 19.0 %as they are 22.7 %as Female",
+        "191 of 1029 with the actual group",
+    ]);
 }
 
 /// The limits of the page for a gate with these cells, from the question on.

@@ -324,7 +324,7 @@ fn charts() -> Vec<Value> {
     let sets = sets();
     let counts = json!({"keep": 1, "lose": 2, "gain": 3, "without": 4});
     let turned = json!({"group": group("M"), "other": group("F"), "counts": counts, "all": 10,
-        "held": 3, "before": 0.3, "after": 0.4});
+        "held": 3, "kept": 0.1, "before": 0.3, "after": 0.4});
     let rows = json!({"kind": "rows", "result": result(&sets[0], "lost"), "reference": group("M"),
         "is_reference": true, "own": turned, "other": group("F"), "groups": [turned], "more": 2,
         "scale": scale()});
