@@ -61,6 +61,7 @@
     )
 )]
 
+mod control_characters;
 pub mod error;
 pub mod num;
 mod param;

@@ -26,6 +26,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use crate::control_characters::on_one_line;
 use crate::error::{Error, Exit, FilePlace, JobProblem, Result};
 use crate::exec::cache_folder::DEFAULT_CACHE;
 use crate::exec::cancel::CancelFlag;
@@ -36,7 +37,6 @@ use crate::explain::{self, ExplainedWord, numbers};
 use crate::folder::manifest::{Manifest, RunSummary};
 use crate::job;
 use crate::job::check::{self, CheckedJob};
-use crate::report::diff::on_one_line;
 use crate::stage::preview::{CheckFindings, ContractPreview, LocatedIssue};
 use crate::stage::settings::{KINDS, RunSettings};
 use crate::stage::{self, RunRecord};

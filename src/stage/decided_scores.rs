@@ -5,9 +5,9 @@ use std::ops::Range;
 use std::path::Path;
 
 use crate::data::Layout;
-use crate::data::rows::{PreparedBatch, Projection};
 use crate::data::rows::aligned::ScoreReader;
 use crate::data::rows::split::RowRoles;
+use crate::data::rows::{PreparedBatch, Projection};
 use crate::error::Result;
 use crate::exec::internal_error;
 use crate::job::{ModelBlock, ThresholdRule};
@@ -156,7 +156,7 @@ impl Predictions {
                 };
                 Ok(scores.read(g)?.into_iter().enumerate().map(decide).collect())
             }
-            Predictions::Classes(scores) => scores.predicted(g),
+            Predictions::Classes(scores) => Ok(scores.read(g)?.predicted()),
         }
     }
 

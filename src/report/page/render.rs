@@ -7,8 +7,8 @@ use minijinja::value::{Serde, Value};
 use minijinja::{AutoEscape, Environment, context, escape_formatter};
 use serde::Deserialize;
 
+use crate::control_characters::visible;
 use crate::counterfactual::strategy::{self, StrategyRecord};
-use crate::report::control_characters::visible;
 use crate::report::draw::plot::{AxisUnit, DrawnLimit, PlotScale, axis};
 use crate::report::draw::spec::ChartSpec;
 use crate::report::page::number::{self, NumberFormat, ends_text, value_text};

@@ -849,7 +849,7 @@ fn add_case(folder: &Path, features: &[(&str, &str, &str)], scores: [f64; 2]) {
         score_cf: Some(scores[1]),
         ..CfExampleRow::of(
             "model=gbm, counterfactual=flip, sensitive=group of people, from_group=Male, \
-             to_group=Female, decision=1",
+             to_group=Female, decision=1, decision_cf=0",
         )
     };
     let rows: Vec<CfExampleRow> = features.iter().map(row).collect();

@@ -23,19 +23,19 @@ use crate::stage::sharding::share::{ShardPass, StagePasses};
 use crate::stage::stage_builder::{Planned, Stage, StageBuilder};
 use crate::unit::AuditUnit;
 
-/// What the model or arm of a unit is compared with, on the same set and attribute.
+/// The unit that the model or arm of a unit is compared with, for the same set and attribute.
 ///
 /// # Errors
-/// The job compares the model with none.
+/// The job compares the model with no other.
 fn other_unit(plan: &StagePlan<'_>, unit: &AuditUnit) -> Result<AuditUnit> {
     if !unit.experiment.is_empty() {
         return Ok(AuditUnit { arm: ExperimentArm::Base.to_string(), ..unit.clone() });
     }
     let mut compared = plan.job.metrics.compare.iter();
-    let other = compared.find(|(first, _)| first.as_str() == unit.model);
-    let nothing = || internal_error(format!("the job compares `{}` with no model", unit.model));
-    let (_, other) = other.ok_or_else(nothing)?;
-    Ok(AuditUnit { model: other.to_string(), ..unit.clone() })
+    let other_model = compared.find(|(first, _)| first.as_str() == unit.model);
+    let no_model = || internal_error(format!("the job compares `{}` with no model", unit.model));
+    let (_, other_model) = other_model.ok_or_else(no_model)?;
+    Ok(AuditUnit { model: other_model.to_string(), ..unit.clone() })
 }
 
 impl Stage for PairStage {
@@ -67,8 +67,8 @@ impl Stage for PairStage {
     }
 }
 
-/// Writes the evidence, of all shards: that of a label of two sides, or of each class against all
-/// others.
+/// Writes the evidence of all shards: that of a label of two sides, or of each class against the
+/// rest.
 fn write(
     ctx: &StageContext<'_>,
     passes: StagePasses<'_>,
