@@ -174,7 +174,7 @@ impl RowsOfBoth {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metric::evidence::paired_counts::{said, units_of_side};
+    use crate::metric::evidence::paired_counts::{results_of, units_of_side};
     use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 
     /// A row of two groups with one counterfactual.
@@ -219,7 +219,8 @@ mod tests {
         part.finish();
         let of = |counts: &crate::metric::evidence::paired_counts::PairedCounts, group: usize| {
             let units = counts.units(|place| place == group);
-            let both = units.mapped(1, |cell| said(cell).iter().all(Option::is_some).then_some(0));
+            let both =
+                units.mapped(1, |cell| results_of(cell).iter().all(Option::is_some).then_some(0));
             [0, 1]
                 .map(|side| units_of_side(&units, side, 12).weight::<12>().iter().sum::<u64>())
                 .into_iter()

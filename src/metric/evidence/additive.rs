@@ -1,8 +1,8 @@
-//! Sums of [`Additive`](crate::num::additive::Additive) evidence that are states of a pass, or of
-//! the people whose counterfactuals are supported by the reference rows.
+//! Sums of [`Additive`](crate::num::additive::Additive) evidence: the states of a pass, and the
+//! sums over the people whose counterfactuals are supported by the reference rows.
 
-/// A struct is the sum of its named fields; the others say what is summed. `accumulated` are those
-/// that are states of a pass, `settled` those of which some wait until it settles.
+/// Makes a struct additive: the named fields are summed, the others describe what is summed.
+/// `accumulated` marks a state of a pass, `settled` one that buffers values until it settles.
 macro_rules! additive {
     ($type:ty { $($field:ident),+ }) => {
         crate::num::additive::additive!($type { $($field),+ });
@@ -15,18 +15,17 @@ macro_rules! additive {
         additive!($type { $($field),+ });
         additive!(settled $type);
     };
-    // The field `supported` holds what only the supported counterfactuals give: none while all of
-    // them are supported, because then it is what all give, which is `so_far`.
+    // The field `supported` holds the sums over only the supported counterfactuals. It is none while
+    // all are supported: then the sums are the same as those over all, which `so_far` returns.
     (supported $type:ty { $($field:ident),+ } or $so_far:ident) => {
         impl $type {
-            /// The sums of these people by only their supported counterfactuals; none where all are
-            /// supported.
+            /// The sums over only the supported counterfactuals; none if all are supported.
             pub(crate) fn supported(&self) -> Option<&$type> {
                 self.supported.as_deref()
             }
 
-            /// As [`Self::supported`], to add a person, before the person is added to all; none
-            /// where all are supported, including this person.
+            /// As [`Self::supported`], for adding a person; call it before the person is added to the sums
+            /// over all. None if all counterfactuals are supported, including those of this person.
             fn supported_part(&mut self, all_supported: bool) -> Option<&mut $type> {
                 if self.supported.is_none() && !all_supported {
                     self.supported = Some(Box::new(self.$so_far()));

@@ -2,14 +2,15 @@
 //! counterfactual matrix.
 //!
 //! A pattern is a person's group, label and prediction, and for every target group how many of
-//! their counterfactuals are predicted to be of each class, or have no score. From the number of
-//! people per pattern follow the cells of every scope (in some of which a person counts once per
+//! their counterfactuals are predicted to be of each class, or have no score. The number of people
+//! per pattern determines the cells of every scope (in some a person counts once per
 //! counterfactual), the people with any switch, and the units of people behind intervals. A label
 //! of two sides has the classes 0, no, and 1, yes.
 //!
 //! Choice: with two classes, at most sixty groups and one counterfactual per target a pattern is a
-//! number of two bits per target. People are counted by it, with at most five groups in an array
-//! (72 cells for two); anything else is counted by the pattern itself. All give the same patterns.
+//! number of two bits per target. People are counted by this number, with at most five groups in an
+//! array (72 cells for two groups). All others are counted by the pattern itself. The patterns are
+//! the same in each case.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -25,19 +26,19 @@ use crate::num::additive::Additive;
 /// What people of one pattern have in common.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(crate) struct PersonPattern {
-    /// Their group.
+    /// The group.
     pub group: usize,
-    /// Their label, where known.
+    /// The label, if known.
     pub label: Option<usize>,
-    /// Their prediction, where there is a score.
+    /// The prediction, if there is a score.
     pub predicted: Option<usize>,
-    /// The target groups of counterfactuals, their predictions and how many there are, ascending.
+    /// The target groups and predictions of the counterfactuals with their number, ascending.
     pub outcomes: Vec<(usize, Option<usize>, u64)>,
 }
 
 impl PersonPattern {
     /// The target groups, each with a cell of the matrix of predictions before and after, and how
-    /// often a person fills it; none where a prediction is missing.
+    /// often a person counts there. Counterfactuals with a missing prediction are left out.
     pub(crate) fn cells(&self, classes: usize) -> impl Iterator<Item = (usize, usize, u64)> {
         self.outcomes.iter().filter_map(move |&(to, after, times)| {
             Some((to, self.predicted? * classes + after?, times))
@@ -45,26 +46,26 @@ impl PersonPattern {
     }
 }
 
-/// People by pattern: how many they are, and what they weigh; mergeable.
+/// The number and weight of people by pattern; mergeable.
 #[derive(Debug, Clone)]
 pub(crate) struct PatternTally {
     groups: usize,
     classes: usize,
-    /// By code; empty where there are too many groups.
+    /// By code; empty if there are too many groups.
     dense: Vec<WeightSums>,
-    /// By code, where there are too many groups for an array.
+    /// By code, if there are too many groups for an array.
     coded: HashMap<u128, WeightSums>,
     general: HashMap<PersonPattern, WeightSums>,
 }
 
-/// The cells that a person fills and how often, in the order of all cells, filled or not.
+/// The cells in which a person counts and how often, ordered as the full array of cells would be.
 type FilledInOrder = Vec<(Reverse<usize>, u64)>;
 
 /// The most groups for which an array is used: 11,520 cells.
 const DENSE_GROUPS: usize = 5;
 
-/// The most groups of which a pattern has a code of 128 bits: two bits for each of 59 targets, and
-/// ten for group, label and prediction.
+/// The largest number of groups for which a pattern fits into 128 bits: two bits for each of 59
+/// targets, and ten for group, label and prediction.
 const CODED_GROUPS: usize = 60;
 
 impl PatternTally {
@@ -81,8 +82,8 @@ impl PatternTally {
         }
     }
 
-    /// Adds one person with the target groups and predictions of all their counterfactuals and what
-    /// they weigh, 1 where nobody has a weight; one of weight 0 is ignored.
+    /// Adds one person with the target groups and predictions of all their counterfactuals and their
+    /// weight, which is 1 without weights; a person of weight 0 is ignored.
     ///
     /// # Panics
     /// Where a group or a class is not below its number, or a counterfactual leads to the person's
@@ -91,7 +92,7 @@ impl PatternTally {
     pub(crate) fn add(
         &mut self,
         (group, label, predicted): (usize, Option<usize>, Option<usize>),
-        moved: impl Iterator<Item = (usize, Option<usize>)> + Clone,
+        outcomes: impl Iterator<Item = (usize, Option<usize>)> + Clone,
         weight: u64,
     ) {
         let adds = WeightSums::one(weight);
@@ -101,7 +102,7 @@ impl PatternTally {
         assert!(group < self.groups, "group {group} of {}", self.groups);
         if self.classes == 2
             && self.groups <= CODED_GROUPS
-            && let Some(code) = self.targets_code(group, moved.clone())
+            && let Some(code) = self.targets_code(group, outcomes.clone())
         {
             let factual = (group * 3 + state(label)) * 3 + state(predicted);
             let code = ((factual as u128) << (2 * (self.groups - 1))) + code;
@@ -112,19 +113,19 @@ impl PatternTally {
             }
             return;
         }
-        let known = moved.clone().filter_map(|(_, class)| class).chain(label).chain(predicted);
+        let known = outcomes.clone().filter_map(|(_, class)| class).chain(label).chain(predicted);
         known.for_each(|class| assert!(class < self.classes, "class {class} of {}", self.classes));
-        moved.clone().for_each(|(to, _)| check_target(group, to, self.groups));
-        *self.general.entry(pattern(group, label, predicted, moved)).or_default() += adds;
+        outcomes.clone().for_each(|(to, _)| check_target(group, to, self.groups));
+        *self.general.entry(pattern(group, label, predicted, outcomes)).or_default() += adds;
     }
 
     /// The sums by pattern, in order.
     pub(crate) fn people(&self) -> BTreeMap<PersonPattern, WeightSums> {
-        let mut all = BTreeMap::<PersonPattern, WeightSums>::new();
+        let mut sums = BTreeMap::<PersonPattern, WeightSums>::new();
         for (pattern, people) in self.patterns() {
-            *all.entry(pattern.into_owned()).or_default() += people;
+            *sums.entry(pattern.into_owned()).or_default() += people;
         }
-        all
+        sums
     }
 
     /// As [`Self::people`], in no order; a pattern may occur twice.
@@ -136,9 +137,9 @@ impl PatternTally {
         general.chain(coded.map(|(code, &people)| (Cow::Owned(self.decode(code)), people)))
     }
 
-    /// The people of every scope, by its number, by this number of cells: `cell` maps the label and
-    /// the predictions before and after to a cell. `weighted` says whether they have weights.
-    /// People who fill none are left out.
+    /// The units of every scope, by its number, over `cells` cells: `cell` maps the label and the
+    /// predictions before and after to a cell. `weighted` says whether people have weights. People
+    /// who count in no cell are left out.
     pub(crate) fn units(
         &self,
         cells: usize,
@@ -162,7 +163,7 @@ impl PatternTally {
             }
         }
         let of_scope = |(place, kinds): (usize, BTreeMap<FilledInOrder, WeightSums>)| {
-            // No kind of another scope has such a number.
+            // The keys of different scopes do not overlap.
             let kinds = ((place as u64) << 32..).zip(kinds);
             let kinds = kinds.map(|(key, (filled, sums))| {
                 let cells = filled.into_iter().map(|(Reverse(cell), n)| (cell, n));
@@ -173,16 +174,16 @@ impl PatternTally {
         kinds.into_iter().enumerate().map(of_scope).collect()
     }
 
-    /// Two bits per other group, 0 for none, else 1 + the state of the prediction; none where a
-    /// target comes twice.
+    /// Two bits per other group: 0 without a counterfactual, else 1 + the state of the prediction.
+    /// None if a target occurs twice.
     #[inline]
     fn targets_code(
         &self,
         group: usize,
-        moved: impl Iterator<Item = (usize, Option<usize>)>,
+        counterfactuals: impl Iterator<Item = (usize, Option<usize>)>,
     ) -> Option<u128> {
         let mut code = 0;
-        for (to, predicted) in moved {
+        for (to, predicted) in counterfactuals {
             check_target(group, to, self.groups);
             let shift = 2 * (to - usize::from(to > group));
             if (code >> shift) & 3 != 0 {
@@ -210,7 +211,7 @@ impl PatternTally {
     }
 }
 
-/// A class as a number, not known being 0.
+/// A class as a number; 0 = unknown.
 fn state(class: Option<usize>) -> usize {
     class.map_or(0, |class| 1 + class)
 }
@@ -224,12 +225,12 @@ impl Additive for PatternTally {
 }
 
 impl PatternTally {
-    /// People, each as often as their pattern says.
+    /// The number of counterfactuals whose outcome satisfies a condition.
     fn n(&self, times: impl Fn(&PersonPattern) -> u64) -> u64 {
         self.patterns().map(|(pattern, people)| people.people() * times(&pattern)).sum()
     }
 
-    /// Counterfactuals without a score of the people of a group.
+    /// The number of counterfactuals without a score, for the people of a group.
     pub(crate) fn n_missing(&self, group: usize) -> u64 {
         self.n(|pattern| {
             let missing = pattern.outcomes.iter().filter(|(_, after, _)| after.is_none());
@@ -237,13 +238,13 @@ impl PatternTally {
         })
     }
 
-    /// People with a prediction of themselves and of a counterfactual.
+    /// The number of people with a prediction for themselves and for a counterfactual.
     pub(crate) fn n_moved(&self) -> u64 {
         self.n(|pattern| u64::from(pattern.cells(self.classes).next().is_some()))
     }
 }
 
-/// Patterns in the form that is written: people by pattern, in order.
+/// The serialized form: people by pattern, in order.
 #[derive(Serialize, Deserialize)]
 struct PatternTallyRepr {
     groups: usize,
@@ -261,9 +262,9 @@ impl Serialize for PatternTally {
 
 impl<'de> Deserialize<'de> for PatternTally {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let of = PatternTallyRepr::deserialize(deserializer)?;
-        let general = of.people.into_iter().collect();
-        Ok(PatternTally { general, ..PatternTally::new(of.groups, of.classes) })
+        let repr = PatternTallyRepr::deserialize(deserializer)?;
+        let general = repr.people.into_iter().collect();
+        Ok(PatternTally { general, ..PatternTally::new(repr.groups, repr.classes) })
     }
 }
 
@@ -285,10 +286,10 @@ fn pattern(
     group: usize,
     label: Option<usize>,
     predicted: Option<usize>,
-    moved: impl Iterator<Item = (usize, Option<usize>)>,
+    counterfactuals: impl Iterator<Item = (usize, Option<usize>)>,
 ) -> PersonPattern {
     let mut outcomes = BTreeMap::new();
-    moved.for_each(|of| *outcomes.entry(of).or_default() += 1);
+    counterfactuals.for_each(|outcome| *outcomes.entry(outcome).or_default() += 1);
     let outcomes = outcomes.into_iter().map(|((to, after), times)| (to, after, times)).collect();
     PersonPattern { group, label, predicted, outcomes }
 }
@@ -311,7 +312,7 @@ pub(crate) fn any_switches(rows: &UnitSums) -> UnitSums {
 }
 
 impl UnitSums {
-    /// The extended matrix that rows fill, each counterfactual as often as its people.
+    /// The extended matrix; each counterfactual counts as often as its people.
     pub(crate) fn eccm(&self) -> Eccm {
         Eccm(self.people())
     }
@@ -329,8 +330,8 @@ mod tests {
 
     type PatternPerson = (usize, Option<usize>, Option<usize>, Vec<(usize, Option<usize>)>);
 
-    fn cell_profiles(of: &PatternTally, weighted: bool) -> Vec<UnitSums> {
-        of.units(ECCM_CELLS, weighted, |label, before, after| {
+    fn cell_profiles(tally: &PatternTally, weighted: bool) -> Vec<UnitSums> {
+        tally.units(ECCM_CELLS, weighted, |label, before, after| {
             cell_index(label.map(|label| label == 1), before == 1, after == 1)
         })
     }
@@ -373,7 +374,7 @@ mod tests {
             assert_eq!(patterns.general.is_empty(), groups <= 60 && per_target == 1);
             assert_eq!(patterns.coded.is_empty(), groups <= 5 || groups > 60);
             assert_eq!(patterns.people(), general.people(), "{groups} groups");
-            assert_eq!(patterns.people().values().map(|of| of.people()).sum::<u64>(), 2000);
+            assert_eq!(patterns.people().values().map(|sums| sums.people()).sum::<u64>(), 2000);
         }
     }
 

@@ -1,16 +1,16 @@
 //! The terms of pairs of scores, [`CHUNK`] pairs at a time and without branches, so that the
-//! compiler makes vectors of them.
+//! compiler uses vector instructions.
 //!
 //! Every term is that of [`shift`](crate::metric::evidence::shift), bit for bit: the same formulas
 //! in the same order of operations. The logarithm is that of `libm` written without branches, for
 //! numbers that are neither zero, subnormal nor infinite. Pairs whose scores are far apart need a
-//! logarithm where the others need a series: they are collected first. The few numbers that
-//! the logarithm does not know go through the formulas one by one.
+//! logarithm, the others a series, so the former are collected first. The few numbers outside of
+//! the logarithm's range are computed one by one.
 //!
 //! A term of at most 1 in size becomes whole units of 2^-52 (see
 //! [`FixedSum`](crate::num::fixed::FixedSum)) by adding 2^52 and reading the bits: ties go to even,
-//! as there. A chunk of them sums to less than 2^62, so 64 bits hold it. Terms above 1, of pairs
-//! with a score next to zero, are listed on their own.
+//! as there. The sum over a chunk is less than 2^62, so 64 bits hold it. Terms above 1, which come
+//! from pairs with a score near zero, are kept in a separate list.
 //!
 //! The loops are jobs for [`vectors`](crate::num::vectors).
 
@@ -31,12 +31,12 @@ const TERMS: usize = 5;
 /// Whole units of 2^-52, a term of each pair.
 type TermColumn = [i64; CHUNK];
 
-/// Vectors that the compiler makes hold at most this many numbers.
+/// The largest number of values in a vector register.
 const WIDEST: usize = 8;
 
 const UNITS: f64 = (1_u64 << 52) as f64;
 
-/// Pairs of one direction, together.
+/// Up to [`CHUNK`] pairs of one direction.
 #[derive(Debug, Clone)]
 pub(crate) struct PairChunk {
     n: usize,
@@ -44,16 +44,16 @@ pub(crate) struct PairChunk {
     pub(crate) score_cf: [f64; CHUNK],
     /// Position of the person.
     pub(crate) person: [u32; CHUNK],
-    /// The cell of the extended matrix that each pair fills.
+    /// The cell of the extended matrix in which each pair counts.
     pub(crate) cell: [u8; CHUNK],
-    /// Whole units that each pair weighs.
+    /// The weight of each pair in whole units.
     pub(crate) weight: [u64; CHUNK],
-    /// Whether one has a weight other than 1.
+    /// Whether any pair has a weight other than 1.
     weighed: bool,
 }
 
 impl PairChunk {
-    /// No pair yet.
+    /// An empty chunk.
     pub(crate) fn new() -> Self {
         PairChunk {
             n: 0,
@@ -66,10 +66,10 @@ impl PairChunk {
         }
     }
 
-    /// Adds a pair of a person, who weighs this much.
+    /// Adds a pair of a person with a weight.
     ///
     /// # Panics
-    /// Where [`CHUNK`] pairs are in.
+    /// If the chunk is full.
     #[inline]
     pub(crate) fn push(&mut self, pair: (f64, f64), (person, cell): (u32, u8), weight: u64) {
         let i = self.n;
@@ -79,7 +79,7 @@ impl PairChunk {
         self.n += 1;
     }
 
-    /// Takes all pairs out.
+    /// Removes all pairs.
     pub(crate) fn clear(&mut self) {
         (self.n, self.weighed) = (0, false);
     }
@@ -96,7 +96,7 @@ pub(crate) struct ChunkTerms {
     columns: [TermColumn; TERMS],
     /// The parts of the scores before and after and of the change.
     parts: [[u16; CHUNK]; 3],
-    /// Terms of s ln(s/c) above 1 in size, with their positions; 0 in their column.
+    /// Terms of s ln(s/c) above 1 in size, with their positions; the column holds 0 instead.
     wide: Vec<(usize, FixedSum)>,
     logs: LogTerms,
 }
@@ -119,7 +119,7 @@ pub(super) struct BalancedTerms {
     scratch: ChunkScratch,
 }
 
-/// Room for pairs that are far apart.
+/// Buffers for pairs that are far apart.
 #[derive(Debug)]
 struct ChunkScratch {
     /// Squares that distinguish pairs that are far apart from the others.
@@ -166,7 +166,7 @@ impl BalancedTerms {
         BalancedTerms { a: none, b: none, term: none, skew: none, scratch: ChunkScratch::new() }
     }
 
-    /// The sums of terms and of the skew over the pairs of the chunk, each as often as it weighs.
+    /// The weighted sums of the terms and of the skew over the pairs of the chunk.
     pub(super) fn sums(&self, chunk: &PairChunk) -> [FixedSum; 2] {
         let weights = chunk.weighed.then_some(&chunk.weight);
         [&self.term, &self.skew].map(|column| {
@@ -176,7 +176,7 @@ impl BalancedTerms {
 }
 
 impl ChunkTerms {
-    /// Room for the terms of a chunk.
+    /// Buffers for the terms of a chunk.
     pub(crate) fn new() -> Box<Self> {
         Box::new(ChunkTerms {
             columns: [[0; CHUNK]; TERMS],
@@ -186,8 +186,8 @@ impl ChunkTerms {
         })
     }
 
-    /// The sums over the first `n` pairs of s, c, |c - s| and s ln(s/c), each as often as the pair
-    /// weighs; every pair weighs 1 where `weights` are none.
+    /// The weighted sums over the first `n` pairs of s, c, |c - s| and s ln(s/c); every pair has weight
+    /// 1 if `weights` is none.
     pub(crate) fn sums(&self, n: usize, weights: Option<&[u64; CHUNK]>) -> [FixedSum; TERMS - 1] {
         let [score, score_cf, absolute, _, divergence] = &self.columns;
         let mut sums = [score, score_cf, absolute, divergence]
@@ -210,13 +210,12 @@ impl ChunkTerms {
     }
 }
 
-/// The sum of terms of at most 2^52 units, each as often as its pair weighs; every pair weighs 1
-/// where `weights` are none.
+/// The weighted sum of terms of at most 2^52 units; every pair has weight 1 if `weights` is none.
 #[inline(always)]
 fn sum_of_units(terms: impl Iterator<Item = i64>, weights: Option<&[u64; CHUNK]>) -> FixedSum {
     let mut sum = FixedSum::ZERO;
     sum.add_units(match weights {
-        // 64 bits hold those of a chunk.
+        // 64 bits hold the sum over a chunk.
         None => i128::from(terms.fold(0_i64, i64::wrapping_add)),
         Some(weights) => {
             terms.zip(weights).map(|(term, &weight)| i128::from(term) * i128::from(weight)).sum()
@@ -238,13 +237,13 @@ fn signed_units(x: f64) -> i64 {
     (share_units(x.abs()) ^ sign).wrapping_sub(sign)
 }
 
-/// The logarithm of `libm` of a normal number above 0, else anything.
+/// The logarithm of `libm` for a normal number above 0; for other numbers the result is arbitrary.
 ///
 /// Source: FreeBSD's `e_log.c`, as `libm` has it.
 #[inline(always)]
 fn ln(x: f64) -> f64 {
     const LOW: u64 = (1 << 52) - 1;
-    // The upper half of the square root of a half, and its distance to that of 1.
+    // The upper half of the bits of the square root of 1/2, and its distance to those of 1.
     const ROOT: u64 = 0x3fe6_a09e << 32;
     const SHIFT: u64 = (0x3ff0_0000 << 32) - ROOT;
     let shifted = x.to_bits().wrapping_add(SHIFT);
@@ -274,8 +273,8 @@ const LG: [f64; 7] = [
     f64::from_bits(0x3fc2_f112_df3e_5244),
 ];
 
-/// The number of pairs to compute, up to a whole vector; what stands beyond the last pair is never
-/// read.
+/// The number of pairs to compute, rounded up to a whole vector; results beyond the last pair are
+/// never read.
 fn whole_vectors(n: usize) -> usize {
     n.next_multiple_of(WIDEST).min(CHUNK)
 }
@@ -389,7 +388,7 @@ impl VectorJob for (&mut BalancedTerms, &PairChunk, (f64, f64)) {
 }
 
 impl ShiftSums {
-    /// Adds the pairs of a chunk, whose terms are computed; each weighs 1 where `weights` are none.
+    /// Adds the pairs of a chunk, whose terms are computed; each has weight 1 if `weights` is none.
     pub(crate) fn add_chunk(
         &mut self,
         chunk: &PairChunk,
@@ -459,9 +458,9 @@ mod tests {
         }
     }
 
-    /// Scores of all kinds: usual ones, ends, next to zero, subnormal, equal and hardly moved.
+    /// Scores of all kinds: usual ones, 0 and 1, near zero, subnormal, equal and almost equal.
     fn odd_pair(stream: &mut RandomStream) -> (f64, f64) {
-        let mut one = || match stream.u64() % 12 {
+        let mut score = || match stream.u64() % 12 {
             0 => 0.0,
             1 => 1.0,
             2 => f64::from_bits(stream.u64() % 1000),
@@ -470,7 +469,7 @@ mod tests {
             5 => stream.u01() * 1e-9,
             _ => stream.u01(),
         };
-        let (a, b) = (one(), one());
+        let (a, b) = (score(), score());
         match stream.u64() % 4 {
             0 => (a, a),
             1 => (a, (a * (1.0 + 0.1 * (stream.u01() - 0.5))).min(1.0)),
@@ -478,7 +477,7 @@ mod tests {
         }
     }
 
-    /// Chunks against the formulas pair by pair, on the processor as it is and without its vectors.
+    /// Compares chunks with the formulas pair by pair, with and without vector instructions.
     #[test]
     fn chunks_are_pairs_one_by_one() {
         let mut stream = RandomStream::new(3, "chunks");
@@ -521,28 +520,28 @@ mod tests {
 
     #[test]
     fn balanced_terms_agree_with_their_definition() {
-        let one = |a, b| balanced(Arch::new(), &[(a, b)], (1.0, 1.0))[0];
+        let term = |a, b| balanced(Arch::new(), &[(a, b)], (1.0, 1.0))[0];
         let mut stream = RandomStream::new(1, "terms");
         for _ in 0..1000 {
             let (a, b) = (stream.u01(), stream.u01());
             let part = |x: f64| if x > 0.0 { x * libm::log(2.0 * x / (a + b)) } else { 0.0 };
-            let ((of_a, of_b), (term, skew)) = ((part(a), part(b)), one(a, b));
-            assert!((term - of_a - of_b).abs() < 1e-15, "{a} {b}");
+            let ((of_a, of_b), (value, skew)) = ((part(a), part(b)), term(a, b));
+            assert!((value - of_a - of_b).abs() < 1e-15, "{a} {b}");
             assert!((skew - (of_a - of_b - (a - b))).abs() < 1e-15, "{a} {b}");
-            assert_eq!(one(b, a), (term, -skew));
+            assert_eq!(term(b, a), (value, -skew));
         }
-        assert_eq!([one(0.0, 0.0), one(0.5, 0.5)], [(0.0, 0.0); 2]);
-        assert!((one(0.0, 1.0).0 - libm::log(2.0)).abs() < 1e-16);
-        // Both formulas at the place where they meet.
+        assert_eq!([term(0.0, 0.0), term(0.5, 0.5)], [(0.0, 0.0); 2]);
+        assert!((term(0.0, 1.0).0 - libm::log(2.0)).abs() < 1e-16);
+        // Both formulas where one replaces the other.
         let x = 0.125 / 1.125;
-        let (inside, outside) = (one((1.0 + x - 1e-14) / 2.0, (1.0 - x) / 2.0), {
-            one((1.0 + x + 1e-14) / 2.0, (1.0 - x) / 2.0)
+        let (inside, outside) = (term((1.0 + x - 1e-14) / 2.0, (1.0 - x) / 2.0), {
+            term((1.0 + x + 1e-14) / 2.0, (1.0 - x) / 2.0)
         });
         assert!((inside.0 - outside.0).abs() < 1e-14, "{inside:?} {outside:?}");
         assert!((inside.1 - outside.1).abs() < 1e-14, "{inside:?} {outside:?}");
     }
 
-    /// Each pair by itself has the terms that it has in a chunk, with and without vectors, and the
+    /// Each pair alone has the same terms as in a chunk, with and without vector instructions, and the
     /// logarithms are those of the definition.
     #[test]
     fn terms_of_the_second_pass_do_not_depend_on_the_chunk() {

@@ -2,7 +2,7 @@
 //! batches.
 //!
 //! Groups are numbered in reference order, classes as declared. The rules are those of two classes
-//! ([`counts`](crate::metric::evidence::counts)): people without a label count wherever no label is
+//! ([`counts`](crate::metric::evidence::counts)): people without a label count where no label is
 //! needed, and are in a separate matrix.
 
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ use crate::metric::evidence::units::{UnitKind, UnitSums, WeightSums};
 use crate::metric::scope::{GroupSelection, ScopeIndex};
 use crate::num::additive::Additive;
 
-/// The score of each class in [0, 1]; empty where only predictions are known.
+/// The score of each class in [0, 1]; empty if only predictions are known.
 type ClassScoreList<'a> = &'a [Option<f64>];
 
 /// One person as scored.
@@ -60,8 +60,8 @@ impl ClassCounterfactual<'_> {
     }
 }
 
-/// The label and the prediction of some people, and of counterfactuals that of these, each unknown
-/// or a class; how many they are and what they weigh.
+/// The label, the prediction and the counterfactual prediction, each a class or unknown, with the
+/// number and weight of the people.
 pub(crate) type ClassCell = ([Option<usize>; 3], WeightSums);
 
 /// People by their classes, and squares of these: labels against predictions of a group, or
@@ -71,8 +71,8 @@ struct ClassTally {
     classes: usize,
     weighted: bool,
     people: PatternTally,
-    /// What the rows of each person weigh by group or direction and cell of its square; none where
-    /// each row is a person.
+    /// The weight of each person's rows, by group or direction and cell of its square; none if each row
+    /// is a person.
     persons: Option<PersonCells<1>>,
 }
 
@@ -88,15 +88,15 @@ impl ClassTally {
         self.classes * self.classes
     }
 
-    /// Adds a row by the cells that it fills, each with its group or direction.
+    /// Adds a row with the cells in which it counts, each with its group or direction.
     fn add(
         &mut self,
         (key, weight): (u64, u64),
         factual: (usize, Option<usize>, Option<usize>),
-        moved: &[(usize, Option<usize>)],
+        outcomes: &[(usize, Option<usize>)],
         filled: impl IntoIterator<Item = (usize, Option<usize>, Option<usize>)>,
     ) {
-        self.people.add(factual, moved.iter().copied(), weight);
+        self.people.add(factual, outcomes.iter().copied(), weight);
         let square = self.square();
         let Some(persons) = self.persons.as_mut().filter(|_| weight > 0) else { return };
         for (place, row, column) in filled {
@@ -111,18 +111,18 @@ impl ClassTally {
         Some(self.persons.as_ref()?.units(|at, _| holds(at / square).then_some(at % square)))
     }
 
-    /// People by the cells that a pattern is in, and how often.
+    /// The sums of people by cell; `cells` gives the cells of a pattern, and how often it counts there.
     fn cells<I: IntoIterator<Item = ([Option<usize>; 3], u64)>>(
         &self,
         cells: impl Fn(&PersonPattern) -> I,
     ) -> Vec<ClassCell> {
-        let mut all: BTreeMap<[Option<usize>; 3], WeightSums> = BTreeMap::new();
-        for (pattern, sums) in self.people.patterns() {
+        let mut sums: BTreeMap<[Option<usize>; 3], WeightSums> = BTreeMap::new();
+        for (pattern, people) in self.people.patterns() {
             for (cell, times) in cells(&pattern) {
-                *all.entry(cell).or_default() += sums.times(times);
+                *sums.entry(cell).or_default() += people.times(times);
             }
         }
-        all.into_iter().collect()
+        sums.into_iter().collect()
     }
 }
 
@@ -133,15 +133,15 @@ additive!(ClassTally { people, persons });
 pub(crate) struct FactualClassCounts {
     /// Number of groups.
     pub(crate) groups: usize,
-    /// By group, then of no declared group.
+    /// By group; the last entry holds the rows without a declared group.
     tally: ClassTally,
-    /// The evidence of each class against all others, in order.
+    /// The counts of each class against the rest, in order.
     pub(crate) one_vs_rest: Vec<FactualCounts>,
 }
 
 impl FactualClassCounts {
-    /// No rows yet, for this number of classes, of which each against all others begins with these
-    /// empty counts.
+    /// Empty counts for a number of classes; each class against the rest starts with a copy of the
+    /// given empty counts.
     pub(crate) fn new(classes: usize, empty: &FactualCounts) -> Self {
         let groups = empty.groups.len();
         let tally = ClassTally::new(classes, groups + 1, empty.unit());
@@ -155,7 +155,7 @@ impl FactualClassCounts {
         FactualClassCounts { one_vs_rest: one_vs_rest.collect(), ..self }
     }
 
-    /// Adds one row with its stratum; one of weight 0 counts for nothing. `keys` are those of the
+    /// Adds one row with its stratum; a row of weight 0 adds nothing. `keys` are the keys of the
     /// person and of the row.
     ///
     /// # Panics
@@ -164,20 +164,20 @@ impl FactualClassCounts {
         let ClassPerson { group, label, predicted, weight, .. } = *person;
         let tied = person.is_tied();
         for (class, counts) in self.one_vs_rest.iter_mut().enumerate() {
-            let one = person.one_vs_rest(class);
-            counts.add((group, keys.0, weight), one.label, one.predicted, tied);
+            let two_sided = person.one_vs_rest(class);
+            counts.add((group, keys.0, weight), two_sided.label, two_sided.predicted, tied);
             if weight > 0 {
-                let labelled = (one.label, one.score.unwrap_or(f64::NAN));
+                let labelled = (two_sided.label, two_sided.score.unwrap_or(f64::NAN));
                 counts.add_score(group, labelled, weight, keys);
-                counts.add_stratum(group, (keys.0, weight), one.predicted, stratum);
+                counts.add_stratum(group, (keys.0, weight), two_sided.predicted, stratum);
             }
         }
         let factual = (group, label, predicted);
         self.tally.add((keys.0, weight), factual, &[], [factual]);
     }
 
-    /// Adds a row of no declared group, with its weight in units, by the number of its word;
-    /// [`u32::MAX`] = none.
+    /// Adds a row without a declared group, with its weight in units, by the number of its word;
+    /// [`u32::MAX`] = no word.
     pub(crate) fn add_ungrouped(
         &mut self,
         word: u32,
@@ -186,7 +186,7 @@ impl FactualClassCounts {
         predicted: Option<usize>,
     ) {
         for (class, counts) in self.one_vs_rest.iter_mut().enumerate() {
-            let is = |of: Option<usize>| of.map(|of| of == class);
+            let is = |found: Option<usize>| found.map(|found| found == class);
             counts.add_ungrouped(word, weight, is(label), is(predicted));
         }
         if word == u32::MAX {
@@ -194,16 +194,17 @@ impl FactualClassCounts {
         }
     }
 
-    /// Whether people of a group are asked for, of no declared one where `of` is none.
-    fn is_asked(&self, of: Option<GroupSelection>, group: usize) -> bool {
-        of.map_or(group == self.groups, |of| group < self.groups && of.holds(group))
+    /// Whether a group is selected; without a selection, only the rows without a declared group are.
+    fn is_selected(&self, selection: Option<GroupSelection>, group: usize) -> bool {
+        selection.map_or(group == self.groups, |s| group < self.groups && s.holds(group))
     }
 
-    /// Some people by label and prediction; those of no declared group where `of` is none.
-    pub(crate) fn cells(&self, of: Option<GroupSelection>) -> Vec<ClassCell> {
+    /// The selected people by label and prediction; without a selection, the rows without a declared
+    /// group.
+    pub(crate) fn cells(&self, selection: Option<GroupSelection>) -> Vec<ClassCell> {
         self.tally.cells(|kind| {
-            let here = self.is_asked(of, kind.group);
-            here.then_some(([kind.label, kind.predicted, None], 1))
+            let selected = self.is_selected(selection, kind.group);
+            selected.then_some(([kind.label, kind.predicted, None], 1))
         })
     }
 
@@ -212,16 +213,17 @@ impl FactualClassCounts {
         self.tally.classes
     }
 
-    /// The units of some people, asked for once or more, by the cells of the matrix that they fill.
+    /// A function that gives the units of selected people by the cells of the matrix.
     pub(crate) fn units(&self) -> impl Fn(GroupSelection) -> UnitSums {
         let (square, people) = (self.tally.square(), self.tally.people.people());
-        move |of| {
+        move |selection| {
             let rows = (0..).zip(&people).filter_map(|(key, (kind, sums))| {
                 let (label, predicted) = kind.label.zip(kind.predicted)?;
                 let cell = label * self.classes() + predicted;
-                self.is_asked(Some(of), kind.group).then(|| UnitKind::one(key, cell, *sums))
+                self.is_selected(Some(selection), kind.group)
+                    .then(|| UnitKind::one(key, cell, *sums))
             });
-            let persons = self.tally.persons(|group| of.holds(group));
+            let persons = self.tally.persons(|group| selection.holds(group));
             UnitSums::new(square, self.tally.weighted, rows.collect(), persons)
         }
     }
@@ -235,24 +237,24 @@ pub(crate) struct SwitchClassCounts {
     groups: usize,
     /// By direction.
     tally: ClassTally,
-    /// The same people by only their supported counterfactuals.
+    /// The same sums over only the supported counterfactuals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     supported: Option<Box<SwitchClassCounts>>,
 }
 
 impl SwitchClassCounts {
-    /// Empty, for this number of classes and of groups.
+    /// Empty counts for a number of classes and groups.
     pub(crate) fn new(classes: usize, groups: usize) -> Self {
         let tally = ClassTally::new(classes, groups, CountingUnit::default());
         SwitchClassCounts { groups, tally, supported: None }
     }
 
-    /// What only the supported counterfactuals give, while all are supported.
+    /// The sums over the supported counterfactuals, while all are supported.
     fn so_far(&self) -> SwitchClassCounts {
         SwitchClassCounts { tally: self.tally.clone(), supported: None, ..*self }
     }
 
-    /// These counts, counted by this unit too.
+    /// The same counts with the sums that this unit needs.
     #[must_use]
     pub(crate) fn counted_by(self, unit: CountingUnit) -> Self {
         SwitchClassCounts { tally: ClassTally::new(self.classes(), self.groups, unit), ..self }
@@ -270,8 +272,8 @@ impl SwitchClassCounts {
         person: &ClassPerson<'_>,
         counterfactuals: &[ClassCounterfactual<'_>],
     ) {
-        let all = counterfactuals.iter().all(|cf| cf.unsupported == 0);
-        if let Some(part) = self.supported_part(all) {
+        let all_supported = counterfactuals.iter().all(|cf| cf.unsupported == 0);
+        if let Some(part) = self.supported_part(all_supported) {
             part.add_cells(key, person, counterfactuals.iter().filter(|cf| cf.unsupported == 0));
         }
         self.add_cells(key, person, counterfactuals.iter());
@@ -284,10 +286,11 @@ impl SwitchClassCounts {
         &ClassPerson { group, label, predicted, weight, .. }: &ClassPerson<'_>,
         counterfactuals: impl Iterator<Item = &'a ClassCounterfactual<'a>>,
     ) {
-        let moved: Vec<(usize, Option<usize>)> =
+        let outcomes: Vec<(usize, Option<usize>)> =
             counterfactuals.map(|cf| (cf.to, cf.predicted)).collect();
-        let filled = moved.iter().map(|&(to, after)| (group * self.groups + to, predicted, after));
-        self.tally.add((key, weight), (group, label, predicted), &moved, filled);
+        let filled =
+            outcomes.iter().map(|&(to, after)| (group * self.groups + to, predicted, after));
+        self.tally.add((key, weight), (group, label, predicted), &outcomes, filled);
     }
 
     /// Number of classes.
@@ -299,10 +302,10 @@ impl SwitchClassCounts {
     pub(crate) fn cells(&self, direction: Option<(usize, usize)>) -> Vec<ClassCell> {
         let classes = self.classes();
         self.tally.cells(|kind| {
-            let is_here = |to| direction.is_none_or(|of| of == (kind.group, to));
-            let here = kind.cells(classes).filter(|(to, ..)| is_here(*to));
+            let is_here = |to| direction.is_none_or(|direction| direction == (kind.group, to));
+            let cells = kind.cells(classes).filter(|(to, ..)| is_here(*to));
             let cell = |cell| [kind.label, Some(cell / classes), Some(cell % classes)];
-            here.map(|(_, at, times)| (cell(at), times)).collect::<Vec<_>>()
+            cells.map(|(_, at, times)| (cell(at), times)).collect::<Vec<_>>()
         })
     }
 
@@ -310,8 +313,8 @@ impl SwitchClassCounts {
         ScopeIndex { groups: self.groups }
     }
 
-    /// The units of every scope, by its number, by the cells of the matrix that they fill; rows of
-    /// weight 0 are in none. Walks over all patterns: ask once.
+    /// The units of every scope, by its number, by the cells of the matrix. Rows of weight 0 are left
+    /// out. Walks over all patterns: call it once.
     pub(crate) fn units(&self) -> Vec<UnitSums> {
         let (places, tally) = (self.scope_index(), &self.tally);
         let cell = |_: Option<usize>, before, after| before * tally.classes + after;

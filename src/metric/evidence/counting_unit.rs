@@ -1,10 +1,9 @@
-//! What a pass over rows counts besides the rows: weights, and persons with several rows, whose
-//! rows [`person_sums`](super::person_sums) adds up. What intervals take as independent are the
-//! [`units`](super::units).
+//! What a pass over rows sums in addition to rows: weights, and persons with several rows (see
+//! [`person_sums`](super::person_sums)). Intervals take the [`units`](super::units) as independent.
 
 use serde::{Deserialize, Serialize};
 
-/// How a pass counts people in addition to row by row; it decides which sums the evidence carries.
+/// Which sums the evidence of a pass has in addition to the number of rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct CountingUnit {
     /// Whether rows have weights.
@@ -19,9 +18,9 @@ impl CountingUnit {
     pub(crate) const ROW: CountingUnit = CountingUnit { weighted: false, persons: false };
     /// Persons, each with one or several rows.
     pub(crate) const PERSON: CountingUnit = CountingUnit { persons: true, ..CountingUnit::ROW };
-    /// Rows by their weights.
+    /// Weighted rows.
     pub(crate) const WEIGHT: CountingUnit = CountingUnit { weighted: true, ..CountingUnit::ROW };
-    /// Rows by their weights, each with its person.
+    /// Weighted rows, and persons with one or several rows.
     pub(crate) const WEIGHTED_PERSON: CountingUnit =
         CountingUnit { persons: true, ..CountingUnit::WEIGHT };
 }

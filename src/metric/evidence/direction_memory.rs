@@ -1,7 +1,7 @@
 //! How much memory the sums over directions of groups take, computed before any of it is taken.
 //!
-//! A set of G groups has G (G - 1) directions. Every thread has counts of all of them, and where
-//! score metrics have intervals the powers of what people add to each scope.
+//! A set of G groups has G (G - 1) directions. Every thread has counts for all of them; if score
+//! metrics have intervals, it also has sums of powers of what people add to each scope.
 
 use crate::metric::evidence::jensen_shannon_sums::DivergenceSums;
 use crate::metric::evidence::score_bins;
@@ -9,18 +9,18 @@ use crate::metric::evidence::shift::{CHANGE_BINS, SCORE_BINS, ShiftSums};
 use crate::metric::evidence::shift_influence::ShiftInfluences;
 use crate::metric::scope::ScopeIndex;
 
-/// What is asked of the counterfactuals of one attribute.
+/// What is measured from the counterfactuals of one attribute.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DirectionMemory {
-    /// Its groups.
+    /// The number of groups.
     pub groups: usize,
-    /// Threads that work at once.
+    /// The number of threads.
     pub threads: usize,
-    /// Classes of the label that are counted one against all; 1 for a label of two sides.
+    /// The number of classes that are counted against the rest; 1 for a label of two sides.
     pub classes: usize,
     /// Whether people have weights.
     pub weighted: bool,
-    /// Whether intervals of score metrics are asked for.
+    /// Whether score metrics have intervals.
     pub influences: bool,
 }
 
@@ -59,7 +59,7 @@ mod tests {
         assert!((200_000_000..350_000_000).contains(&of_150), "{of_150}");
         let without = DirectionMemory { influences: false, ..memory(150) };
         assert!(without.bytes() < 200_000_000, "{}", without.bytes());
-        // Cells that the page draws are kept of few groups only.
+        // The cells that the page draws are kept only if there are few groups.
         assert!(DirectionMemory { weighted: true, ..memory(5) }.bytes() > memory(5).bytes());
         assert!(DirectionMemory { threads: 8, ..memory(150) }.bytes() > of_150);
         assert_eq!(DirectionMemory { classes: 5, ..without }.bytes(), 5 * without.bytes());

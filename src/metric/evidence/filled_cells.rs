@@ -1,12 +1,12 @@
-//! Long lists of sums of which few are filled: in memory the whole list, once any cell is filled;
-//! in a file only the filled cells, by their number.
+//! Long lists of sums of which few are not zero. In memory the list is empty or complete; a file
+//! holds only the cells that are not zero, by their number.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::num::additive::Additive;
 
-/// As many sums as given, or none where nobody is counted.
+/// `N` sums, or none while nothing is counted.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct FilledCells<T, const N: usize>(Vec<T>);
 
@@ -17,14 +17,14 @@ impl<T, const N: usize> Default for FilledCells<T, N> {
 }
 
 impl<T: Copy + Default, const N: usize> FilledCells<T, N> {
-    /// All sums, to add to.
+    /// All sums, for adding to them.
     #[inline]
     pub(crate) fn fill(&mut self) -> &mut [T] {
         self.0.resize(N, T::default());
         &mut self.0
     }
 
-    /// All sums, or none.
+    /// All sums; empty while nothing is counted.
     pub(crate) fn all(&self) -> &[T] {
         &self.0
     }
@@ -53,14 +53,14 @@ impl<'de, T: Copy + Default + Deserialize<'de>, const N: usize> Deserialize<'de>
 {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let filled = Option::<Vec<(usize, T)>>::deserialize(deserializer)?;
-        let mut all = Self::default();
+        let mut cells = Self::default();
         if let Some(filled) = filled {
-            let cells = all.fill();
+            let sums = cells.fill();
             for (cell, sum) in filled {
-                let place = cells.get_mut(cell);
+                let place = sums.get_mut(cell);
                 *place.ok_or_else(|| D::Error::custom(format!("there is no cell {cell}")))? = sum;
             }
         }
-        Ok(all)
+        Ok(cells)
     }
 }

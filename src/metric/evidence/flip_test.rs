@@ -1,22 +1,22 @@
-//! The flip test: would the people most like a person of the disfavoured facet, all of them of the
-//! favoured one, be predicted otherwise?
+//! The flip test: does the majority of a person's nearest neighbours in the favoured facet have
+//! another prediction than the person, who is of the disfavoured facet?
 //!
 //! Source: Amazon SageMaker Clarify, post-training bias metrics, FT. For every person of facet d
-//! the k nearest people of facet a are looked up, by Euclidean distance over the numeric features,
-//! and the majority of their predictions is compared with the person's own: F+ are those predicted
-//! unfavourably whose vote is favourable, F- the reverse, and FT = (F+ - F-) / n_d. The library
+//! the k nearest people of facet a are found, by Euclidean distance over the numeric features, and
+//! the majority of their predictions is compared with the person's prediction: F+ are people with
+//! an unfavourable prediction and a favourable vote, F- the reverse, FT = (F+ - F-) / n_d. The library
 //! (smclarify 0.5) returns the opposite sign; its result also changes with the order of the rows,
 //! because it leaves ties to chance.
 //!
-//! Choice: of neighbours at the same distance the earlier row counts. k is the number asked for
-//! where facet a has at least twice as many people, else 1 (the library's rule for k = 5). People
-//! without a value of some feature have no distance: they are left out and counted. Beyond
-//! [`FlipTestSettings::max_people`] people a sample is drawn, those with the lowest hashes of their
-//! keys, over all groups together. Neighbours have one vote each, regardless of their weights;
-//! people of facet d count as often as they weigh.
+//! Choice: among neighbours at the same distance the earlier row comes first. k is the requested
+//! number if facet a has at least twice as many people, else 1 (the library's rule for k = 5).
+//! People who lack a value of some feature have no distance: they are left out and counted. With
+//! more than [`FlipTestSettings::max_people`] people a sample is drawn over all groups together:
+//! the people with the lowest hashes of their keys. Neighbours have one vote each, regardless of
+//! their weights; people of facet d count with their weights.
 //!
-//! The interval is that of the people of facet d, drawn with replacement while their neighbours
-//! stay as they are: it does not know that other people of facet a would have voted otherwise.
+//! The interval covers the sampling of the people of facet d while their neighbours are fixed: it
+//! does not include that another sample of facet a could have other votes.
 //!
 //! Cost: equal rows are looked up once. A million distinct rows of five features take about 25
 //! seconds of one processor.
@@ -38,30 +38,30 @@ use crate::param::{Count, Seed};
 /// How the test is made.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct FlipTestSettings {
-    /// Neighbours that vote, an odd number.
+    /// The number of neighbours that vote; odd.
     pub neighbours: Count,
     /// Whether every feature is divided by its standard deviation.
     pub standardise: bool,
-    /// People looked at.
+    /// The largest number of people.
     pub max_people: Count,
 }
 
 /// One person as scored.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct FlipTestPerson {
-    /// The position in the source: ties go to the lower one.
+    /// The position in the source: of equal distances the lower position comes first.
     pub row: u64,
-    /// The person's own key; all rows of a person have one.
+    /// The key of the person; all rows of a person have the same.
     pub key: u64,
     /// The group, in reference order.
     pub group: usize,
     /// The prediction.
     pub predicted: bool,
-    /// Whole units that they weigh; 1 where nobody has a weight.
+    /// The weight in whole units; 1 without weights.
     pub weight: u64,
 }
 
-/// People with their features, at most twice as many as are looked at; mergeable.
+/// People with their features, at most twice as many as the sample may have; mergeable.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct FlipTestSample {
     width: usize,
@@ -74,11 +74,11 @@ pub(crate) struct FlipTestSample {
 }
 
 impl FlipTestSample {
-    /// Empty, with this many features each.
-    pub(crate) fn new(width: usize, knobs: &FlipTestSettings, seed: Seed) -> Self {
+    /// An empty sample of people with `width` features.
+    pub(crate) fn new(width: usize, settings: &FlipTestSettings, seed: Seed) -> Self {
         FlipTestSample {
             width,
-            max_people: usize::try_from(knobs.max_people.get()).unwrap_or(usize::MAX),
+            max_people: usize::try_from(settings.max_people.get()).unwrap_or(usize::MAX),
             sample_seed: named_seed(seed.0, "flip-test/sample"),
             people: Vec::new(),
             coordinates: Vec::new(),
@@ -90,7 +90,7 @@ impl FlipTestSample {
     /// Adds a person with their features, NaN where one is missing.
     ///
     /// # Panics
-    /// Where there is another number of features: a bug of the caller.
+    /// If the number of features differs: a bug of the caller.
     pub(crate) fn add(&mut self, person: FlipTestPerson, features: &[f64]) {
         assert_eq!(features.len(), self.width, "features of a person");
         if features.iter().any(|x| !x.is_finite()) {
@@ -128,7 +128,7 @@ impl FlipTestSample {
         PointMatrix { coordinates: &self.coordinates, width: self.width }
     }
 
-    /// Divides every feature by its standard deviation; one that never varies has no effect anyway.
+    /// Divides every feature by its standard deviation; a constant feature has no effect anyway.
     fn standardise(&mut self) {
         for axis in 0..self.width {
             let values = || self.coordinates.iter().skip(axis).step_by(self.width);
@@ -162,60 +162,62 @@ impl Accumulator for FlipTestSample {
     }
 }
 
-/// The prepared test: pieces of it may be done in any order and on any thread.
+/// The prepared test: its pieces can run in any order and on any thread.
 #[derive(Debug)]
 pub(crate) struct PreparedFlipTest {
     sample: FlipTestSample,
     /// By group.
     trees: Vec<NeighbourTree>,
-    /// By group its people sorted by their features, and where each run of equal ones ends; empty
-    /// where they are never looked up.
+    /// For each group its people sorted by their features, and the end of each run of equal people;
+    /// empty if no comparison needs them.
     runs: Vec<(Vec<u32>, Vec<usize>)>,
-    /// The comparison and the runs of its disfavoured group that a piece looks up.
+    /// The comparison of each piece, and the runs of its disfavoured group.
     pieces: Vec<(usize, Range<usize>)>,
-    /// Empty: no person looked up yet.
+    /// The result without any votes.
     pub(crate) empty: FlipTestResult,
 }
 
-/// Runs looked up in one piece.
+/// The number of runs in one piece.
 const RUNS_PER_PIECE: usize = 512;
 
 impl PreparedFlipTest {
-    /// Makes the trees. `facets` are the comparisons, each of a group with another or with all
+    /// Builds the trees. `facets` are the comparisons, each of a group with another or with all
     /// others.
     pub(crate) fn new(
         mut sample: FlipTestSample,
         groups: usize,
         facets: &[MetricScope],
-        knobs: &FlipTestSettings,
+        settings: &FlipTestSettings,
         unit: CountingUnit,
     ) -> Self {
         sample.subsample();
-        if knobs.standardise {
+        if settings.standardise {
             sample.standardise();
         }
         let points = sample.points();
-        let neighbours = usize::try_from(knobs.neighbours.get()).unwrap_or(usize::MAX);
-        let everybody = || 0..sample.people.len() as u32;
+        let neighbours = usize::try_from(settings.neighbours.get()).unwrap_or(usize::MAX);
+        let all_people = || 0..sample.people.len() as u32;
         let members: Vec<Vec<u32>> = (0..groups)
             .map(|group| {
-                everybody().filter(|&i| sample.people[i as usize].group == group).collect()
+                all_people().filter(|&i| sample.people[i as usize].group == group).collect()
             })
             .collect();
-        // The people of a group if it is used, as facet a or as facet d.
-        let of = |side: usize, group: usize| {
-            let held = facets.iter().any(|facet| facet.sides()[side].holds(group));
-            if held { members[group].clone() } else { Vec::new() }
+        // The people of a group if a comparison has it on this side: facet a or facet d.
+        let members_of_side = |side: usize, group: usize| {
+            let is_used = facets.iter().any(|facet| facet.sides()[side].holds(group));
+            if is_used { members[group].clone() } else { Vec::new() }
         };
-        let trees = (0..groups).map(|group| NeighbourTree::new(points, of(0, group), neighbours));
+        let trees = (0..groups)
+            .map(|group| NeighbourTree::new(points, members_of_side(0, group), neighbours));
         let trees = trees.collect();
-        let runs: Vec<_> = (0..groups).map(|group| points.runs(of(1, group))).collect();
-        let mut nobody = FlipTestResult {
+        let runs: Vec<_> =
+            (0..groups).map(|group| points.runs(members_of_side(1, group))).collect();
+        let mut empty = FlipTestResult {
             search: FlipSearch {
                 eligible: sample.eligible,
                 looked_at: sample.people.len() as u64,
                 missing: sample.missing,
-                neighbours: knobs.neighbours.get(),
+                neighbours: settings.neighbours.get(),
             },
             facets: Vec::new(),
             weighted: unit.weighted,
@@ -224,19 +226,19 @@ impl PreparedFlipTest {
         let mut pieces = Vec::new();
         for (number, &scope) in facets.iter().enumerate() {
             let [a, d] = scope.sides();
-            let people = |who: GroupSelection| {
-                let own = who.groups(groups).flat_map(|group| &members[group]);
-                own.map(|&i| sample.people[i as usize].key)
+            let keys = |selection: GroupSelection| {
+                let people = selection.groups(groups).flat_map(|group| &members[group]);
+                people.map(|&i| sample.people[i as usize].key)
             };
-            let [n_a, n_d] = [a, d].map(|who| people(who).count() as u64);
+            let [n_a, n_d] = [a, d].map(|facet| keys(facet).count() as u64);
             let persons =
-                || [distinct(people(a)), distinct(people(d)), distinct(people(a).chain(people(d)))];
-            let asked = knobs.neighbours.get();
-            nobody.facets.push(FacetFlips {
+                || [distinct(keys(a)), distinct(keys(d)), distinct(keys(a).chain(keys(d)))];
+            let requested = settings.neighbours.get();
+            empty.facets.push(FacetFlips {
                 scope,
                 n_a,
                 n_d,
-                neighbours: if n_a >= asked.saturating_mul(2) { asked } else { 1 },
+                neighbours: if n_a >= requested.saturating_mul(2) { requested } else { 1 },
                 votes: <[WeightSums; 3]>::default(),
                 persons: unit.persons.then(persons),
             });
@@ -249,7 +251,7 @@ impl PreparedFlipTest {
                 );
             }
         }
-        PreparedFlipTest { sample, trees, runs, pieces, empty: nobody }
+        PreparedFlipTest { sample, trees, runs, pieces, empty }
     }
 
     /// Number of pieces.
@@ -289,8 +291,7 @@ impl PreparedFlipTest {
     }
 }
 
-/// The vote of the neighbours on a prediction: 0 it would turn positive, 1 it would turn negative,
-/// 2 it would stay.
+/// The cell of a vote: 0 from negative to positive, 1 from positive to negative, 2 no change.
 fn vote_cell(predicted: bool, vote: bool) -> usize {
     match (predicted, vote) {
         (false, true) => 0,
@@ -304,36 +305,36 @@ fn vote_cell(predicted: bool, vote: bool) -> usize {
 pub(crate) struct FlipVotes {
     facet: usize,
     cells: [WeightSums; 3],
-    /// Key, weight and cell of each; only where a person may have several rows.
+    /// Key, weight and cell of each row; only if a person may have several rows.
     persons: Vec<(u64, u64, usize)>,
-    /// How many were looked up.
+    /// The number of rows with a vote.
     pub people: u64,
 }
 
-/// What the test found.
+/// The result of the test.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct FlipTestResult {
-    /// The group in which they were found, with the number of neighbours that was asked for.
+    /// The people of the sample, and the requested number of neighbours.
     pub(crate) search: FlipSearch,
     /// By comparison.
     pub(crate) facets: Vec<FacetFlips>,
     /// Whether rows have weights.
     pub(crate) weighted: bool,
-    /// Votes by person and comparison; none where each row is a person.
+    /// Votes by person and comparison; none if each row is a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     persons: Option<PersonCells<3>>,
 }
 
-/// How a value of the test was found: its arguments in the table of metrics.
+/// How a value of the test was computed: its arguments in the table of metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FlipSearch {
     /// People of a declared group with a prediction and a value of every feature.
     pub(crate) eligible: u64,
-    /// Those of them who were.
+    /// Those in the sample.
     pub(crate) looked_at: u64,
-    /// People without a value of some feature.
+    /// People who lack a value of some feature.
     pub(crate) missing: u64,
-    /// How many neighbours vote.
+    /// The number of neighbours that vote.
     pub(crate) neighbours: u64,
 }
 
@@ -344,10 +345,11 @@ pub(crate) struct FacetFlips {
     pub(crate) n_a: u64,
     pub(crate) n_d: u64,
     pub(crate) neighbours: u64,
-    /// Rows of facet d who would turn positive, negative, and who would stay.
+    /// Rows of facet d whose vote is positive instead of negative, negative instead of positive, or
+    /// the same as their prediction.
     votes: [WeightSums; 3],
-    /// Persons whose rows these are: of facet a, of facet d, and of both together; none where each
-    /// row is a person.
+    /// The number of persons of facet a, of facet d, and of both together; none if each row is a
+    /// person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) persons: Option<[u64; 3]>,
 }
@@ -364,7 +366,7 @@ impl FlipTestResult {
         }
     }
 
-    /// The comparison of a scope, and the units of facet d by the vote of their neighbours.
+    /// The comparison of a scope, and the units of facet d by the votes of their neighbours.
     pub(crate) fn facet(&self, scope: MetricScope) -> Option<(FacetFlips, UnitSums)> {
         let number = self.facets.iter().position(|facet| facet.scope == scope)?;
         let facet = self.facets[number];
@@ -379,7 +381,7 @@ impl FlipTestResult {
 }
 
 impl FacetFlips {
-    /// The people who would turn positive, turn negative, and stay.
+    /// The number of people by vote: to positive, to negative, no change.
     pub(crate) fn cells(&self) -> [u64; 3] {
         let [positive, negative, _] = self.votes.map(WeightSums::people);
         [positive, negative, self.n_d - positive - negative]
@@ -391,11 +393,11 @@ mod tests {
     use super::*;
     use crate::num::seed::RandomStream;
 
-    fn knobs(neighbours: u64, most: u64) -> FlipTestSettings {
+    fn settings(neighbours: u64, max_people: u64) -> FlipTestSettings {
         FlipTestSettings {
             neighbours: Count::new(neighbours).unwrap(),
             standardise: false,
-            max_people: Count::new(most).unwrap(),
+            max_people: Count::new(max_people).unwrap(),
         }
     }
 
@@ -407,14 +409,14 @@ mod tests {
         sample: FlipTestSample,
         groups: usize,
         facets: &[MetricScope],
-        knobs: &FlipTestSettings,
+        settings: &FlipTestSettings,
         weighted: bool,
     ) -> FlipTestResult {
         let test = PreparedFlipTest::new(
             sample,
             groups,
             facets,
-            knobs,
+            settings,
             CountingUnit { weighted, persons: false },
         );
         let mut flips = test.empty.clone();
@@ -426,7 +428,7 @@ mod tests {
     fn by_hand() {
         // Facet a on a line: rejected at 0, 1 and 2, accepted at 10, 11 and 12. Of facet d a
         // rejected one at 9, an accepted one at 3.
-        let mut sample = FlipTestSample::new(1, &knobs(3, 100), Seed(1));
+        let mut sample = FlipTestSample::new(1, &settings(3, 100), Seed(1));
         for (row, at) in [0.0, 1.0, 2.0, 10.0, 11.0, 12.0].into_iter().enumerate() {
             sample.add(looked(row as u64, 0, at > 5.0), &[at]);
         }
@@ -442,7 +444,7 @@ mod tests {
             sample.clone(),
             2,
             &[MetricScope::Pair(0, 1), MetricScope::RestVsOne(1)],
-            &knobs(3, 100),
+            &settings(3, 100),
             true,
         );
         assert_eq!(
@@ -458,21 +460,22 @@ mod tests {
             // Rows 10 and 14 weigh 2 and 3, row 11 weighs 3, rows 12 and 13 weigh 1 and 2.
             assert_eq!(units.weight(), [5, 3, 3]);
         }
-        // With fewer than twice this many people in facet a, one neighbour decides: at 9 that is
-        // the one at 10, at 3 the one at 2.
-        let (facet, _) = done(sample.clone(), 2, &[MetricScope::Pair(0, 1)], &knobs(5, 100), false)
-            .facet(MetricScope::Pair(0, 1))
-            .unwrap();
+        // With fewer than twice this many people in facet a, one neighbour decides: for 9 that is
+        // 10, for 3 it is 2.
+        let (facet, _) =
+            done(sample.clone(), 2, &[MetricScope::Pair(0, 1)], &settings(5, 100), false)
+                .facet(MetricScope::Pair(0, 1))
+                .unwrap();
         assert_eq!((facet.neighbours, facet.cells()), (1, [2, 1, 2]));
-        // In an empty facet nobody is like them.
-        let (facet, _) = done(sample, 3, &[MetricScope::Pair(2, 1)], &knobs(1, 100), false)
+        // An empty facet has no neighbours.
+        let (facet, _) = done(sample, 3, &[MetricScope::Pair(2, 1)], &settings(1, 100), false)
             .facet(MetricScope::Pair(2, 1))
             .unwrap();
         assert_eq!((facet.n_a, facet.n_d, facet.cells()), (0, 5, [0, 0, 5]));
     }
 
-    /// Any partition draws the same sample and finds the same; a feature that never varies and one
-    /// in other units change nothing once scaled.
+    /// Any partition draws the same sample and has the same result. After scaling, a constant feature
+    /// and the units of a feature have no effect.
     #[test]
     fn samples_do_not_depend_on_batches() {
         let mut stream = RandomStream::new(6, "sample");
@@ -483,28 +486,28 @@ mod tests {
             })
             .collect();
         let facets = [MetricScope::Pair(0, 1), MetricScope::RestVsOne(2), MetricScope::Pair(2, 0)];
-        for most in [50, 300, 5000] {
-            let knobs = knobs(5, most);
+        for max_people in [50, 300, 5000] {
+            let settings_of_size = settings(5, max_people);
             let gathered = |parts: usize| {
-                let mut parts_of = vec![FlipTestSample::new(2, &knobs, Seed(3)); parts];
+                let mut parts_of = vec![FlipTestSample::new(2, &settings_of_size, Seed(3)); parts];
                 people
                     .iter()
                     .enumerate()
                     .for_each(|(i, (person, x))| parts_of[i * i % parts].add(*person, x));
                 let mut all = parts_of.pop().unwrap();
                 parts_of.into_iter().rev().for_each(|part| all.merge(part));
-                done(all, 3, &facets, &knobs, true)
+                done(all, 3, &facets, &settings_of_size, true)
             };
             let whole = gathered(1);
-            assert_eq!((whole.search.eligible, whole.search.looked_at), (900, most.min(900)));
+            assert_eq!((whole.search.eligible, whole.search.looked_at), (900, max_people.min(900)));
             assert_eq!(gathered(2), whole);
             assert_eq!(gathered(7), whole);
         }
         let scaled = |unit: f64| {
-            let knobs = FlipTestSettings { standardise: true, ..knobs(5, 900) };
-            let mut sample = FlipTestSample::new(3, &knobs, Seed(3));
+            let scaled_settings = FlipTestSettings { standardise: true, ..settings(5, 900) };
+            let mut sample = FlipTestSample::new(3, &scaled_settings, Seed(3));
             people.iter().for_each(|(person, [x, y])| sample.add(*person, &[*x, *y * unit, 7.0]));
-            done(sample, 3, &facets, &knobs, false).facets
+            done(sample, 3, &facets, &scaled_settings, false).facets
         };
         assert_eq!(scaled(1.0), scaled(1024.0));
     }

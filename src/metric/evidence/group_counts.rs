@@ -1,5 +1,5 @@
-//! How many rows of one group there are, by label and prediction. Rows of weight 0 count for
-//! nothing: only how many they are is known.
+//! The number of rows of one group by label and prediction. Rows of weight 0 are only counted
+//! separately.
 
 use serde::{Deserialize, Serialize};
 
@@ -24,8 +24,8 @@ pub(crate) struct GroupFactualCounts {
 }
 
 impl GroupFactualCounts {
-    /// Adds one row with what it weighs, 1 where nobody has a weight: its label and prediction
-    /// where known, and whether its score lies exactly at the threshold.
+    /// Adds one row with its weight (1 without weights), its label and prediction if known, and
+    /// whether its score is exactly at the threshold.
     pub(crate) fn add(
         &mut self,
         label: Option<bool>,
@@ -41,28 +41,28 @@ impl GroupFactualCounts {
         self.at_threshold += u64::from(at_threshold);
     }
 
-    /// All rows, also those of weight 0.
+    /// The number of all rows, including rows of weight 0.
     pub(crate) fn rows(&self) -> u64 {
         self.n() + self.weightless
     }
 
-    /// How many they are.
+    /// The number of rows by label and prediction.
     pub(crate) fn states(&self) -> StateCells {
         self.cells.map(WeightSums::people)
     }
 
-    /// What they weigh in whole units.
+    /// The weight of the rows by label and prediction, in whole units.
     pub(crate) fn weights(&self) -> StateCells {
         self.cells.map(WeightSums::sum)
     }
 
-    /// The rows of some labels and predictions.
+    /// The number of rows whose label and prediction satisfy a condition.
     fn of(&self, holds: impl Fn(usize, usize) -> bool) -> u64 {
         let cells = self.cells.iter().enumerate().filter(|(i, _)| holds(i / 3, i % 3));
         cells.map(|(_, sums)| sums.people()).sum()
     }
 
-    /// Rows that count.
+    /// The number of rows with a positive weight.
     pub(crate) fn n(&self) -> u64 {
         self.of(|_, _| true)
     }
@@ -87,7 +87,7 @@ impl GroupFactualCounts {
         self.of(|_, predicted| predicted == 0)
     }
 
-    /// What metrics read.
+    /// The confusion matrix, which metrics read.
     pub(crate) fn confusion(&self) -> Confusion {
         Confusion::from_states(self.states())
     }

@@ -3,8 +3,8 @@
 //! Source: Lin 1991, "Divergence measures based on the Shannon entropy"; paired by person as
 //! [`shift`](crate::metric::catalog::shift) says. With p = s/S, q = c/C and the side of the larger
 //! sum scaled down so that both sum to the same M = min(S, C), the divergence is sum j(a, b) / (2
-//! M), j(a, b) = a ln(2a/(a+b)) + b ln(2b/(a+b)). No term is negative, so nothing cancels where
-//! scores hardly move.
+//! M), j(a, b) = a ln(2a/(a+b)) + b ln(2b/(a+b)). No term is negative, so nothing cancels if scores
+//! change very little.
 //!
 //! S and C must be known before the first term: [`ShiftPass`](crate::metric::evidence::shift_pass)
 //! is a second pass over the people. Its interval needs the means of both parts of j,
@@ -13,20 +13,20 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Squares of (a - b)/(a + b) below it are those of scores that hardly move.
+/// If the square of (a - b)/(a + b) is below this, the two scores are almost equal.
 pub(crate) const NEAR_SQUARE: f64 = 1.0 / 64.0;
 
-/// What makes the two sums of scores equal: one side is scaled down, the other stays.
+/// The factors that make the two sums of scores equal: one side is scaled down, the other stays.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ScoreBalance {
-    /// Factor of factual scores, min(1, C/S); 0 where a sum is 0.
+    /// Factor of factual scores, min(1, C/S); 0 if a sum is 0.
     scale: f64,
     /// Factor of counterfactual scores, min(1, S/C).
     scale_cf: f64,
 }
 
 impl ScoreBalance {
-    /// The balance of two sums; where one of them is 0, nothing balances them, and there is no
+    /// The balance of two sums. If one of them is 0, they cannot be balanced, and there is no
     /// divergence.
     pub(crate) fn new(score: f64, score_cf: f64) -> Self {
         if score > 0.0 && score_cf > 0.0 {
@@ -44,21 +44,22 @@ impl ScoreBalance {
         (self.scale, self.scale_cf)
     }
 
-    /// What both sides sum to, the sums of the scores as they are being these.
+    /// The sum of both sides after scaling, from the sums before.
     pub(crate) fn balanced_sum(self, score: f64, score_cf: f64) -> f64 {
         if self.scale == 1.0 { score } else { score_cf }
     }
 
-    /// The divergence by the sums of scores and of terms.
+    /// The divergence, from the sums of scores and of terms.
     pub(crate) fn divergence(self, score: f64, score_cf: f64, terms: f64) -> f64 {
         (terms / (2.0 * self.balanced_sum(score, score_cf))).max(0.0)
     }
 }
 
-/// The shape of a term by the square of x, where it is small: x^2k / (k (2k - 1)). What is left out
-/// is below 3e-17 of the sum. With m = a + b and x = (a - b)/m the term and the skew, whose sign
-/// changes with the sides, are m/2 times the sum and the difference of (1 + x) ln(1 + x) and
-/// (1 - x) ln(1 - x), of the latter without 2x; the term is symmetric and never negative.
+/// The shape of a term as a function of the square of x, if that is small: the sum of
+/// x^2k / (k (2k - 1)), with an error below 3e-17 of the sum. With m = a + b and x = (a - b)/m the
+/// term is m/2 times the sum of (1 + x) ln(1 + x) and (1 - x) ln(1 - x), and the skew is m/2 times
+/// their difference minus 2x. The term is symmetric and never negative; the skew changes its sign
+/// if the sides are exchanged.
 #[inline(always)]
 pub(crate) fn term_shape(sq: f64) -> f64 {
     const C: [f64; 8] =
@@ -66,7 +67,7 @@ pub(crate) fn term_shape(sq: f64) -> f64 {
     sq * C.iter().fold(0.0, |sum, c| sum * sq + c)
 }
 
-/// The shape of the skew, over x: minus the sum of x^2k / (k (2k + 1)). What is left out is below
+/// The shape of the skew divided by x: minus the sum of x^2k / (k (2k + 1)), with an error below
 /// 5e-17 of the sum.
 #[inline(always)]
 pub(crate) fn skew_shape(sq: f64) -> f64 {

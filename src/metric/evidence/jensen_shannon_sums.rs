@@ -9,19 +9,18 @@ use crate::metric::evidence::jensen_shannon::ScoreBalance;
 use crate::metric::evidence::shift::{ScoreShift, ShiftSums};
 use crate::num::fixed::FixedSum;
 
-/// What is summed over the pairs of one scope in the second pass, each as often as the person
-/// weighs; mergeable.
+/// The weighted sums over the pairs of one scope in the second pass; mergeable.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct DivergenceSums {
     pub(super) n: u64,
-    /// What makes both sums of scores equal.
+    /// The factors that make both sums of scores equal.
     pub(super) balance: ScoreBalance,
     terms: FixedSum,
     skew: FixedSum,
 }
 
 impl DivergenceSums {
-    /// Empty, with the balance of these sums of the first pass.
+    /// Empty sums, with the balance of the sums of the first pass.
     pub(crate) fn new(sums: &ShiftSums) -> Self {
         let (score, score_cf) = sums.scores();
         let balance = ScoreBalance::new(score, score_cf);
@@ -36,7 +35,7 @@ impl DivergenceSums {
         self.skew.merge(skew);
     }
 
-    /// Adds one pair of scores, each in [0, 1], that weighs this much.
+    /// Adds one pair of scores, each in [0, 1], with a weight.
     #[cfg(test)]
     pub(crate) fn add(&mut self, pair: (f64, f64), weight: u64) {
         let (mut chunk, mut terms) = (PairChunk::new(), BalancedTerms::new());
@@ -48,13 +47,13 @@ impl DivergenceSums {
         self.add_chunk(&chunk, &terms);
     }
 
-    /// The sums of half of each part of the terms, that of factual scores first.
+    /// The sums of half of each part of the terms, first the part of factual scores.
     pub(crate) fn parts(&self) -> [f64; 2] {
         let (terms, skew) = (self.terms.to_f64(), self.skew.to_f64());
         [(terms + skew) / 4.0, (terms - skew) / 4.0]
     }
 
-    /// Both passes over one scope; `sums` are those of the first.
+    /// The scores of one scope from both passes; `sums` come from the first.
     pub(crate) fn score_shift(&self, sums: &ShiftSums) -> ScoreShift {
         debug_assert_eq!(self.n, sums.n, "the second pass saw other pairs than the first");
         let (score, score_cf) = sums.scores();

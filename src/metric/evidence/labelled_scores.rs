@@ -1,13 +1,13 @@
-//! Scores of people with a label, gathered for the family `scores`: row by row up to
-//! [`EXACT_ROWS`], counted in cells from there on.
+//! Scores of people with a label, gathered for the family `scores`: as a list of rows up to
+//! [`EXACT_ROWS`] rows, as counts in cells beyond.
 //!
-//! Which of the two it is depends only on the number of rows in all, and cells hold whole numbers
-//! and exact sums, so any partition of the rows, merged in any order, gives equal evidence.
+//! The choice depends only on the total number of rows, and cells hold whole numbers and exact
+//! sums, so any partition of the rows, merged in any order, gives equal evidence.
 //!
 //! A cell holds the people of one group and label whose share of the scale falls into it
 //! ([`share_cells`](super::share_cells)): their number, weights, and the exact sum of their
-//! shares, unless only their order is wanted. Scores of one cell count as ties. Choice: rows of
-//! persons are never counted in cells, because the rows of a person must stay together.
+//! shares, unless only their order is needed. Scores of one cell are ties. Choice: rows of persons
+//! are never counted in cells, because the rows of a person must stay together.
 
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -20,14 +20,15 @@ use crate::num::score_scale::{ScaleNumbers, ScoreScale};
 /// From this number of rows on scores are counted in cells.
 pub(crate) const EXACT_ROWS: usize = 200_000;
 
-/// Cells at most that hold the scores of a group and a label, but for those in the tails.
+/// The largest number of cells for the scores of a group and a label, except the cells in the
+/// tails.
 pub(crate) const CELLS_PER_GROUP: u64 = 2 * 65_536;
 
-/// Bytes that a row or cell takes while it is kept, with its copy on the way to a file.
+/// Bytes that a row or cell takes while it is kept, including its copy while it is written.
 pub(crate) const BYTES_KEPT: u64 = 160;
 
-/// Bytes that it takes in each group of people, all of them, or all others of a group, while these
-/// are measured side by side.
+/// Bytes that a row or cell takes for each selection of people (a group, all people, or the others
+/// of a group), while these are measured in parallel.
 pub(crate) const BYTES_MEASURED: u64 = 220;
 
 /// One row: group and label, the bits of the score, the weight in whole units, the key of the
@@ -41,7 +42,7 @@ pub(crate) struct LabelledScores {
     scale: ScoreScale,
     /// Whether people have weights, and persons several rows.
     pub(crate) basis: CountingUnit,
-    /// In no order; empty where there are cells.
+    /// In no order; empty if there are cells.
     #[serde(serialize_with = "in_order")]
     rows: Vec<LabelledScore>,
     cells: ShareCells,
@@ -57,34 +58,33 @@ fn in_order<S: Serializer>(rows: &[LabelledScore], serializer: S) -> Result<S::O
 /// A row, or all people of one group and label in a cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct RankedScore {
-    /// Its position: higher numbers are nearer to the positive prediction, equal ones are ties.
+    /// Its rank: higher numbers are nearer to the positive prediction, equal ones are ties.
     pub(crate) place: f64,
-    /// The share of the scale that the score is, in [0, 1]; of a cell the mean, and NaN where only
-    /// the order is wanted.
+    /// The score as a share of the scale, in [0, 1]; the mean for a cell, NaN if only the order is
+    /// needed.
     pub(crate) share: f64,
     /// Whether the label is positive.
     pub(crate) positive: bool,
-    /// Rows: 1, or those of the cell.
+    /// The number of rows; 1 for a row.
     pub(crate) n: u64,
-    /// Units that they weigh.
+    /// The sum of the weights in units.
     pub(crate) weight: u64,
-    /// Sum of the squares of their weights.
+    /// Sum of the squared weights.
     pub(crate) squares: f64,
-    /// Key of the person; of a cell without a meaning.
+    /// Key of the person; has no meaning for a cell.
     pub(crate) person: u64,
-    /// Key of the row; of a cell without a meaning.
+    /// Key of the row; has no meaning for a cell.
     pub(crate) row: u64,
 }
 
 impl LabelledScores {
-    /// No rows yet, of scores of this scale.
+    /// Empty scores of this scale.
     pub(crate) fn new(scale: ScoreScale, basis: CountingUnit) -> Self {
         let contents = if basis.weighted { CellContents::Weights } else { CellContents::Shares };
         LabelledScores { scale, basis, rows: Vec::new(), cells: ShareCells::new(contents) }
     }
 
-    /// As [`LabelledScores::new`], where only their order is wanted: cells need not know the
-    /// shares.
+    /// As [`LabelledScores::new`], if only the order is needed: cells have no sums of shares.
     pub(crate) fn only_ranked(scale: ScoreScale, basis: CountingUnit) -> Self {
         let scores = LabelledScores::new(scale, basis);
         match basis.weighted {
@@ -94,7 +94,7 @@ impl LabelledScores {
     }
 
     /// Adds a row with a label and a score of the scale. Rows without either, or of weight 0, are
-    /// passed over. `keys` are those of the person and of the row.
+    /// ignored. `keys` are the keys of the person and of the row.
     pub(crate) fn add(
         &mut self,
         group: usize,
@@ -124,10 +124,10 @@ impl LabelledScores {
         self.scale.numbers == ScaleNumbers::LogOdds
     }
 
-    /// The rows or cells of some people, ascending by their place; ties in an order that does not
+    /// The rows or cells of the selected people, ascending by rank; ties are in an order that does not
     /// depend on how they were gathered.
-    pub(crate) fn ascending(&self, of: GroupSelection) -> Vec<RankedScore> {
-        let holds = |group: u32| of.holds(group as usize);
+    pub(crate) fn ascending(&self, selection: GroupSelection) -> Vec<RankedScore> {
+        let holds = |group: u32| selection.holds(group as usize);
         let mut rows: Vec<&LabelledScore> = self.rows.iter().filter(|row| holds(row.0.0)).collect();
         rows.sort_unstable();
         let mut entries: Vec<RankedScore> = rows.into_iter().map(|row| self.entry(row)).collect();
@@ -147,7 +147,7 @@ impl LabelledScores {
             }
         };
         entries.extend(self.cells.cells(holds).into_iter().map(of_cell));
-        // Stable: ties keep the order above.
+        // The sort is stable: ties keep the order above.
         entries.sort_by(|a, b| a.place.total_cmp(&b.place));
         entries
     }
@@ -212,8 +212,8 @@ mod tests {
         LabelledScores::new(ScoreScale::default(), CountingUnit { weighted: true, persons })
     }
 
-    /// Rows that are kept and rows that are counted in cells, in any order and any number of
-    /// parts, around the number from which on cells are counted.
+    /// Any order and any number of parts give the same state, with rows and with cells, around the
+    /// number of rows where cells begin.
     #[test]
     fn any_partition_gives_the_same_state() {
         let in_parts = |n: u64, parts: u64, persons: bool| {

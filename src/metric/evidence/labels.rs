@@ -1,33 +1,34 @@
-//! Are labels missing by chance? For example a lender knows only whether granted loans were repaid:
-//! then metrics that need a label cover only some people.
+//! Are labels missing by chance? For example, a lender knows only whether granted loans were
+//! repaid: then metrics that need a label cover only some people.
 //!
-//! Two shares of missing labels are compared, of each two groups (people with a group) and of the
-//! two decisions (people with a group and a score), everybody counting once regardless of their
-//! weight.
-//! Labels are *selective* where for any of these pairs Newcombe's 95 % interval of the difference
-//! leaves out 0 and the difference is one point or more, compared in whole numbers: 0.11 - 0.10 is
-//! below 0.01 in doubles.
+//! Shares of missing labels are compared between each two groups (people with a group) and between
+//! the two decisions (people with a group and a score). Every person counts once, regardless of
+//! weights. Labels are *selective* if for any of these pairs Newcombe's 95 % interval of the
+//! difference leaves out 0 and the difference is one point or more, compared in whole numbers:
+//! 0.11 - 0.10 is below 0.01 in doubles.
+
+use std::collections::BTreeMap;
 
 use super::counts::FactualCounts;
 use crate::metric::interval::{newcombe, z_of_level};
 use crate::metric::rate::Rate;
 use crate::param::Level;
+use crate::text;
 
-/// Flag: the value needs labels, and these are missing for some kinds of people more often than for
-/// others.
+/// Flag: the value needs labels, and labels are missing for some people more often than for others.
 pub(crate) const SELECTIVE_LABELS: &str = "selective_labels";
 
-/// People without a label among all, by group and by decision.
+/// The share of people without a label, by group and by decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MissingLabels {
     /// By group, in reference order.
     pub groups: Vec<Rate>,
-    /// Predicted negative, predicted positive.
+    /// For people predicted negative, then for people predicted positive.
     pub decisions: [Rate; 2],
 }
 
 impl MissingLabels {
-    /// What these counts say.
+    /// The shares of missing labels in these counts.
     pub(crate) fn from_counts(counts: &FactualCounts) -> Self {
         let mut decisions = [(0, 0); 2];
         for group in &counts.groups {
@@ -47,13 +48,13 @@ impl MissingLabels {
         }
     }
 
-    /// Whether some kinds of people lack labels more often than others.
+    /// Whether some people lack labels more often than others.
     pub(crate) fn are_selective(&self) -> bool {
         self.widest_groups().is_some() || self.decisions_differ()
     }
 
-    /// The pair that is furthest apart, among the pairs of groups that differ; the group that lacks
-    /// more labels first.
+    /// Of the pairs of groups that differ, the pair with the largest difference; first the group that
+    /// lacks more labels.
     pub(crate) fn widest_groups(&self) -> Option<[usize; 2]> {
         widest_apart(&self.groups)
     }
@@ -64,7 +65,8 @@ impl MissingLabels {
     }
 }
 
-/// The pair that is furthest apart, among the pairs of shares that differ; the larger share first.
+/// Of the pairs of shares that differ, the pair with the largest difference; first the larger
+/// share.
 pub(crate) fn widest_apart(shares: &[Rate]) -> Option<[usize; 2]> {
     let mut widest = None::<(f64, [usize; 2])>;
     for (a, x) in shares.iter().enumerate() {
@@ -82,66 +84,67 @@ pub(crate) fn widest_apart(shares: &[Rate]) -> Option<[usize; 2]> {
 /// Whether two shares differ by one point or more, and not by chance.
 pub(crate) fn shares_differ(a: Rate, b: Rate) -> bool {
     let cross = |x: Rate, y: Rate| u128::from(x.numerator) * u128::from(y.denominator);
-    let apart = cross(a, b).abs_diff(cross(b, a));
-    let all = u128::from(a.denominator) * u128::from(b.denominator);
+    let difference = cross(a, b).abs_diff(cross(b, a));
+    let denominator = u128::from(a.denominator) * u128::from(b.denominator);
     let interval = newcombe(a, b, z_of_level(Level::DEFAULT.get()));
-    apart.saturating_mul(100) >= all
+    difference.saturating_mul(100) >= denominator
         && interval.is_some_and(|interval| interval.lo > 0.0 || interval.hi < 0.0)
 }
 
 /// The group with the lowest share of favourable labels or decisions.
 pub(crate) struct LowestShare {
-    /// The group; of several the first.
+    /// The group; the first of several.
     pub(crate) group: String,
     /// The reason for the choice, with the lowest and the highest share.
     pub(crate) why: String,
-    /// Whether all groups have its share.
+    /// Whether all groups have the same share.
     pub(crate) is_shared: bool,
 }
 
 impl LowestShare {
-    /// The lowest share; none where no share is known; `of` says what the shares are of, such as
+    /// The lowest share, if any share is known; `subject` names what the shares count, such as
     /// `labels`.
-    pub(crate) fn of(shares: &[FavourableShare], of: &str) -> Option<LowestShare> {
+    pub(crate) fn of(shares: &[FavourableShare], subject: &str) -> Option<LowestShare> {
         let low = shares.iter().min_by(|a, b| a.share.total_cmp(&b.share))?;
         let high = shares.iter().max_by(|a, b| a.share.total_cmp(&b.share))?;
-        let words = |of: &FavourableShare| format!("`{}` {:.1} %", of.group, of.share * 100.0);
-        let why = format!(
-            "the group with the lowest share of favourable {of} ({}, {})",
-            words(low),
-            words(high)
-        );
+        let words = |s: &FavourableShare| format!("`{}` {:.1} %", s.group, s.share * 100.0);
+        let facts = BTreeMap::from([
+            ("of", subject.to_owned()),
+            ("low", words(low)),
+            ("high", words(high)),
+        ]);
+        let why = text::filled(include_str!("lowest_share.txt"), &facts);
         Some(LowestShare { group: low.group.clone(), why, is_shared: low.share >= high.share })
     }
 }
 
-/// A group's favourable labels or decisions, among those who have any.
+/// The share of favourable labels or decisions of a group, among the people who have one.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct FavourableShare {
     /// The group.
     pub(crate) group: String,
-    /// Their share, from 0 to 1, by weight where people have weights.
+    /// The share, from 0 to 1, weighted if people have weights.
     pub(crate) share: f64,
-    /// The people behind it, each counted once.
+    /// The people behind the share, each counted once.
     pub(crate) people: Rate,
 }
 
 impl FavourableShare {
     /// The share of people without weights.
-    pub(crate) fn of_people(group: String, favourable: u64, all: u64) -> Self {
-        let share = favourable as f64 / all.max(1) as f64;
-        FavourableShare { group, share, people: Rate::of(favourable, all) }
+    pub(crate) fn of_people(group: String, favourable: u64, n: u64) -> Self {
+        let share = favourable as f64 / n.max(1) as f64;
+        FavourableShare { group, share, people: Rate::of(favourable, n) }
     }
 }
 
-/// The groups of an attribute in which anybody has a label or a decision.
+/// The groups of an attribute that have people with a label or a decision.
 pub(crate) type GroupShares = Vec<FavourableShare>;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Of several pairs the one that is furthest apart, wherever it stands.
+    /// The pair with the largest difference is found at any position.
     #[test]
     fn the_widest_pair_names_the_larger_share_first() {
         let widest = |missing: [u64; 3]| widest_apart(&missing.map(|n| Rate::of(n, 1000)));

@@ -1,4 +1,4 @@
-//! What is counted of people: accumulators that merge.
+//! The evidence that passes count from people: accumulators that merge.
 
 pub(crate) mod additive;
 pub(crate) mod ccm_cells;

@@ -1,9 +1,9 @@
-//! The rows of two models, or of two runs, counted by both predictions: the one evidence of how far
-//! their values are apart.
+//! The rows of two models, or of two runs, counted by both predictions: the evidence for
+//! differences between their values.
 //!
-//! A row fills cells: a place (its group; of counterfactuals the direction) with the cell of the
-//! matrix that it fills under the first model and the one under the second, each none where that
-//! model does not score it. Rows that fill the same cells are one kind; the units of each model
+//! A row counts in cells: a place (its group, or the direction of a counterfactual) with its cell
+//! of the matrix under the first model and under the second; a cell is none if that model does not
+//! score the row. Rows that count in the same cells are one kind; the units of each model
 //! keep the number of the kind as their key, so that the keys of both sides agree and correlations
 //! follow ([`influence`](crate::metric::estimate::influence)). Where a person may have several
 //! rows, the key is the person's. Any partition of the rows gives the same.
@@ -22,7 +22,7 @@ use crate::metric::evidence::person_sums::PersonCells;
 use crate::metric::evidence::units::{UnitKind, UnitSums, WeightSums};
 use crate::num::additive::Additive;
 
-/// The result of a side: none, or one of the cells of its matrix.
+/// The number of results of a side: none, or one of the cells of its matrix.
 const STATES: usize = 1 + ECCM_CELLS;
 
 /// A place and the results of both sides there.
@@ -30,7 +30,7 @@ const STATES: usize = 1 + ECCM_CELLS;
 pub(crate) struct PairedCell {
     /// The group, or from * groups + to.
     pub(crate) place: usize,
-    /// The cell of the matrix under each of the two; none where it does not score the row.
+    /// The cell of the matrix under each of the two; none if the model does not score the row.
     pub(crate) cells: [Option<usize>; 2],
 }
 
@@ -53,16 +53,16 @@ pub(crate) struct PairedCounts {
     /// Number of groups.
     pub(crate) groups: usize,
     weighted: bool,
-    /// Rows by the cells that one of them fills, each with how often, ascending.
+    /// Rows by the cells in which they count, each with its number, ascending.
     #[serde(with = "map_as_list")]
     kinds: BTreeMap<Vec<(u32, u32)>, WeightSums>,
-    /// What the rows of each person weigh, by person and cell. None where each row is a person.
+    /// The weight of each person's rows, by person and cell. None if each row is a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     persons: Option<PersonCells<1>>,
 }
 
 impl PairedCounts {
-    /// Empty, for this number of groups.
+    /// Empty counts for a number of groups.
     pub(crate) fn new(groups: usize, unit: CountingUnit) -> Self {
         PairedCounts {
             groups,
@@ -72,8 +72,8 @@ impl PairedCounts {
         }
     }
 
-    /// Adds a row that weighs this many units (1 where nobody has a weight). `key` is the person's
-    /// own. Cells that neither side scores are passed over.
+    /// Adds a row with its weight in units (1 without weights). `key` is the key of the person. Cells
+    /// that neither side scores are ignored.
     pub(crate) fn add(
         &mut self,
         (key, weight): (u64, u64),
@@ -105,38 +105,38 @@ impl PairedCounts {
     }
 
     /// The units with a row at places that satisfy a condition, by the results of both sides there;
-    /// see [`said`].
+    /// see [`results_of`].
     pub(crate) fn units(&self, holds: impl Fn(usize) -> bool) -> UnitSums {
-        let here = |code: usize| holds(code / PAIRED_CELLS).then_some(code % PAIRED_CELLS);
+        let cell_at = |code: usize| holds(code / PAIRED_CELLS).then_some(code % PAIRED_CELLS);
         let kinds = (0..).zip(&self.kinds).map(|(key, (cells, sums))| {
             let cells =
-                cells.iter().filter_map(|&(code, n)| Some((here(code as usize)?, n.into())));
+                cells.iter().filter_map(|&(code, n)| Some((cell_at(code as usize)?, n.into())));
             UnitKind { key, cells: cells.collect(), sums: *sums }
         });
         let kinds = kinds.filter(|kind| !kind.cells.is_empty()).collect();
-        let persons = self.persons.as_ref().map(|all| all.units(|code, _| here(code)));
+        let persons = self.persons.as_ref().map(|persons| persons.units(|code, _| cell_at(code)));
         UnitSums::new(PAIRED_CELLS, self.weighted, kinds, persons)
     }
 }
 
 additive!(accumulated PairedCounts { kinds, persons });
 
-/// Cells by what both sides say.
+/// The number of pairs of results.
 pub(crate) const PAIRED_CELLS: usize = STATES * STATES;
 
 /// The results of the two sides in one of these cells: none, or a cell of their matrix.
-pub(crate) fn said(cell: usize) -> [Option<usize>; 2] {
+pub(crate) fn results_of(cell: usize) -> [Option<usize>; 2] {
     PairedCell::of_code(cell as u32).cells
 }
 
 /// The units of one side, 0 or 1, by the cells of its matrix.
 pub(crate) fn units_of_side(units: &UnitSums, side: usize, cells: usize) -> UnitSums {
-    units.mapped(cells, |cell| said(cell)[side].filter(|cell| *cell < cells))
+    units.mapped(cells, |cell| results_of(cell)[side].filter(|cell| *cell < cells))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{PairedCell, PairedCounts, said, units_of_side};
+    use super::{PairedCell, PairedCounts, results_of, units_of_side};
     use crate::exec::accumulator::Accumulator;
     use crate::metric::evidence::counting_unit::CountingUnit;
     use crate::num::seed::h;
@@ -175,7 +175,7 @@ mod tests {
         }
     }
 
-    /// The units of a side are those of its rows alone, and share their keys with the other side.
+    /// The units of a side are those of its rows, and have the same keys as those of the other side.
     #[test]
     fn sides_are_the_rows_of_each() {
         let counts = gather(CountingUnit::WEIGHTED_PERSON, 0..500);
@@ -191,7 +191,8 @@ mod tests {
             assert_eq!((found.weight(), found.n_rows(|_| true)), (weight, rows));
             assert!(found.kinds().iter().all(|kind| kind.key % 2 == 1 && kind.key < 40));
         }
-        let both = units.mapped(1, |cell| said(cell).iter().all(Option::is_some).then_some(0));
+        let both =
+            units.mapped(1, |cell| results_of(cell).iter().all(Option::is_some).then_some(0));
         let expected: u64 = (0..500)
             .filter(|i| i % 2 == 1)
             .map(|i| {

@@ -2,16 +2,16 @@
 
 use crate::metric::rate::{Rate, Undefined};
 
-/// A yes, a no, or not known, as an index: unknown 0, no 1, yes 2.
+/// The index of a truth value: unknown 0, no 1, yes 2.
 #[inline]
 pub(crate) fn answer_state(answer: Option<bool>) -> usize {
     answer.map_or(0, |yes| 1 + usize::from(yes))
 }
 
-/// Numbers by label and prediction, each unknown, no or yes: at 3 label + prediction.
+/// Numbers by label and prediction, each unknown, no or yes, at the index 3 label + prediction.
 pub(crate) type StateCells = [u64; 9];
 
-/// Right and wrong predictions of one group, and those of people without a label.
+/// The confusion matrix of one group, and the predictions of people without a label.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Confusion {
     /// Label positive, predicted positive.
@@ -27,7 +27,7 @@ pub struct Confusion {
 }
 
 impl Confusion {
-    /// People who all have a label.
+    /// A matrix of people who all have a label.
     #[must_use]
     pub const fn labelled(tp: u64, fp: u64, fn_: u64, tn: u64) -> Self {
         Confusion { tp, fp, fn_, tn, unlabelled: [0; 2] }
@@ -49,7 +49,7 @@ impl Confusion {
         self.tp + self.fp + self.fn_ + self.tn
     }
 
-    /// The people whom a metric counts: those with a label, where it needs one.
+    /// The number of people that a metric uses: those with a label if it needs one.
     pub(crate) fn people(&self, needs_label: bool) -> u64 {
         if needs_label { self.n() } else { self.predicted() }
     }
@@ -83,7 +83,7 @@ impl Confusion {
         self.unlabelled.iter_mut().zip(other.unlabelled).for_each(|(mine, theirs)| *mine += theirs);
     }
 
-    /// Why a metric that needs a label has no value: nobody, nobody with a label, or the reason.
+    /// Why a metric that needs a label has no value: no people, no people with a label, or `reason`.
     pub(crate) fn or_empty(&self, reason: Undefined) -> Undefined {
         match (self.predicted(), self.n()) {
             (0, _) => Undefined::EmptyGroup,
@@ -92,12 +92,12 @@ impl Confusion {
         }
     }
 
-    /// A rate of people with a label.
+    /// A rate over people with a label.
     pub(crate) fn rate(&self, numerator: u64, denominator: u64, empty: Undefined) -> Rate {
         Rate { numerator, denominator, empty: self.or_empty(empty) }
     }
 
-    /// These people where the other class is called positive.
+    /// The same people with the other class as the positive one.
     #[must_use]
     pub(crate) fn swap_classes(&self) -> Self {
         let [negative, positive] = self.unlabelled;
@@ -121,7 +121,7 @@ impl Confusion {
         Confusion { tp, fp, fn_, tn, unlabelled: [negative, positive] }
     }
 
-    /// The people, from counts at 3 label + prediction, each unknown, no or yes.
+    /// The matrix, from counts at the index 3 label + prediction, each unknown, no or yes.
     pub(crate) fn from_states([_, no, yes, _, tn, fp, _, fn_, tp]: StateCells) -> Self {
         Confusion { tp, fp, fn_, tn, unlabelled: [no, yes] }
     }
@@ -145,7 +145,7 @@ pub(crate) type ConfusionCells = [u64; CONFUSION_CELLS];
 /// One cell of the extended matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EccmCell {
-    /// The papers' name; without a label that of the counterfactual matrix.
+    /// The name in the papers; without a label the name in the counterfactual matrix.
     pub name: &'static str,
     /// The label; none if it is not known.
     pub label: Option<bool>,
@@ -199,14 +199,13 @@ macro_rules! cells {
 cells! { tcn = 0; tsp = 1; fsn = 2; fcp = 3; fcn = 4; fsp = 5; tsn = 6; tcp = 7; }
 
 impl Eccm {
-    /// Counterfactuals of people who all have a label, at the index 4 label + 2 factual +
-    /// counterfactual.
+    /// A matrix of people who all have a label, at the index 4 label + 2 factual + counterfactual.
     #[cfg(test)]
     pub(crate) const fn labelled([a, b, c, d, e, f, g, h]: [u64; 8]) -> Self {
         Eccm([a, b, c, d, e, f, g, h, 0, 0, 0, 0])
     }
 
-    /// Counterfactuals in all.
+    /// The number of all counterfactuals.
     pub fn n(&self) -> u64 {
         self.0.iter().sum()
     }
@@ -236,17 +235,17 @@ impl Eccm {
         self.fcn() + self.tcn() + self.0[8]
     }
 
-    /// The reason, or that there are no people at all.
+    /// `reason`, or that there are no people at all.
     pub(crate) fn or_empty(&self, reason: Undefined) -> Undefined {
         if self.n() == 0 { Undefined::EmptyGroup } else { reason }
     }
 
-    /// A rate of counterfactuals; `empty` is why it has no value where its denominator is 0.
+    /// A rate over counterfactuals; `empty` is the reason if its denominator is 0.
     pub(crate) fn rate(&self, numerator: u64, denominator: u64, empty: Undefined) -> Rate {
         Rate { numerator, denominator, empty: self.or_empty(empty) }
     }
 
-    /// A rate of counterfactuals of people with a label.
+    /// A rate over counterfactuals of people with a label.
     pub(crate) fn labelled_rate(&self, numerator: u64, denominator: u64, empty: Undefined) -> Rate {
         let empty = if self.n_labelled() == 0 { Undefined::NoLabel } else { empty };
         self.rate(numerator, denominator, empty)
@@ -264,7 +263,7 @@ pub struct ScoredPerson<C = bool, S = Option<f64>> {
     pub predicted: Option<C>,
     /// The score of [0, 1]; none where missing.
     pub score: S,
-    /// Whole units that they weigh; 1 where nobody has a weight.
+    /// The weight in whole units; 1 without weights.
     pub weight: u64,
 }
 
@@ -280,12 +279,11 @@ pub struct ScoredCounterfactual<C = bool, S = Option<f64>> {
     /// Whether its decision differs from the person's although both scores agree to single
     /// precision, see [`is_rounded_switch`].
     pub rounded: bool,
-    /// A bit for each of its values that the reference rows hardly hold in the group; 0 = it is
-    /// supported.
+    /// A bit for each value that is rare in the reference rows of the group; 0 = supported.
     pub unsupported: u64,
 }
 
-/// People as tests write them.
+/// Short constructors for tests.
 #[cfg(test)]
 impl ScoredPerson {
     /// A person of weight 1.
@@ -301,29 +299,30 @@ impl ScoredPerson {
 
 #[cfg(test)]
 impl ScoredCounterfactual {
-    /// A supported counterfactual, not decided by rounding.
+    /// A supported counterfactual whose decision does not depend on rounding.
     pub(crate) fn to(to: usize, predicted: Option<bool>, score: Option<f64>) -> Self {
         ScoredCounterfactual { to, predicted, score, rounded: false, unsupported: 0 }
     }
 }
 
-/// Two numbers whose distance is at most this share of the larger one may be one number, written in
-/// single precision (a relative error of 2^-24 or less) or with seven digits.
+/// If the distance of two numbers is at most this share of the larger one, they may be the same
+/// number, written in single precision (a relative error of 2^-24 or less) or with seven digits.
 const SAME_TO_SINGLE_PRECISION: f64 = 1.0 / (1 << 20) as f64;
 
-/// Whether two numbers of a model, decided differently, are the same but for rounding: then a
-/// change of file format or program switches the decision, not the change of group.
+/// Whether two scores of a model have different decisions only because of rounding: then a change
+/// of file format or program switches the decision, not the change of group.
 #[inline]
 pub(crate) fn is_rounded_switch(
     (score, predicted): (f64, Option<bool>),
     (score_cf, predicted_cf): (f64, Option<bool>),
 ) -> bool {
-    let switches = predicted.zip(predicted_cf).is_some_and(|(own, moved)| own != moved);
+    let switches =
+        predicted.zip(predicted_cf).is_some_and(|(decision, decision_cf)| decision != decision_cf);
     let largest = score.abs().max(score_cf.abs());
     switches && (score - score_cf).abs() <= SAME_TO_SINGLE_PRECISION * largest
 }
 
-/// The cell and the two scores of a counterfactual, if it counts.
+/// The cell and the two scores of a counterfactual, if both scores exist.
 #[inline]
 pub(crate) fn scored_pair(
     person: &ScoredPerson,

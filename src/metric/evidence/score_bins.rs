@@ -1,13 +1,13 @@
 //! Histograms of scores and of their changes for drawing, in bins that fit the data.
 //!
-//! Metrics read the coarse bins of [`shift`](super::shift): 50 of scores, 80 of changes. Here each
-//! of them is cut into [`PARTS`], and a drawing takes as many of the parts together as leave at
-//! least [`BINS_AT_LEAST`] bins over the range in which 99 % lie ([`central_bins`]). Edges of the
-//! coarse bins stay edges: a coarse bin is the sum of its parts.
+//! Metrics read the coarse bins of [`shift`](super::shift): 50 for scores, 80 for changes. Here each
+//! coarse bin has [`PARTS`] parts. A drawing joins neighbouring parts to the widest bins of which
+//! at least [`MIN_BINS`] cover the range with 99 % of the values ([`central_bins`]). The edges of
+//! the coarse bins stay edges: a coarse bin is the sum of its parts.
 //!
 //! Cells hold whole numbers: any partition of the rows, merged in any order, gives the same.
 //! Memory: 46 kB for each direction with people, twice that with weights; for more than
-//! [`GROUPS_AT_MOST`] groups none are kept, and drawings take the coarse bins. Files hold only
+//! [`MAX_GROUPS`] groups no parts are kept, and drawings use the coarse bins. Files hold only
 //! cells with people.
 
 use serde::{Deserialize, Serialize};
@@ -23,36 +23,36 @@ pub(crate) const PARTS: usize = 32;
 const SCORE_PARTS: usize = SCORE_BINS * PARTS;
 const CHANGE_PARTS: usize = CHANGE_BINS * PARTS;
 
-/// Bins that a drawing has at least, where the parts allow.
-pub(crate) const BINS_AT_LEAST: usize = 20;
+/// The smallest number of bins of a drawing, if the parts are fine enough.
+pub(crate) const MIN_BINS: usize = 20;
 
-/// The share outside of the range of a drawing on each side, at most.
+/// The largest share of values outside of the range of a drawing on each side.
 const TAIL: f64 = 0.005;
 
 static SCORE_PART_EDGES: [f64; SCORE_PARTS + 1] = edges(0.0, SCORE_PARTS as f64);
 static CHANGE_PART_EDGES: [f64; CHANGE_PARTS + 1] =
     edges((CHANGE_PARTS / 2) as f64, (CHANGE_PARTS / 2) as f64);
 
-/// Groups of an attribute up to which they are kept: with twenty they would take as much memory as
-/// all the rest.
-const GROUPS_AT_MOST: usize = 6;
+/// The largest number of groups for which parts are kept: with twenty groups they would take as
+/// much memory as all other evidence.
+const MAX_GROUPS: usize = 6;
 
-/// Bytes that the cells of all directions take at most, without weights.
+/// An upper bound of the bytes of the cells of all directions, without weights.
 pub(crate) fn bytes(groups: usize) -> usize {
     let direction = (2 * SCORE_PARTS + CHANGE_PARTS) * size_of::<u64>();
-    if groups > GROUPS_AT_MOST { 0 } else { groups * groups * direction }
+    if groups > MAX_GROUPS { 0 } else { groups * groups * direction }
 }
 
-/// The parts of a histogram: cases, and what they weigh.
+/// The parts of a histogram: the number of cases and their weight.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct HistogramParts<const N: usize> {
     n: FilledCells<u64, N>,
-    /// None where nobody has a weight.
+    /// None without weights.
     weight: FilledCells<u64, N>,
 }
 
 impl<const N: usize> HistogramParts<N> {
-    /// Adds cases by their parts, with what they weigh where they have weights.
+    /// Adds cases by their parts, with their weights if they have any.
     #[inline]
     fn add(&mut self, cases: &[u16], weights: Option<&[u64]>) {
         let n = self.n.fill();
@@ -62,7 +62,7 @@ impl<const N: usize> HistogramParts<N> {
         cases.iter().zip(weights).for_each(|(&part, weight)| sums[usize::from(part)] += weight);
     }
 
-    /// The values that decide the range: weights where there are any.
+    /// The values that determine the range: weights if there are any, else numbers of cases.
     fn masses(&self) -> &[u64] {
         if self.weight.all().is_empty() { self.n.all() } else { self.weight.all() }
     }
@@ -71,9 +71,9 @@ impl<const N: usize> HistogramParts<N> {
 /// The counterfactuals of a direction by their scores.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct DirectionBins {
-    /// The scores of the rows as they are.
+    /// The scores of the factual rows.
     before: HistogramParts<SCORE_PARTS>,
-    /// Those of the counterfactuals.
+    /// The scores of the counterfactuals.
     after: HistogramParts<SCORE_PARTS>,
     /// Counterfactual minus factual score.
     change: HistogramParts<CHANGE_PARTS>,
@@ -89,7 +89,7 @@ pub(crate) struct SwitchScoreBins {
     directions: Vec<DirectionBins>,
 }
 
-/// A bin of a drawing: its edges, cases, and what they weigh.
+/// A bin of a drawing: its edges, the number of cases, and their weight.
 pub(crate) type DrawnBin = (f64, f64, u64, Option<u64>);
 
 impl<const N: usize> Additive for HistogramParts<N> {
@@ -103,15 +103,15 @@ additive!(DirectionBins { before, after, change });
 additive!(SwitchScoreBins { directions });
 
 impl SwitchScoreBins {
-    /// Empty, for this number of groups; none where they are too many.
+    /// Empty bins for a number of groups; none if there are too many groups.
     pub(crate) fn new(groups: usize, weighted: bool) -> Option<Self> {
         let directions = || vec![DirectionBins::default(); groups * groups];
-        let none = || SwitchScoreBins { groups, weighted, directions: directions() };
-        (groups <= GROUPS_AT_MOST).then(none)
+        let empty = || SwitchScoreBins { groups, weighted, directions: directions() };
+        (groups <= MAX_GROUPS).then(empty)
     }
 
-    /// Adds counterfactuals of a direction, from * groups + to: the parts of their scores before
-    /// and after and of the change, and what they weigh.
+    /// Adds counterfactuals of a direction, from * groups + to: the parts of the scores before and
+    /// after and of the change, and the weights.
     pub(crate) fn add(&mut self, direction: usize, parts: PairParts<'_>, weights: &[u64]) {
         let [before, after, change] = parts;
         let weights = self.weighted.then_some(weights);
@@ -122,7 +122,7 @@ impl SwitchScoreBins {
     }
 
     /// The histograms of a direction for drawing: scores before and after in the same bins, and
-    /// changes; no bin without people.
+    /// changes. Empty without people.
     pub(crate) fn drawn(&self, from: usize, to: usize) -> [Vec<DrawnBin>; 3] {
         let DirectionBins { before, after, change } = &self.directions[from * self.groups + to];
         let [before, after] = central_bins([before, after], &SCORE_PART_EDGES);
@@ -131,7 +131,7 @@ impl SwitchScoreBins {
     }
 }
 
-/// Parts of pairs: of the scores before, of those after, and of the changes.
+/// The parts of pairs: of the scores before, of the scores after, and of the changes.
 pub(crate) type PairParts<'a> = [&'a [u16]; 3];
 
 /// The part of a score of [0, 1]: the last one whose lower edge is not above it.
@@ -147,8 +147,8 @@ pub(crate) fn change_part(change: f64) -> u16 {
     part_of::<CHANGE_PARTS>(change, (change + 1.0) * HALF, HALF, HALF)
 }
 
-/// The last of `N` parts whose lower edge, (i - first) / unit, is not above `x`, which lies less
-/// than a part away from the edge `guess`. Without branches or tables, for vectors.
+/// The last of `N` parts whose lower edge, (i - first) / unit, is not above `x`; the edge `guess`
+/// must be less than a part away from `x`. Without branches or tables, for vector instructions.
 #[inline(always)]
 fn part_of<const N: usize>(x: f64, guess: f64, first: f64, unit: f64) -> u16 {
     const WHOLE: f64 = (1_u64 << 52) as f64;
@@ -159,21 +159,21 @@ fn part_of<const N: usize>(x: f64, guess: f64, first: f64, unit: f64) -> u16 {
     (nearest.wrapping_sub(u64::from(is_below)) as u16).min(N as u16 - 1)
 }
 
-/// Histograms in the same bins: those in which all but [`TAIL`] on each side of each lies, the
-/// first and the last with all that lies beyond. Bins are the widest of which there are
-/// [`BINS_AT_LEAST`], from a coarse bin to a part.
+/// Histograms in the same bins. The bins cover the range that leaves at most [`TAIL`] on each side
+/// of each histogram; the first and the last bin also hold all values beyond. The bins are the
+/// widest of which there are [`MIN_BINS`], from a coarse bin to a part.
 fn central_bins<const N: usize, const P: usize>(
-    of: [&HistogramParts<P>; N],
+    histograms: [&HistogramParts<P>; N],
     edges: &[f64],
 ) -> [Vec<DrawnBin>; N] {
     let bins_of = |parts: &[u64], width: usize| -> Vec<u64> {
         parts.chunks(width).map(|part| part.iter().sum()).collect()
     };
     let range = |width: usize| -> Option<(usize, usize)> {
-        let one = |histogram: &&HistogramParts<P>| {
+        let range_of = |histogram: &&HistogramParts<P>| {
             let bins = bins_of(histogram.masses(), width);
-            let all: u128 = bins.iter().map(|n| u128::from(*n)).sum();
-            let is_tail = |sum: u128| sum as f64 <= TAIL * all as f64;
+            let total: u128 = bins.iter().map(|n| u128::from(*n)).sum();
+            let is_tail = |sum: u128| sum as f64 <= TAIL * total as f64;
             let tail = |bins: &mut dyn Iterator<Item = &u64>| {
                 let mut sum = 0;
                 bins.take_while(|n| {
@@ -183,18 +183,18 @@ fn central_bins<const N: usize, const P: usize>(
                 .count()
             };
             let (first, behind) = (tail(&mut bins.iter()), tail(&mut bins.iter().rev()));
-            (all > 0).then(|| (first, bins.len() - behind))
+            (total > 0).then(|| (first, bins.len() - behind))
         };
-        let found = of.iter().filter_map(one);
-        found.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+        let ranges = histograms.iter().filter_map(range_of);
+        ranges.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
     };
     let widths = [32, 16, 8, 4, 2, 1];
-    let fits = |width: &usize| range(*width).is_some_and(|(a, b)| b - a >= BINS_AT_LEAST);
+    let fits = |width: &usize| range(*width).is_some_and(|(a, b)| b - a >= MIN_BINS);
     let width = widths.into_iter().find(fits).unwrap_or(1);
-    let Some((first, behind)) = range(width) else { return of.map(|_| Vec::new()) };
-    of.map(|histogram| {
-        let together = |of: &[u64]| -> Vec<u64> {
-            let bins = bins_of(of, width);
+    let Some((first, behind)) = range(width) else { return histograms.map(|_| Vec::new()) };
+    histograms.map(|histogram| {
+        let joined = |parts: &[u64]| -> Vec<u64> {
+            let bins = bins_of(parts, width);
             let sum = |range: std::ops::Range<usize>| bins[range].iter().sum::<u64>();
             (first..behind)
                 .map(|i| {
@@ -209,14 +209,14 @@ fn central_bins<const N: usize, const P: usize>(
         }
         let weights = {
             let weights = histogram.weight.all();
-            (!weights.is_empty()).then(|| together(weights))
+            (!weights.is_empty()).then(|| joined(weights))
         };
         let bin = |(i, n): (usize, u64)| {
             let at = first + i;
             let weight = weights.as_ref().map(|weights| weights[i]);
             (edges[at * width], edges[(at + 1) * width], n, weight)
         };
-        together(histogram.n.all()).into_iter().enumerate().map(bin).collect()
+        joined(histogram.n.all()).into_iter().enumerate().map(bin).collect()
     })
 }
 
@@ -231,7 +231,8 @@ mod tests {
         bins.add(1, parts.each_ref().map(std::slice::from_ref), &[weight]);
     }
 
-    /// Parts follow only from the edges, also next to each of them, and coarse bins from parts.
+    /// Parts are those of the edges, also for numbers next to an edge, and coarse bins are sums of
+    /// parts.
     #[test]
     fn parts_are_those_of_the_edges_and_make_the_coarse_bins() {
         let next_to = |edges: &[f64]| -> Vec<f64> {
@@ -255,7 +256,7 @@ mod tests {
         }
     }
 
-    /// Scores in a narrow range have bins there, wide ones those of the metrics; nobody is lost.
+    /// Scores in a narrow range have narrow bins, others the bins of the metrics; no case is lost.
     #[test]
     fn bins_fit_the_scores() {
         for (from, width, moved, expected) in
@@ -270,7 +271,7 @@ mod tests {
             }
             let [before, after, change] = bins.drawn(0, 1);
             for side in [&before, &after, &change] {
-                assert!(side.len() >= BINS_AT_LEAST, "{} bins", side.len());
+                assert!(side.len() >= MIN_BINS, "{} bins", side.len());
                 assert_eq!(side.iter().map(|bin| bin.2).sum::<u64>(), n);
                 let weight: u64 = side.iter().map(|bin| bin.3.unwrap()).sum();
                 assert_eq!(weight, (0..n).map(|i| 1 + i % 3).sum::<u64>());
@@ -279,13 +280,13 @@ mod tests {
             let edges = |side: &[super::DrawnBin]| (side[0].0, side[side.len() - 1].1);
             assert_eq!(edges(&before), edges(&after), "both in the same bins");
             assert!((before[0].1 - before[0].0 - expected).abs() < 1e-12, "{:?}", before[0]);
-            // Hardly any of the central bins is empty.
+            // Few of the central bins are empty.
             let filled = change.iter().filter(|bin| bin.2 > 0).count();
             assert!(2 * filled > change.len(), "{filled} of {}", change.len());
         }
     }
 
-    /// Parts merge as the people do, also through a file; without people there is no bin.
+    /// Parts merge, also after they are written and read; without people there is no bin.
     #[test]
     fn parts_merge_and_survive_a_file() {
         let (mut all, mut parts) = {

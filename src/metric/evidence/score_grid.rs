@@ -2,14 +2,14 @@
 //! curves over all thresholds.
 //!
 //! Thresholds are the shares i / 1,024 of the scale, i from 0 to 1,024. By the rule `ge` a share s
-//! is positive at floor(1,024 s) + 1 of them, by `gt` at ceil(1,024 s), each exact in doubles; they
-//! are the first ones. So one cell for each number of thresholds counts everybody, and a person is
-//! negative at step i if the cell is not above i. Log-odds are finite, so that none is at an end of
-//! its scale, even where the share is rounded to 0 or 1.
+//! is positive at the first floor(1,024 s) + 1 of them, by `gt` at the first ceil(1,024 s), both
+//! exact in doubles. So one cell for each number of thresholds counts all people, and a person is
+//! negative at step i if the cell is not above i. Log-odds are finite, so none is at an end of its
+//! scale, even if the share is rounded to 0 or 1.
 //!
 //! Cells hold whole numbers: any partition of the rows, merged in any order, gives the same.
 //! Memory: 8 bytes a cell, with weights 32; three lists of cells for each group, five for each
-//! direction. A list without people takes nothing, and files hold only cells with people.
+//! direction. A list without people takes no memory, and files hold only cells with people.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,10 +23,10 @@ use crate::num::score_scale::{ScaleNumbers, ScoreScale};
 /// Steps between the lowest and the highest threshold.
 pub(crate) const GRID_STEPS: usize = 1024;
 
-/// Numbers of thresholds at which a score may be positive: 0 to 1,025.
+/// The possible numbers of thresholds at which a score is positive: 0 to 1,025.
 const CELLS: usize = GRID_STEPS + 2;
 
-/// Bytes that the cells of a direction, or of a group, take at most.
+/// An upper bound of the bytes of the cells of a direction or of a group.
 pub(crate) fn bytes_of_direction(weighted: bool) -> u64 {
     5 * CELLS as u64 * if weighted { 32 } else { 8 }
 }
@@ -40,7 +40,7 @@ pub(crate) struct ScoreGrid {
     pub(crate) strict: bool,
     /// Whether people have weights.
     pub(crate) weighted: bool,
-    /// The threshold of the job in the numbers of the scale; none where rows have several.
+    /// The threshold of the job in the numbers of the scale; none if rows have different thresholds.
     pub(crate) threshold: Option<f64>,
 }
 
@@ -66,9 +66,9 @@ impl ScoreGrid {
 /// Rows by the number of thresholds at which they are positive.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct GridCells {
-    /// Where nobody has a weight.
+    /// The number of rows, without weights.
     rows: FilledCells<u64, CELLS>,
-    /// Where people have weights.
+    /// The sums of weighted rows.
     weights: FilledCells<WeightSums, CELLS>,
 }
 
@@ -86,8 +86,8 @@ impl GridCells {
         sums
     }
 
-    /// Everybody.
-    fn all(&self) -> WeightSums {
+    /// The sum over all cells.
+    fn total(&self) -> WeightSums {
         self.upto(CELLS).last().unwrap_or_default()
     }
 
@@ -118,12 +118,12 @@ pub(crate) struct RowGridCounts {
 }
 
 impl RowGridCounts {
-    /// No rows yet, of this many groups.
+    /// Empty counts for a number of groups.
     pub(crate) fn new(groups: usize, grid: ScoreGrid) -> Self {
         RowGridCounts { grid, cells: vec![<[GridCells; 3]>::default(); groups] }
     }
 
-    /// Adds a row of a group with a score, in the numbers of its scale, or without.
+    /// Adds a row of a group with its score, in the numbers of its scale, or without a score.
     pub(crate) fn add(&mut self, group: usize, label: Option<bool>, score: f64, weight: u64) {
         if !score.is_nan() {
             let cell = self.grid.cell(self.grid.scale.share(score));
@@ -131,14 +131,13 @@ impl RowGridCounts {
         }
     }
 
-    /// The rows of some groups at each step, by label (unknown, no, yes), those who are negative
-    /// first.
+    /// The rows of some groups at each step, by label (unknown, no, yes), first the negative ones.
     pub(crate) fn steps(&self, groups: impl Iterator<Item = usize>) -> Vec<[[WeightSums; 2]; 3]> {
         let mut of_label = <[GridCells; 3]>::default();
         for group in groups {
             of_label.absorb(&self.cells[group]);
         }
-        let all = of_label.each_ref().map(GridCells::all);
+        let all = of_label.each_ref().map(GridCells::total);
         let mut negative = of_label.each_ref().map(GridCells::negative);
         let at_step = |_| {
             std::array::from_fn(|label| {
@@ -150,14 +149,14 @@ impl RowGridCounts {
     }
 }
 
-/// Counterfactuals of one direction: the rows with one by their cells, and those that move.
+/// The counterfactuals of one direction: all by the cell of the row, and those whose cell differs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 struct MovedCells {
-    /// All, by the cell of the row.
+    /// All counterfactuals, by the cell of the row.
     all: GridCells,
-    /// Those that move up, by the cell of the row and by that of the counterfactual.
+    /// The counterfactuals with a higher cell, by the cell of the row and by their own cell.
     up: [GridCells; 2],
-    /// The same of those that move down.
+    /// The same for counterfactuals with a lower cell.
     down: [GridCells; 2],
 }
 
@@ -165,7 +164,8 @@ additive!(RowGridCounts { cells });
 additive!(MovedCells { all, up, down });
 additive!(SwitchGridCounts { moved });
 
-/// Counterfactuals at a threshold: by the prediction of the row, then by their own, no before yes.
+/// Counterfactuals at a threshold: by the factual prediction, then by the counterfactual one, no
+/// before yes.
 pub(crate) type SwitchesAtStep = [[WeightSums; 2]; 2];
 
 /// The counterfactuals of each direction by the cells of both scores.
@@ -179,7 +179,7 @@ pub(crate) struct SwitchGridCounts {
 }
 
 impl SwitchGridCounts {
-    /// Empty, for this many groups.
+    /// Empty counts for a number of groups.
     pub(crate) fn new(groups: usize, grid: ScoreGrid) -> Self {
         SwitchGridCounts { grid, groups, moved: vec![MovedCells::default(); groups * groups] }
     }
@@ -212,14 +212,14 @@ impl SwitchGridCounts {
     ) -> Vec<SwitchesAtStep> {
         let mut sum = MovedCells::default();
         directions.for_each(|(from, to)| sum.absorb(&self.moved[from * self.groups + to]));
-        let all = sum.all.all();
+        let total = sum.all.total();
         let negative = sum.all.negative();
         let [[up_from, up_to], [down_from, down_to]] =
             [&sum.up, &sum.down].map(|way| way.each_ref().map(GridCells::negative));
         let up = up_from.zip(up_to).map(|(from, to)| from.less(to));
         let down = down_to.zip(down_from).map(|(to, from)| to.less(from));
         let at_step = |((below, gained), lost): ((WeightSums, _), _)| {
-            [[below.less(gained), gained], [lost, all.less(below).less(lost)]]
+            [[below.less(gained), gained], [lost, total.less(below).less(lost)]]
         };
         negative.zip(up).zip(down).map(at_step).collect()
     }
@@ -235,8 +235,8 @@ mod tests {
         ScoreGrid { scale, strict, weighted: false, threshold: Some(0.5) }
     }
 
-    /// A score is positive at the thresholds that the comparison itself says, ties and neighbours
-    /// of ties too.
+    /// A score is positive at the thresholds where the comparison is true, also for ties and for
+    /// neighbours of ties.
     #[test]
     fn cells_say_what_comparisons_say() {
         let ends = ScaleNumbers::Range { from: 0.0, to: 1.0 };
@@ -260,7 +260,7 @@ mod tests {
         let at = |grid: ScoreGrid| [0, 512, GRID_STEPS].map(|step| grid.threshold_at(step));
         assert_eq!(at(grid(points, false, false)), [Some(300.0), Some(575.0), Some(850.0)]);
         assert_eq!(at(grid(points, true, false)), [Some(850.0), Some(575.0), Some(300.0)]);
-        // Log-odds have no number at their ends, and no score is there.
+        // The ends of log-odds are infinite, and no score is there.
         let odds = grid(ScaleNumbers::LogOdds, false, false);
         assert_eq!(at(odds), [None, Some(0.0), None]);
         assert_eq!([0.0, 1.0].map(|share| odds.cell(share)), [1, GRID_STEPS]);

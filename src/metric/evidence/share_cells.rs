@@ -1,16 +1,16 @@
-//! People by the share of the scale that their score is, in cells: for each group and label their
-//! number, what they weigh, and the exact sum of the shares.
+//! People by their score as a share of the scale, in cells: for each group and label their number,
+//! their weight, and the exact sum of the shares.
 //!
 //! There are [`SHARE_CELLS`] cells of equal width, and finer ones near the ends of the scale. Cells
-//! whose share is at least 2^-70 away from both ends are in pages of [`PAGE`], which exist only
-//! where there are people, so that a person is added at an index; the others are in a map.
+//! whose share is at least 2^-70 away from both ends are in pages of [`PAGE`] cells, so that a
+//! person is added at an index; pages exist only if they hold people. The other cells are in a map.
 //!
-//! Memory: 16 bytes a cell, with weights 64, where only the order of the scores is wanted 4, in
-//! whole pages; at most 3 MB for each group and label, with weights 12 MB, apart from the map.
-//! Files hold only cells with people.
+//! Memory: 16 bytes a cell, with weights 64, if only the order of the scores is needed 4, in whole
+//! pages; at most 3 MB for each group and label, with weights 12 MB, without the map. Files hold
+//! only cells with people.
 //!
-//! Each row goes to another cell than the one before: what a row takes is the time in which its
-//! cell comes from memory, so that small cells are quick ones.
+//! Successive rows are in different cells, so the time for a row is the time to load its cell from
+//! memory: small cells are faster.
 
 use std::collections::BTreeMap;
 
@@ -25,14 +25,14 @@ use crate::num::score_scale::ScoreScale;
 /// Cells of equal width over the shares of a scale.
 const SHARE_CELLS: f64 = 65_536.0;
 
-/// Nearer to an end of the scale than this cells are finer: 1,024 for each halving of the distance,
-/// so that the scores of rare events, and log-odds far from 0, do not become ties.
+/// Below this distance from an end of the scale cells are finer: 1,024 for each halving of the
+/// distance, so that the scores of rare events, and log-odds far from 0, do not become ties.
 const TAIL: f64 = 1.0 / 64.0;
 
-/// Cells that are kept together: a halving of the distance.
+/// The number of cells of a page: a halving of the distance.
 const PAGE: usize = 1024;
 
-/// Halvings below [`TAIL`] on each side that have pages.
+/// The number of halvings below [`TAIL`] on each side that have pages.
 const HALVINGS: usize = 64;
 
 /// The pages of a group and a label.
@@ -41,18 +41,18 @@ const PAGES: usize = 2 * HALVINGS + SHARE_CELLS as usize / PAGE;
 /// The first cell of the first page.
 const FIRST: u32 = halvings(TAIL) - (HALVINGS * PAGE) as u32;
 
-/// Exponent and ten bits of the fraction, which ascend with numbers of 0 and above.
+/// The exponent and ten bits of the fraction, which are monotone for numbers of 0 and above.
 const fn halvings(distance: f64) -> u32 {
     ((distance + 0.0).to_bits() >> 42) as u32
 }
 
-/// The cell of a score and its share of the scale; cells ascend with the share.
+/// The cell of a score and its share of the scale; a larger share has no lower cell.
 pub(super) fn cell_of(scale: ScoreScale, (score, share): (f64, f64)) -> u32 {
     const LOWER: u32 = halvings(TAIL);
     if share < TAIL {
         return halvings(share);
     }
-    // The distance from the upper end without the loss of digits of 1 - share.
+    // The distance from the upper end, more precise than 1 - share.
     let above = || ScoreScale { turned: !scale.turned, ..scale }.share(score);
     match Some(share).filter(|share| *share > 0.5).map(|_| above()) {
         Some(above) if above < TAIL => 2 * LOWER + SHARE_CELLS as u32 - halvings(above),
@@ -68,27 +68,27 @@ pub(super) struct LabelledSide(pub(super) u32, pub(super) bool);
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct ShareCell {
     pub(super) side: LabelledSide,
-    /// Its number; see [`cell_of`].
+    /// The number of the cell; see [`cell_of`].
     pub(super) number: u32,
     pub(super) n: u64,
     pub(super) weight: WeightSums,
-    /// Sum of the shares, each as often as the row weighs; none where only the order is wanted.
+    /// The weighted sum of the shares; none if only the order is needed.
     pub(super) share: Option<FixedSum>,
 }
 
-/// What is known of the people of a cell.
+/// What a cell holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum CellContents {
-    /// Their number: what the order of scores needs, where each row weighs 1.
+    /// The number of people: enough for the order of scores if each row has weight 1.
     People,
     /// Also the sum of their shares.
     Shares,
-    /// Also what they weigh.
+    /// Also their weights.
     Weights,
 }
 
-/// The number of people in the upper 40 bits, and the sum of their shares in units of 2^-52 in the
-/// others: adding a row is one sum. Holds fewer than 2^36 rows.
+/// The number of people in the upper 40 bits and the sum of their shares in units of 2^-52 in the
+/// lower bits, so that adding a row is one addition. Holds fewer than 2^36 rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct CellSums(u128);
 
@@ -108,13 +108,13 @@ impl CellSums {
     }
 }
 
-/// What the people of a cell weigh, and the sum of their shares, each as often as the row weighs.
+/// The weight of the people of a cell, and the weighted sum of their shares.
 type CellWeights = (WeightSums, FixedSum);
 
-/// Cells that follow one another.
+/// Successive cells.
 #[derive(Debug, Clone, PartialEq)]
 enum CellPage {
-    /// The lower half of their numbers; where there is an upper one, it is in the map.
+    /// The lower 32 bits of the numbers of people; a map holds the upper bits, if there are any.
     People(Box<[u32]>),
     Shares(Box<[CellSums]>),
     /// Without shares in the first part.
@@ -130,7 +130,7 @@ impl CellPage {
         }
     }
 
-    /// Adds people to a cell; how many do not fit in, as a multiple of 2^32.
+    /// Adds people to a cell; returns the number that does not fit, as a multiple of 2^32.
     #[inline]
     fn add(&mut self, at: usize, n: u64, (weight, share): CellWeights) -> u64 {
         match self {
@@ -158,7 +158,7 @@ impl CellPage {
     }
 }
 
-/// Adds people who have weights.
+/// Adds people with weights.
 fn add_weighing(cell: &mut (CellSums, CellWeights), n: u64, (weight, share): CellWeights) {
     cell.0.0 += CellSums::new(n, FixedSum::ZERO).0;
     cell.1.0 += weight;
@@ -181,12 +181,12 @@ impl ShareCells {
         ShareCells { contents, sides: Vec::new(), beyond: BTreeMap::new() }
     }
 
-    /// Whether nobody is in a cell.
+    /// Whether all cells are empty.
     pub(super) fn is_empty(&self) -> bool {
         self.sides.is_empty() && self.beyond.is_empty()
     }
 
-    /// Adds a row of this weight to the cell of its score; `share` is that of the score.
+    /// Adds a row with its weight to the cell of its score; `share` is the score as a share.
     pub(super) fn add(
         &mut self,
         side: LabelledSide,
@@ -203,7 +203,7 @@ impl ShareCells {
 
     /// Adds people to a cell.
     #[inline]
-    fn put(&mut self, (side, number): (LabelledSide, u32), n: u64, of: CellWeights) {
+    fn put(&mut self, (side, number): (LabelledSide, u32), n: u64, weights: CellWeights) {
         let at = number.wrapping_sub(FIRST) as usize;
         let mut rest = n;
         if at < PAGES * PAGE {
@@ -216,15 +216,15 @@ impl ShareCells {
                 pages.resize_with(PAGES, || None);
             }
             let page = pages[at / PAGE].get_or_insert_with(|| CellPage::new(self.contents));
-            rest = page.add(at % PAGE, n, of);
+            rest = page.add(at % PAGE, n, weights);
         }
         if rest > 0 {
             let cell = self.beyond.entry((side, number)).or_default();
             match self.contents {
                 CellContents::People | CellContents::Shares => {
-                    cell.0.0 += CellSums::new(rest, of.1).0;
+                    cell.0.0 += CellSums::new(rest, weights.1).0;
                 }
-                CellContents::Weights => add_weighing(cell, rest, of),
+                CellContents::Weights => add_weighing(cell, rest, weights),
             }
         }
     }
@@ -244,8 +244,8 @@ impl ShareCells {
         ShareCell { side, number, n, weight, share }
     }
 
-    /// The cells with people of some groups: those of pages ascending by number, then by side; the
-    /// few others behind them.
+    /// The cells with people of some groups: first those of pages, ascending by number, then by side;
+    /// then the few others.
     pub(super) fn cells(&self, holds: impl Fn(u32) -> bool) -> Vec<ShareCell> {
         let side = |place: usize| LabelledSide((place / 2) as u32, place % 2 == 1);
         let sides: Vec<(LabelledSide, &Vec<Option<CellPage>>)> = (0..self.sides.len())
@@ -281,10 +281,10 @@ impl Additive for ShareCells {
     }
 }
 
-/// A cell as files hold it: its number, people, sum of the shares, and what people weigh.
+/// A cell in a file: its number, the number of people, the sum of the shares, and the weights.
 type WrittenCell = (u32, u64, Option<FixedSum>, Option<WeightSums>);
 
-/// All cells as files hold them, by group and label.
+/// All cells in a file, by group and label.
 #[derive(Serialize, Deserialize)]
 struct WrittenCells {
     contents: CellContents,
@@ -340,7 +340,7 @@ mod tests {
     use crate::num::score_scale::{ScaleNumbers, ScoreScale};
     use crate::num::seed::{h, u01};
 
-    /// Scores of rare events and log-odds far from 0 have cells of their own, in order.
+    /// Scores of rare events and log-odds far from 0 have separate cells, in order.
     #[test]
     fn cells_are_finer_near_the_ends() {
         let cell = |scale: ScoreScale, score| cell_of(scale, (score, scale.share(score)));
@@ -357,9 +357,10 @@ mod tests {
         assert!(plain(1.0) > plain(1.0 - 1e-9));
     }
 
-    /// Cells of pages and beyond them hold everybody, in any number of parts, also through a file.
+    /// Cells in pages and in the map hold all people, in any number of parts, also after they are
+    /// written and read.
     #[test]
-    fn pages_and_the_cells_beyond_hold_everybody() {
+    fn pages_and_the_map_hold_all_people() {
         let scale = ScoreScale { numbers: ScaleNumbers::LogOdds, turned: false };
         for contents in [CellContents::People, CellContents::Shares, CellContents::Weights] {
             let (n, mut sum) = (3000, 0);
@@ -392,7 +393,7 @@ mod tests {
         assert!(ShareCells::new(CellContents::Shares).is_empty());
     }
 
-    /// A cell holds more people than a number of 32 bits, also in parts.
+    /// A cell can hold more people than fit into 32 bits, also in parts.
     #[test]
     fn many_people_fit_into_a_cell() {
         let (side, number) = (LabelledSide(0, true), FIRST + 7);

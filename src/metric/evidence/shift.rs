@@ -17,16 +17,15 @@ pub(crate) const CHANGE_BINS: usize = 80;
 /// the other score.
 pub(crate) const NEGLIGIBLE: f64 = 1.0 / (1_u128 << 80) as f64;
 
-/// What is summed over the pairs of one direction in the first pass, each as often as the person
-/// weighs; mergeable.
+/// The weighted sums over the pairs of one direction in the first pass; mergeable.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ShiftSums {
-    /// Pairs, counted without weights.
+    /// The number of pairs, without weights.
     pub(crate) n: u64,
     pub(super) score: FixedSum,
     pub(super) score_cf: FixedSum,
     pub(super) absolute: FixedSum,
-    /// Of squared changes by cell, in the order of
+    /// Sums of squared changes by cell, in the order of
     /// [`CELLS`](crate::metric::evidence::person::CELLS).
     pub(crate) squared: [FixedSum; ECCM_CELLS],
     /// Sum of s ln(s/c) where both are above 0.
@@ -59,8 +58,8 @@ impl Default for ShiftSums {
 }
 
 impl ShiftSums {
-    /// Adds a pair of scores of [0, 1] that fills this cell of the extended matrix, by the formulas
-    /// that chunks of pairs follow.
+    /// Adds a pair of scores of [0, 1] in a cell of the extended matrix, with the same formulas as
+    /// chunks of pairs.
     #[cfg(test)]
     pub(crate) fn add(&mut self, cell: usize, score: f64, score_cf: f64, weight: u64) {
         let change = score_cf - score;
@@ -76,7 +75,7 @@ impl ShiftSums {
         self.change[change_bin(change)] += weight;
     }
 
-    /// Units that the pairs weigh.
+    /// The weight of the pairs in units.
     pub(crate) fn weight(&self) -> u64 {
         self.before.iter().sum()
     }
@@ -103,9 +102,9 @@ additive!(ShiftSums {
 /// The scores of one scope as metrics read them.
 #[derive(Debug, Clone)]
 pub struct ScoreShift {
-    /// Pairs, counted without weights.
+    /// The number of pairs, without weights.
     pub(crate) pairs: f64,
-    /// What the pairs weigh: their number where nobody has a weight.
+    /// The weight of the pairs; their number without weights.
     pub(crate) n: f64,
     /// Sum of s.
     pub(crate) score: f64,
@@ -121,7 +120,7 @@ pub struct ScoreShift {
     pub(crate) divergence: f64,
     /// Pairs with s > 0 and c = 0.
     pub(crate) infinite: f64,
-    /// The Jensen-Shannon divergence in nats, where both sums of scores are above 0.
+    /// The Jensen-Shannon divergence in nats, if both sums of scores are above 0.
     pub(crate) jensen_shannon: MetricValue,
     /// Histogram of s.
     pub(crate) before: [f64; SCORE_BINS],
@@ -130,8 +129,8 @@ pub struct ScoreShift {
 }
 
 impl ScoreShift {
-    /// One scope: the sums of the first pass, and the Jensen-Shannon divergence of the second, in
-    /// nats; it has no meaning where a sum of scores is 0.
+    /// The scores of one scope, from the sums of the first pass and the Jensen-Shannon divergence of
+    /// the second, in nats; the divergence has no meaning if a sum of scores is 0.
     pub(crate) fn from_sums(sums: &ShiftSums, divergence: f64) -> Self {
         let mut squared = FixedSum::ZERO;
         sums.squared.iter().for_each(|sum| squared.merge(*sum));
@@ -205,7 +204,7 @@ pub(crate) fn change_bin(change: f64) -> usize {
     last_edge(((change + 1.0) * (CHANGE_BINS / 2) as f64) as usize, change, &CHANGE_EDGES)
 }
 
-/// Rounding may put the guess one bin away: the edges themselves decide.
+/// The guess may be one bin off because of rounding: the edges decide.
 #[cfg(test)]
 pub(crate) fn last_edge<const N: usize>(guess: usize, value: f64, edges: &[f64; N]) -> usize {
     let guess = guess.min(N - 2);
@@ -214,8 +213,8 @@ pub(crate) fn last_edge<const N: usize>(guess: usize, value: f64, edges: &[f64; 
     guess + up - down
 }
 
-/// s ln(s/c), the term of a pair in the Kullback-Leibler divergence; 0 where either score is 0 or
-/// the term adds nothing.
+/// s ln(s/c), the term of a pair in the Kullback-Leibler divergence; 0 if either score is 0 or the
+/// term rounds to zero units.
 pub(crate) fn kl_term(score: f64, score_cf: f64) -> f64 {
     if score_cf > 0.0 && score > NEGLIGIBLE { score * log_ratio(score, score_cf) } else { 0.0 }
 }
@@ -230,8 +229,8 @@ pub(crate) fn log_ratio(a: f64, b: f64) -> f64 {
     if quotient.is_finite() { libm::log(quotient) } else { libm::log(a) - libm::log(b) }
 }
 
-/// ln(a/b) by x = (a - b)/(a + b): scores that hardly move are the rule, and twice the inverse
-/// hyperbolic tangent, whose next term is below 2e-16 of the sum, is what they need.
+/// ln(a/b) as a function of x = (a - b)/(a + b), for scores that are almost equal: twice the series
+/// of the inverse hyperbolic tangent, whose next term is below 2e-16 of the sum.
 #[inline(always)]
 pub(crate) fn ratio_series(x: f64) -> f64 {
     let sq = x * x;
@@ -244,7 +243,7 @@ pub(crate) fn ratio_series(x: f64) -> f64 {
     2.0 * x * (1.0 + odd)
 }
 
-/// What the pairs weigh, above 0.
+/// The weight of the pairs, above 0.
 pub(crate) fn total_weight(shift: &ScoreShift) -> MetricValue {
     match shift.n {
         0.0 if shift.pairs == 0.0 => Err(Undefined::EmptyGroup),
@@ -253,7 +252,7 @@ pub(crate) fn total_weight(shift: &ScoreShift) -> MetricValue {
     }
 }
 
-/// What the scores before and after weigh, bin by bin.
+/// The weight of the scores before and after, bin by bin.
 pub(crate) fn bins(shift: &ScoreShift) -> Result<impl Iterator<Item = (f64, f64)>, Undefined> {
     total_weight(shift).map(|_| shift.before.into_iter().zip(shift.after))
 }

@@ -1,8 +1,8 @@
-//! What each unit adds to the score metrics of a scope, and the intervals that follow.
+//! The influence of each unit on the score metrics of a scope, and the intervals that follow.
 //!
-//! A unit is a row with all its counterfactuals in the scope, or a person with several rows. With W
-//! what the pairs weigh, m the value and, for the two divergences, a = s / mean s, b = c / mean c,
-//! a unit adds the sum over its pairs of w / W times
+//! A unit is a row with all its counterfactuals in the scope, or a person with several rows. W is
+//! the weight of all pairs, m the value and, for the two divergences, a = s / mean s, b = c / mean
+//! c. The influence of a unit is the sum over its pairs of w / W times
 //!
 //! - MCD: d - m, d = c - s; MACD: |d| - m; RMSCD: (d^2 - m^2) / (2 m);
 //! - KLD: a ln(a/b) - a (m + 1) + b;
@@ -10,14 +10,14 @@
 //!   [`jensen_shannon`](super::jensen_shannon)), A and B the means of the two parts of f.
 //!
 //! Sums of the squares give the variance, sums of fourth powers its degrees of freedom
-//! ([`student_interval`](crate::metric::student_interval)). The first pass knows the means, so that
-//! the powers of the first four are summed as they are; A and B are known only after the second, so
-//! that those of the last are summed as the monomials of (f, a, b) of degrees 2 and 4. Sums of
-//! powers are exact ([`WideSum`]): no order or partition of people changes a bit. Persons are added
-//! up by key first.
+//! ([`student_interval`](crate::metric::student_interval)). The first pass gives the means, so that
+//! the powers of the first four are summed directly. A and B are known only after the second pass,
+//! so the powers of the last are summed as the monomials of (f, a, b) of degrees 2 and 4. Sums of
+//! powers are exact ([`WideSum`]): no order or partition of people changes a bit. The rows of a
+//! person are added up by key first.
 //!
-//! Cost: 29 exact sums a unit and scope. Memory: 2.4 KB a scope in which somebody is, once per
-//! thread, or 128 bytes a person and scope.
+//! Cost: 29 exact sums per unit and scope. Memory: 2.4 KB per scope with people, once per thread,
+//! or 128 bytes per person and scope.
 //!
 //! Coverage of nominal 95 % intervals, simulated without weights, of 10, 30, 100 and 300 people:
 //!
@@ -27,8 +27,8 @@
 //! - squared exponential: MCD 80, 89, 94, 94; MACD 87, 92, 95, 95; RMSCD 72, 85, 90, 94; JSCD 67,
 //!   85, 91, 94.
 //!
-//! Divergences of histograms have no interval: for 30 people whose scores move by 0.05, JSD_hist is
-//! 0.45 on average, while that of the whole population is 0.006.
+//! Divergences of histograms have no interval: for 30 people whose scores change by 0.05, JSD_hist
+//! is 0.45 on average, while it is 0.006 in the population.
 
 use pulp::{Arch, Simd};
 use serde::{Deserialize, Serialize};
@@ -55,48 +55,48 @@ use crate::num::wide_sum::{LANES, MAX_TERMS, WideSum};
 /// The metrics that have influences.
 const OF_INFLUENCES: [&str; 5] = ["mcd", "macd", "rmscd", "kld", "jscd"];
 
-/// Of them those whose influences are known in the second pass.
+/// The number of metrics whose influences are known in the second pass; they come first.
 const DIRECT: usize = 4;
 
-/// What a unit adds to a scope: the influences of the first four metrics without their common
+/// The terms of a unit in a scope: the influences of the first four metrics without their common
 /// factors, then f, a and b.
 type UnitTerms<T = f64> = [T; DIRECT + 3];
 
-/// What a unit adds to each metric.
+/// The influence of a unit on each metric.
 pub(crate) type Influences = [f64; OF_INFLUENCES.len()];
 
-/// Products of two terms of a unit: the squares of all, then those of two of f, a and b.
+/// Products of two terms of a unit: the squares of all terms, then the products of f, a and b.
 const PRODUCTS: [(usize, usize); DIRECT + 6] =
     [(0, 0), (1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (6, 6), (4, 5), (4, 6), (5, 6)];
 
-/// How many [`products_of_products`] are.
+/// The number of [`products_of_products`].
 const FOURTHS: usize = DIRECT + 15;
 
 /// Products of two of [`PRODUCTS`] by their numbers: the fourth powers of the first four terms,
 /// then every monomial of degree 4 of f, a and b once, as a square times a product.
 fn products_of_products() -> impl Iterator<Item = (usize, usize)> {
-    let with = |one: usize| one..if one < DIRECT { one + 1 } else { PRODUCTS.len() };
-    (0..DIRECT + 3).flat_map(move |one| with(one).map(move |other| (one, other)))
+    let seconds = |first: usize| first..if first < DIRECT { first + 1 } else { PRODUCTS.len() };
+    (0..DIRECT + 3).flat_map(move |first| seconds(first).map(move |second| (first, second)))
 }
 
-/// Below this a sum of squares of influences is rounding, as is a share of its parts below the
-/// next.
+/// A sum of squares of influences below this is a rounding error; so is a sum that is less than
+/// the share below of its parts.
 const NO_SQUARES: f64 = 1e-30;
 const CANCELLED: f64 = 1e-13;
 
-/// Below this a distance of score distributions is rounding.
+/// A distance of score distributions below this is a rounding error.
 const NO_DISTANCE: f64 = 1e-8;
 
 /// The terms of a chunk of pairs.
 type PairTerms<'a> = (&'a LogTerms, &'a BalancedTerms);
 
-/// The means of a scope, which the first pass knows.
+/// The means of a scope, from the first pass.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 struct ScopeMeans {
     change: f64,
     absolute: f64,
     squared: f64,
-    /// Of s ln(s/c), over the sum of s.
+    /// Sum of s ln(s/c) divided by the sum of s.
     divergence: f64,
 }
 
@@ -114,8 +114,8 @@ impl ScopeMeans {
     }
 }
 
-/// Computes what each pair of a chunk adds to a scope, of which the factual score is multiplied by
-/// a scale.
+/// Computes the terms of each pair of a chunk in a scope; the factual score is multiplied by a
+/// scale.
 impl VectorJob for (&mut UnitTerms<UnitColumn>, &ScopeMeans, &PairChunk, f64, PairTerms<'_>) {
     #[inline(always)]
     fn run<S: Simd>(self, _: S) {
@@ -139,13 +139,13 @@ impl VectorJob for (&mut UnitTerms<UnitColumn>, &ScopeMeans, &PairChunk, f64, Pa
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 struct InfluenceSums {
     units: u64,
-    /// Of [`PRODUCTS`].
+    /// Sums of [`PRODUCTS`].
     products: [WideSum; PRODUCTS.len()],
-    /// Of [`products_of_products`].
+    /// Sums of [`products_of_products`].
     fourths: [WideSum; FOURTHS],
 }
 
-/// A term of the pairs of a chunk.
+/// One term of all pairs of a chunk.
 type UnitColumn = [f64; CHUNK];
 
 additive!(InfluenceSums { units, products, fourths });
@@ -160,32 +160,32 @@ impl VectorJob for (&mut InfluenceSums, UnitTerms<&[f64]>) {
         let mut bounds = [0.0; PRODUCTS.len()];
         let mut left = [0.0; MAX_TERMS];
         let (left, _) = S::as_mut_simd_f64s(&mut left[..n]);
-        for (k, (one, other)) in PRODUCTS.into_iter().enumerate() {
-            let (one, other) = (S::as_simd_f64s(units[one]).0, S::as_simd_f64s(units[other]).0);
+        for (k, (first, second)) in PRODUCTS.into_iter().enumerate() {
+            let first = S::as_simd_f64s(units[first]).0;
+            let second = S::as_simd_f64s(units[second]).0;
             let (product, _) = S::as_mut_simd_f64s(&mut products[k][..n]);
             let mut bound = simd.splat_f64s(0.0);
-            for ((product, one), other) in product.iter_mut().zip(one).zip(other) {
-                *product = simd.mul_f64s(*one, *other);
+            for ((product, first), second) in product.iter_mut().zip(first).zip(second) {
+                *product = simd.mul_f64s(*first, *second);
                 bound = simd.max_f64s(bound, *product);
             }
             bounds[k] = simd.reduce_max_f64s(bound);
-            sums.products[k].add_products(simd, bounds[k], (one, other), left);
+            sums.products[k].add_products(simd, bounds[k], (first, second), left);
         }
-        for (sum, (one, other)) in sums.fourths.iter_mut().zip(products_of_products()) {
-            let bound = bounds[one] * bounds[other];
-            let one = S::as_simd_f64s(&products[one][..n]).0;
-            let other = S::as_simd_f64s(&products[other][..n]).0;
-            sum.add_products(simd, bound, (one, other), left);
+        for (sum, (first, second)) in sums.fourths.iter_mut().zip(products_of_products()) {
+            let bound = bounds[first] * bounds[second];
+            let first = S::as_simd_f64s(&products[first][..n]).0;
+            let second = S::as_simd_f64s(&products[second][..n]).0;
+            sum.add_products(simd, bound, (first, second), left);
         }
     }
 }
 
-/// What each of the people of a group who wait adds to one scope, until all pairs of the row are
-/// there.
+/// The terms of the buffered rows of a group in one scope, until all pairs of the rows are added.
 #[derive(Debug, Default)]
 struct RowTerms {
-    /// Whether the scope holds all directions of the group: then everybody has a row from the start
-    /// on. Else each has one who has a pair in the direction.
+    /// Whether the scope holds all directions of the group: then every person has a row from the
+    /// start. Else only people with a pair in the direction have one.
     all: bool,
     /// The person of each row, ascending.
     people: Vec<u32>,
@@ -193,7 +193,7 @@ struct RowTerms {
 }
 
 impl RowTerms {
-    /// Starts with this many people.
+    /// Starts a group of `people` people.
     fn start(&mut self, all: bool, people: usize) {
         let rows = if all { people } else { 0 };
         self.all = all;
@@ -205,10 +205,10 @@ impl RowTerms {
         }
     }
 
-    /// Adds pairs of these people of one direction, ascending.
+    /// Adds pairs of one direction; `people` are their persons, ascending.
     fn add(&mut self, people: &[u32], terms: &UnitTerms<UnitColumn>) {
         let n = people.len();
-        let each_once = people.is_sorted_by(|one, next| one < next);
+        let each_once = people.is_sorted_by(|person, next| person < next);
         if !self.all && each_once && self.people.last() < people.first() {
             self.people.extend_from_slice(people);
             let columns = self.columns.iter_mut().zip(terms);
@@ -234,8 +234,7 @@ impl RowTerms {
     }
 }
 
-/// What the people of a group who wait add, while it is computed: their pairs come direction by
-/// direction.
+/// The terms of the buffered people of a group, while they are computed direction by direction.
 #[derive(Debug)]
 pub(super) struct InfluenceWorkspace {
     arch: Arch,
@@ -246,7 +245,7 @@ pub(super) struct InfluenceWorkspace {
 }
 
 impl InfluenceWorkspace {
-    /// Before the first pair.
+    /// Empty terms.
     pub(super) fn new(arch: Arch) -> Self {
         let pairs = [[0.0; CHUNK]; DIRECT + 3];
         InfluenceWorkspace { arch, logs: LogTerms::new(), pairs, rows: Default::default() }
@@ -264,7 +263,7 @@ impl InfluenceWorkspace {
         run_with_vectors(self.arch, (&mut self.logs, chunk));
     }
 
-    /// Adds the pairs of the chunk to what rows add to a scope of its direction, the `nth`.
+    /// Adds the pairs of the chunk to the rows of the `nth` scope of its direction.
     pub(super) fn add(
         &mut self,
         (nth, place): (usize, usize),
@@ -278,9 +277,9 @@ impl InfluenceWorkspace {
         rows[nth].add(&chunk.person[..chunk.len()], pairs);
     }
 
-    /// Adds what rows add to the scopes of which all pairs are there: at the end of a direction its
-    /// own and that of all who are moved to its group, at the end of a group, with `all`, those of
-    /// all who are moved from it and of all together.
+    /// Adds the rows to the scopes whose pairs are complete. At the end of a direction these are the
+    /// direction and the scope of all people moved to its target group; at the end of a group, with
+    /// `all`, the scope of all people moved from the group and the total.
     pub(super) fn finish(
         &mut self,
         (from, to, all): (usize, usize, bool),
@@ -297,7 +296,7 @@ impl InfluenceWorkspace {
     }
 }
 
-/// What units add to each scope, gathered in the second pass; mergeable.
+/// The influence sums of each scope, gathered in the second pass; mergeable.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ShiftInfluences {
     means: Vec<ScopeMeans>,
@@ -320,7 +319,7 @@ impl ShiftInfluences {
         }
     }
 
-    /// Adds what rows add to a scope, all pairs of which are there. Rows of weight 0 do not exist.
+    /// Adds rows to a scope; all their pairs are complete. Rows of weight 0 do not exist.
     fn add_rows(
         &mut self,
         place: usize,
@@ -361,13 +360,14 @@ impl ShiftInfluences {
         }
     }
 
-    /// What each unit adds to each metric, by scope and ascending by key; none where rows were not
-    /// added up by key. `factors` are those of the scopes.
+    /// The influences of each unit, by scope and ascending by key; empty if rows were not added up by
+    /// key. `factors` are those of the scopes.
     pub(crate) fn of_units(&self, factors: &[ScopeFactors]) -> Vec<Vec<(u64, Influences)>> {
         let Some(units) = &self.units else { return vec![Vec::new(); factors.len()] };
         let of_place = |(units, factors): (Vec<(u64, UnitTerms<FixedSum>)>, &ScopeFactors)| {
-            let own = |terms: UnitTerms<FixedSum>| factors.influences(&terms.map(FixedSum::to_f64));
-            units.into_iter().map(|(key, terms)| (key, own(terms))).collect()
+            let influences =
+                |terms: UnitTerms<FixedSum>| factors.influences(&terms.map(FixedSum::to_f64));
+            units.into_iter().map(|(key, terms)| (key, influences(terms))).collect()
         };
         units.by_place(factors.len()).into_iter().zip(factors).map(of_place).collect()
     }
@@ -375,7 +375,7 @@ impl ShiftInfluences {
 
 additive!(ShiftInfluences { rows, units });
 
-/// What is known about a scope after the second pass.
+/// The factors of a scope, known after the second pass.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ScopeFactors {
     /// The common factors of the terms.
@@ -385,20 +385,20 @@ pub(crate) struct ScopeFactors {
 }
 
 impl ScopeFactors {
-    /// Of the sums of both passes.
+    /// The factors from the sums of both passes.
     pub(crate) fn new(sums: &ShiftSums, second: &DivergenceSums) -> Self {
         let shift = second.score_shift(sums);
-        let of = |x: f64| if x > 0.0 { 1.0 / x } else { 0.0 };
-        let (root, distance) = ((shift.squared * of(shift.n)).sqrt(), shift.jensen_shannon);
+        let inverse = |x: f64| if x > 0.0 { 1.0 / x } else { 0.0 };
+        let (root, distance) = ((shift.squared * inverse(shift.n)).sqrt(), shift.jensen_shannon);
         let balanced = second.balance.balanced_sum(shift.score, shift.score_cf);
-        let [a, b] = second.parts().map(|part| part * of(balanced));
+        let [a, b] = second.parts().map(|part| part * inverse(balanced));
         ScopeFactors {
             factors: [
-                of(shift.n),
-                of(shift.n),
-                of(2.0 * root * shift.n),
-                of(balanced),
-                of(2.0 * distance.map_or(0.0, f64::sqrt) * balanced),
+                inverse(shift.n),
+                inverse(shift.n),
+                inverse(2.0 * root * shift.n),
+                inverse(balanced),
+                inverse(2.0 * distance.map_or(0.0, f64::sqrt) * balanced),
             ],
             jensen: [1.0, -a, -b],
         }
@@ -408,16 +408,16 @@ impl ScopeFactors {
         let [direct @ .., f, a, b] = terms;
         let [mcd, macd, rmscd, kld]: [f64; DIRECT] = *direct;
         let jscd = f * self.jensen[0] + a * self.jensen[1] + b * self.jensen[2];
-        let mut all = [mcd, macd, rmscd, kld, jscd];
-        all.iter_mut().zip(self.factors).for_each(|(term, factor)| *term *= factor);
-        all
+        let mut influences = [mcd, macd, rmscd, kld, jscd];
+        influences.iter_mut().zip(self.factors).for_each(|(term, factor)| *term *= factor);
+        influences
     }
 
     fn powers(&self, sums: &InfluenceSums) -> PowerSums {
         let mut powers = PowerSums { units: sums.units as f64, ..PowerSums::default() };
-        let terms = |(one, other): (usize, usize)| vec![one, other];
+        let terms = |(first, second): (usize, usize)| vec![first, second];
         let squares: Vec<_> = PRODUCTS.into_iter().map(terms).zip(&sums.products).collect();
-        let terms = |(one, other)| [terms(PRODUCTS[one]), terms(PRODUCTS[other])].concat();
+        let terms = |(first, second)| [terms(PRODUCTS[first]), terms(PRODUCTS[second])].concat();
         let fourths: Vec<_> = products_of_products().map(terms).zip(&sums.fourths).collect();
         let jensen = [&squares, &fourths].map(|sums| self.polynomial(&sums[DIRECT..]));
         let direct = (0..DIRECT).map(|m| [&squares, &fourths].map(|sums| sums[m].1.to_f64()));
@@ -429,27 +429,28 @@ impl ScopeFactors {
         powers
     }
 
-    /// The sum of a power of f - a A - b B from those of its monomials, each with its terms by
-    /// their numbers; 0 where nothing is left of these.
+    /// The sum of a power of f - a A - b B, from the sums of its monomials, each with the numbers of
+    /// its terms; 0 if the monomials cancel.
     fn polynomial(&self, sums: &[(Vec<usize>, &WideSum)]) -> f64 {
         let factorial = |n: usize| (1..=n).product::<usize>();
         let mut monomials: Vec<(usize, f64)> = Vec::new();
         for (terms, sum) in sums {
-            let exponents = [0, 1, 2].map(|m| terms.iter().filter(|of| **of == DIRECT + m).count());
+            let exponents =
+                [0, 1, 2].map(|m| terms.iter().filter(|term| **term == DIRECT + m).count());
             let times = factorial(terms.len()) / exponents.map(factorial).iter().product::<usize>();
             let factors = self.jensen.iter().zip(exponents);
             let factors = factors.map(|(x, n)| libm::pow(*x, n as f64)).product::<f64>();
             monomials.push((times, times as f64 * factors * sum.to_f64()));
         }
-        // In one order, for the same bits: the fewest times first.
+        // In a fixed order, so that the result has the same bits: the least frequent monomials first.
         monomials.sort_by_key(|(times, _)| *times);
-        let add = |all: (f64, f64), term: f64| (all.0 + term, all.1 + term.abs());
-        let all = monomials.iter().fold((0.0, 0.0), |all, (_, term)| add(all, *term));
-        if all.0 > CANCELLED * all.1 { all.0 } else { 0.0 }
+        let add = |sums: (f64, f64), term: f64| (sums.0 + term, sums.1 + term.abs());
+        let (sum, size) = monomials.iter().fold((0.0, 0.0), |sums, (_, term)| add(sums, *term));
+        if sum > CANCELLED * size { sum } else { 0.0 }
     }
 }
 
-/// Sums over units of the squares and fourth powers of what they add to each metric.
+/// Sums over units of the squares and fourth powers of their influences on each metric.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct PowerSums {
     units: f64,
@@ -458,7 +459,7 @@ pub(crate) struct PowerSums {
 }
 
 impl PowerSums {
-    /// Of units one by one.
+    /// The sums from the influences of single units.
     pub(crate) fn of_units<'a>(units: impl Iterator<Item = &'a Influences>) -> Self {
         let mut sums = PowerSums::default();
         for influences in units {
@@ -471,7 +472,7 @@ impl PowerSums {
         sums
     }
 
-    /// The spread of a metric by its number; the caller gives its value.
+    /// The spread of a metric by its number; `value` is its value.
     pub(crate) fn spread(&self, metric: usize, value: f64) -> ShiftSpread {
         let (n, squares, fourths) = (self.units, self.squares[metric], self.fourths[metric]);
         if n < 2.0 || squares <= NO_SQUARES {
@@ -489,18 +490,18 @@ impl PowerSums {
     }
 }
 
-/// A value with its variance, from which follows its interval at any level.
+/// A value with its variance, which gives its interval at any level.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ShiftSpread {
     value: f64,
     variance: f64,
-    /// Degrees of freedom of the variance; 0 where that is 0.
+    /// Degrees of freedom of the variance; 0 if the variance is 0.
     df: f64,
     units: u64,
 }
 
 impl ShiftSpread {
-    /// The interval at a level, cut to the range; on the logarithm where `is_log`. Otherwise why
+    /// The interval at a level, limited to the range, on the logarithm if `is_log`; or the reason why
     /// there is none.
     pub(crate) fn interval(
         &self,
@@ -521,8 +522,9 @@ impl ShiftSpread {
 
     /// The spread of the difference to another value; `shared` is the covariance of both.
     fn minus(&self, other: &ShiftSpread, shared: f64) -> ShiftSpread {
-        let [one, two] = [self, other].map(|side| Spread { variance: side.variance, df: side.df });
-        let Spread { variance, df } = one.minus(two, shared);
+        let [first, second] =
+            [self, other].map(|side| Spread { variance: side.variance, df: side.df });
+        let Spread { variance, df } = first.minus(second, shared);
         let (value, units) = (self.value - other.value, self.units.min(other.units));
         ShiftSpread { value, variance, df, units }
     }
@@ -533,7 +535,7 @@ impl ShiftSpread {
 pub(crate) struct ShiftSpreads(Vec<(MetricScope, [Option<ShiftSpread>; OF_INFLUENCES.len()])>);
 
 impl ShiftSpreads {
-    /// Of the sums of both passes by scope.
+    /// The spreads from the sums of both passes by scope.
     pub(super) fn new(
         places: ScopeIndex,
         sums: &[ShiftSums],
@@ -547,7 +549,9 @@ impl ShiftSpreads {
             .map(|place| {
                 let powers = match &influences.rows[place] {
                     Some(rows) => factors[place].powers(rows),
-                    None => PowerSums::of_units(units[place].iter().map(|(_, own)| own)),
+                    None => {
+                        PowerSums::of_units(units[place].iter().map(|(_, influences)| influences))
+                    }
                 };
                 let values = values(&second[place].score_shift(&sums[place]));
                 std::array::from_fn(|m| Some(powers.spread(m, values[m].ok()?)))
@@ -558,7 +562,7 @@ impl ShiftSpreads {
         for (a, b) in places.directions().filter(|(a, b)| a < b) {
             let (forth, back) = (places.direction(a, b), places.direction(b, a));
             let gap = |m: usize| {
-                let shared = covariance(&units[forth], &units[back], |own| own[m]);
+                let shared = covariance(&units[forth], &units[back], |influences| influences[m]);
                 Some(spreads[forth][m]?.minus(&spreads[back][m]?, shared))
             };
             all.push((MetricScope::Difference(a, b), std::array::from_fn(gap)));
@@ -567,7 +571,7 @@ impl ShiftSpreads {
         ShiftSpreads(all)
     }
 
-    /// The interval of a metric at a level, or why there is none; none where the value is
+    /// The interval of a metric at a level, or the reason why there is none; none if the value is
     /// undefined.
     pub(crate) fn interval(
         &self,
@@ -580,10 +584,10 @@ impl ShiftSpreads {
             Err(why) => return Some(Err(why)),
         };
         let at = self.0.binary_search_by_key(&scope, |(scope, _)| *scope).ok()?;
-        let (least, most) = metric.range;
+        let (low, high) = metric.range;
         let is_gap = matches!(scope, MetricScope::Difference(..));
-        let range = if is_gap { (least - most, most - least) } else { (least, most) };
-        Some(self.0[at].1[m]?.interval(least == 0.0 && !is_gap, range, level))
+        let range = if is_gap { (low - high, high - low) } else { (low, high) };
+        Some(self.0[at].1[m]?.interval(low == 0.0 && !is_gap, range, level))
     }
 }
 
@@ -592,17 +596,17 @@ pub(crate) fn influence_of(metric: &Metric) -> Result<usize, MissingInterval> {
     OF_INFLUENCES.iter().position(|id| *id == metric.id).ok_or(MissingInterval::Histograms)
 }
 
-/// The values of the metrics that have influences; a distance of score distributions that is
-/// rounding is 0.
+/// The values of the metrics that have influences; a distance of score distributions that is only
+/// a rounding error is 0.
 fn values(shift: &ScoreShift) -> [MetricValue; OF_INFLUENCES.len()] {
     OF_INFLUENCES.map(|id| {
         let reads = METRICS.iter().find(|metric| metric.id == id).map(|metric| metric.reads);
         let Some(Reads::Shift(value)) = reads else { unreachable!("`{id}` reads scores") };
-        let nothing = match id {
+        let rounding_error = match id {
             "jscd" => NO_DISTANCE,
             "kld" => NO_DISTANCE * NO_DISTANCE,
             _ => 0.0,
         };
-        value(shift).map(|value| if value.abs() <= nothing { 0.0 } else { value })
+        value(shift).map(|value| if value.abs() <= rounding_error { 0.0 } else { value })
     })
 }

@@ -1,6 +1,6 @@
-//! The second pass over people and their counterfactuals, once the sums of all scores are known:
-//! sums of the terms of the Jensen-Shannon divergence by scope, and, where intervals are wanted,
-//! what each unit adds to every score metric.
+//! The second pass over people and their counterfactuals, after the sums of all scores are known:
+//! sums of the terms of the Jensen-Shannon divergence by scope, and, for intervals, the influence
+//! of each unit on every score metric.
 
 use std::cell::RefCell;
 
@@ -21,28 +21,27 @@ use crate::metric::scope::ScopeIndex;
 use crate::num::additive::Additive;
 use crate::num::vectors::run_with_vectors;
 
-/// The second pass: the same people once more, now that the sums of all scores are known. Mergeable
-/// across batches.
+/// The state of the second pass over the same people. Mergeable across batches.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ShiftPass {
     places: ScopeIndex,
     sums: Vec<DivergenceSums>,
-    /// None where no intervals are wanted.
+    /// For intervals; none if they are not requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     influences: Option<ShiftInfluences>,
-    /// Empty once it is settled.
+    /// The buffered pairs; empty once the pass is settled.
     #[serde(skip)]
     waiting: WaitingPairs,
 }
 
-/// Pairs that wait for each other at most, where intervals are wanted.
+/// The largest number of buffered pairs, with intervals.
 const WAITING: usize = 1 << 19;
 
-/// As [`WAITING`], where no intervals are wanted: passes of thousands of graphs run side by side.
+/// As [`WAITING`], without intervals: the passes of thousands of graphs run in parallel.
 const WAITING_WITHOUT_INFLUENCES: usize = 1 << 10;
 
 thread_local! {
-    /// The buffers of a thread, for all its passes one after the other.
+    /// The buffers of a thread; all its passes use them in turn.
     static SCRATCH: RefCell<Box<PassScratch>> = RefCell::new(Box::new(PassScratch {
         arch: Arch::new(),
         chunk: PairChunk::new(),
@@ -51,7 +50,7 @@ thread_local! {
     }));
 }
 
-/// Buffers in which a pass computes the terms of those who wait.
+/// Buffers for computing the terms of chunks of pairs.
 struct PassScratch {
     arch: Arch,
     chunk: PairChunk,
@@ -64,37 +63,38 @@ struct PassScratch {
 pub(crate) struct ShiftEvidence {
     /// The second pass, for values.
     pub(crate) second: ShiftPass,
-    /// What intervals follow from; none where they are not wanted.
+    /// The spreads behind intervals; none if they are not requested.
     pub(crate) spreads: Option<ShiftSpreads>,
 }
 
 impl ShiftPass {
-    /// Empty; `shifts` are the first pass by scope.
+    /// An empty pass; `shifts` are the sums of the first pass by scope.
     pub(crate) fn new(places: ScopeIndex, shifts: &[ShiftSums]) -> Self {
         let sums = shifts.iter().map(DivergenceSums::new).collect();
         ShiftPass { places, sums, influences: None, waiting: WaitingPairs::default() }
     }
 
-    /// This pass with what intervals need; `by_key` where several rows may have one key.
+    /// The same pass with influences, for intervals; `by_key` says whether several rows may have the
+    /// same key.
     #[must_use]
     pub(crate) fn with_influences(self, shifts: &[ShiftSums], by_key: bool) -> Self {
         ShiftPass { influences: Some(ShiftInfluences::new(shifts, by_key)), ..self }
     }
 
-    /// Adds one person with all their counterfactuals, as in the first pass. `key` is the person's
-    /// own.
+    /// Adds one person with all their counterfactuals, as in the first pass. `key` is the key of the
+    /// person.
     pub(crate) fn add(
         &mut self,
         key: u64,
         person: &ScoredPerson,
         counterfactuals: &[ScoredCounterfactual],
     ) {
-        let most = match self.influences {
+        let max_waiting = match self.influences {
             Some(_) => WAITING,
             None => WAITING_WITHOUT_INFLUENCES,
         };
-        let most = (self.places.groups, most);
-        if self.waiting.push(key, person, counterfactuals, most) == Some(true) {
+        let max_waiting = (self.places.groups, max_waiting);
+        if self.waiting.push(key, person, counterfactuals, max_waiting) == Some(true) {
             self.settle_group(person.group);
         }
     }
@@ -106,7 +106,7 @@ impl ShiftPass {
         self
     }
 
-    /// Adds those who wait.
+    /// Adds the buffered pairs of all groups.
     pub(crate) fn settle(&mut self) {
         for from in 0..self.places.groups {
             self.settle_group(from);
@@ -114,7 +114,7 @@ impl ShiftPass {
         self.waiting = WaitingPairs::default();
     }
 
-    /// Adds those of a group who wait.
+    /// Adds the buffered pairs of a group.
     fn settle_group(&mut self, from: usize) {
         let ShiftPass { places, sums, influences, waiting } = self;
         let Some(group) = waiting.group(from) else { return };
@@ -147,7 +147,7 @@ impl ShiftPass {
     /// The sums by scope.
     ///
     /// # Panics
-    /// Where somebody still waits: a bug of the caller.
+    /// If pairs are still buffered: a bug of the caller.
     fn settled_sums(&self) -> &[DivergenceSums] {
         assert!(self.waiting.is_empty(), "the second pass is not settled");
         &self.sums
@@ -164,19 +164,22 @@ impl ShiftPass {
     /// The sums of a scope by its number.
     ///
     /// # Panics
-    /// Where it is not settled: a bug of the caller.
+    /// If the pass is not settled: a bug of the caller.
     pub(crate) fn at(&self, place: usize) -> &DivergenceSums {
         &self.settled_sums()[place]
     }
 
-    /// What each unit adds to each score metric, by scope and ascending by key; none where units
-    /// were not added up by key. `sums` are the first pass by scope.
+    /// The influence of each unit on each score metric, by scope and ascending by key; empty if units
+    /// were not added up by key. `sums` are those of the first pass by scope.
     ///
     /// # Panics
     /// As [`ShiftPass::at`].
     pub(crate) fn of_units(&self, sums: &[ShiftSums]) -> Option<Vec<Vec<(u64, Influences)>>> {
-        let own = self.settled_sums();
-        let factors = sums.iter().zip(own).map(|(sums, own)| ScopeFactors::new(sums, own));
+        let divergences = self.settled_sums();
+        let factors = sums
+            .iter()
+            .zip(divergences)
+            .map(|(sums, divergences)| ScopeFactors::new(sums, divergences));
         Some(self.influences.as_ref()?.of_units(&factors.collect::<Vec<_>>()))
     }
 

@@ -7,14 +7,14 @@
 //!
 //! CDDPL = sum over k of n_k / n * (d_k0 / n_k0 - d_k1 / n_k1)
 //!
-//! Choice: the rows of a stratum are those of the two facets that are compared. As in the library a
-//! stratum without favourable predictions, or without unfavourable ones, takes its missing share as
-//! 0, and where all rows together lack one of the two there is no value. Where no stratum holds
-//! people of both facets there is none either: strata that are made from the groups show no
-//! disparity. The variant leaves such strata out, and n is then the number of rows in the others.
-//! People without a stratum are left out and counted.
+//! Choice: the rows of a stratum are those of the two compared facets. As in the library, the
+//! missing share of a stratum without favourable (or without unfavourable) predictions is 0; the
+//! variant leaves such strata out, and n is then the number of rows in the others. There is no
+//! value if all rows together lack favourable or unfavourable predictions, or if no stratum holds
+//! people of both facets: strata that are made from the groups show no disparity. People without a
+//! stratum are left out and counted.
 //!
-//! Memory: 96 bytes a stratum and group; where a person may have several rows, one entry for each
+//! Memory: 96 bytes per stratum and group; if a person may have several rows, one entry for each
 //! person, stratum and group.
 
 use serde::{Deserialize, Serialize};
@@ -29,17 +29,16 @@ use crate::metric::scope::GroupSelection;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Strata {
     groups: usize,
-    /// Predicted negative and positive: stratum by stratum, in each group by group.
+    /// Predicted negative and positive, by stratum and then by group.
     cells: Vec<[WeightSums; 2]>,
-    /// Those without a stratum, by group.
+    /// People without a stratum, by group.
     missing: Vec<u64>,
     /// Whether rows have weights.
     weighted: bool,
     /// Whether the strata are the groups themselves: then no row is added.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) are_groups: bool,
-    /// What the rows of each person weigh, at the places of `cells`; none where each row is a
-    /// person.
+    /// The weight of each person's rows, at the places of `cells`; none if each row is a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     persons: Option<PersonCells<2>>,
 }
@@ -47,7 +46,7 @@ pub(crate) struct Strata {
 additive!(Strata { cells, missing, persons });
 
 impl Strata {
-    /// Empty. `weighted` says whether rows have weights.
+    /// Empty strata; `weighted` says whether rows have weights.
     pub(crate) fn new(strata: usize, groups: usize, weighted: bool) -> Self {
         Strata {
             groups,
@@ -59,7 +58,7 @@ impl Strata {
         }
     }
 
-    /// These strata where a person may have several rows.
+    /// The same strata with sums by person.
     #[must_use]
     pub(crate) fn by_person(self) -> Self {
         Strata { persons: Some(PersonCells::new()), ..self }
@@ -70,7 +69,7 @@ impl Strata {
         Strata { are_groups: true, ..Strata::new(0, groups, false) }
     }
 
-    /// Adds a row with the key of its person and what it weighs, 1 where rows have no weights.
+    /// Adds a row with the key of its person and its weight, 1 without weights.
     ///
     /// # Panics
     /// Where the group or the stratum is beyond its number: a bug of the caller.
@@ -95,7 +94,7 @@ impl Strata {
         }
     }
 
-    /// People of a group who count and have no stratum.
+    /// The number of people of a group without a stratum.
     pub(crate) fn n_missing(&self, group: usize) -> u64 {
         self.missing[group]
     }
@@ -105,7 +104,7 @@ impl Strata {
         cell / 2 % self.groups.max(1)
     }
 
-    /// Its stratum.
+    /// The stratum of a cell of [`Strata::units`].
     pub(crate) fn stratum_of(&self, cell: usize) -> usize {
         cell / 2 / self.groups.max(1)
     }
@@ -113,24 +112,24 @@ impl Strata {
     /// The units of some groups by stratum, group and prediction, in this order.
     pub(crate) fn units(&self, held: impl Fn(usize) -> bool) -> UnitSums {
         let cells = self.cells.as_flattened();
-        let here = |cell: &usize| held(self.group_of(*cell));
-        let rows = (0..cells.len()).filter(|cell| here(cell) && cells[*cell].people() > 0);
+        let is_held = |cell: &usize| held(self.group_of(*cell));
+        let rows = (0..cells.len()).filter(|cell| is_held(cell) && cells[*cell].people() > 0);
         let rows = rows.map(|cell| UnitKind::one(cell as u64, cell, cells[cell]));
         let persons = self.persons.as_ref();
         let persons = persons
-            .map(|all| all.units(|place, predicted| Some(2 * place + predicted).filter(here)));
+            .map(|all| all.units(|place, predicted| Some(2 * place + predicted).filter(is_held)));
         UnitSums::new(cells.len(), self.weighted, rows.collect(), persons)
     }
 
-    /// A number of the rows of a comparison, the first facet favoured.
+    /// The strata of a comparison; the first facet is the favoured one.
     pub(crate) fn facets(
         &self,
         number: fn(WeightSums) -> u64,
         a: GroupSelection,
         d: GroupSelection,
     ) -> Vec<FacetStratum> {
-        let sum = |cells: &[[WeightSums; 2]], who: GroupSelection| {
-            who.groups(self.groups).fold([0; 2], |[negative, positive], group| {
+        let sum = |cells: &[[WeightSums; 2]], selection: GroupSelection| {
+            selection.groups(self.groups).fold([0; 2], |[negative, positive], group| {
                 [negative + number(cells[group][0]), positive + number(cells[group][1])]
             })
         };
@@ -141,17 +140,17 @@ impl Strata {
     }
 }
 
-/// One stratum of a comparison: people, or what they weigh.
+/// One stratum of a comparison: numbers or weights of people.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FacetStratum {
-    /// Of facet a predicted negative, predicted positive.
+    /// Facet a, predicted negative and predicted positive.
     pub(crate) a: [u64; 2],
-    /// Of facet d.
+    /// Facet d, the same.
     pub(crate) d: [u64; 2],
 }
 
 impl FacetStratum {
-    /// This stratum where the other class is called positive.
+    /// The same stratum with the other class as the positive one.
     #[must_use]
     pub(crate) fn swap_classes(self) -> Self {
         FacetStratum { a: [self.a[1], self.a[0]], d: [self.d[1], self.d[0]] }
@@ -166,13 +165,13 @@ impl FacetStratum {
         self.predicted().iter().sum()
     }
 
-    /// Whether one of its two shares does not exist although it has rows.
+    /// Whether the stratum has rows but one of its two shares does not exist.
     pub(crate) fn is_undefined(&self) -> bool {
         self.n() > 0 && self.predicted().contains(&0)
     }
 }
 
-/// What the strata have in common that values are computed from: rows, or why there is no value.
+/// The number of rows of all strata, or the reason why there is no value.
 fn rows_or_reason(strata: &[FacetStratum]) -> Result<u64, Undefined> {
     let sum = |side: fn(&FacetStratum) -> u64| strata.iter().map(side).sum::<u64>();
     let facets = [sum(|s| s.a[0] + s.a[1]), sum(|s| s.d[0] + s.d[1])];
@@ -196,7 +195,7 @@ fn disparity<'a>(strata: impl Iterator<Item = &'a FacetStratum>, n: u64) -> f64 
     strata.map(term).sum()
 }
 
-/// CDDPL where the positive prediction is the favourable one.
+/// CDDPL, with the positive prediction as the favourable one.
 pub(crate) fn cddpl(strata: &[FacetStratum]) -> MetricValue {
     rows_or_reason(strata).map(|n| disparity(strata.iter(), n))
 }
@@ -211,13 +210,13 @@ pub(crate) fn cddpl_defined(strata: &[FacetStratum]) -> MetricValue {
     }
 }
 
-/// Strata in which a share does not exist.
+/// The number of strata in which a share does not exist.
 pub(crate) fn undefined_strata(strata: &[FacetStratum]) -> MetricValue {
     rows_or_reason(strata)?;
     Ok(strata.iter().filter(|s| s.is_undefined()).count() as f64)
 }
 
-/// Rows of such strata among all.
+/// The share of the rows that are in such strata.
 pub(crate) fn undefined_rows(strata: &[FacetStratum]) -> Rate {
     let sum = |strata: &mut dyn Iterator<Item = &FacetStratum>| strata.map(FacetStratum::n).sum();
     Rate::of(sum(&mut strata.iter().filter(|s| s.is_undefined())), sum(&mut strata.iter()))
@@ -235,33 +234,33 @@ mod tests {
 
     #[test]
     fn by_hand() {
-        // Two strata of 10 rows: 4 of 6 rejected are of d and 1 of 4 accepted; then 1 of 5 and 2
-        // of 5.
+        // Two strata of 10 rows. In the first, facet d has 4 of 6 rejected and 1 of 4 accepted rows; in
+        // the second, 1 of 5 and 2 of 5.
         let both = [stratum([2, 3], [4, 1]), stratum([4, 3], [1, 2])];
         let expected = 0.5 * (4.0 / 6.0 - 1.0 / 4.0) + 0.5 * (1.0 / 5.0 - 2.0 / 5.0);
         assert!((cddpl(&both).unwrap() - expected).abs() < 1e-15);
         assert_eq!((cddpl_defined(&both), undefined_strata(&both)), (cddpl(&both), Ok(0.0)));
-        // Nobody of a third stratum is accepted: its second share counts as 0, or the stratum is
-        // left out. An empty one says nothing.
+        // A third stratum has no accepted rows: its second share counts as 0, or the stratum is left
+        // out. An empty stratum adds nothing.
         let three = [both[0], both[1], stratum([3, 0], [2, 0]), FacetStratum::default()];
         assert!((cddpl(&three).unwrap() - (expected * 0.8 + 0.2 * 2.0 / 5.0)).abs() < 1e-15);
         assert_eq!((cddpl_defined(&three), undefined_strata(&three)), (cddpl(&both), Ok(1.0)));
         let rows = undefined_rows(&three);
         assert_eq!((rows.numerator, rows.denominator), (5, 25));
-        // With the other class favourable d and a exchange their luck, not their places.
+        // The other class as the favourable one exchanges the predictions, not the facets.
         let turned: Vec<FacetStratum> = both.iter().map(|s| s.swap_classes()).collect();
         assert!((cddpl(&turned).unwrap() + expected).abs() < 1e-15);
     }
 
     #[test]
     fn reasons() {
-        let of = |strata: &[FacetStratum]| cddpl(strata).unwrap_err();
-        assert_eq!(of(&[]), Undefined::EmptyGroup);
-        assert_eq!(of(&[stratum([5, 5], [0, 0])]), Undefined::EmptyGroup);
-        assert_eq!(of(&[stratum([5, 0], [3, 0])]), Undefined::NoPredictedPositive);
-        assert_eq!(of(&[stratum([0, 5], [0, 3])]), Undefined::NoPredictedNegative);
+        let reason = |strata: &[FacetStratum]| cddpl(strata).unwrap_err();
+        assert_eq!(reason(&[]), Undefined::EmptyGroup);
+        assert_eq!(reason(&[stratum([5, 5], [0, 0])]), Undefined::EmptyGroup);
+        assert_eq!(reason(&[stratum([5, 0], [3, 0])]), Undefined::NoPredictedPositive);
+        assert_eq!(reason(&[stratum([0, 5], [0, 3])]), Undefined::NoPredictedNegative);
         assert_eq!(
-            of(&[stratum([5, 2], [0, 0]), stratum([0, 0], [3, 1])]),
+            reason(&[stratum([5, 2], [0, 0]), stratum([0, 0], [3, 1])]),
             Undefined::StratumIsGroup
         );
         let apart = [stratum([5, 0], [3, 0]), stratum([0, 5], [0, 3])];
@@ -272,7 +271,7 @@ mod tests {
         assert!(cddpl(&apart).is_ok());
     }
 
-    /// Weights of 1 are people, and any partition gives the same.
+    /// Weights of 1 give the numbers of people, and any partition gives the same result.
     #[test]
     fn weights_and_partitions() {
         let mut stream = RandomStream::new(3, "strata");

@@ -1,10 +1,10 @@
-//! The units of a scope by the cells that they fill: the one evidence behind every interval of
+//! The units of a scope by the cells in which they count: the evidence behind every interval of
 //! counts.
 //!
-//! A unit is independent of all others: a person, or a row where each row is a person. A row with
-//! several counterfactuals is one unit, which fills several cells. Units that fill the same cells
-//! are one kind, of which their number, the sum of their weights and the sum of the squares are
-//! known: every variance and covariance is a sum of squares over units, and this is enough for it.
+//! A unit is independent of all others: a person, or a row if each row is a person. A row with
+//! several counterfactuals is one unit that counts in several cells. Units that count in the same
+//! cells are one kind, with their number, the sum of their weights and the sum of the squared
+//! weights. This is enough for variances and covariances, which are sums of squares over units.
 //! Rows of weight 0 do not exist. See "Inference" in the guide to metrics.
 
 use std::ops::AddAssign;
@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::num::additive::Additive;
 
-/// What some rows weigh together in whole units, the sum of the squares of their weights, and how
-/// many of them weigh more than 0.
+/// The number of rows with a positive weight, the sum of their weights in whole units, and the sum
+/// of the squared weights.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct WeightSums {
     sum: u64,
@@ -37,7 +37,7 @@ impl WeightSums {
         WeightSums { sum: n, people: n, squares: u128::from(n) }
     }
 
-    /// Rows that weigh more than 0.
+    /// The number of rows with a positive weight.
     pub(crate) fn people(self) -> u64 {
         self.people
     }
@@ -52,8 +52,8 @@ impl WeightSums {
         self.squares as f64
     }
 
-    /// Whether all of them weigh the same: the square of the sum is their number times the sum of
-    /// the squares.
+    /// Whether all rows have the same weight: then the square of the sum is their number times the
+    /// sum of the squares.
     pub(crate) fn is_even(self) -> bool {
         match u128::from(self.people).checked_mul(self.squares) {
             Some(squares) => u128::from(self.sum) * u128::from(self.sum) == squares,
@@ -61,7 +61,7 @@ impl WeightSums {
         }
     }
 
-    /// These rows without some of them.
+    /// These sums minus those of some of the rows.
     pub(crate) fn less(self, some: Self) -> Self {
         WeightSums {
             sum: self.sum.saturating_sub(some.sum),
@@ -70,14 +70,14 @@ impl WeightSums {
         }
     }
 
-    /// How many rows without weights would be as precise as these (Kish 1965, Survey Sampling,
-    /// 11.7): the square of the sum over the sum of squares.
+    /// The effective sample size (Kish 1965, Survey Sampling, 11.7): the square of the sum divided by
+    /// the sum of squares.
     pub(crate) fn effective(self) -> f64 {
         let sum = self.sum as f64;
         sum * (sum / self.squares as f64)
     }
 
-    /// These rows, each a number of times.
+    /// The sums if each row counts `n` times.
     pub(crate) fn times(self, n: u64) -> Self {
         WeightSums {
             sum: self.sum * n,
@@ -101,15 +101,15 @@ impl AddAssign for WeightSums {
     }
 }
 
-/// Units that fill the same cells.
+/// Units that count in the same cells.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct UnitKind {
-    /// The person, or a number of the kind that no other kind of the same audit has.
+    /// The key of the person, or a number of the kind that is unique in the audit.
     pub(crate) key: u64,
-    /// The cells that one of them fills, ascending, and how often for each unit of weight; of a
-    /// person what the rows weigh, by cell.
+    /// The cells of a unit, ascending, and how often it counts there for each unit of weight; for a
+    /// person the weight of the rows by cell.
     pub(crate) cells: Vec<(usize, u64)>,
-    /// How many they are, and what they weigh; of a person one.
+    /// The number and weight of the units; 1 for a person.
     pub(crate) sums: WeightSums,
 }
 
@@ -119,21 +119,21 @@ impl UnitKind {
         UnitKind { key, cells: vec![(cell, 1)], sums }
     }
 
-    /// All cells, filled or not.
+    /// The numbers of all cells.
     pub(crate) fn all<const N: usize>(&self) -> [u64; N] {
-        let mut all = [0; N];
-        self.cells.iter().for_each(|&(cell, n)| all[cell] = n);
-        all
+        let mut cells = [0; N];
+        self.cells.iter().for_each(|&(cell, n)| cells[cell] = n);
+        cells
     }
 
     fn fills(&self, holds: impl Fn(usize) -> bool) -> bool {
         self.cells.iter().any(|(cell, _)| holds(*cell))
     }
 
-    /// The same by cells that these are mapped to; none if they are mapped to none.
+    /// The same units with their cells mapped to others; none if no cell is mapped.
     fn mapped(&self, to: impl Fn(usize) -> Option<usize>) -> Option<Self> {
-        let seen = self.cells.iter().filter_map(|&(cell, n)| Some((to(cell)?, n)));
-        let mut cells: Vec<(usize, u64)> = seen.collect();
+        let mapped_cells = self.cells.iter().filter_map(|&(cell, n)| Some((to(cell)?, n)));
+        let mut cells: Vec<(usize, u64)> = mapped_cells.collect();
         cells.sort_unstable_by_key(|(cell, _)| *cell);
         cells.dedup_by(|next, kept| {
             let same = next.0 == kept.0;
@@ -144,7 +144,7 @@ impl UnitKind {
     }
 }
 
-/// A single row of a cell.
+/// The cells of a single row, which counts in one cell.
 pub(crate) fn alone<const N: usize>(cell: usize) -> [u64; N] {
     std::array::from_fn(|at| u64::from(at == cell))
 }
@@ -152,7 +152,7 @@ pub(crate) fn alone<const N: usize>(cell: usize) -> [u64; N] {
 /// The units of one scope.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct UnitSums {
-    /// The rows of each cell, each counterfactual being one.
+    /// The rows of each cell; every counterfactual is one row.
     rows: Vec<WeightSums>,
     of_rows: Vec<UnitKind>,
     of_persons: Option<Vec<UnitKind>>,
@@ -161,8 +161,8 @@ pub(crate) struct UnitSums {
 }
 
 impl UnitSums {
-    /// From kinds of rows by this many cells, and where a person may have several rows from the
-    /// persons, ascending by key; `weighted` says whether rows have weights.
+    /// From kinds of rows over `cells` cells and, if a person may have several rows, from the persons,
+    /// ascending by key; `weighted` says whether rows have weights.
     pub(crate) fn new(
         cells: usize,
         weighted: bool,
@@ -176,14 +176,15 @@ impl UnitSums {
         UnitSums { rows, of_rows, of_persons, weighted }
     }
 
-    /// These rows with their persons, ascending by key; none where each row is a person.
+    /// These rows with their persons, ascending by key; `of_persons` is none if each row is a person.
     pub(crate) fn with_persons(&self, of_persons: Option<Vec<UnitKind>>) -> Self {
         UnitSums { of_persons, ..self.clone() }
     }
 
-    /// The same units by other cells, to which some of these are mapped.
+    /// The same units with some of their cells mapped to others; the rest is left out.
     pub(crate) fn mapped(&self, cells: usize, to: impl Fn(usize) -> Option<usize>) -> Self {
-        let map = |kinds: &Vec<UnitKind>| kinds.iter().filter_map(|of| of.mapped(&to)).collect();
+        let map =
+            |kinds: &Vec<UnitKind>| kinds.iter().filter_map(|kind| kind.mapped(&to)).collect();
         UnitSums::new(cells, self.weighted, map(&self.of_rows), self.of_persons.as_ref().map(map))
     }
 
@@ -193,12 +194,12 @@ impl UnitSums {
         !self.are_persons() && self.of_rows.iter().all(is_row)
     }
 
-    /// Whether a unit is a person with all rows.
+    /// Whether a unit is a person with all their rows.
     pub(crate) fn are_persons(&self) -> bool {
         self.of_persons.is_some()
     }
 
-    /// Whether each row is a person who counts as one.
+    /// Whether each row is a person and has no weight.
     pub(crate) fn is_plain(&self) -> bool {
         !self.weighted && !self.are_persons()
     }
@@ -213,53 +214,53 @@ impl UnitSums {
         &self.rows
     }
 
-    /// How many the rows of each cell are.
+    /// The number of rows of each cell.
     pub(crate) fn people<const N: usize>(&self) -> [u64; N] {
         std::array::from_fn(|cell| self.rows[cell].people())
     }
 
-    /// What the rows of each cell weigh in whole units, 1 each where they have no weights.
+    /// The weight of the rows of each cell in whole units, 1 each without weights.
     pub(crate) fn weight<const N: usize>(&self) -> [u64; N] {
         std::array::from_fn(|cell| self.rows[cell].sum())
     }
 
-    /// Rows, not persons, that fill a cell of which a condition holds.
+    /// The number of rows, not persons, that count in a cell that satisfies a condition.
     pub(crate) fn n_rows(&self, holds: impl Fn(usize) -> bool) -> u64 {
         let held = self.of_rows.iter().filter(|kind| kind.fills(&holds));
         held.map(|kind| kind.sums.people()).sum()
     }
 
-    /// Units that fill such a cell.
+    /// The number of units that count in such a cell.
     pub(crate) fn n_units(&self, holds: impl Fn(usize) -> bool) -> u64 {
         let held = self.kinds().iter().filter(|kind| kind.fills(&holds));
         held.map(|kind| kind.sums.people()).sum()
     }
 
-    /// The keys of the persons that fill such a cell, ascending; none where each row is a person.
+    /// The keys of the persons that count in such a cell, ascending; none if each row is a person.
     pub(crate) fn persons(&self, holds: impl Fn(usize) -> bool) -> Option<Vec<u64>> {
         let held = self.of_persons.as_ref()?.iter().filter(|kind| kind.fills(&holds));
         Some(held.map(|kind| kind.key).collect())
     }
 
-    /// Different people of some scopes who fill such a cell; of rows these have none in common.
-    /// None where each row is a person who counts as one.
+    /// The number of different people of some scopes that count in such a cell. Scopes have no rows
+    /// in common. None if each row is a person and has no weight.
     pub(crate) fn n_together<'a>(
         scopes: impl Iterator<Item = &'a UnitSums>,
         holds: impl Fn(usize) -> bool,
     ) -> Option<u64> {
-        let (mut all, mut weighed) = (Vec::new(), 0);
+        let (mut keys, mut n_weighted) = (Vec::new(), 0);
         for units in scopes {
             match units.persons(&holds) {
-                Some(persons) => all.extend(persons),
-                None if units.weighted => weighed += units.n_units(&holds),
+                Some(persons) => keys.extend(persons),
+                None if units.weighted => n_weighted += units.n_units(&holds),
                 None => return None,
             }
         }
-        Some(distinct(all.into_iter()) + weighed)
+        Some(distinct(keys.into_iter()) + n_weighted)
     }
 }
 
-/// How many different persons these are.
+/// The number of different keys.
 pub(crate) fn distinct(keys: impl Iterator<Item = u64>) -> u64 {
     let mut keys: Vec<u64> = keys.collect();
     keys.sort_unstable();

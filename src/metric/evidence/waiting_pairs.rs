@@ -1,15 +1,15 @@
-//! People whose pairs of scores wait to be added together, group by group and there direction by
-//! direction: so the pairs of a direction fill chunks, and those of a group the processor's cache.
+//! A buffer of pairs of scores by group, which are added together direction by direction: so the
+//! pairs of a direction fill chunks, and those of a group fit into the processor's cache.
 
 use crate::metric::evidence::chunk::{CHUNK, PairChunk};
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson, scored_pair};
 use crate::num::additive::Additive;
 
-/// People with the counterfactuals that have a score, by their group.
+/// The buffered people with the counterfactuals that have a score, by group.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct WaitingPairs(Vec<WaitingGroup>);
 
-/// People of one group, in the order in which they came.
+/// People of one group, in the order in which they were added.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct WaitingGroup {
     pub(super) people: Vec<WaitingPerson>,
@@ -19,9 +19,9 @@ pub(super) struct WaitingGroup {
 /// A person with a pair of scores.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct WaitingPerson {
-    /// The person's own.
+    /// The key of the person.
     pub(super) key: u64,
-    /// Whole units that the person weighs.
+    /// The weight in whole units.
     pub(super) weight: u64,
     score: f64,
 }
@@ -41,26 +41,27 @@ impl Additive for WaitingPairs {
         for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
             let known = mine.people.len() as u32;
             mine.people.extend(&theirs.people);
-            let renumbered = |of: &WaitingPair| WaitingPair { person: known + of.person, ..*of };
+            let renumbered =
+                |pair: &WaitingPair| WaitingPair { person: known + pair.person, ..*pair };
             mine.pairs.extend(theirs.pairs.iter().map(renumbered));
         }
     }
 }
 
 impl WaitingPairs {
-    /// Adds a person with the counterfactuals that have a pair of scores; none where none has one.
-    /// Else whether as many pairs of the person's group wait as fill a chunk of each direction, or
-    /// as is its share of the pairs that may wait at `most`.
+    /// Adds a person with the counterfactuals that have a pair of scores; none if there is no such
+    /// counterfactual. Returns whether the buffer of the person's group is full: it has enough pairs
+    /// for a chunk of each direction, or the group's share of `max_waiting` pairs.
     pub(super) fn push(
         &mut self,
         key: u64,
         person: &ScoredPerson,
         counterfactuals: &[ScoredCounterfactual],
-        (groups, most): (usize, usize),
+        (groups, max_waiting): (usize, usize),
     ) -> Option<bool> {
         if self.0.len() <= person.group {
-            // Where nobody has a score, nobody ever waited.
-            counterfactuals.iter().find_map(|moved| scored_pair(person, moved))?;
+            // A group without scores stays without a buffer.
+            counterfactuals.iter().find_map(|cf| scored_pair(person, cf))?;
             self.0.resize_with(person.group + 1, WaitingGroup::default);
         }
         let WaitingGroup { people, pairs } = &mut self.0[person.group];
@@ -74,31 +75,30 @@ impl WaitingPairs {
         let n = pairs.len();
         let score = person.score.filter(|_| n > known)?;
         people.push(WaitingPerson { key, weight: person.weight, score });
-        Some(n >= CHUNK * (groups - 1) || n * groups >= most)
+        Some(n >= CHUNK * (groups - 1) || n * groups >= max_waiting)
     }
 
-    /// Whether nobody waits.
+    /// Whether the buffer is empty.
     pub(super) fn is_empty(&self) -> bool {
         self.0.iter().all(|group| group.people.is_empty())
     }
 
-    /// Those of a group; none where nobody waits.
+    /// The buffered people of a group; none if there are none.
     pub(super) fn group(&mut self, from: usize) -> Option<&mut WaitingGroup> {
         self.0.get_mut(from).filter(|group| !group.people.is_empty())
     }
 }
 
 impl WaitingGroup {
-    /// Passes on the pairs, direction by direction: the group that people are moved to, ascending,
-    /// the pairs, as many as fit into the chunk, in the order of the people, and whether they are
-    /// the last of the direction.
+    /// Calls `each` with the pairs chunk by chunk, ascending by target group and in the order of the
+    /// people: the target group, the chunk, and whether it is the last of the direction.
     pub(super) fn each_chunk(
         &self,
         chunk: &mut PairChunk,
         mut each: impl FnMut(usize, &PairChunk, bool),
     ) {
         let to = |pair: &WaitingPair| usize::from(pair.to);
-        // Where the pairs of each direction begin, and in the end where those of the next do.
+        // At first the start of each direction's pairs; after the loop below, its end.
         let mut next = vec![0_usize; self.pairs.iter().map(to).max().map_or(0, |last| last + 2)];
         self.pairs.iter().for_each(|pair| next[to(pair) + 1] += 1);
         (1..next.len()).for_each(|i| next[i] += next[i - 1]);
@@ -124,7 +124,7 @@ impl WaitingGroup {
         }
     }
 
-    /// Lets nobody wait.
+    /// Empties the buffer.
     pub(super) fn clear(&mut self) {
         self.people.clear();
         self.pairs.clear();

@@ -9,21 +9,21 @@
 //! - Difference of two means: the sum of both variances less twice the covariance of persons in
 //!   both groups, with Satterthwaite's degrees of freedom of the two. Ratio of two means above 0:
 //!   the same on the logarithm, influences divided by m.
-//! - Quantile q: linear interpolation at (n - 1) q; interval of Woodruff 1952: with lo and hi the
-//!   ends of Wilson's interval of the share q of n people (with weights or persons as many as are
-//!   as sure, see [`share`](crate::metric::estimate::share), for the share at or below
-//!   the quantile), from the last amount whose cumulative share of weight is at most lo to the one
-//!   after the first whose share is at least hi; none where one of them does not exist. Rows with
-//!   the same amount share their weight equally: the order of rows decides nothing.
+//! - Quantile q: linear interpolation at (n - 1) q; interval of Woodruff 1952. Let lo and hi be the
+//!   ends of Wilson's interval of the share q of n people (with weights or persons the effective
+//!   number, see [`share`](crate::metric::estimate::share), for the share at or below the
+//!   quantile). The interval is from the last amount whose cumulative share of weight is at most
+//!   lo to the one after the first whose share is at least hi; none if one of them does not exist.
+//!   Rows with the same amount share their weight equally, so the order of rows has no effect.
 //! - Difference of two quantiles: d - sqrt((q_a - l_a)^2 + (u_b - q_b)^2) to d + sqrt((u_a - q_a)^2
 //!   + (q_b - l_b)^2), in the way of Newcombe's.
-//! - Change c - x of a counterfactual: mean and median as above. *More* where c > x and c - x >=
-//!   need (1 - 1e-9), *less* likewise; need is what matters to the job, an amount or a share of
-//!   |x|; from 0 any change matters. The factor keeps changes that are exact in decimals, such as
-//!   20.40 to 21.42 of 5 %. Shares with Wilson's interval.
+//! - Change c - x of a counterfactual: mean and median as above. *More* if c > x and c - x >= need
+//!   (1 - 1e-9), *less* likewise; need is the smallest change that matters to the job, an amount or
+//!   a share of |x|; if it is 0, any change matters. The factor keeps changes that are exact in
+//!   decimals, such as 20.40 to 21.42 of 5 %. Shares have Wilson's interval.
 //!
 //! Choice: the denominator of `denied_by_group` (the amount would be better in the other group) and
-//! `favoured_by_group` (worse) is everybody with both amounts, because there is no decision to
+//! `favoured_by_group` (worse) is all people with both amounts, because there is no decision to
 //! condition on. Several counterfactuals of a row count as rows of one person.
 //!
 //! Coverage of 95 % intervals, simulated with 8,000 to 20,000 samples (medians 4,000), two groups
@@ -52,7 +52,7 @@ use crate::metric::value::settings::MeasureSettings;
 use crate::metric::value::switches::impaired;
 use crate::num::summary::{quantile, weighted_quantile};
 
-/// Leaves room for the rounding of decimals where a change is exactly what matters.
+/// A tolerance for the rounding of decimals, if a change is exactly the smallest that matters.
 const ROUNDING: f64 = 1.0 - 1e-9;
 
 /// Which amounts people want, and which change matters to them.
@@ -60,21 +60,21 @@ const ROUNDING: f64 = 1.0 - 1e-9;
 pub(crate) struct AmountRule {
     /// Whether people want low amounts.
     pub(crate) better_lower: bool,
-    /// The least change that matters.
+    /// The smallest change that matters.
     pub(crate) matters_from: AmountStep,
 }
 
-/// The least change of an amount that matters, 0 or above.
+/// The smallest change of an amount that matters, 0 or above.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum AmountStep {
-    /// This share of the amount as it is, whatever its sign.
+    /// This share of the factual amount without its sign.
     Share(f64),
-    /// This much.
+    /// An absolute change.
     Absolute(f64),
 }
 
 impl AmountRule {
-    /// Whether the amount changes by as much as matters: `Some(true)` where it would be higher.
+    /// Whether the amount changes by enough to matter: `Some(true)` if it would be higher.
     pub(crate) fn change(&self, amount: f64, change: f64) -> Option<bool> {
         let need = match self.matters_from {
             AmountStep::Share(share) => share * amount.abs(),
@@ -91,20 +91,20 @@ pub(crate) struct AmountEntry {
     pub(crate) value: f64,
     /// Its weight, above 0; 1 without weights.
     pub(crate) weight: u64,
-    /// Whose it is; without a meaning where each row is a person.
+    /// The key of the person; has no meaning if each row is a person.
     pub(crate) person: u64,
 }
 
 /// Amounts of some people.
 pub(crate) struct AmountSample {
     basis: CountingUnit,
-    /// In the order of the rows; where persons have several, by person and then by row.
+    /// In the order of the rows; if persons have several rows, by person and then by row.
     entries: Vec<AmountEntry>,
-    /// Their positions by value.
+    /// The positions of the amounts, by value.
     ascending: Vec<u32>,
     /// Sum of the weights.
     weight: f64,
-    /// Sum of their squares.
+    /// Sum of the squared weights.
     squares: f64,
     mean: f64,
 }
@@ -113,7 +113,7 @@ impl AmountSample {
     /// The amounts, from entries in the order of the rows.
     pub(crate) fn new(basis: CountingUnit, mut entries: Vec<AmountEntry>) -> Self {
         if basis.persons {
-            // Stable: the rows of a person stay in order.
+            // The sort is stable: the rows of a person stay in order.
             entries.sort_by_key(|entry| entry.person);
         }
         let mut ascending: Vec<u32> = (0..entries.len() as u32).collect();
@@ -137,7 +137,7 @@ impl AmountSample {
         self.entries.chunk_by(|a, b| self.basis.persons && a.person == b.person)
     }
 
-    /// The persons behind the rows; none where each row is a person.
+    /// The persons behind the rows; none if each row is a person.
     fn person_basis(&self, share: Option<&Share>) -> Option<PersonBasis> {
         let denominator = share.map(|share| share.n_units);
         self.basis.persons.then(|| PersonBasis { n: self.persons().count() as u64, denominator })
@@ -155,7 +155,7 @@ impl AmountSample {
         }
     }
 
-    /// What each person adds to the mean over `scale`.
+    /// The influence of each person on the mean, divided by `scale`.
     fn terms(&self, scale: f64) -> GroupTerms {
         let below = self.weight * scale;
         let term = |entry: &AmountEntry| entry.weight as f64 * (entry.value - self.mean) / below;
@@ -181,8 +181,8 @@ impl AmountSample {
         quantile(&sorted, q).ok_or(Undefined::EmptyGroup)
     }
 
-    /// The amounts ascending, each with what it weighs. Rows with the same amount share their
-    /// weight equally, so that nothing depends on which of them comes first.
+    /// The amounts ascending, each with its weight. Rows with the same amount share their weight
+    /// equally, so that their order has no effect.
     fn by_value(&self) -> impl Iterator<Item = (f64, f64)> {
         let entry = |i: &u32| self.entries[*i as usize];
         let ties = self.ascending.chunk_by(move |i, j| entry(i).value == entry(j).value);
@@ -195,16 +195,17 @@ impl AmountSample {
 
     /// The share of the rows that are cases, by weight.
     fn rate(&self, is_case: impl Fn(&AmountEntry) -> bool) -> SubjectValue {
-        let sum = |own: &[AmountEntry], of: fn(&AmountEntry) -> u64| {
-            let cases = own.iter().filter(|entry| is_case(entry)).map(of).sum();
-            Rate::of(cases, own.iter().map(of).sum())
+        let sum = |entries: &[AmountEntry], number: fn(&AmountEntry) -> u64| {
+            let cases = entries.iter().filter(|entry| is_case(entry)).map(number).sum();
+            Rate::of(cases, entries.iter().map(number).sum())
         };
-        let (people, weights) = (sum(&self.entries, |_| 1), sum(&self.entries, |of| of.weight));
+        let (people, weights) =
+            (sum(&self.entries, |_| 1), sum(&self.entries, |entry| entry.weight));
         let mut rows = WeightSums::default();
         self.entries.iter().for_each(|entry| rows += WeightSums::one(entry.weight));
-        let each = (0..).zip(self.persons()).map(|(row, own)| {
-            let key = if self.basis.persons { own[0].person } else { row };
-            (key, sum(own, |of| of.weight), WeightSums::ones(1))
+        let each = (0..).zip(self.persons()).map(|(row, entries)| {
+            let key = if self.basis.persons { entries[0].person } else { row };
+            (key, sum(entries, |entry| entry.weight), WeightSums::ones(1))
         });
         let share = Share::of_units(weights, rows.into(), each);
         SubjectValue {
@@ -264,11 +265,11 @@ impl AmountSample {
         Ok(log_student(ratio, spread.variance * ratio * ratio, spread.df, level))
     }
 
-    /// The people of both.
+    /// The people of both samples.
     fn people_with(&self, other: &Self) -> ValuePeople {
         let keys = || self.entries.iter().chain(&other.entries).map(|entry| entry.person);
-        let all = self.basis.persons.then(|| distinct(keys()));
-        ValuePeople::of(&[self.people(), other.people()], all)
+        let n_persons = self.basis.persons.then(|| distinct(keys()));
+        ValuePeople::of(&[self.people(), other.people()], n_persons)
     }
 }
 
@@ -286,18 +287,24 @@ impl MeasureContext<'_> {
         Some(MeasuredValue::new(self, (metric, scope), value, interval, people))
     }
 
-    fn mean_amount(&self, of: (&str, MetricScope), sample: &AmountSample) -> Option<MeasuredValue> {
+    fn mean_amount(
+        &self,
+        id_and_scope: (&str, MetricScope),
+        sample: &AmountSample,
+    ) -> Option<MeasuredValue> {
         let people = ValuePeople::of(&[sample.people()], None);
-        self.amount(of, sample.mean(), people, || sample.student(self.level()))
+        self.amount(id_and_scope, sample.mean(), people, || sample.student(self.level()))
     }
 
     fn quantile_of_amounts(
         &self,
-        of: (&str, MetricScope),
+        id_and_scope: (&str, MetricScope),
         (sample, q): (&AmountSample, f64),
     ) -> Option<MeasuredValue> {
         let (value, people) = (sample.quantile(q), ValuePeople::of(&[sample.people()], None));
-        self.amount(of, value, people, || sample.woodruff(q, value.unwrap_or(f64::NAN), self.z))
+        self.amount(id_and_scope, value, people, || {
+            sample.woodruff(q, value.unwrap_or(f64::NAN), self.z)
+        })
     }
 
     /// The share of a direction, and which group it shows as worse off.
@@ -329,48 +336,58 @@ pub(crate) fn measure_amounts(
     groups: &[AmountSample],
     settings: &MeasureSettings,
 ) -> Vec<MeasuredValue> {
-    let with = MeasureContext::new(settings);
+    let context = MeasureContext::new(settings);
     let mut found = Vec::new();
     let mut quantiles = Vec::new();
     for (rank, sample) in groups.iter().enumerate() {
         let scope = MetricScope::Group(rank);
-        found.extend(with.mean_amount(("amount_mean", scope), sample));
-        let own = QUANTILES.map(|(q, id, _)| with.quantile_of_amounts((id, scope), (sample, q)));
-        found.extend(own.iter().flatten().cloned());
-        quantiles.push(own);
+        found.extend(context.mean_amount(("amount_mean", scope), sample));
+        let group_quantiles =
+            QUANTILES.map(|(q, id, _)| context.quantile_of_amounts((id, scope), (sample, q)));
+        found.extend(group_quantiles.iter().flatten().cloned());
+        quantiles.push(group_quantiles);
     }
     for (rank, a) in groups.iter().enumerate() {
         for (other, b) in groups.iter().enumerate().skip(rank + 1) {
-            let (scope, level) = (MetricScope::Pair(rank, other), with.level());
+            let (scope, level) = (MetricScope::Pair(rank, other), context.level());
             let people = a.people_with(b);
             let means = a.mean().and_then(|a| Ok((a, b.mean()?)));
             let means = means.map_err(|_| Undefined::OperandMissing);
-            let of = ("amount_mean_difference", scope);
+            let id_and_scope = ("amount_mean_difference", scope);
             let difference = means.map(|(a, b)| a - b);
-            found.extend(with.amount(of, difference, people, || a.difference(b, level)));
-            // In both orders: the change of a reciprocal does not follow from the change of the
-            // ratio.
+            found.extend(
+                context.amount(id_and_scope, difference, people, || a.difference(b, level)),
+            );
+            // In both orders, because a change of the reciprocal cannot be computed from a change of
+            // the ratio.
             let turned = (MetricScope::Pair(other, rank), b, a, means.map(|(a, b)| (b, a)));
             for (scope, a, b, means) in [(scope, a, b, means), turned] {
                 let ratio = means.and_then(|(a, b)| match a > 0.0 && b > 0.0 {
                     true => Ok(a / b),
                     false => Err(Undefined::NotPositive),
                 });
-                let of = ("amount_mean_ratio", scope);
-                found.extend(with.amount(of, ratio, people, || a.ratio(b, level)));
+                let id_and_scope = ("amount_mean_ratio", scope);
+                found.extend(context.amount(id_and_scope, ratio, people, || a.ratio(b, level)));
             }
             for (place, (_, _, id)) in QUANTILES.into_iter().enumerate() {
                 let (Some(a), Some(b)) = (&quantiles[rank][place], &quantiles[other][place]) else {
                     continue;
                 };
-                let both = a.value.and_then(|a| Ok((a, b.value?)));
-                let both = both.map_err(|_| Undefined::OperandMissing);
-                found.extend(with.amount((id, scope), both.map(|(a, b)| a - b), people, || {
-                    let ends =
-                        a.interval.zip(b.interval).ok_or(MissingInterval::FewInGroupForQuantile)?;
-                    let of = both.unwrap_or((f64::NAN, f64::NAN));
-                    Ok(newcombe_of(of, ends, IntervalProcedure::WoodruffGap))
-                }));
+                let values = a.value.and_then(|a| Ok((a, b.value?)));
+                let values = values.map_err(|_| Undefined::OperandMissing);
+                found.extend(context.amount(
+                    (id, scope),
+                    values.map(|(a, b)| a - b),
+                    people,
+                    || {
+                        let ends = a
+                            .interval
+                            .zip(b.interval)
+                            .ok_or(MissingInterval::FewInGroupForQuantile)?;
+                        let values = values.unwrap_or((f64::NAN, f64::NAN));
+                        Ok(newcombe_of(values, ends, IntervalProcedure::WoodruffGap))
+                    },
+                ));
             }
         }
     }
@@ -380,22 +397,22 @@ pub(crate) fn measure_amounts(
 /// The change c - x of an amount in another group, with the amount x.
 pub(crate) type AmountChange = (AmountEntry, f64);
 
-/// The results of a direction: how amounts would change, and for how many people by as much as
-/// matters.
+/// The results of a direction: how amounts would change, and for how many people by enough to
+/// matter.
 pub(crate) fn measure_amount_changes(
     (from, to): (usize, usize),
     found: &[AmountChange],
     (basis, rule): (CountingUnit, AmountRule),
     settings: &MeasureSettings,
 ) -> Vec<MeasuredValue> {
-    let with = MeasureContext::new(settings);
+    let context = MeasureContext::new(settings);
     let scope = MetricScope::Direction(from, to);
     let sample = AmountSample::new(basis, found.iter().map(|(change, _)| *change).collect());
-    let mut all = Vec::new();
-    all.extend(with.mean_amount(("amount_change_mean", scope), &sample));
-    all.extend(with.quantile_of_amounts(("amount_change_median", scope), (&sample, 0.5)));
-    // What matters to a person depends on the amount, so that a flag replaces the change: 1 more,
-    // -1 less, 0 neither.
+    let mut measured = Vec::new();
+    measured.extend(context.mean_amount(("amount_change_mean", scope), &sample));
+    measured.extend(context.quantile_of_amounts(("amount_change_median", scope), (&sample, 0.5)));
+    // The smallest change that matters depends on the amount, so a flag replaces the change:
+    // 1 more, -1 less, 0 neither.
     let flag = |(entry, amount): &AmountChange| AmountEntry {
         value: match rule.change(*amount, entry.value) {
             Some(true) => 1.0,
@@ -415,7 +432,7 @@ pub(crate) fn measure_amount_changes(
         (HARM[0], better),
         (HARM[1], worse),
     ];
-    let of = |(id, rate)| with.share_of_amounts((id, scope), rate, settings);
-    all.extend(shares.into_iter().filter_map(of));
-    all
+    let share = |(id, rate)| context.share_of_amounts((id, scope), rate, settings);
+    measured.extend(shares.into_iter().filter_map(share));
+    measured
 }

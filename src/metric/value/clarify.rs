@@ -7,6 +7,7 @@ use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::flip_test::{FlipSearch, FlipTestResult};
 use crate::metric::evidence::strata::{FacetStratum, Strata};
 use crate::metric::evidence::units::{WeightSums, alone};
+use crate::metric::interval::note;
 use crate::metric::missing_interval::MissingInterval;
 use crate::metric::rate::{Rate, Undefined};
 use crate::metric::scope::MetricScope;
@@ -32,8 +33,8 @@ impl MeasureContext<'_> {
         let compare = |scope: MetricScope| {
             let mut out = Vec::new();
             let [of_a, of_d] = subjects.compared(scope);
-            // The family group has measured ratios in both orders, against all others where these
-            // are not one group.
+            // The family group has measured ratios in both orders, and against all others if these
+            // are several groups.
             let known = families.contains(&MetricFamily::Group)
                 && (matches!(scope, MetricScope::Pair(..)) || n_groups > 2);
             out.extend(find("di").filter(|_| !known).into_iter().flat_map(|di| {
@@ -64,8 +65,8 @@ impl MeasureContext<'_> {
         let benefits = self.metrics(MetricFamily::Clarify);
         let benefits = benefits.filter(|metric| matches!(metric.reads, Reads::Group(_, None)));
         out.extend(benefits.map(|metric| {
-            let of = self.reading(metric);
-            subjects.all.measured(of, self, (metric, MetricScope::Total))
+            let reading = self.reading(metric);
+            subjects.all.measured(reading, self, (metric, MetricScope::Total))
         }));
         out
     }
@@ -79,38 +80,39 @@ impl MeasureContext<'_> {
     ) -> MeasuredValue {
         let [a, d] = scope.sides();
         let turn = self.settings.favourable == FavourableClass::Negative;
-        let seen = |strata: Vec<FacetStratum>| {
+        let oriented = |strata: Vec<FacetStratum>| {
             if turn { strata.into_iter().map(FacetStratum::swap_classes).collect() } else { strata }
         };
         let units = strata.units(|group| a.holds(group) || d.holds(group));
         let is_second = |cell| d.holds(strata.group_of(cell));
         let [people, cells] = [WeightSums::people, WeightSums::sum]
-            .map(|number: fn(WeightSums) -> u64| seen(strata.facets(number, a, d)));
+            .map(|number: fn(WeightSums) -> u64| oriented(strata.facets(number, a, d)));
         let rate = |strata: &[FacetStratum]| match metric.reads {
             Reads::StrataRate(rate) => Some(rate(strata)),
             _ => None,
         };
-        let of = |strata: &[FacetStratum]| match metric.reads {
+        let value_of = |strata: &[FacetStratum]| match metric.reads {
             Reads::Strata(value) => {
                 value(strata).map_err(|reason| if turn { swap_reason(reason) } else { reason })
             }
             _ => rate(strata).map_or(Err(Undefined::OperandMissing), Rate::value),
         };
-        let value = if strata.are_groups { Err(Undefined::StratumIsGroup) } else { of(&cells) };
-        let all = match metric.id {
+        let value =
+            if strata.are_groups { Err(Undefined::StratumIsGroup) } else { value_of(&cells) };
+        let all_strata = match metric.id {
             "cddpl" => Some(true),
             "cddpl_defined_strata_only" => Some(false),
             _ => None,
         };
-        let (interval, ci_method) = match all {
+        let (interval, ci_method) = match all_strata {
             None => (None, MissingInterval::ThesePeople.words().to_owned()),
-            Some(all) => self.interval(value, || {
+            Some(all_strata) => self.interval(value, || {
                 let place = |cell| (strata.stratum_of(cell), is_second(cell));
-                let of = value.ok().map(|value| {
+                let estimate = value.ok().map(|value| {
                     let facets = strata.facets(WeightSums::sum, a, d);
-                    cddpl((&facets, &units), place, value, (turn, all))
+                    cddpl((&facets, &units), place, value, (turn, all_strata))
                 });
-                self.estimated(of)
+                self.estimated(estimate)
             }),
         };
         let sum = |side: fn(&FacetStratum) -> [u64; 2]| people.iter().flat_map(side).sum::<u64>();
@@ -134,29 +136,30 @@ impl MeasureContext<'_> {
     ) -> Option<MeasuredValue> {
         let (facet, units) = flips.facet(scope)?;
         let better = self.settings.favourable == FavourableClass::Positive;
-        // All, those who would get the favourable prediction, and those who would lose it.
+        // The numbers of all people, of those with a vote for the favourable prediction instead of
+        // the unfavourable one, and of those with the reverse.
         let counted = move |[to_positive, to_negative, same]: [u64; 3]| {
-            let all = to_positive + to_negative + same;
-            if better { [all, to_positive, to_negative] } else { [all, to_negative, to_positive] }
+            let n = to_positive + to_negative + same;
+            if better { [n, to_positive, to_negative] } else { [n, to_negative, to_positive] }
         };
-        let of = move |cells: [u64; 3]| match counted(cells) {
+        let value_of = move |cells: [u64; 3]| match counted(cells) {
             [n, plus, minus] if facet.n_a > 0 && n > 0 => {
                 Ok((plus as f64 - minus as f64) / n as f64)
             }
             _ => Err(Undefined::EmptyGroup),
         };
         let value = match flips.weighted {
-            true => of(units.weight()).map_err(|_| {
-                // There may be people, all of weight 0.
-                of(facet.cells()).err().unwrap_or(Undefined::ZeroWeight)
+            true => value_of(units.weight()).map_err(|_| {
+                // All people may have weight 0.
+                value_of(facet.cells()).err().unwrap_or(Undefined::ZeroWeight)
             }),
-            false => of(facet.cells()),
+            false => value_of(facet.cells()),
         };
         let (interval, mut ci_method) = self.interval(value, || {
             self.estimated(Estimate::paired(&units, |cell| counted(alone(cell))))
         });
         if interval.is_some() {
-            ci_method.push_str(", their neighbours fixed");
+            ci_method += &note("neighbours_fixed", &[]);
         }
         let mut measured = self.measured_facets(
             metric,

@@ -1,21 +1,20 @@
-//! Rates at every threshold: what would be measured if scores became positive predictions at
-//! another threshold than that of the job.
+//! Rates at every threshold: the values if another threshold than that of the job were used.
 //!
 //! Counts at the thresholds of the grid come from
 //! [`score_grid`](crate::metric::evidence::score_grid), those at the threshold of the job from the
-//! decisions themselves; rates are the functions of the catalog, so that a curve and a metric never
-//! mean different things. Groups as they are have `pprev`, `tpr`, `fpr`, and `di` of each pair;
-//! counterfactuals have `sr`, `psr`, `nsr` and the two rates of harm, of each direction and in
+//! decisions; rates are the functions of the catalog, so a curve and a metric always have the same
+//! meaning. Groups of factual rows have `pprev`, `tpr`, `fpr`, and `di` of each pair;
+//! counterfactuals have `sr`, `psr`, `nsr` and the two rates of harm, for each direction and in
 //! total.
 //!
-//! Intervals are pointwise: Wilson's, for ratios Katz's. With weights they take the effective
-//! number of the people in the denominator (Kish). Where rows are not independent they divide by
-//! the design effect at the job's threshold. There is none where this design effect is not known,
+//! Intervals are pointwise: Wilson's, for ratios Katz's. With weights they use the effective number
+//! of people in the denominator (Kish). If rows are not independent, this number is divided by the
+//! design effect at the job's threshold. There is no interval if this design effect is unknown,
 //! because the denominator at the job's threshold is 0.
 //!
-//! With several classes, each against all others: a score of the class at the threshold or above it
-//! is positive, and at the threshold of the job the decisions are those for the class with the
-//! highest score, which no threshold gives.
+//! With several classes there are curves for each class against the rest: a score of the class at
+//! or above the threshold is positive. The last point holds the decisions for the class with the
+//! highest score, which do not correspond to a threshold.
 //!
 //! For a set that depends on causal graphs there are no curves: its rates are means over graphs,
 //! and a curve of mean scores would not pass through them.
@@ -34,7 +33,8 @@ use crate::metric::value::group_reading::favourable_rate;
 use crate::metric::value::settings::MeasureSettings;
 use crate::metric::{GroupValue, Metric, Reads, ratio};
 
-/// Fewest steps from the first to the last threshold that breaks a limit for the page to say so.
+/// The smallest number of steps between the first and the last threshold that break a limit for
+/// which the page reports it.
 pub(crate) const LEAST_BROKEN_STEPS: usize = 52;
 
 /// The metrics that are measured at every threshold.
@@ -45,13 +45,13 @@ fn drawn() -> impl Iterator<Item = &'static Metric> {
 /// A rate at one threshold.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct CurvePoint {
-    /// The value, or why there is none.
+    /// The value, or the reason why there is none.
     pub(crate) value: MetricValue,
     /// Cases in the numerator, without weights; none for a ratio of two rates.
     pub(crate) numerator: Option<u64>,
-    /// Cases in the denominator, without weights; for a ratio those of the group with fewer.
+    /// Cases in the denominator, without weights; for a ratio the smaller number of both groups.
     pub(crate) denominator: u64,
-    /// The pointwise interval; none where none is requested or can be formed.
+    /// The pointwise interval; none if it is not requested or not possible.
     pub(crate) ends: Option<(f64, f64)>,
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct ThresholdCurve {
     pub(crate) metric: &'static Metric,
     /// Where it holds.
     pub(crate) scope: MetricScope,
-    /// By step; after the steps of the grid the threshold of the job.
+    /// By step of the grid; the last point is the threshold of the job.
     pub(crate) points: Vec<CurvePoint>,
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct ThresholdCurve {
 struct RateAtThreshold {
     people: Rate,
     value: MetricValue,
-    /// How many people without weights would be as precise; not a number where that is not known.
+    /// The effective number of people; NaN if it is unknown.
     effective: f64,
 }
 
@@ -89,7 +89,7 @@ impl RateAtThreshold {
         }
     }
 
-    /// This rate over another one; `correlation` is that of the two.
+    /// The ratio of this rate to another; `correlation` is the correlation of the two.
     fn over(&self, other: &Self, correlation: f64, z: Option<f64>) -> CurvePoint {
         let shares = self.value.ok().zip(other.value.ok()).filter(|(p, q)| *p > 0.0 && *q > 0.0);
         let is_known = self.effective > 0.0 && other.effective > 0.0;
@@ -108,12 +108,12 @@ impl RateAtThreshold {
     }
 }
 
-/// Two-sided normal quantile of the intervals; none where none are requested.
+/// Two-sided normal quantile of the intervals; none if no intervals are requested.
 fn quantile(settings: &MeasureSettings) -> Option<f64> {
     settings.level.map(|level| z_of_level(level.get()))
 }
 
-/// Cells at every threshold of the grid, then at that of the job.
+/// Cells at every threshold of the grid, then at the threshold of the job.
 struct CellsByThreshold<const N: usize> {
     cells: Vec<[WeightSums; N]>,
     /// The units at the threshold of the job.
@@ -126,23 +126,23 @@ impl<const N: usize> CellsByThreshold<N> {
         CellsByThreshold { cells: steps.chain([now]).collect(), units }
     }
 
-    fn share(&self, of: &dyn Fn([u64; N]) -> Rate) -> Option<Share> {
-        Share::new(&self.units, |cell| of(alone(cell)))
+    fn share(&self, rate: &dyn Fn([u64; N]) -> Rate) -> Option<Share> {
+        Share::new(&self.units, |cell| rate(alone(cell)))
     }
 
-    /// A rate at every threshold, on its effective number: the design effect is that at the
-    /// threshold of the job, or 1 where each row is a person and nothing is below the rate there.
-    fn rates(&self, of: &dyn Fn([u64; N]) -> Rate) -> Vec<RateAtThreshold> {
-        let design = self.share(of).map(|share| share.design());
+    /// A rate at every threshold, with its effective number of people. The design effect is that at
+    /// the threshold of the job, or 1 if each row is a person and the denominator there is 0.
+    fn rates(&self, rate_of: &dyn Fn([u64; N]) -> Rate) -> Vec<RateAtThreshold> {
+        let design = self.share(rate_of).map(|share| share.design());
         let design = design.or_else(|| self.units.are_rows().then_some(1.0)).unwrap_or(f64::NAN);
-        let counts: [bool; N] = std::array::from_fn(|cell| of(alone(cell)).denominator > 0);
+        let counts: [bool; N] = std::array::from_fn(|cell| rate_of(alone(cell)).denominator > 0);
         let rate = |cells: &[WeightSums; N]| {
             let mut below = WeightSums::default();
             let counted = cells.iter().zip(counts).filter(|(_, counts)| *counts);
             counted.for_each(|(sums, _)| below += *sums);
             RateAtThreshold {
-                people: of(cells.map(WeightSums::people)),
-                value: of(cells.map(WeightSums::sum)).value(),
+                people: rate_of(cells.map(WeightSums::people)),
+                value: rate_of(cells.map(WeightSums::sum)).value(),
                 effective: below.effective() / design,
             }
         };
@@ -152,36 +152,36 @@ impl<const N: usize> CellsByThreshold<N> {
     fn curve(
         &self,
         (metric, scope): (&'static Metric, MetricScope),
-        of: &dyn Fn([u64; N]) -> Rate,
+        rate_of: &dyn Fn([u64; N]) -> Rate,
         z: Option<f64>,
     ) -> ThresholdCurve {
-        let points = self.rates(of).iter().map(|rate| rate.point(z)).collect();
+        let points = self.rates(rate_of).iter().map(|rate| rate.point(z)).collect();
         ThresholdCurve { metric, scope, points }
     }
 }
 
-/// Some rows at every threshold; none where no curves are asked for.
+/// The selected rows at every threshold; none if no curves are requested.
 fn rows_by_threshold(
     counts: &FactualCounts,
-    who: GroupSelection,
+    selection: GroupSelection,
 ) -> Option<CellsByThreshold<CONFUSION_CELLS>> {
     let grid = counts.grid.as_ref()?;
-    let steps = grid.steps(who.groups(counts.groups.len())).into_iter().map(|labels| {
+    let steps = grid.steps(selection.groups(counts.groups.len())).into_iter().map(|labels| {
         let [[no_label_no, no_label_yes], [tn, fp], [fn_, tp]] = labels;
         [tp, fp, fn_, tn, no_label_yes, no_label_no]
     });
-    Some(CellsByThreshold::new(steps, counts.units(who)))
+    Some(CellsByThreshold::new(steps, counts.units(selection)))
 }
 
-/// Counts from which rates are known at every threshold.
+/// Counts that give rates at every threshold.
 pub(crate) trait CurveEvidence: Sync {
-    /// How scores are compared with thresholds; none where no curves are asked for.
+    /// How scores are compared with thresholds; none if no curves are requested.
     fn score_grid(&self) -> Option<&ScoreGrid>;
 
     /// The scopes that have curves.
     fn curve_scopes(&self) -> Vec<MetricScope>;
 
-    /// The curves in one of these scopes; none where none are asked for.
+    /// The curves in one of these scopes; empty if no curves are requested.
     fn curves(&self, settings: &MeasureSettings, scope: MetricScope) -> Vec<ThresholdCurve>;
 }
 
@@ -196,45 +196,44 @@ impl CurveEvidence for FactualCounts {
         (0..n).map(MetricScope::Group).chain([MetricScope::Total]).chain(pairs).collect()
     }
 
-    /// Groups as they are.
     fn curves(&self, settings: &MeasureSettings, scope: MetricScope) -> Vec<ThresholdCurve> {
-        let rows = |who| rows_by_threshold(self, who);
-        let [who, other] = scope.sides();
+        let rows = |selection| rows_by_threshold(self, selection);
+        let [first, second] = scope.sides();
         if let MetricScope::Pair(..) = scope {
-            let both = rows(who).zip(rows(other));
-            let curve = both.and_then(|(a, b)| favourable_ratio(settings, scope, [&a, &b]));
+            let pair = rows(first).zip(rows(second));
+            let curve = pair.and_then(|(a, b)| favourable_ratio(settings, scope, [&a, &b]));
             return curve.into_iter().collect();
         }
         if !matches!(scope, MetricScope::Group(_) | MetricScope::Total) {
             return Vec::new();
         }
-        let Some(rows) = rows(who) else { return Vec::new() };
+        let Some(rows) = rows(first) else { return Vec::new() };
         let curve = |metric: &'static Metric| {
-            let Reads::Group(GroupValue::Rate(of), None) = metric.reads else { return None };
-            let of = |cells| of(&Confusion::from_cells(cells));
-            Some(rows.curve((metric, scope), &of, quantile(settings)))
+            let Reads::Group(GroupValue::Rate(rate), None) = metric.reads else { return None };
+            let rate_of = |cells| rate(&Confusion::from_cells(cells));
+            Some(rows.curve((metric, scope), &rate_of, quantile(settings)))
         };
         drawn().filter_map(curve).collect()
     }
 }
 
-/// The favourable rate of the second group over that of the first.
+/// The ratio of the favourable rate of the second group to that of the first.
 fn favourable_ratio(
     settings: &MeasureSettings,
     scope: MetricScope,
     [first, second]: [&CellsByThreshold<CONFUSION_CELLS>; 2],
 ) -> Option<ThresholdCurve> {
     let (metric, favourable) = (find("di")?, settings.favourable);
-    let of = |cells| favourable_rate(&Confusion::from_cells(cells), favourable);
-    let shares = second.share(&of).zip(first.share(&of));
+    let rate_of = |cells| favourable_rate(&Confusion::from_cells(cells), favourable);
+    let shares = second.share(&rate_of).zip(first.share(&rate_of));
     let correlation = shares.map_or(0.0, |(x, y)| x.influence.correlation(&y.influence));
-    let (x, y) = (second.rates(&of), first.rates(&of));
+    let (x, y) = (second.rates(&rate_of), first.rates(&rate_of));
     let points = x.iter().zip(&y).map(|(x, y)| x.over(y, correlation, quantile(settings)));
     Some(ThresholdCurve { metric, scope, points: points.collect() })
 }
 
-/// The counterfactuals of a scope, by its number, at every threshold; none where no curves are
-/// asked for.
+/// The counterfactuals of a scope, by its number, at every threshold; none if no curves are
+/// requested.
 fn switches_by_threshold(
     counts: &CounterfactualCounts,
     place: usize,
@@ -261,21 +260,21 @@ impl CurveEvidence for CounterfactualCounts {
     }
 
     fn curves(&self, settings: &MeasureSettings, scope: MetricScope) -> Vec<ThresholdCurve> {
-        let place = self.scope_index().scopes().find(|(_, of)| *of == scope);
+        let place = self.scope_index().scopes().find(|(_, found)| *found == scope);
         let switches = place.and_then(|(place, _)| switches_by_threshold(self, place));
         let Some(switches) = switches else { return Vec::new() };
         let curve = |metric: &'static Metric| {
-            let of = switch_rate(metric, settings)?;
-            let of = |cells| of(&Eccm(cells));
-            Some(switches.curve((metric, scope), &of, quantile(settings)))
+            let rate = switch_rate(metric, settings)?;
+            let rate_of = |cells| rate(&Eccm(cells));
+            Some(switches.curve((metric, scope), &rate_of, quantile(settings)))
         };
         drawn().filter_map(curve).collect()
     }
 }
 
-/// The first and the last step of the unbroken run around a step at which not even the value keeps
-/// a limit; none where the step itself keeps it or is not judged. `points` are the values by step
-/// with the cases below them; fewer than `enough` do not judge.
+/// The first and the last step of the contiguous range around a step where the value itself breaks
+/// a limit; none if the step itself keeps the limit or is not judged. `points` are the values by
+/// step with the cases in the denominator; points with fewer than `enough` cases are not judged.
 pub(crate) fn broken_run(
     points: &[(Option<f64>, u64)],
     at: usize,

@@ -27,47 +27,49 @@ impl MeasureContext<'_> {
         scope: MetricScope,
         subjects: [&FactualSubject; 2],
     ) -> MeasuredValue {
-        let (of, [of_a, of_b]) = (self.reading(metric), subjects);
-        let value = of.two(&of_a.cells, &of_b.cells);
-        let found = subjects.map(|subject| subject.read(of));
+        let (reading, [a, b]) = (self.reading(metric), subjects);
+        let value = reading.two(&a.cells, &b.cells);
+        let found = subjects.map(|subject| subject.read(reading));
         let level = self.level();
         let (interval, method) = match metric.reads {
             Reads::Group(GroupValue::MeanOfLabelled(mean), _) => self.interval(value, || {
-                let [a, b] = subjects.map(|side| side.mean_influences(&|c| mean(&of.seen(c))));
+                let [a, b] =
+                    subjects.map(|side| side.mean_influences(&|c| mean(&reading.oriented(c))));
                 let ((p, a), (q, b)) = a.zip(b).ok_or(MissingInterval::OnePersonInGroup)?;
                 mean_gap(p - q, a.gap(&b), level)
             }),
-            // The larger or smaller of several has the interval of that.
-            _ if of.is_extreme() => self.extreme(value, || extreme(of, &both(subjects, &found))),
-            _ => self.interval(value, || self.estimated(gap_estimate(of, subjects, &found))),
+            _ if reading.is_extreme() => {
+                self.extreme(value, || extreme(reading, &with_values(subjects, &found)))
+            }
+            _ => self.interval(value, || self.estimated(gap_estimate(reading, subjects, &found))),
         };
         let is_smaller = metric.of_favourable() == Some(GapTransform::SmallerOverLarger);
         let people = found.each_ref().map(|found| match is_smaller {
-            // The smaller over the larger is no ratio of these two.
+            // The ratio of the smaller to the larger rate has no fixed numerator and denominator.
             true => found.people.without_rate(),
             false => found.people,
         });
-        let people = ValuePeople::of(&people, n_together(of, [of_a, of_b]));
+        let people = ValuePeople::of(&people, n_together(reading, [a, b]));
         let is_one = |rate: Rate| rate.numerator > 0 && rate.is_boundary();
         let has_one = found.iter().any(|side| side.rate.is_some_and(is_one));
         let mut measured = self
             .measured_facets(metric, scope, value, people, (interval, method))
-            .with_score_parts(subjects.map(|side| of.seen(&side.cells)))
+            .with_score_parts(subjects.map(|side| reading.oriented(&side.cells)))
             .with_certain_rate(has_one);
         if let (ImpairedGroupRule::LowerRate(rate), Ok(_)) = (metric.impaired, value) {
-            let [a, b] = subjects.map(|side| rate(&of.seen(&side.cells)));
+            let [a, b] = subjects.map(|side| rate(&reading.oriented(&side.cells)));
             let clear = match is_smaller {
-                // It is below 1 by chance too.
-                true => self.differ(|c| favourable_rate(c, of.favourable), subjects, 1),
+                // This ratio is never above 1, also by chance, so the difference is tested.
+                true => self.differ(|c| favourable_rate(c, reading.favourable), subjects, 1),
                 false => is_clear(metric.ideal, interval.map(|i| (i.lo, i.hi)), None),
             };
-            let first = first_is_lower(a, b, of.favourable).filter(|_| clear);
+            let first = first_is_lower(a, b, reading.favourable).filter(|_| clear);
             measured.impaired = first.and_then(|first| scope.side(first));
         }
         measured
     }
 
-    /// A value of this many people of two facets.
+    /// A value of two facets.
     pub(crate) fn measured_facets(
         &self,
         metric: &'static Metric,
@@ -79,13 +81,14 @@ impl MeasureContext<'_> {
         let clear = is_clear(metric.ideal, interval.map(|i| (i.lo, i.hi)), None);
         let first = first_is_impaired(metric.impaired, value).filter(|_| clear);
         let impaired = first.and_then(|first| scope.side(first));
-        let of = (metric, scope);
-        let measured = MeasuredValue::new(self, of, value, (interval, ci_method), people);
+        let metric_and_scope = (metric, scope);
+        let measured =
+            MeasuredValue::new(self, metric_and_scope, value, (interval, ci_method), people);
         MeasuredValue { impaired, ..measured }
     }
 
-    /// Whether the rates of two subjects clearly differ, the two being one of a number of pairs:
-    /// the interval of their difference leaves out 0 at the level 1 - alpha / pairs.
+    /// Whether the rates of two subjects, which are one of `pairs` pairs, clearly differ: the
+    /// interval of their difference leaves out 0 at the level 1 - alpha / pairs.
     pub(crate) fn differ(
         &self,
         rate: impl Fn(&Confusion) -> Rate + Copy,
@@ -99,27 +102,28 @@ impl MeasureContext<'_> {
     }
 }
 
-/// Two subjects, each with what is read of it.
-fn both<'a>(
+/// Two subjects, each with its value.
+fn with_values<'a>(
     [a, b]: [&'a FactualSubject; 2],
     [x, y]: &'a [SubjectValue; 2],
 ) -> [(&'a FactualSubject, &'a SubjectValue); 2] {
     [(a, x), (b, y)]
 }
 
-/// The gaps or ratios of some subjects, each with what is read of it, of which a metric is the
-/// largest or the smallest one.
-pub(crate) fn extreme(of: GroupReading, read: &[(&FactualSubject, &SubjectValue)]) -> Extreme {
-    let transform = of.metric.transform();
+/// The gaps or ratios of some subjects with their values; the metric is the largest or the smallest
+/// of these.
+pub(crate) fn extreme(reading: GroupReading, read: &[(&FactualSubject, &SubjectValue)]) -> Extreme {
+    let transform = reading.metric.transform();
     let is_ratio = transform.is_some_and(GapTransform::is_ratio);
-    match of.metric.reads {
+    match reading.metric.reads {
         Reads::Group(GroupValue::TwoRates(rates), _) => {
-            let rates = rates.map(|rate| move |c: &Confusion| rate(&of.seen(c)));
-            let has =
-                |of: &&FactualSubject| rates.iter().all(|rate| rate(&of.cells).denominator > 0);
-            let held: Vec<&FactualSubject> = read.iter().map(|(of, _)| *of).filter(has).collect();
+            let rates = rates.map(|rate| move |c: &Confusion| rate(&reading.oriented(c)));
+            let has_rates =
+                |s: &&FactualSubject| rates.iter().all(|rate| rate(&s.cells).denominator > 0);
+            let with_rates: Vec<&FactualSubject> =
+                read.iter().map(|(subject, _)| *subject).filter(has_rates).collect();
             let gaps = rates.iter().flat_map(|rate| {
-                pairs(&held).map(|(a, b)| rate_gap(*rate, [a, b])).collect::<Vec<_>>()
+                pairs(&with_rates).map(|(a, b)| rate_gap(*rate, [a, b])).collect::<Vec<_>>()
             });
             Extreme::Gaps(gaps.collect())
         }
@@ -129,36 +133,36 @@ pub(crate) fn extreme(of: GroupReading, read: &[(&FactualSubject, &SubjectValue)
         _ => {
             let known = read.iter().filter(|(_, found)| found.value.is_ok());
             let each: Vec<Option<Estimate>> =
-                known.map(|(subject, found)| subject.estimate(of, found)).collect();
+                known.map(|(subject, found)| subject.estimate(reading, found)).collect();
             let of_two = |(a, b): (&Option<Estimate>, &Option<Estimate>)| {
                 Some(transform?.of_estimates(a.as_ref()?, b.as_ref()?))
             };
-            let all = pairs(&each).map(of_two).collect();
-            if is_ratio { Extreme::Ratios(all) } else { Extreme::Gaps(all) }
+            let estimates = pairs(&each).map(of_two).collect();
+            if is_ratio { Extreme::Ratios(estimates) } else { Extreme::Gaps(estimates) }
         }
     }
 }
 
-/// A gap of two subjects that has its interval from those of its parts, which `found` holds.
+/// The estimate of a gap of two subjects, from the estimates of both; `found` are their values.
 pub(crate) fn gap_estimate(
-    of: GroupReading,
+    reading: GroupReading,
     subjects: [&FactualSubject; 2],
     found: &[SubjectValue; 2],
 ) -> Option<Estimate> {
-    if of.is_extreme() {
-        return extreme(of, &both(subjects, found)).estimate();
+    if reading.is_extreme() {
+        return extreme(reading, &with_values(subjects, found)).estimate();
     }
     let [a, b] = subjects;
-    let (a, b) = (a.estimate(of, &found[0])?, b.estimate(of, &found[1])?);
-    Some(of.metric.transform()?.of_estimates(&a, &b))
+    let (a, b) = (a.estimate(reading, &found[0])?, b.estimate(reading, &found[1])?);
+    Some(reading.metric.transform()?.of_estimates(&a, &b))
 }
 
-/// The difference of a rate of two subjects; none where one is undefined.
+/// The difference of a rate of two subjects; none if one of the rates is undefined.
 pub(crate) fn rate_gap(
     rate: impl Fn(&Confusion) -> Rate + Copy,
     subjects: [&FactualSubject; 2],
 ) -> Option<Estimate> {
-    let [a, b] = subjects.map(|of| of.share(rate).map(Estimate::from));
+    let [a, b] = subjects.map(|subject| subject.share(rate).map(Estimate::from));
     Some(a?.minus(&b?))
 }
 
@@ -172,8 +176,8 @@ fn first_is_impaired(impaired: ImpairedGroupRule, value: MetricValue) -> Option<
     }
 }
 
-/// Whether the first of two rates of positive predictions means fewer favourable ones; none where
-/// they are equal or undefined.
+/// Whether the first of two rates of positive predictions means fewer favourable predictions; none
+/// if they are equal or undefined.
 pub(crate) fn first_is_lower(
     first: Rate,
     second: Rate,

@@ -1,6 +1,6 @@
-//! The value of a metric from the confusions of one group or of two, without intervals.
+//! The value of a metric from the confusion matrices of one group or of two, without intervals.
 //!
-//! Group A is the first. Clarify's metrics are about favourable labels and predictions: where the
+//! Group A is the first. Clarify's metrics are about favourable labels and predictions: if the
 //! negative prediction is the favourable one, positive and negative are swapped for them.
 
 use crate::metric::evidence::person::Confusion;
@@ -8,27 +8,26 @@ use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::value::settings::FavourableClass;
 use crate::metric::{GapTransform, GroupValue, Metric, MetricFamily, Reads, combine, difference};
 
-/// A metric of groups as they are, and how it sees the classes.
+/// A metric of groups of factual rows, and which class it treats as positive.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct GroupReading {
     pub(crate) metric: &'static Metric,
-    /// Which prediction is favourable, by the names that it uses.
+    /// Which prediction is favourable, after the swap if there is one.
     pub(crate) favourable: FavourableClass,
-    /// Whether the classes change their names.
+    /// Whether positive and negative are swapped.
     is_turned: bool,
 }
 
-/// A gap of two groups, computed again from their confusions.
+/// A gap of two groups, computed again from their confusion matrices.
 pub(crate) struct ComputedGap {
-    /// Its value.
     pub(crate) value: MetricValue,
-    /// The pairs of rates whose differences or ratios it is: one, or two of the widest of two gaps;
-    /// none of another value. The one on top or in front first.
+    /// The pairs of rates of its differences or ratios: one pair, or two for the widest of two gaps;
+    /// empty for other values. First the numerator or minuend.
     pub(crate) rates: Vec<[Rate; 2]>,
 }
 
 impl GroupReading {
-    /// The reading of a metric where this prediction is favourable.
+    /// The reading of a metric with this favourable prediction.
     pub(crate) fn new(metric: &'static Metric, favourable: FavourableClass) -> Self {
         let is_turned =
             metric.family == MetricFamily::Clarify && favourable == FavourableClass::Negative;
@@ -36,31 +35,31 @@ impl GroupReading {
         GroupReading { metric, favourable, is_turned }
     }
 
-    /// Whether it is the largest of several gaps or the smallest of several ratios, also of two
-    /// groups.
+    /// Whether the metric is the largest of several gaps or the smallest of several ratios, even with
+    /// two groups.
     pub(crate) fn is_extreme(&self) -> bool {
         use GapTransform::{SmallerOverLarger, Widest};
         matches!(self.metric.transform(), Some(Widest | SmallerOverLarger))
     }
 
-    /// A confusion under the names that the metric uses.
-    pub(crate) fn seen(&self, c: &Confusion) -> Confusion {
+    /// A confusion matrix with positive and negative swapped if the metric needs it.
+    pub(crate) fn oriented(&self, c: &Confusion) -> Confusion {
         if self.is_turned { c.swap_classes() } else { *c }
     }
 
-    /// The rate of one group that it is or is derived from; none of another value.
+    /// The rate of one group that the value is or is derived from; none for other values.
     pub(crate) fn rate(&self, c: &Confusion) -> Option<Rate> {
         match self.metric.group_value()? {
-            GroupValue::Rate(rate) => Some(rate(&self.seen(c))),
-            GroupValue::FavourableRate => Some(favourable_rate(&self.seen(c), self.favourable)),
+            GroupValue::Rate(rate) => Some(rate(&self.oriented(c))),
+            GroupValue::FavourableRate => Some(favourable_rate(&self.oriented(c), self.favourable)),
             _ => None,
         }
     }
 
     /// The value of a metric that is not a rate.
     pub(crate) fn score(&self, c: &Confusion) -> MetricValue {
-        let of = self.metric.group_value();
-        of.map_or(Err(Undefined::OperandMissing), |of| of.score(&self.seen(c)))
+        let value = self.metric.group_value();
+        value.map_or(Err(Undefined::OperandMissing), |value| value.score(&self.oriented(c)))
     }
 
     /// The value of one group.
@@ -71,9 +70,9 @@ impl GroupReading {
     /// The value of two groups.
     pub(crate) fn two(&self, a: &Confusion, b: &Confusion) -> MetricValue {
         match self.metric.reads {
-            Reads::Group(GroupValue::TwoRates(of), _) => {
-                let (a, b) = (self.seen(a), self.seen(b));
-                let [x, y] = of.map(|rate| difference(rate(&a).value(), rate(&b).value()));
+            Reads::Group(GroupValue::TwoRates(rates), _) => {
+                let (a, b) = (self.oriented(a), self.oriented(b));
+                let [x, y] = rates.map(|rate| difference(rate(&a).value(), rate(&b).value()));
                 combine(x, y, |x, y| Ok(x.abs().max(y.abs())))
             }
             Reads::Group(_, Some(transform)) => transform.of_values(self.one(a), self.one(b)),
@@ -81,8 +80,8 @@ impl GroupReading {
         }
     }
 
-    /// The two rates behind a difference or ratio, the one on top or in front first; of the smaller
-    /// over the larger that of A.
+    /// The two rates of a difference or ratio, first the minuend or numerator; for the ratio of the
+    /// smaller to the larger first the rate of A.
     fn rates_behind(&self, a: &Confusion, b: &Confusion) -> Option<[Rate; 2]> {
         match self.metric.transform()? {
             GapTransform::Inverse => Some([self.rate(b)?, self.rate(a)?]),
@@ -92,38 +91,38 @@ impl GroupReading {
     }
 }
 
-/// The two rates that may be behind a gap of two groups, the one on top or in front first: by
-/// which prediction is the favourable one.
+/// The two rates of a gap of two groups, first the minuend or numerator, for each choice of the
+/// favourable prediction.
 pub(crate) fn rates_of_gap(
     metric: &'static Metric,
     a: &Confusion,
     b: &Confusion,
 ) -> Vec<[Rate; 2]> {
     let has_order = metric.of_favourable() != Some(GapTransform::SmallerOverLarger);
-    let of = |favourable| {
+    let rates = |favourable| {
         has_order.then(|| GroupReading::new(metric, favourable).rates_behind(a, b)).flatten()
     };
-    [FavourableClass::Positive, FavourableClass::Negative].into_iter().filter_map(of).collect()
+    [FavourableClass::Positive, FavourableClass::Negative].into_iter().filter_map(rates).collect()
 }
 
-/// A gap of two groups; none of a metric that needs more than their confusions.
+/// A gap of two groups; none if the metric needs more than their confusion matrices.
 pub(crate) fn computed(
     metric: &'static Metric,
     favourable: FavourableClass,
     a: &Confusion,
     b: &Confusion,
 ) -> Option<ComputedGap> {
-    let of = GroupReading::new(metric, favourable);
+    let reading = GroupReading::new(metric, favourable);
     let rates = match metric.reads {
         Reads::Group(GroupValue::TwoRates(rates), _) => {
-            rates.map(|rate| [a, b].map(|c| rate(&of.seen(c)))).to_vec()
+            rates.map(|rate| [a, b].map(|c| rate(&reading.oriented(c)))).to_vec()
         }
         Reads::Group(_, Some(transform)) if transform != GapTransform::ToTotal => {
-            of.rates_behind(a, b).into_iter().collect()
+            reading.rates_behind(a, b).into_iter().collect()
         }
         _ => return None,
     };
-    Some(ComputedGap { value: of.two(a, b), rates })
+    Some(ComputedGap { value: reading.two(a, b), rates })
 }
 
 /// The rate of favourable predictions.

@@ -1,4 +1,4 @@
-//! Groups as they are and as they are compared: each, all others of each, and everybody; and the
+//! The subjects of factual rows: each group, the others of each group, and all people; and the
 //! scopes in which metrics of one group and of two have values.
 
 use rayon::prelude::*;
@@ -7,36 +7,36 @@ use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::interval_choice::MeasureContext;
 use crate::metric::{GapTransform, Metric, MetricFamily};
 
-/// What is known about each group, about all others of each, and about everybody.
+/// A value for each group, for the others of each group, and for all people.
 pub(crate) struct GroupSubjects<S> {
     pub(crate) groups: Vec<S>,
-    /// With two groups the other one; none where they are not asked for.
+    /// With two groups the other one; empty if these are not requested.
     pub(crate) rests: Vec<S>,
     pub(crate) all: S,
 }
 
 impl<S: Send> GroupSubjects<S> {
-    /// For this number of groups, with all others of each where `with_rests`.
+    /// For a number of groups; `with_rests` says whether the others of each group are needed.
     pub(crate) fn new(
         groups: usize,
         with_rests: bool,
-        of: impl Fn(GroupSelection) -> S + Sync + Send,
+        make: impl Fn(GroupSelection) -> S + Sync + Send,
     ) -> Self {
-        let each = |who: fn(usize) -> GroupSelection, n: usize| {
-            (0..n).into_par_iter().map(|group| of(who(group))).collect()
+        let each = |selection: fn(usize) -> GroupSelection, n: usize| {
+            (0..n).into_par_iter().map(|group| make(selection(group))).collect()
         };
         GroupSubjects {
             groups: each(GroupSelection::One, groups),
             rests: each(GroupSelection::Rest, if with_rests { groups } else { 0 }),
-            all: of(GroupSelection::All),
+            all: make(GroupSelection::All),
         }
     }
 }
 
 impl<S> GroupSubjects<S> {
-    /// The subject of some people.
-    pub(crate) fn of(&self, who: GroupSelection) -> &S {
-        match who {
+    /// The subject of the selected people.
+    pub(crate) fn of(&self, selection: GroupSelection) -> &S {
+        match selection {
             GroupSelection::One(group) => &self.groups[group],
             GroupSelection::Rest(group) => &self.rests[group],
             GroupSelection::All => &self.all,
@@ -53,8 +53,8 @@ impl<S> GroupSubjects<S> {
         self.of(scope.first_group().map_or(GroupSelection::All, GroupSelection::One))
     }
 
-    /// The scopes of two subjects: each pair, and with more than two groups each and all others;
-    /// of ratios in both orders.
+    /// The scopes of two subjects: each pair, and with more than two groups each group and the
+    /// others; ratios in both orders.
     pub(crate) fn comparisons(&self, by: GapTransform) -> Vec<MetricScope> {
         let n = self.groups.len();
         let of_group = |a: usize| {
@@ -65,13 +65,13 @@ impl<S> GroupSubjects<S> {
         (0..n).flat_map(of_group).flat_map(orders).flatten().collect()
     }
 
-    /// The two subjects that a scope compares, all others of a group where it has no name.
+    /// The two subjects that a scope compares; a side without a group is the others.
     pub(crate) fn compared(&self, scope: MetricScope) -> [&S; 2] {
-        scope.sides().map(|who| self.of(who))
+        scope.sides().map(|selection| self.of(selection))
     }
 
-    /// What is measured of groups as they are: the metrics of one group in each scope, then those
-    /// of two but the distances to all, of the families that are asked for.
+    /// The values of the requested families: the metrics of one group in each scope, then the
+    /// metrics of two groups except the distances to all people.
     pub(crate) fn measured<T: Send>(
         &self,
         context: &MeasureContext<'_>,
@@ -81,15 +81,15 @@ impl<S> GroupSubjects<S> {
     where
         S: Sync,
     {
-        let mut all = context.of_each(MetricFamily::Performance, |metric| {
+        let mut values = context.of_each(MetricFamily::Performance, |metric| {
             let value = |scope| single(metric, scope, self.single(scope));
             self.singles().into_iter().map(value).collect()
         });
-        all.extend(context.of_each(MetricFamily::Group, |metric| {
+        values.extend(context.of_each(MetricFamily::Group, |metric| {
             let by = metric.transform().filter(|by| *by != GapTransform::ToTotal);
             let scopes = by.into_iter().flat_map(|by| self.comparisons(by));
             scopes.map(|scope| gap(metric, scope, self.compared(scope))).collect()
         }));
-        all
+        values
     }
 }

@@ -1,11 +1,11 @@
-//! The interval of a value by name, or why it has none, and the flags of the value. Which method
-//! gives the interval of a metric is chosen in `metric/estimate`.
+//! The interval of a value with its name, or the reason why there is none, and the flags of the
+//! value. `metric/estimate` chooses the method for the interval of a metric.
 
 use rayon::prelude::*;
 
 use crate::metric::catalog::catalog;
 use crate::metric::estimate::Estimate;
-use crate::metric::interval::{ValueInterval, z_of_level};
+use crate::metric::interval::{ValueInterval, note, z_of_level};
 use crate::metric::missing_interval::{IntervalOrReason, MissingInterval};
 use crate::metric::noise::placebo::PlaceboBand;
 use crate::metric::rate::MetricValue;
@@ -15,8 +15,8 @@ use crate::metric::value::settings::{MeasureSettings, SMALL_DENOMINATOR, SMALL_G
 use crate::metric::{Metric, MetricFamily};
 use crate::param::Level;
 
-/// Student's interval of a mean; why there is none where it has no spread, because there is one
-/// unit, or where nothing varies.
+/// Student's interval of a mean, or the reason why it has no spread: there is only one unit, or
+/// nothing varies.
 pub(crate) fn of_mean(
     mean: f64,
     spread: Option<Spread>,
@@ -38,44 +38,43 @@ pub(crate) fn mean_gap(gap: f64, spread: Option<Spread>, level: f64) -> Interval
     )
 }
 
-/// The settings, and what follows from them.
+/// The settings, and values that are computed from them.
 pub(crate) struct MeasureContext<'a> {
     pub(crate) settings: &'a MeasureSettings,
     pub(crate) z: f64,
 }
 
 impl<'a> MeasureContext<'a> {
-    /// What follows from the settings; nothing is drawn yet.
+    /// A context for these settings.
     pub(crate) fn new(settings: &'a MeasureSettings) -> Self {
         MeasureContext { settings, z: settings.level.map_or(0.0, |level| z_of_level(level.get())) }
     }
 
-    /// The level of intervals; the usual one where none are wanted.
+    /// The level of intervals; the default level if no intervals are requested.
     pub(crate) fn level(&self) -> f64 {
         self.settings.level.unwrap_or(Level::DEFAULT).get()
     }
 
-    /// The metrics of a family, in the order of the catalog; none of a family that is not asked
-    /// for.
+    /// The metrics of a family, in the order of the catalog; empty if the family is not requested.
     pub(crate) fn metrics(
         &self,
         family: MetricFamily,
     ) -> impl Iterator<Item = &'static Metric> + use<> {
-        let asked = self.settings.families.contains(&family);
-        catalog().filter(move |metric| asked && metric.family == family)
+        let requested = self.settings.families.contains(&family);
+        catalog().filter(move |metric| requested && metric.family == family)
     }
 
-    /// What `of` gives of each metric of a family, in the order of the catalog.
+    /// The results of `measure` for each metric of a family, in the order of the catalog.
     pub(crate) fn of_each<T: Send>(
         &self,
         family: MetricFamily,
-        of: impl Fn(&'static Metric) -> Vec<T> + Sync + Send,
+        measure: impl Fn(&'static Metric) -> Vec<T> + Sync + Send,
     ) -> Vec<T> {
         let metrics: Vec<&'static Metric> = self.metrics(family).collect();
-        metrics.into_par_iter().flat_map_iter(of).collect()
+        metrics.into_par_iter().flat_map_iter(measure).collect()
     }
 
-    /// The interval of a value and its words; `basis` is only asked where an interval is wanted and
+    /// The interval of a value and its words; `basis` is called only if an interval is requested and
     /// the value is defined.
     pub(crate) fn interval(
         &self,
@@ -88,16 +87,16 @@ impl<'a> MeasureContext<'a> {
         })
     }
 
-    /// As [`Self::interval`], for the largest of several gaps, or the smallest of several ratios.
+    /// As [`Self::interval`], for the largest of several gaps or the smallest of several ratios.
     pub(crate) fn extreme(
         &self,
         value: MetricValue,
         basis: impl FnOnce() -> Extreme,
     ) -> (Option<ValueInterval>, String) {
         self.described(value, || {
-            let of = basis();
-            let interval = of.interval(self.level());
-            let words = interval.map(|_| extreme_text(&of));
+            let extreme = basis();
+            let interval = extreme.interval(self.level());
+            let words = interval.map(|_| extreme_text(&extreme));
             (
                 interval,
                 words.unwrap_or_else(|| MissingInterval::GapWithoutInterval.words().to_owned()),
@@ -117,20 +116,20 @@ impl<'a> MeasureContext<'a> {
             return (None, MissingInterval::UndefinedValue.words().to_owned());
         }
         let (interval, words) = described();
-        if interval.is_some_and(|of| !of.lo.is_finite() || !of.hi.is_finite()) {
+        if interval.is_some_and(|i| !i.lo.is_finite() || !i.hi.is_finite()) {
             return (None, MissingInterval::InfiniteEnd.words().to_owned());
         }
         (interval, words)
     }
 
-    /// The interval of an estimate at the level of the settings; none of an undefined value.
+    /// The interval of an estimate at the level of the settings, or the reason why there is none.
     pub(crate) fn estimated(&self, estimate: Option<Estimate>) -> IntervalOrReason {
         let level = self.level();
         let interval = estimate.map(|estimate| estimate.interval(level));
         interval.unwrap_or(Err(MissingInterval::OperandMissing))
     }
 
-    /// What a reader must know about a value of few people.
+    /// The flags of a value that depends on few people.
     pub(crate) fn flags(
         &self,
         smallest_group: u64,
@@ -147,8 +146,8 @@ impl<'a> MeasureContext<'a> {
     }
 }
 
-/// Whether an interval leaves out the ideal and is beyond what noise gives, so that the value shows
-/// which group is worse off.
+/// Whether an interval leaves out the ideal and lies outside of the noise band, so that the value
+/// shows which group is worse off.
 pub(crate) fn is_clear(
     ideal: Option<f64>,
     ends: Option<(f64, f64)>,
@@ -159,17 +158,13 @@ pub(crate) fn is_clear(
     lo > ideal.max(band.1) || hi < ideal.min(band.0)
 }
 
-fn extreme_text(of: &Extreme) -> String {
-    let k = of.n();
-    match (of.is_ratio(), k) {
-        (false, 1) => "the interval of the gap without its sign".to_owned(),
-        (false, _) => format!(
-            "largest of {k} gaps: lower end at 1 - alpha / {k} (Bonferroni), upper end at 1 - alpha"
-        ),
-        (true, 1) => "smaller of both ratios of the pair (MOVER)".to_owned(),
-        (true, _) => format!(
-            "smallest ratio of {k} pairs (MOVER): lower end at 1 - alpha, upper end at 1 - alpha / \
-             {k} (Bonferroni)"
-        ),
-    }
+fn extreme_text(extreme: &Extreme) -> String {
+    let k = extreme.n();
+    let word = match (extreme.is_ratio(), k) {
+        (false, 1) => "one_gap",
+        (false, _) => "largest_gap",
+        (true, 1) => "one_ratio",
+        (true, _) => "smallest_ratio",
+    };
+    note(word, &[("{k}", k as u64)])
 }

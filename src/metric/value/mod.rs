@@ -1,5 +1,5 @@
-//! From evidence to values: values of groups and counterfactuals, comparisons, and the groups
-//! furthest apart.
+//! From evidence to values: values of groups and counterfactuals, comparisons, and the groups that
+//! are furthest apart.
 
 pub(crate) mod amounts;
 pub(crate) mod clarify;

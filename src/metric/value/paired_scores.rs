@@ -1,9 +1,9 @@
-//! How far do score metrics differ between two runs that share people, and how certain is that?
+//! Differences of score metrics between two runs that share people, and their intervals.
 //!
-//! What a person adds to the value of one run is subtracted from what the same person adds to that
-//! of the other (see [`shift_influence`](crate::metric::evidence::shift_influence)); people who are
-//! in only one run add only to that one. The variance of the difference is the sum of the squares
-//! over people, with Student's interval.
+//! The influences of a person on the values of both runs are subtracted (see
+//! [`shift_influence`](crate::metric::evidence::shift_influence)); people in only one run have an
+//! influence only there. The variance of the difference is the sum of the squares over people, with
+//! Student's interval.
 
 use std::collections::BTreeMap;
 
@@ -19,10 +19,10 @@ use crate::metric::value::interval_choice::MeasureContext;
 use crate::metric::value::settings::MeasureSettings;
 use crate::metric::{MetricFamily, Reads, difference};
 
-/// One of the two runs: both passes over the same people, whose influences are known by key.
+/// One of the two runs: both passes over the same people, with influences by key.
 pub(crate) type ShiftRun<'a> = (&'a ShiftPass, &'a CounterfactualCounts);
 
-/// A run as values are computed from it, by scope.
+/// The scores and influences of a run, by scope.
 struct RunShifts {
     shifts: Vec<ScoreShift>,
     people: Vec<u64>,
@@ -42,8 +42,8 @@ impl RunShifts {
     }
 }
 
-/// The values of two runs in every scope, the first minus the second. Both hold the same groups;
-/// none where the influences of a run are not known by key.
+/// The differences between two runs in every scope, the first minus the second. Both have the same
+/// groups. Empty if a run has no influences by key.
 pub(crate) fn changes(
     first: ShiftRun<'_>,
     second: ShiftRun<'_>,
@@ -57,7 +57,7 @@ pub(crate) fn changes(
     let ask = MeasureContext::new(settings);
     let level = ask.level();
     let mut out = Vec::new();
-    // A scope, or one direction minus the way back.
+    // A scope, or one direction minus the opposite direction.
     let mut compare = |scope: MetricScope, place: usize, back: Option<usize>| {
         let mut units = BTreeMap::<u64, Influences>::new();
         let back_sign = back.map(|back| (back, -1.0));
@@ -72,19 +72,19 @@ pub(crate) fn changes(
         let powers = PowerSums::of_units(units.values());
         for metric in METRICS {
             let Reads::Shift(value) = metric.reads else { continue };
-            let [one, other] = runs.each_ref().map(|run| {
+            let [first, second] = runs.each_ref().map(|run| {
                 let at = |place: usize| value(&run.shifts[place]);
                 back.map_or_else(|| at(place), |back| difference(at(place), at(back)))
             });
             let people = runs.iter().map(|run| run.people[place]).min().unwrap_or(0);
             let basis = |change: MetricValue| {
-                // A difference of two directions has twice the width.
+                // A difference of two directions has a range of twice the width.
                 let sides = if back.is_some() { 2.0 } else { 1.0 };
                 let width = (metric.range.1 - metric.range.0) * sides;
                 let spread = powers.spread(influence_of(metric)?, change.unwrap_or_default());
                 spread.interval(false, (-width, width), level)
             };
-            out.push(ComparedValue::new(&ask, (metric, scope), [one, other], people, basis));
+            out.push(ComparedValue::new(&ask, (metric, scope), [first, second], people, basis));
         }
     };
     if settings.families.contains(&MetricFamily::Shift) {

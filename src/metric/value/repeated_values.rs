@@ -1,4 +1,4 @@
-//! How far values differ between repeats of a fit or of a training.
+//! The spread of values over repeats of a fit or of a training.
 
 use std::collections::BTreeMap;
 
@@ -14,41 +14,41 @@ use crate::metric::value::worlds::{WorldCounts, measure_worlds};
 use crate::metric::{Metric, difference};
 use crate::param::Level;
 
-/// The values of each metric in each scope, one of each repeat.
+/// The values of each metric in each scope, one for each repeat.
 type ValuesByScope = BTreeMap<(&'static str, MetricScope), Vec<MetricValue>>;
 
 /// The values of all repeats, by metric and scope.
 pub(crate) struct RepeatedValues {
-    /// Those of all people, and of only the people with supported counterfactuals.
+    /// The values of all people, and of only the people with supported counterfactuals.
     values: [ValuesByScope; 2],
     settings: MeasureSettings,
     level: Level,
 }
 
 impl RepeatedValues {
-    /// Empty, with ends at a level.
+    /// No values yet; `level` is that of the spread's ends.
     pub(crate) fn new(settings: &MeasureSettings, level: Level) -> Self {
         let settings = MeasureSettings { level: None, ..settings.clone() };
         RepeatedValues { values: Default::default(), settings, level }
     }
 
-    /// The values of repeats of a set, with ends at a level.
+    /// The values of repeats of a set; `level` is that of the spread's ends.
     pub(crate) fn of_set(repeats: &[SetRepeat], settings: &MeasureSettings, level: Level) -> Self {
-        let mut all = RepeatedValues::new(settings, level);
+        let mut values = RepeatedValues::new(settings, level);
         for SetRepeat { counts, second, without_rows } in repeats {
             let shift = second.clone().map(|second| ShiftEvidence { second, spreads: None });
-            all.add_set(counts, shift.as_ref(), without_rows);
+            values.add_set(counts, shift.as_ref(), without_rows);
         }
-        all
+        values
     }
 
-    /// Adds a repeat of the rows as they are.
+    /// Adds a repeat of the factual rows.
     pub(crate) fn add_rows(&mut self, counts: &FactualCounts) {
         self.add(&measure_factual(counts, None, &self.settings), None);
     }
 
-    /// Adds a repeat of the counterfactuals of a set, in which nothing could be learnt of some
-    /// groups.
+    /// Adds a repeat of the counterfactuals of a set; `without_rows` are groups that the repeat could
+    /// learn nothing about.
     pub(crate) fn add_set(
         &mut self,
         counts: &CounterfactualCounts,
@@ -75,18 +75,19 @@ impl RepeatedValues {
         self.add(&measured, supported.as_deref());
     }
 
-    /// Adds a repeat, with what only its supported counterfactuals give; none where all are
+    /// Adds a repeat with the values of only its supported counterfactuals; none if all are
     /// supported.
-    fn add(&mut self, all: &[MeasuredValue], supported: Option<&[MeasuredValue]>) {
-        for (values, measured) in self.values.iter_mut().zip([all, supported.unwrap_or(all)]) {
-            for of in measured {
-                values.entry((of.metric.id, of.scope)).or_default().push(of.value);
+    fn add(&mut self, measured: &[MeasuredValue], supported: Option<&[MeasuredValue]>) {
+        let parts = [measured, supported.unwrap_or(measured)];
+        for (values, part) in self.values.iter_mut().zip(parts) {
+            for value in part {
+                values.entry((value.metric.id, value.scope)).or_default().push(value.value);
             }
         }
     }
 
-    /// The amount by which each repeat exceeds the same repeat of others; without values that only
-    /// one of them has, or that one has less often.
+    /// The values of each repeat minus those of the same repeat of `other`; without values that are
+    /// missing in one of them, or that one has for fewer repeats.
     pub(crate) fn minus(&self, others: &RepeatedValues) -> Self {
         let paired = |(key, values): (&(&'static str, MetricScope), &Vec<MetricValue>)| {
             let others = others.values[0].get(key).filter(|others| others.len() == values.len())?;
@@ -100,8 +101,8 @@ impl RepeatedValues {
         }
     }
 
-    /// How far a value differs between them, of all people, or of only those with `supported`
-    /// counterfactuals; none where no repeat measures it.
+    /// The spread of a value over the repeats, of all people or of only those with `supported`
+    /// counterfactuals; none if no repeat has the value.
     pub(crate) fn spread_of(
         &self,
         (metric, scope): (&Metric, MetricScope),

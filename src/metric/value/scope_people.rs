@@ -1,4 +1,4 @@
-//! The people behind the values of one scope of counterfactuals, by the cells that they fill.
+//! The people behind the values of one scope of counterfactuals, by the cells in which they count.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -24,9 +24,9 @@ use crate::metric::{ImpairedGroupRule, Metric, Reads, WorseEnd};
 pub(crate) struct ScopePeople<'a> {
     /// The units of the scope by the cells of the extended matrix.
     pub(crate) units: UnitSums,
-    /// The same by whether anything switches; none where the cells say it.
+    /// The units by whether anything switches; none if the cells show the same.
     pub(crate) any: Option<UnitSums>,
-    /// Their scores; none where the family shift is not asked for.
+    /// The scores; none if the family shift is not requested.
     pub(crate) shift: Option<Box<ScoreShift>>,
     settings: &'a MeasureSettings,
 }
@@ -35,7 +35,7 @@ pub(crate) struct ScopePeople<'a> {
 pub(crate) type PeopleByScope<'a> = BTreeMap<MetricScope, ScopePeople<'a>>;
 
 impl<'a> ScopePeople<'a> {
-    /// The people of every scope of some counts, each row a unit; `second` is the second pass over
+    /// The people of every scope of some counts, with rows as units; `second` is the second pass over
     /// the same people.
     pub(crate) fn by_scope(
         counts: &CounterfactualCounts,
@@ -44,18 +44,18 @@ impl<'a> ScopePeople<'a> {
     ) -> PeopleByScope<'a> {
         let (places, rows) = (counts.scope_index(), counts.cell_profiles());
         let second = second.map(|second| (second, counts.shifts_by_scope()));
-        let of = |(place, scope): (usize, MetricScope)| {
+        let people = |(place, scope): (usize, MetricScope)| {
             let units = rows[place].clone();
             let any = any_groups(places, scope).map(|_| any_switches(&units));
             let shift = second.as_ref().map(|(second, sums)| (second.at(place), &sums[place]));
             let shift = shift.map(|(second, sums)| Box::new(second.score_shift(sums)));
             (scope, ScopePeople { units, any, shift, settings })
         };
-        places.scopes().map(of).collect()
+        places.scopes().map(people).collect()
     }
 
-    /// These people by person, where a person may have several rows; these are those of the counts
-    /// in this scope.
+    /// The same people with persons as units, if a person may have several rows; `counts` are those
+    /// that these people come from.
     pub(crate) fn with_persons(
         &self,
         counts: &CounterfactualCounts,
@@ -67,20 +67,20 @@ impl<'a> ScopePeople<'a> {
         ScopePeople { units, any, shift: self.shift.clone(), settings: self.settings }
     }
 
-    /// These people where no decision and no score moves.
+    /// The same people without any change of decisions and scores.
     pub(crate) fn without_moves(&self) -> Self {
-        let still = |units: &UnitSums| {
+        let without_switches = |units: &UnitSums| {
             units.mapped(ECCM_CELLS, |cell| Some((cell & !1) | ((cell >> 1) & 1)))
         };
         ScopePeople {
-            units: still(&self.units),
-            any: self.any.as_ref().map(still),
+            units: without_switches(&self.units),
+            any: self.any.as_ref().map(without_switches),
             shift: self.shift.as_ref().map(|shift| Box::new(shift.without_shift())),
             settings: self.settings,
         }
     }
 
-    /// The people of some units, by the cells of the extended matrix, and by whether anything
+    /// People from units by the cells of the extended matrix, and from units by whether anything
     /// switches.
     pub(crate) fn of_units(
         units: UnitSums,
@@ -90,14 +90,14 @@ impl<'a> ScopePeople<'a> {
         ScopePeople { units, any, shift: None, settings }
     }
 
-    /// A rate of the cells.
-    fn rate_of_cells(&self, of: impl Fn(&Eccm) -> Rate) -> Option<Share> {
-        Share::new(&self.units, |cell| of(&Eccm(alone(cell))))
+    /// A rate over the cells.
+    fn rate_of_cells(&self, rate: impl Fn(&Eccm) -> Rate) -> Option<Share> {
+        Share::new(&self.units, |cell| rate(&Eccm(alone(cell))))
     }
 
-    /// People whose prediction switches, persons where a person may have several rows: those that a
-    /// switch rate counts, or that a rate of consistency lacks. None for a metric without such
-    /// people.
+    /// The number of people whose prediction switches (persons, if a person may have several rows):
+    /// those in the numerator of a switch rate, or those missing from the numerator of a rate of
+    /// consistency. None for a metric that is not about switches.
     pub(crate) fn switched(&self, metric: &Metric) -> Option<u64> {
         let ImpairedGroupRule::Switch { worse, .. } = metric.impaired else { return None };
         let rate = switch_rate(metric, self.settings);
@@ -112,7 +112,7 @@ impl<'a> ScopePeople<'a> {
         Some(self.units.n_units(|cell| switches[cell]))
     }
 
-    /// The interval of a distance if no score moves; none for a metric that is no distance.
+    /// The interval of a distance if no score changes; none for a metric that is not a distance.
     pub(crate) fn unmoved_interval(&self, metric: &Metric, z: f64) -> Option<ValueInterval> {
         let pairs = self.rate_of_cells(|e| e.rate(0, e.n(), Undefined::EmptyGroup))?;
         let moved = wilson_of_share(0.0, pairs.size, z, IntervalProcedure::WilsonMoved);
@@ -128,38 +128,38 @@ impl<'a> ScopePeople<'a> {
 impl Subject for ScopePeople<'_> {
     type Reading = &'static Metric;
 
-    fn units(&self, of: &'static Metric) -> &UnitSums {
-        match (of.reads, &self.any) {
+    fn units(&self, metric: &'static Metric) -> &UnitSums {
+        match (metric.reads, &self.any) {
             (Reads::AnySwitch(_), Some(any)) => any,
             _ => &self.units,
         }
     }
 
-    fn counts(&self, of: &'static Metric, cell: usize) -> bool {
-        !of.needs_label || has_label(cell)
+    fn counts(&self, metric: &'static Metric, cell: usize) -> bool {
+        !metric.needs_label || has_label(cell)
     }
 
-    fn rate(&self, of: &'static Metric, by: CellNumbers) -> Option<Rate> {
-        let rate = match of.reads {
+    fn rate(&self, metric: &'static Metric, by: CellNumbers) -> Option<Rate> {
+        let rate = match metric.reads {
             Reads::AnySwitch(rate) => Some(rate),
-            _ => switch_rate(of, self.settings),
+            _ => switch_rate(metric, self.settings),
         };
-        rate.map(|rate| rate(&Eccm(by.of(self.units(of)))))
+        rate.map(|rate| rate(&Eccm(by.of(self.units(metric)))))
     }
 
-    fn score(&self, of: &'static Metric) -> MetricValue {
-        match (of.reads, &self.shift) {
+    fn score(&self, metric: &'static Metric) -> MetricValue {
+        match (metric.reads, &self.shift) {
             (Reads::SwitchScore(score), _) => score(&Eccm(self.units.weight())),
             (Reads::Shift(value), Some(shift)) => value(shift),
-            _ => unreachable!("`{}` is not measured in this scope", of.id),
+            _ => unreachable!("`{}` is not measured in this scope", metric.id),
         }
     }
 
-    fn score_estimate(&self, of: &'static Metric, value: f64) -> Option<Estimate> {
-        match of.id {
+    fn score_estimate(&self, metric: &'static Metric, value: f64) -> Option<Estimate> {
+        match metric.id {
             "p2nr" => {
-                let [psr, nsr] =
-                    [ccm::psr, ccm::nsr].map(|of| self.rate_of_cells(of).map(Estimate::from));
+                let [psr, nsr] = [ccm::psr, ccm::nsr]
+                    .map(|metric| self.rate_of_cells(metric).map(Estimate::from));
                 Some(psr?.over(&nsr?))
             }
             "cmcc" => {
@@ -172,8 +172,8 @@ impl Subject for ScopePeople<'_> {
     }
 }
 
-/// The groups whose people are asked whether anything switches; none where the extended matrix says
-/// the same.
+/// The groups whose people are counted by whether anything switches; none if the extended matrix
+/// shows the same.
 pub(crate) fn any_groups(places: ScopeIndex, scope: MetricScope) -> Option<Range<usize>> {
     match scope {
         MetricScope::OneToRest(from) => Some(from..from + 1),

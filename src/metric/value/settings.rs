@@ -20,15 +20,15 @@ pub enum FavourableClass {
 /// How to measure.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct MeasureSettings {
-    /// The families asked for.
+    /// The requested families.
     pub families: Vec<MetricFamily>,
-    /// Which prediction people want; it decides impaired groups, `di`, `demp_min_ratio`,
+    /// Which prediction is favourable. This affects impaired groups, `di`, `demp_min_ratio`,
     /// `denied_by_group`, `favoured_by_group` and the family clarify, no other value.
     pub favourable: FavourableClass,
-    /// Whether the job says so; otherwise no group is called worse off, and values that depend on
-    /// the wanted prediction are undefined, except `di` and `demp_min_ratio`.
+    /// Whether the job states the favourable prediction. Otherwise no group is called worse off, and
+    /// values that depend on it are undefined, except `di` and `demp_min_ratio`.
     pub favourable_stated: bool,
-    /// Which groups of the attribute are favoured; only the family clarify asks.
+    /// Which groups of the attribute are favoured; only the family clarify uses this.
     pub favoured: FavouredGroups<usize>,
     /// Level of the intervals; none: no intervals.
     pub level: Option<Level>,
@@ -38,19 +38,19 @@ pub(crate) struct MeasureSettings {
     pub min_denominator: Count,
 }
 
-/// Flag: a group behind the value has fewer people than asked for.
+/// Flag: a group behind the value has fewer people than `min_group_size`.
 pub(crate) const SMALL_GROUP: &str = "small_group";
 
-/// Flag: a rate behind the value has fewer cases in its denominator than asked for.
+/// Flag: a rate behind the value has fewer cases in its denominator than `min_denominator`.
 pub(crate) const SMALL_DENOMINATOR: &str = "small_denominator";
 
-/// The flags of what depends on few people, in the order of tables.
+/// The flags of values that depend on few people, in the order of tables.
 pub(crate) const SMALL: [&str; 2] = [SMALL_GROUP, SMALL_DENOMINATOR];
 
 /// Flag: a ratio has a rate of 1, which its interval takes as certain.
 pub(crate) const RATE_OF_ONE: &str = "rate_of_one";
 
-/// Flag: a ratio has a negative part, so that it does not say how many times as much one is.
+/// Flag: a ratio has a negative part, so that it cannot be read as a multiple.
 pub(crate) const NEGATIVE_PART: &str = "negative_part";
 
 /// The favoured groups of an attribute: words in a job, positions where values are measured.
@@ -67,7 +67,7 @@ pub enum FavouredGroups<G> {
 }
 
 impl FavouredGroups<usize> {
-    /// The comparisons among this many groups.
+    /// The comparisons among `n` groups.
     pub fn facets(&self, groups: usize) -> Vec<MetricScope> {
         match self {
             FavouredGroups::Groups(favoured) => {
@@ -83,13 +83,13 @@ impl FavouredGroups<usize> {
     }
 }
 
-/// The group that has a value, and how many groups have none.
+/// The groups that hold an extreme value, and the number of groups without a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FurthestGroups {
-    /// The group with the highest value, or the one that is furthest from all.
+    /// The group with the highest value, or the group with the largest distance to all people.
     pub highest: Option<usize>,
-    /// The group with the lowest value; none for a distance to all.
+    /// The group with the lowest value; none for a distance to all people.
     pub lowest: Option<usize>,
-    /// Groups in which the metric is undefined.
+    /// The number of groups in which the metric is undefined.
     pub n_undefined: u64,
 }

@@ -2,10 +2,10 @@
 //! group and the rest, and all together. A ratio of two directions is in the scope of their
 //! difference, in both orders, and in no other.
 //!
-//! Where people have weights, values are computed from what they weigh. Intervals are those of
-//! [`estimate`](crate::metric::estimate) on the units of each scope. Score metrics have the one of
-//! [`shift_influence`](crate::metric::evidence::shift_influence), or if no score moves that of the
-//! share of people who move.
+//! If people have weights, values are computed from the weights. Intervals are those of
+//! [`estimate`](crate::metric::estimate) on the units of each scope. Score metrics have the interval
+//! of [`shift_influence`](crate::metric::evidence::shift_influence) or, if no score changes, that of
+//! the share of people whose score changes.
 
 use rayon::prelude::*;
 
@@ -24,9 +24,9 @@ use crate::metric::{
     DirectionSide, GapTransform, ImpairedGroupRule, Metric, MetricFamily, Reads, WorseEnd,
 };
 
-/// Values of the counterfactual families that are asked for. `shift` is the second pass over the
-/// same people with its intervals; without it the family shift is not measured. `placebo` is what
-/// the same set gives where group names mean nothing.
+/// Values of the requested counterfactual families. `shift` is the second pass over the same people
+/// with its intervals; without it the family shift is not measured. `placebo` is the evidence of
+/// the same set with meaningless groups.
 pub(crate) fn measure_counterfactual(
     counts: &CounterfactualCounts,
     shift: Option<&ShiftEvidence>,
@@ -34,34 +34,34 @@ pub(crate) fn measure_counterfactual(
     settings: &MeasureSettings,
 ) -> Vec<MeasuredValue> {
     let places = counts.scope_index();
-    let all = ScopePeople::by_scope(counts, shift.map(|shift| &shift.second), settings);
-    let noise = placebo.map(|placebo| placebo_people(placebo, &all, settings));
+    let people_by_scope = ScopePeople::by_scope(counts, shift.map(|shift| &shift.second), settings);
+    let noise = placebo.map(|placebo| placebo_people(placebo, &people_by_scope, settings));
     let audit = SwitchMeasurement { context: MeasureContext::new(settings), shift, noise };
     let families = [MetricFamily::Ccm, MetricFamily::Eccm, MetricFamily::Shift]
         .into_iter()
         .filter(|&family| family != MetricFamily::Shift || shift.is_some());
     let metrics: Vec<&'static Metric> =
         families.flat_map(|family| audit.context.metrics(family)).collect();
-    let people = |place: usize, scope| all[&scope].with_persons(counts, (place, scope));
+    let people = |place: usize, scope| people_by_scope[&scope].with_persons(counts, (place, scope));
     let both_ways = |(a, b): (usize, usize)| {
         let mut out = Vec::new();
         let scopes = [(a, b), (b, a)];
         let people = scopes
             .map(|(from, to)| people(places.direction(from, to), MetricScope::Direction(from, to)));
         for metric in metrics.iter().filter(|metric| !matches!(metric.reads, Reads::AnySwitch(_))) {
-            let [one, other] = [0, 1].map(|side: usize| {
+            let [first, second] = [0, 1].map(|side: usize| {
                 let (from, to) = scopes[side];
                 let found = people[side].read(*metric);
                 let scope = MetricScope::Direction(from, to);
                 let measured = audit.switch(metric, scope, &people[side], &found);
                 MeasuredDirection { people: &people[side], found, measured }
             });
-            out.push(audit.gap((a, b), [&one, &other]));
+            out.push(audit.gap((a, b), [&first, &second]));
             if metric.is_of_two_directions() {
-                // Each order of a ratio has its row.
-                out.push(audit.gap((b, a), [&other, &one]));
+                // A ratio has a row in each order.
+                out.push(audit.gap((b, a), [&second, &first]));
             } else {
-                out.extend([one.measured, other.measured]);
+                out.extend([first.measured, second.measured]);
             }
         }
         out
@@ -82,25 +82,25 @@ pub(crate) fn measure_counterfactual(
     out.into_iter().flatten().collect()
 }
 
-/// Values of a repeat in which nothing could be learnt of some groups: those about them are
+/// The values of a repeat that could learn nothing about some groups: values about these groups are
 /// undefined.
 pub(crate) fn undefined_without_rows(
     mut measured: Vec<MeasuredValue>,
     without_rows: &[usize],
 ) -> Vec<MeasuredValue> {
     let lacks_rows =
-        |of: &MeasuredValue| without_rows.iter().any(|group| of.scope.involves(*group));
-    for of in measured.iter_mut().filter(|of| lacks_rows(of)) {
-        of.value = Err(Undefined::NoTrainingRows);
-        (of.numerator, of.denominator, of.switched) = (None, None, None);
+        |value: &MeasuredValue| without_rows.iter().any(|group| value.scope.involves(*group));
+    for value in measured.iter_mut().filter(|value| lacks_rows(value)) {
+        value.value = Err(Undefined::NoTrainingRows);
+        (value.numerator, value.denominator, value.switched) = (None, None, None);
     }
     measured
 }
 
-/// How many repeats a placebo has, and its people by scope, of each repeat or of all at once.
+/// The number of repeats of a placebo, and its people by scope: for each repeat, or once for all.
 type PlaceboPeople<'a> = (u64, Vec<PeopleByScope<'a>>);
 
-/// What a placebo gives next to these people.
+/// The people of a placebo; `people` are those of the set.
 fn placebo_people<'a>(
     placebo: &PlaceboEvidence,
     people: &PeopleByScope<'a>,
@@ -108,14 +108,14 @@ fn placebo_people<'a>(
 ) -> PlaceboPeople<'a> {
     match placebo {
         PlaceboEvidence::Unmoved(repeats) => {
-            let unmoved = people.iter().map(|(scope, of)| (*scope, of.without_moves()));
+            let unmoved = people.iter().map(|(scope, people)| (*scope, people.without_moves()));
             (repeats.get(), vec![unmoved.collect()])
         }
         PlaceboEvidence::Repeats(repeats) => {
-            let of = |SetRepeat { counts, second, .. }: &SetRepeat| {
+            let by_scope = |SetRepeat { counts, second, .. }: &SetRepeat| {
                 ScopePeople::by_scope(counts, second.as_ref(), settings)
             };
-            (repeats.len() as u64, repeats.iter().map(of).collect())
+            (repeats.len() as u64, repeats.iter().map(by_scope).collect())
         }
     }
 }
@@ -127,11 +127,11 @@ struct MeasuredDirection<'a> {
     measured: MeasuredValue,
 }
 
-/// What all values have in common.
+/// The inputs that all values share.
 struct SwitchMeasurement<'a> {
     context: MeasureContext<'a>,
     shift: Option<&'a ShiftEvidence>,
-    /// None where no placebo was asked for.
+    /// The people of the placebo, if one was requested.
     noise: Option<PlaceboPeople<'a>>,
 }
 
@@ -163,8 +163,8 @@ impl SwitchMeasurement<'_> {
             if !matches!(metric.reads, Reads::Shift(_)) {
                 return self.context.estimated(people.estimate(metric, found));
             }
-            let still = people.shift.as_ref().is_some_and(|shift| shift.absolute == 0.0);
-            match still.then(|| people.unmoved_interval(metric, self.context.z)).flatten() {
+            let is_unmoved = people.shift.as_ref().is_some_and(|shift| shift.absolute == 0.0);
+            match is_unmoved.then(|| people.unmoved_interval(metric, self.context.z)).flatten() {
                 Some(interval) => Ok(interval),
                 None => self.shift_interval(metric, scope),
             }
@@ -181,9 +181,9 @@ impl SwitchMeasurement<'_> {
     fn gap(
         &self,
         (a, b): (usize, usize),
-        [one, other]: [&MeasuredDirection<'_>; 2],
+        [first, second]: [&MeasuredDirection<'_>; 2],
     ) -> MeasuredValue {
-        let (forth, back) = (&one.measured, &other.measured);
+        let (forth, back) = (&first.measured, &second.measured);
         let (metric, scope) = (forth.metric, MetricScope::Difference(a, b));
         let transform = metric.transform().unwrap_or(GapTransform::Difference);
         let value = transform.of_values(forth.value, back.value);
@@ -192,7 +192,8 @@ impl SwitchMeasurement<'_> {
             if matches!(metric.reads, Reads::Shift(_)) {
                 return self.shift_interval(metric, scope);
             }
-            let [x, y] = [one, other].map(|of| of.people.estimate(metric, &of.found));
+            let [x, y] = [first, second]
+                .map(|direction| direction.people.estimate(metric, &direction.found));
             self.context.estimated(x.zip(y).map(|(x, y)| transform.of_estimates(&x, &y)))
         });
         let placebo = self.band(|people| {
@@ -206,23 +207,23 @@ impl SwitchMeasurement<'_> {
         let ideal = if transform.is_ratio() { metric.ideal } else { Some(0.0) };
         let clear = is_clear(ideal, interval.map(|i| (i.lo, i.hi)), placebo);
         let impaired = impaired(metric, scope, (value, clear), switched, settings);
-        let people = people_of_two(metric, [one, other].map(|of| (of.people, &of.found)));
-        let has_one = [forth, back].iter().any(|of| of.value == Ok(1.0));
-        let (of, interval) = ((metric, scope), (interval, method));
-        let measured = MeasuredValue::new(&self.context, of, value, interval, people);
+        let people = people_of_two(metric, [first, second].map(|d| (d.people, &d.found)));
+        let has_one = [forth, back].iter().any(|measured| measured.value == Ok(1.0));
+        let (place, interval) = ((metric, scope), (interval, method));
+        let measured = MeasuredValue::new(&self.context, place, value, interval, people);
         MeasuredValue { switched, placebo, impaired, ..measured }.with_certain_rate(has_one)
     }
 }
 
-/// Whether the first of two directions is the worse one, by their difference; none where they are
-/// alike, and none for a metric that is about no switch.
+/// Whether the first of two directions is the worse one, by their difference; none if they are
+/// equal, or for a metric that is not about switches.
 fn first_is_worse(metric: &Metric, difference: f64) -> Option<bool> {
     let ImpairedGroupRule::Switch { worse, .. } = metric.impaired else { return None };
     (difference != 0.0).then_some((difference > 0.0) == (worse == WorseEnd::High))
 }
 
-/// Which group a value shows as worse off, if the value is clear and enough people have switched;
-/// for a difference the direction with the worse value decides.
+/// The group that a value shows as worse off, if the value is clear and enough people switch; for
+/// a difference it is the group of the direction with the worse value.
 pub(crate) fn impaired(
     metric: &Metric,
     scope: MetricScope,
@@ -247,6 +248,6 @@ pub(crate) fn impaired(
         FavourableClass::Positive => if_positive,
         FavourableClass::Negative => if_negative,
     };
-    // None where it is all the others.
+    // No group if the side is the others of a group.
     scope.side(side == DirectionSide::Original)
 }

@@ -1,9 +1,9 @@
-//! The stage `count` where the label has several classes: a file of scores per class, the highest
-//! decides.
+//! The stage `count` where the label has several classes: each class has a file of scores, and the
+//! class with the highest score is predicted.
 //!
 //! As in [`evidence`](crate::stage::count::evidence), evidence is integers and fixed-point sums,
-//! one mergeable value per row group. Scores of a class are in a separate folder, each joined to
-//! the rows by itself, so that a file of scores is read once per class.
+//! one mergeable value per row group. The scores of each class are in a separate folder and are
+//! joined to the rows separately, so a file of scores is read once per class.
 
 use std::path::{Path, PathBuf};
 
@@ -23,7 +23,7 @@ use crate::stage::count::evidence::{
 use crate::stage::count::slices::AttributeSlices;
 use crate::stage::row_context::RowContext;
 
-/// The folder, in that of a stage, with the scores of one class.
+/// The folder inside a stage's folder that holds the scores of one class.
 pub(crate) fn folder_of(stage: &Path, class: usize) -> PathBuf {
     stage.join(format!("class-{class}"))
 }
@@ -33,7 +33,7 @@ pub(crate) fn folder_of(stage: &Path, class: usize) -> PathBuf {
 pub(crate) struct ClassScores(Vec<ScoreReader>);
 
 impl ClassScores {
-    /// Opens them in the folder of a stage.
+    /// Opens the scores in the folder of a stage.
     ///
     /// # Errors
     /// A file is damaged.
@@ -46,19 +46,17 @@ impl ClassScores {
             .map(ClassScores)
     }
 
-    /// Their number.
+    /// The reader of each class.
+    pub(crate) fn into_columns(self) -> Vec<ScoreReader> {
+        self.0
+    }
+
+    /// The number of classes.
     pub(crate) fn n_classes(&self) -> u32 {
         u32::try_from(self.0.len()).unwrap_or(u32::MAX)
     }
 
-    /// The predicted class of each row of a row group; none where a score is missing.
-    pub(crate) fn predicted(&self, group: usize) -> Result<Vec<Option<u32>>> {
-        let scores = self.read(group)?;
-        let class = |scores| most_likely_class(scores).and_then(|class| u32::try_from(class).ok());
-        Ok(scores.scores.chunks(scores.n_classes).map(class).collect())
-    }
-
-    fn read(&self, group: usize) -> Result<ClassScoreGroup> {
+    pub(crate) fn read(&self, group: usize) -> Result<ClassScoreGroup> {
         let n_classes = self.0.len();
         let mut scores = Vec::new();
         for (class, reader) in self.0.iter().enumerate() {
@@ -79,14 +77,20 @@ pub(crate) struct ClassScoreGroup {
 }
 
 impl ClassScoreGroup {
-    /// The predicted class and the scores of all; neither where the score of a class is missing.
+    /// The predicted class of each row; none where a score is missing.
+    pub(crate) fn predicted(&self) -> Vec<Option<u32>> {
+        let class = |scores| most_likely_class(scores).and_then(|class| u32::try_from(class).ok());
+        self.scores.chunks(self.n_classes).map(class).collect()
+    }
+
+    /// The predicted class and the scores of all classes; neither if a score is missing.
     fn at(&self, i: usize) -> (Option<usize>, &[Option<f64>]) {
         let scores = &self.scores[i * self.n_classes..(i + 1) * self.n_classes];
         most_likely_class(scores).map_or((None, &[]), |class| (Some(class), scores))
     }
 }
 
-/// What a pass over counterfactuals with the scores of all classes reads; the highest decides.
+/// What a pass over counterfactuals reads where each class has a score; the highest decides.
 pub(crate) type ClassCountInputs = CountInputs<ClassScores, ()>;
 
 /// How the scores of a class are compared with the thresholds of a grid. The job has none: the
@@ -96,15 +100,11 @@ pub(crate) fn class_grid(layout: &Layout) -> ScoreGrid {
     ScoreGrid { scale: ScoreScale::default(), strict: false, weighted, threshold: None }
 }
 
-fn n_classes(layout: &Layout) -> usize {
-    layout.label.as_ref().map_or(0, |label| label.classes.len())
-}
-
-/// Counts the audited rows of one model by the groups of one attribute; slices are numbered from
+/// Counts the audited rows of one model by the groups of one attribute. Slices have numbers from
 /// [`FIRST_SLICE`] on.
 ///
 /// # Errors
-/// Weights outgrow their sums; a file cannot be read; the run is to stop.
+/// The sum of the weights may overflow; a file cannot be read; the run is to stop.
 pub(crate) fn gather_rows(
     row_context: RowContext<'_>,
     scores: &ClassScores,
@@ -117,12 +117,12 @@ pub(crate) fn gather_rows(
     check_weight_total(layout, layout.n_rows)?;
     let strata = no_strata(layout, attribute);
     let empty = |blocks| {
-        let one = no_rows(layout, ranks.len(), blocks, class_grid(layout), strata.as_ref());
-        FactualClassCounts::new(n_classes(layout), &one)
+        let counts = no_rows(layout, ranks.len(), blocks, class_grid(layout), strata.as_ref());
+        FactualClassCounts::new(layout.n_classes(), &counts)
     };
     let n_slices = slices.map_or(0, |(slices, _)| slices.len());
     let start = || (empty(blocks), vec![None::<FactualClassCounts>; n_slices]);
-    let add = |(part, of_slices): &mut (FactualClassCounts, Vec<Option<FactualClassCounts>>),
+    let add = |(part, slice_parts): &mut (FactualClassCounts, Vec<Option<FactualClassCounts>>),
                g: usize| {
         let (batch, roles) = row_context.read(g, Projection::NO_FEATURES)?;
         let scores = scores.read(g)?;
@@ -137,35 +137,35 @@ pub(crate) fn gather_rows(
                 part.add_ungrouped(word, weight, class_at(&batch, i), scores.at(i).0);
                 continue;
             }
-            let of = (ranks[usize::from(group)], weight);
+            let person_group = (ranks[usize::from(group)], weight);
             let stratum = batch.strata.get(i).copied().filter(|&stratum| stratum != MISSING);
             let keys = (batch.person_keys()[i], batch.row_key[i]);
-            let person = person_at(&batch, &scores, i, of);
+            let person = person_at(&batch, &scores, i, person_group);
             part.add(keys, &person, stratum);
             let Some((slices, blocks)) = slices else { continue };
             slices.each_of_row(layout, &batch, i, |slice| {
-                let part = of_slices[slice].get_or_insert_with(|| empty(blocks));
+                let part = slice_parts[slice].get_or_insert_with(|| empty(blocks));
                 part.add(keys, &person, stratum);
             });
         }
         Ok(batch.row.len() as u64)
     };
-    let (whole, of_slices) =
+    let (whole, slice_parts) =
         row_context.row_groups().fold(start, add, |(whole, slices), part| {
             whole.merge(part.0);
             merge_present(slices, part.1, Accumulator::merge);
         })?;
-    let of_slices = (FIRST_SLICE..).zip(of_slices);
-    let of_slices = of_slices.filter_map(|(number, counts)| Some((number, counts?)));
-    Ok(std::iter::once((0, whole)).chain(of_slices).collect())
+    let slice_parts = (FIRST_SLICE..).zip(slice_parts);
+    let slice_parts = slice_parts.filter_map(|(number, counts)| Some((number, counts?)));
+    Ok(std::iter::once((0, whole)).chain(slice_parts).collect())
 }
 
 /// The class of the label of a row, where it has one.
-fn class_at(batch: &PreparedBatch, i: usize) -> Option<usize> {
+pub(crate) fn class_at(batch: &PreparedBatch, i: usize) -> Option<usize> {
     batch.class.get(i).filter(|&&class| class != MISSING_CLASS).map(|&class| usize::from(class))
 }
 
-/// The person of a row, of a group and a weight.
+/// The person of a row with its group and weight.
 fn person_at<'a>(
     batch: &PreparedBatch,
     scores: &'a ClassScoreGroup,
@@ -197,15 +197,15 @@ impl ClassScoredGroup {
         })
     }
 
-    /// Passes on the position of every audited row of a group that weighs something, the person and
-    /// the counterfactuals.
+    /// Calls `each` with every audited row that has a group and a positive weight: its position, its
+    /// person and the counterfactuals.
     pub(crate) fn people(
         &self,
         layout: &Layout,
         attribute: usize,
         mut each: impl FnMut(usize, &ClassPerson<'_>, &[ClassCounterfactual<'_>]),
     ) {
-        let (ranks, own) = (ranks(&layout.attributes[attribute]), &self.batch.groups[attribute]);
+        let (ranks, groups) = (ranks(&layout.attributes[attribute]), &self.batch.groups[attribute]);
         let mut cfs = Vec::new();
         self.each_person(layout, attribute, |i, weight, of_row| {
             cfs.clear();
@@ -219,8 +219,8 @@ impl ClassScoredGroup {
                     unsupported: self.unsupported.get(k).copied().unwrap_or(0),
                 }
             }));
-            let of = (ranks[usize::from(own[i])], weight);
-            let person = person_at(&self.batch, &self.scores, i, of);
+            let person_group = (ranks[usize::from(groups[i])], weight);
+            let person = person_at(&self.batch, &self.scores, i, person_group);
             each(i, &person, &cfs);
         });
     }

@@ -43,21 +43,21 @@ pub(crate) const FIRST_SLICE: u64 = 1 << 32;
 pub(crate) struct CountSettings {
     /// Whether scores as such are measured.
     pub scores: bool,
-    /// Whether the scores of everybody are one group, the first, and only their order is wanted.
+    /// Whether the scores of all people count as those of one group, the first, and only their order
+    /// matters.
     pub together: bool,
     /// Whether rates are measured at every threshold.
     pub curves: bool,
 }
 
-/// For each declared group its position in reference-first order: the order in which metrics count.
+/// The rank of each declared group: its position in reference-first order, which metrics use.
 pub(crate) fn ranks(attribute: &Attribute) -> Vec<usize> {
     let mut ranks = vec![0; attribute.groups.len()];
     attribute.reference_first().iter().enumerate().for_each(|(rank, &group)| ranks[group] = rank);
     ranks
 }
 
-/// Fails where people have weights and the weights of this number of rows or counterfactuals could
-/// overflow the sums of the evidence.
+/// Fails if rows have weights and the sum over `n` rows or counterfactuals could overflow.
 pub(crate) fn check_weight_total(layout: &Layout, n: u64) -> Result<()> {
     layout.weight.as_ref().map_or(Ok(()), |weight| check_weight(weight, n))
 }
@@ -77,13 +77,13 @@ fn check_weight(weight: &WeightColumn, n: u64) -> Result<()> {
     Fault::new("weight-overflow", what).in_column(&weight.column).fail(hint)
 }
 
-/// Units that a row weighs; 1 where the job has no weights.
+/// The weight of a row in units; 1 where the job has no weights.
 #[inline]
 pub(crate) fn weight_units(layout: &Layout, batch: &PreparedBatch, i: usize) -> u64 {
     layout.weight.as_ref().map_or(1, |weight| weight.unit.units_of(batch.weight[i]))
 }
 
-/// No rows yet of this many groups, whose scores are compared as a grid says; `strata` hold nobody.
+/// Empty counts for `n_groups` groups, whose scores are compared as `grid` says. `strata` is empty.
 pub(crate) fn no_rows(
     layout: &Layout,
     n_groups: usize,
@@ -92,18 +92,18 @@ pub(crate) fn no_rows(
     strata: Option<&Strata>,
 ) -> FactualCounts {
     let unit = counting_unit(layout);
-    let mut none = FactualCounts::new(n_groups).counted_by(unit);
+    let mut counts = FactualCounts::new(n_groups).counted_by(unit);
     if blocks.scores {
-        none.scores = Some(match blocks.together {
+        counts.scores = Some(match blocks.together {
             true => LabelledScores::only_ranked(grid.scale, unit),
             false => LabelledScores::new(grid.scale, unit),
         });
     }
     if blocks.curves {
-        none = none.with_grid(grid);
+        counts = counts.with_grid(grid);
     }
-    none.strata = strata.cloned();
-    none
+    counts.strata = strata.cloned();
+    counts
 }
 
 /// How scores of rows of this layout are compared with the thresholds of a grid.
@@ -111,7 +111,7 @@ pub(crate) fn score_grid(layout: &Layout, rule: &DecisionRule) -> ScoreGrid {
     let threshold = match &rule.threshold {
         RowThreshold::Fixed(threshold) => Some(*threshold),
         RowThreshold::Carried(_) => None,
-        // Folds may have thresholds of their own.
+        // Folds may have different thresholds.
         RowThreshold::Folds(folds) => {
             folds.first().copied().filter(|t| folds.iter().all(|f| f == t))
         }
@@ -131,19 +131,19 @@ pub(crate) struct RowCounting<'a> {
     rule: &'a DecisionRule,
     blocks: CountSettings,
     ranks: Vec<usize>,
-    /// Empty counts by stratum; none where the job names no strata.
+    /// Empty counts by stratum, if the job names strata.
     strata: Option<Strata>,
 }
 
-/// Empty counts by stratum and group of an attribute; none where the job names no strata. Groups
-/// that are themselves strata have nobody to compare with.
+/// Empty counts by stratum and group of an attribute, if the job names strata. If the strata are
+/// the groups themselves, a stratum holds one group only and compares nothing.
 pub(crate) fn no_strata(layout: &Layout, attribute: usize) -> Option<Strata> {
-    let (of, attribute) = (layout.strata.as_ref()?, &layout.attributes[attribute]);
+    let (strata_column, attribute) = (layout.strata.as_ref()?, &layout.attributes[attribute]);
     let n_groups = attribute.groups.len();
-    if of.column == layout.features[attribute.feature].name {
+    if strata_column.column == layout.features[attribute.feature].name {
         return Some(Strata::of_groups(n_groups));
     }
-    let strata = Strata::new(of.levels.len(), n_groups, layout.weight.is_some());
+    let strata = Strata::new(strata_column.levels.len(), n_groups, layout.weight.is_some());
     Some(match layout.person {
         Some(_) => strata.by_person(),
         None => strata,
@@ -152,31 +152,30 @@ pub(crate) fn no_strata(layout: &Layout, attribute: usize) -> Option<Strata> {
 
 impl<'a> RowCounting<'a> {
     /// # Errors
-    /// Weights that could outgrow their sums.
+    /// The sum of the weights may overflow.
     pub(crate) fn new(
         layout: &'a Layout,
-        cut: &'a DecisionRule,
+        rule: &'a DecisionRule,
         attribute: usize,
         blocks: CountSettings,
     ) -> Result<Self> {
         check_weight_total(layout, layout.n_rows)?;
         Ok(RowCounting {
             layout,
-            rule: cut,
+            rule,
             blocks,
             ranks: ranks(&layout.attributes[attribute]),
             strata: no_strata(layout, attribute),
         })
     }
 
-    /// Nobody counted yet.
+    /// Counts without rows.
     pub(crate) fn empty(&self) -> FactualCounts {
         let grid = score_grid(self.layout, self.rule);
         no_rows(self.layout, self.ranks.len(), self.blocks, grid, self.strata.as_ref())
     }
 
-    /// Counts a row of a declared group that is audited in a fold; one of weight 0 counts for
-    /// nothing.
+    /// Counts a row of a declared group that is audited in a fold. A row of weight 0 adds nothing.
     pub(crate) fn add(
         &self,
         part: &mut FactualCounts,
@@ -185,22 +184,27 @@ impl<'a> RowCounting<'a> {
         score: f64,
         group: u16,
     ) {
-        let weight = (batch.person_keys()[i], weight_units(self.layout, batch, i));
+        let key_and_weight = (batch.person_keys()[i], weight_units(self.layout, batch, i));
         let threshold = self.rule.threshold_at(batch, Some(fold), i);
         let predicted = self.rule.compare(score, threshold);
         let (group, label) = (self.ranks[usize::from(group)], label(self.layout, batch, i));
-        part.add((group, weight.0, weight.1), label, predicted, score == threshold);
-        if weight.1 == 0 {
+        part.add((group, key_and_weight.0, key_and_weight.1), label, predicted, score == threshold);
+        if key_and_weight.1 == 0 {
             return;
         }
         if self.blocks.scores {
             let group = if self.blocks.together { 0 } else { group };
-            part.add_score(group, (label, score), weight.1, (weight.0, batch.row_key[i]));
+            part.add_score(
+                group,
+                (label, score),
+                key_and_weight.1,
+                (key_and_weight.0, batch.row_key[i]),
+            );
         }
         if self.strata.is_some() {
             part.add_stratum(
                 group,
-                weight,
+                key_and_weight,
                 predicted,
                 Some(batch.strata[i]).filter(|&stratum| stratum != MISSING),
             );
@@ -210,7 +214,7 @@ impl<'a> RowCounting<'a> {
 
 impl RowCounting<'_> {
     /// Counts a row that is audited in a fold and has no declared group, by the number of its word.
-    /// It is in no value, so a missing threshold of the row is no fault.
+    /// No metric uses the row, so a missing threshold is not an error.
     pub(crate) fn add_ungrouped(
         &self,
         part: &mut FactualCounts,
@@ -226,8 +230,8 @@ impl RowCounting<'_> {
     }
 }
 
-/// The words of the rows of a row group by an attribute, by their numbers, where one of them has no
-/// declared group; else none.
+/// The numbers of the words that the rows of a row group have in the column of an attribute; none
+/// if all rows have a declared group.
 ///
 /// # Errors
 /// A damaged file.
@@ -240,30 +244,31 @@ pub(crate) fn words_of_ungrouped(
     any.then(|| rows.read_levels(g, attribute)).transpose()
 }
 
-/// Counts the audited rows of one model by the groups of one attribute, and by strata where the job
-/// names them: fold by fold, and with one fold all rows together; slices are numbered from
-/// [`FIRST_SLICE`] on.
+/// Counts the audited rows of one model by the groups of one attribute, and by strata if the job
+/// names them. There is one state per fold; slices have numbers from [`FIRST_SLICE`] on.
 ///
 /// # Errors
-/// A row with a score has no threshold of its scale; weights outgrow their sums; a file cannot be
-/// read; the run is to stop.
+/// A row with a score has no threshold on the scale of the scores; the sum of the weights may
+/// overflow; a file cannot be read; the run is to stop.
 pub(crate) fn gather_rows(
-    (row_context, cut, scores): (RowContext<'_>, &DecisionRule, &ScoreReader),
+    (row_context, rule, scores): (RowContext<'_>, &DecisionRule, &ScoreReader),
     attribute: usize,
     (blocks, n_folds): (CountSettings, usize),
     slices: Option<(&AttributeSlices, CountSettings)>,
 ) -> Result<Vec<(u64, FactualCounts)>> {
     let layout = row_context.rows.layout();
-    let counting = RowCounting::new(layout, cut, attribute, blocks)?;
+    let counting = RowCounting::new(layout, rule, attribute, blocks)?;
     let sliced = match slices {
         None => None,
-        Some((slices, blocks)) => Some((slices, RowCounting::new(layout, cut, attribute, blocks)?)),
+        Some((slices, blocks)) => {
+            Some((slices, RowCounting::new(layout, rule, attribute, blocks)?))
+        }
     };
     let n_slices = sliced.as_ref().map_or(0, |(slices, _)| slices.len());
-    let (folds, of_slices) = row_context.row_groups().fold(
+    let (folds, slice_parts) = row_context.row_groups().fold(
         || (vec![counting.empty(); n_folds], vec![None::<FactualCounts>; n_slices]),
-        |(parts, of_slices), g| {
-            let (batch, roles) = row_context.read(g, cut.reads())?;
+        |(parts, slice_parts), g| {
+            let (batch, roles) = row_context.read(g, rule.reads())?;
             let scores = scores.read(g)?;
             let words = words_of_ungrouped(row_context.rows, &batch, (g, attribute))?;
             for (i, (&score, &group)) in scores.iter().zip(&batch.groups[attribute]).enumerate() {
@@ -273,11 +278,11 @@ pub(crate) fn gather_rows(
                     let word = words.as_ref().map_or(MISSING, |words| words[i]);
                     counting.add_ungrouped(part, (&batch, i), fold, score, word);
                 } else {
-                    cut.check(layout, &batch, i, score)?;
+                    rule.check(layout, &batch, i, score)?;
                     counting.add(part, (&batch, i), fold, score, group);
                     if let Some((slices, counting)) = &sliced {
                         slices.each_of_row(layout, &batch, i, |slice| {
-                            let part = of_slices[slice].get_or_insert_with(|| counting.empty());
+                            let part = slice_parts[slice].get_or_insert_with(|| counting.empty());
                             counting.add(part, (&batch, i), fold, score, group);
                         });
                     }
@@ -285,20 +290,20 @@ pub(crate) fn gather_rows(
             }
             Ok(batch.row.len() as u64)
         },
-        |(folds, of_slices), part| {
+        |(folds, slice_parts), part| {
             merge_each(folds, part.0);
-            merge_present(of_slices, part.1, Accumulator::merge);
+            merge_present(slice_parts, part.1, Accumulator::merge);
         },
     )?;
-    let of_slices = (FIRST_SLICE..).zip(of_slices);
-    let of_slices = of_slices.filter_map(|(number, counts)| Some((number, counts?)));
-    Ok((0..).zip(folds).chain(of_slices).collect())
+    let slice_parts = (FIRST_SLICE..).zip(slice_parts);
+    let slice_parts = slice_parts.filter_map(|(number, counts)| Some((number, counts?)));
+    Ok((0..).zip(folds).chain(slice_parts).collect())
 }
 
-/// The counts of all rows, fold by fold.
+/// The counts of each fold and of all rows.
 ///
 /// # Errors
-/// No row counts.
+/// Every audited row is left out.
 pub(crate) fn count_rows<S: RowEvidence>(
     row_context: RowContext<'_>,
     folds: Vec<S>,
@@ -313,16 +318,16 @@ pub(crate) fn count_rows<S: RowEvidence>(
     Err(no_rows_counted(people, row_context.roles.n_audited(), name).into())
 }
 
-/// What was counted of rows as they are.
+/// What was counted from the factual rows.
 pub(crate) trait RowEvidence: Accumulator + Clone {
-    /// The people: of several classes as one of them has them, because whom one class leaves out,
-    /// all leave out.
+    /// The counts of people. With several classes these are the counts of the first class, because
+    /// all classes leave out the same people.
     fn people(&self) -> &FactualCounts;
 
     /// What the labels say about the scores of a model.
     fn sanity(&self, gives_scores: bool) -> ModelSanity;
 
-    /// The evidence without the scores of people.
+    /// The evidence without scores.
     #[must_use]
     fn scoreless(self) -> Self;
 }
@@ -355,26 +360,26 @@ impl RowEvidence for FactualClassCounts {
     }
 }
 
-/// What was counted in each fold, and their sum.
+/// The counts of each fold, and their sum.
 #[derive(Debug)]
 pub(crate) struct CountedFolds<S> {
-    /// For all folds.
+    /// The sum over all folds.
     pub whole: S,
-    /// One for each fold; empty where there is only one.
+    /// The counts of each fold; empty if there is only one fold.
     pub folds: Vec<S>,
 }
 
 impl<S: Accumulator + Clone> CountedFolds<S> {
     fn new(folds: Vec<S>) -> Result<Self> {
-        let folds_apart = if folds.len() > 1 { folds.clone() } else { Vec::new() };
-        let none = || internal_error("no fold was counted".to_owned());
-        Ok(CountedFolds { whole: merge_all(folds).ok_or_else(none)?, folds: folds_apart })
+        let separate = if folds.len() > 1 { folds.clone() } else { Vec::new() };
+        let no_fold = || internal_error("no fold was counted".to_owned());
+        Ok(CountedFolds { whole: merge_all(folds).ok_or_else(no_fold)?, folds: separate })
     }
 }
 
-/// All audited rows are left out.
+/// The error that every audited row is left out.
 fn no_rows_counted(counts: &FactualCounts, n_audited: u64, attribute: &str) -> Fault {
-    let sum = |of: fn(&GroupFactualCounts) -> u64| counts.groups.iter().map(of).sum::<u64>();
+    let sum = |part: fn(&GroupFactualCounts) -> u64| counts.groups.iter().map(part).sum::<u64>();
     let mut lacking = vec![(n_audited - sum(GroupFactualCounts::n).min(n_audited), "group")];
     lacking.push((sum(GroupFactualCounts::n_missing_score), "score"));
     let lacking: Vec<String> = lacking
@@ -395,8 +400,8 @@ pub(crate) fn label(layout: &Layout, batch: &PreparedBatch, i: usize) -> Option<
     layout.label.as_ref().and_then(|_| batch.label[i])
 }
 
-/// What a pass over scored counterfactuals reads: by default one score each, and how it becomes a
-/// decision.
+/// What a pass over scored counterfactuals reads: by default one score per row, and the rule that
+/// makes it a decision.
 #[derive(Debug)]
 pub(crate) struct CountInputs<S = ScoreReader, R = DecisionRule> {
     /// How scores become decisions.
@@ -405,7 +410,7 @@ pub(crate) struct CountInputs<S = ScoreReader, R = DecisionRule> {
     pub attribute: usize,
     /// The counterfactuals.
     pub counterfactuals: CounterfactualReader,
-    /// Their unsupported values.
+    /// The unsupported values of the counterfactuals.
     pub support: SupportReader,
     /// Scores of the rows.
     pub scores: S,
@@ -414,7 +419,7 @@ pub(crate) struct CountInputs<S = ScoreReader, R = DecisionRule> {
 }
 
 impl CountInputs {
-    /// How scores of rows and of counterfactuals become decisions: each in its own precision.
+    /// The decision rules of the rows and of the counterfactuals, each in the precision of its scores.
     pub(crate) fn rules(&self) -> [DecisionRule; 2] {
         [&self.scores, &self.scores_cf].map(|scores| self.rule.in_precision(scores.precision()))
     }
@@ -425,17 +430,17 @@ pub(crate) fn counting_unit(layout: &Layout) -> CountingUnit {
     CountingUnit { weighted: layout.weight.is_some(), persons: layout.person.is_some() }
 }
 
-/// No counterfactuals yet.
+/// Counts without counterfactuals.
 pub(crate) fn no_switches(
     layout: &Layout,
     attribute: usize,
     grid: Option<ScoreGrid>,
 ) -> CounterfactualCounts {
     let n_groups = layout.attributes[attribute].groups.len();
-    let none = CounterfactualCounts::new(n_groups).counted_by(counting_unit(layout));
+    let counts = CounterfactualCounts::new(n_groups).counted_by(counting_unit(layout));
     match grid {
-        Some(grid) => none.with_grid(grid),
-        None => none,
+        Some(grid) => counts.with_grid(grid),
+        None => counts,
     }
 }
 
@@ -444,17 +449,17 @@ pub(crate) struct ScoredGroup<S = Vec<f64>, R = [DecisionRule; 2]> {
     pub(crate) batch: PreparedBatch,
     pub(crate) roles: RowRoles,
     pub(crate) keys: CounterfactualKeys,
-    /// The unsupported values of each; empty where all are supported.
+    /// The unsupported values of each counterfactual; empty where all are supported.
     pub(crate) unsupported: Vec<u64>,
     pub(crate) scores: S,
     pub(crate) scores_cf: S,
-    /// As [`CountInputs::rules`] gives them.
+    /// The result of [`CountInputs::rules`].
     pub(crate) rules: R,
 }
 
 impl<S, R> ScoredGroup<S, R> {
-    /// Passes on the position of every audited row that weighs something and has a group of the
-    /// attribute, its weight and the positions of its counterfactuals.
+    /// Calls `each` with every audited row that has a group and a positive weight: its position, its
+    /// weight and the positions of its counterfactuals.
     pub(super) fn each_person(
         &self,
         layout: &Layout,
@@ -468,7 +473,7 @@ impl<S, R> ScoredGroup<S, R> {
             if weight == 0 {
                 continue;
             }
-            // Counterfactuals of rows that are left out here.
+            // Skips the counterfactuals of rows that are left out.
             while parent(next).is_some_and(|parent| parent < i) {
                 next += 1;
             }
@@ -482,8 +487,8 @@ impl<S, R> ScoredGroup<S, R> {
 }
 
 impl ScoredGroup {
-    /// Passes on the position of every audited row that weighs something and has a group of the
-    /// attribute, the person and the counterfactuals.
+    /// Calls `each` with every audited row that has a group and a positive weight: its position, its
+    /// person and the counterfactuals.
     pub(crate) fn people(
         &self,
         layout: &Layout,
@@ -521,7 +526,7 @@ impl ScoredGroup {
         });
     }
 
-    /// Reads what belongs to a row group, with the `keys` of its rows where they are asked for.
+    /// Reads everything that belongs to a row group; `keys` says whether the row keys are needed.
     ///
     /// # Errors
     /// A file is damaged.
@@ -531,8 +536,8 @@ impl ScoredGroup {
         g: usize,
         keys: bool,
     ) -> Result<Self> {
-        let of = Projection { keys, ..scored.rule.reads() };
-        let (batch, roles) = row_context.read(g, of)?;
+        let projection = Projection { keys, ..scored.rule.reads() };
+        let (batch, roles) = row_context.read(g, projection)?;
         Ok(ScoredGroup {
             keys: scored.counterfactuals.keys_beside(g, (&batch, &roles))?,
             batch,
@@ -546,7 +551,7 @@ impl ScoredGroup {
 }
 
 /// Appends the outcomes of one model, set and attribute to the table, in the order of the rows;
-/// with the ids of the source where `named` says so.
+/// `named` says whether they have the row ids of the source.
 ///
 /// # Errors
 /// A file cannot be read, the disk refuses, or the run is to stop.
@@ -580,8 +585,8 @@ fn outcome_rows<'a>(
     ids: &'a Option<SourceValues>,
 ) -> impl Iterator<Item = OutcomeRow> + 'a {
     let (batch, keys) = (&group.batch, &group.keys);
-    let decide = move |of: usize, score: f64, i: usize| {
-        group.rules[of].decide(batch, group.roles.audited(i), i, score)
+    let decide = move |side: usize, score: f64, i: usize| {
+        group.rules[side].decide(batch, group.roles.audited(i), i, score)
     };
     let [arm, model, set, sensitive] = ["", model, set, &attribute.name].map(SharedText::from);
     let groups: Vec<SharedText> = attribute.groups.iter().map(SharedText::from).collect();
@@ -594,11 +599,11 @@ fn outcome_rows<'a>(
             counterfactual: set.clone(),
             sensitive: sensitive.clone(),
             row_key: batch.row_key[i],
-            // Not the person's id itself, where it is a number.
+            // Hashed, because the key can be the person's id itself.
             person_key: batch.person.get(i).map(|&key| h(0, key, 0)),
             to_group: groups[usize::from(keys.to_group[k])].clone(),
             cf_index: keys.cf_index[k].into(),
-            // Everyone with a counterfactual is audited.
+            // Every row with a counterfactual is audited.
             fold: group.roles.audited(i).map_or(0, i64::from),
             from_group: groups[usize::from(batch.groups[scored.attribute][i])].clone(),
             label: label(layout, batch, i),
@@ -632,13 +637,13 @@ mod tests {
         };
         let counted = CountedFolds::new(vec![fold(3), fold(0), fold(4)]).unwrap();
         assert_eq!((&counted.whole, counted.folds.len()), (&fold(7), 3));
-        // The plain audit is counted as one.
+        // Without folds there is one state.
         let counted = CountedFolds::new(vec![fold(5)]).unwrap();
         assert_eq!((counted.whole, counted.folds.len()), (fold(5), 0));
     }
 
     #[test]
-    fn weights_that_could_outgrow_their_sums_are_refused() {
+    fn weights_whose_sum_could_overflow_are_refused() {
         let unit = serde_json::from_str(r#"{"times": 1, "exponent": 0, "decimals": 0}"#).unwrap();
         let weight = WeightColumn { column: "w".to_owned(), unit, largest: MAX_UNITS };
         assert!(check_weight(&weight, 1 << 30).is_ok());

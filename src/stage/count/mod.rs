@@ -45,16 +45,16 @@ use crate::table::OutcomeRow;
 use crate::table::file::RowWriter;
 use crate::unit::AuditUnit;
 
-/// The scores of the rows as they are by one model.
+/// The scores of the factual rows by one model.
 pub(crate) struct RowScoreInputs<'a> {
     pub(crate) rows: RowInputs<'a>,
     pub(crate) scored: DecidedScores<'a>,
-    /// Place of the sensitive attribute.
+    /// Position of the sensitive attribute.
     pub(crate) position: usize,
 }
 
 impl<'a> RowScoreInputs<'a> {
-    /// The inputs for a unit. `several` models are distinguished by their names in the key.
+    /// The inputs for a unit. With `several` models, the keys contain the names of the models.
     pub(crate) fn need(
         unit: &AuditUnit,
         several: bool,
@@ -70,19 +70,19 @@ impl<'a> RowScoreInputs<'a> {
 /// The scores of one model over the counterfactuals of one set.
 pub(crate) struct SetScoreInputs<'a> {
     pub(crate) rows: RowInputs<'a>,
-    made: StageInput<GenerateStage>,
-    /// For a set that depends on causal graphs, whose scores are means over their worlds, one for
-    /// each person and target group; else none.
+    generated: StageInput<GenerateStage>,
+    /// The mean scores over the worlds, for each person and target group; only of a set that depends
+    /// on causal graphs.
     worlds: Option<StageInput<WorldsStage>>,
     scored: DecidedScores<'a>,
-    /// Of the rows that were made; none of worlds.
+    /// The scores of the counterfactual rows; empty for a set that depends on causal graphs.
     scores_cf: PooledScores,
-    /// Place of the sensitive attribute.
+    /// Position of the sensitive attribute.
     position: usize,
 }
 
 impl<'a> SetScoreInputs<'a> {
-    /// The inputs for a unit. `several` models are distinguished by their names in the key.
+    /// The inputs for a unit. With `several` models, the keys contain the names of the models.
     pub(crate) fn need(
         unit: &AuditUnit,
         several: bool,
@@ -92,18 +92,18 @@ impl<'a> SetScoreInputs<'a> {
         let position = set.position;
         let rows = RowInputs::of_audit(b, unit)?;
         let scored = DecidedScores::need(b, unit, several)?;
-        let made = b.need::<GenerateStage>(&set.unit())?;
+        let generated = b.need::<GenerateStage>(&set.unit())?;
         let (worlds, scores_cf) = match set.graphs() {
             Some(_) => (Some(b.need::<WorldsStage>(unit)?), PooledScores::default()),
             None => (None, PooledScores::need(b, unit)?),
         };
-        Ok(SetScoreInputs { rows, made, worlds, scored, scores_cf, position })
+        Ok(SetScoreInputs { rows, generated, worlds, scored, scores_cf, position })
     }
 
     /// The scores, and what they belong to.
     pub(crate) fn open(&self, row_context: RowContext<'_>) -> Result<CountInputs> {
         let (counterfactuals, scores_cf) = match &self.worlds {
-            None => (self.made.open(row_context)?, self.scores_cf.open(row_context)?),
+            None => (self.generated.open(row_context)?, self.scores_cf.open(row_context)?),
             Some(worlds) => {
                 let (rows, roles) = (row_context.rows, row_context.roles);
                 let keys = CounterfactualReader::of_keys(rows, roles, self.position)?;
@@ -115,26 +115,30 @@ impl<'a> SetScoreInputs<'a> {
             rule,
             attribute: self.position,
             counterfactuals,
-            support: self.made.support(row_context.ctx)?,
+            support: self.generated.support(row_context.ctx)?,
             scores,
             scores_cf,
         })
     }
 
-    /// As [`Self::open`], where the scores are those of `n` classes.
-    fn open_classes(&self, row_context: RowContext<'_>, n: usize) -> Result<ClassCountInputs> {
-        Ok(ClassCountInputs {
+    /// The scores, of a label of two sides or of several classes, and what they belong to.
+    pub(crate) fn open_set(&self, row_context: RowContext<'_>) -> Result<ScoredSet> {
+        let n = row_context.rows.layout().n_classes();
+        if n == 0 {
+            return self.open(row_context).map(ScoredSet::Sides);
+        }
+        Ok(ScoredSet::Classes(ClassCountInputs {
             rule: (),
             attribute: self.position,
-            counterfactuals: self.made.open(row_context)?,
-            support: self.made.support(row_context.ctx)?,
+            counterfactuals: self.generated.open(row_context)?,
+            support: self.generated.support(row_context.ctx)?,
             scores: self.scored.scores.of_classes(row_context, n)?,
             scores_cf: self.scores_cf.of_classes(row_context, n)?,
-        })
+        }))
     }
 }
 
-/// How rows are counted. Further trainings give values without intervals.
+/// How rows are counted. The values of repeated trainings have no intervals.
 fn count_settings(unit: &AuditUnit, b: &mut StageBuilder<'_, '_>) -> Result<CountSettings> {
     let scores = unit.repeat.is_none() && b.plan.wants_scores();
     let curves = scores && has_curves(unit, b)?;
@@ -146,27 +150,27 @@ fn count_settings(unit: &AuditUnit, b: &mut StageBuilder<'_, '_>) -> Result<Coun
     Ok(CountSettings { scores, together: false, curves })
 }
 
-/// Whether rates of an audit are measured at every threshold: of scores that are compared with one.
-/// For a set that depends on causal graphs they would be those of mean scores.
+/// Whether rates are measured at every threshold. Only scores that are compared with a threshold
+/// have such curves; a set that depends on causal graphs has only mean scores, hence no curves.
 fn has_curves(unit: &AuditUnit, b: &StageBuilder<'_, '_>) -> Result<bool> {
     let (_, model) = b.plan.model_of(unit)?;
     let graphs = !unit.set.is_empty() && b.plan.set_of(unit)?.graphs().is_some();
     Ok(model.gives_scores() && !graphs)
 }
 
-/// How score metrics are made; none where the job requests none.
+/// How score metrics are measured; none if the job requests no score metrics.
 fn shift_settings(unit: &AuditUnit, b: &mut StageBuilder<'_, '_>) -> Option<ShiftSettings> {
     let wanted = b.plan.wants_shift();
     if !b.value("score metrics", wanted) {
         return None;
     }
-    // Repeats have values without intervals.
+    // The values of repeated trainings have no intervals.
     let intervals = unit.repeat.is_none();
     Some(ShiftSettings { intervals: b.value("intervals of score metrics", intervals) })
 }
 
 impl StagePlan<'_> {
-    /// Whether score metrics are asked for.
+    /// Whether the job requests score metrics.
     pub(crate) fn wants_shift(&self) -> bool {
         catalog::families(self.checked).contains(&MetricFamily::Shift)
     }
@@ -176,14 +180,14 @@ impl StagePlan<'_> {
         catalog::families(self.checked).contains(&MetricFamily::Scores)
     }
 
-    /// How often people are counted: of several classes all together, and in each against all
-    /// others.
+    /// How often people are counted: once, or with several classes once for all classes together and
+    /// once for each class against the rest.
     fn class_forms(&self) -> u64 {
         self.n_classes().map_or(1, |classes| classes as u64 + 1)
     }
 
-    /// Fails where the sums of persons, of this many places for each row, could take more memory
-    /// than the run may have.
+    /// Fails if the sums of persons, with `per_row` places for each row, could take more memory than
+    /// the run may use.
     pub(crate) fn check_person_memory(
         &self,
         row_context: RowContext<'_>,
@@ -191,7 +195,7 @@ impl StagePlan<'_> {
     ) -> Result<()> {
         let Some(person) = &row_context.rows.layout().person else { return Ok(()) };
         let (rows, threads) = (row_context.roles.n_audited(), self.settings.threads.max(1));
-        // What rows weigh is summed too.
+        // Weights are summed too.
         let per_row = per_row * (1 + u64::from(row_context.rows.layout().weight.is_some()));
         // Each slice counts the rows of a person once more.
         let slices = self.job.metrics.by.len() as u64;
@@ -203,8 +207,8 @@ impl StagePlan<'_> {
         };
         let hint = "audit fewer rows, ask for fewer `--threads` or columns of `metrics.by`, or \
                     allow more with `--memory`";
-        let of = (needed, memory::allowed(self.settings));
-        let refused = refuse_memory(of, "too-many-persons", what, hint);
+        let needed_and_allowed = (needed, memory::allowed(self.settings));
+        let refused = refuse_memory(needed_and_allowed, "too-many-persons", what, hint);
         refused.map_err(|error| match error {
             Error::Data(fault) => fault.in_column(&person.column).into(),
             other => other,
@@ -216,7 +220,7 @@ impl StagePlan<'_> {
         self.job.run.keeps_outcomes() != Some(false)
     }
 
-    /// Whether what graphs say about single people is kept.
+    /// Whether the scores of single people in the worlds of causal graphs are kept.
     pub(crate) fn keeps_world_scores(&self) -> bool {
         self.job.run.keeps_outcomes() == Some(true)
     }
@@ -242,12 +246,13 @@ impl Stage for CountStage {
         let passes = b.passes();
         sources.rows.clone().work(1, move |ctx, row_context| {
             let RowScoreInputs { scored, position, .. } = &sources;
-            // For strata also the persons of each group.
+            // Strata also sum over the persons of each group.
             let strata = u64::from(row_context.rows.layout().strata.is_some());
             plan.check_person_memory(row_context, (1 + strata) * plan.class_forms())?;
             plan.check_score_memory(row_context, *position)?;
-            // Whether scores go with the labels is looked at in any case. The rows of a person must
-            // stay together, so that of many all would be kept: then decisions are used.
+            // The check whether scores agree with the labels also runs without score metrics. Because
+            // the rows of a person must stay together, it would keep the scores of all rows of a large
+            // data set with persons: there it uses decisions.
             let layout = row_context.rows.layout();
             let few = layout.person.is_none() || layout.n_rows < EXACT_ROWS as u64;
             let kept = asked.scores || looks && gives_scores && few;
@@ -265,8 +270,8 @@ impl Stage for CountStage {
             }
             let gather = || {
                 let (rule, scores) = sources.scored.open(row_context)?;
-                let of = (row_context, &rule, &scores);
-                evidence::gather_rows(of, *position, (blocks, n_folds), slices)
+                let sources = (row_context, &rule, &scores);
+                evidence::gather_rows(sources, *position, (blocks, n_folds), slices)
             };
             let states = passes.gather(ctx, ShardPass::Count, gather)?;
             write_rows(row_context, *position, states, written)
@@ -274,9 +279,9 @@ impl Stage for CountStage {
     }
 }
 
-/// Writes what was counted of the rows as they are, of all shards: with what the labels say about
-/// scores where `looks` holds whether the model gives any, with the scores of people, and with
-/// slices.
+/// Writes what was counted from the factual rows of all shards. `looks` is set if scores are
+/// checked against the labels, and says whether the model gives scores; `scores` and `sliced` say
+/// whether to write scores and slices.
 fn write_rows<S: RowEvidence>(
     row_context: RowContext<'_>,
     position: usize,
@@ -300,7 +305,7 @@ fn write_rows<S: RowEvidence>(
     if sliced {
         let slices = slices.into_iter();
         let slices: CountedSlices<S> = slices
-            .filter(|(_, of)| of.people().confusion(GroupSelection::All).predicted() > 0)
+            .filter(|(_, counts)| counts.people().confusion(GroupSelection::All).predicted() > 0)
             .map(|(number, counts)| ((number - FIRST_SLICE) as usize, counts))
             .collect();
         files::write_json(&ctx.out().join(SLICE_EVIDENCE), &slices)?;
@@ -317,7 +322,7 @@ fn plan_switches<'a>(
     let plan = b.plan;
     let sources = SetScoreInputs::need(unit, false, b)?;
     let blocks = count_settings(unit, b)?;
-    // What is said about a set that depends on causal graphs is said across their worlds.
+    // Score metrics and slices of a set that depends on causal graphs come from its worlds.
     let graphs = plan.set_of(unit)?.graphs().is_some();
     let wanted = if graphs { None } else { shift_settings(unit, b) };
     let plain = unit.experiment.is_empty() && unit.repeat.is_none() && !graphs;
@@ -329,8 +334,8 @@ fn plan_switches<'a>(
     let passes = b.passes();
     sources.rows.clone().work(if wanted.is_some() { 2 } else { 1 }, move |ctx, row_context| {
         let groups = row_context.rows.layout().attributes[sources.position].groups.len() as u64;
-        // With more than two groups also by whether anything switches; what rows add to score
-        // metrics in each scope.
+        // With more than two groups there is one more place for "switches to any group"; score
+        // metrics with intervals have a place for each scope.
         let others = groups.saturating_sub(1);
         let scopes = if others > 1 { 2 * others + 2 } else { 2 };
         let scopes = if wanted.is_some_and(|wanted| wanted.intervals) { scopes } else { 0 };
@@ -339,18 +344,11 @@ fn plan_switches<'a>(
         let write = |name: &str| ctx.out().join(name);
         let layout = row_context.rows.layout();
         let slices = sliced.then(|| AttributeSlices::of(layout, sources.position)).transpose()?;
-        let count = |scored: ScoredSet<'_>| {
-            let parts = CountedParts { slices: slices.as_ref(), smallest, n_folds };
-            switches::count_switches((passes, row_context), scored, blocks, wanted, parts)
-        };
-        let counted = match plan.n_classes() {
-            Some(n) => {
-                let scored = sources.open_classes(row_context, n)?;
-                count(ScoredSet::Classes(&scored, n))
-            }
-            None => count(ScoredSet::Sides(&sources.open(row_context)?)),
-        };
-        let Some(CountedSet { whole, slices, folds }) = counted? else { return Ok(()) };
+        let parts = CountedParts { slices: slices.as_ref(), smallest, n_folds };
+        let scored = &sources.open_set(row_context)?;
+        let counted =
+            switches::count_switches((passes, row_context), scored, blocks, wanted, parts)?;
+        let Some(CountedSet { whole, slices, folds }) = counted else { return Ok(()) };
         if sliced {
             files::write_json(&write(SLICE_EVIDENCE), &slices)?;
         }
@@ -379,33 +377,33 @@ impl Stage for FlipsStage {
         let sources = RowScoreInputs::need(unit, false, b)?;
         let test = b.input("metrics.clarify.flip_test", Job::flip_test);
         b.input("metrics.clarify.favoured", |job| {
-            let mut favoured = job.metrics.clarify.iter().flat_map(|of| &of.favoured);
-            favoured.find(|(name, _)| name.as_str() == unit.attribute).map(|(_, of)| of)
+            let mut favoured = job.metrics.clarify.iter().flat_map(|clarify| &clarify.favoured);
+            favoured.find(|(name, _)| name.as_str() == unit.attribute).map(|(_, groups)| groups)
         });
         let seed = b.seed();
-        let knobs = test.and_then(|test| {
+        let settings = test.and_then(|test| {
             Some(FlipTestSettings {
                 neighbours: test.neighbours?,
                 standardise: test.scale == crate::job::blocks::clarify::FeatureScale::Standard,
                 max_people: test.max_rows,
             })
         });
-        let Some(knobs) = knobs else {
+        let Some(settings) = settings else {
             return Err(internal_error("the job asks for no flip test".to_owned()));
         };
         let passes = b.passes();
         sources.rows.clone().work(2, move |ctx, row_context| {
             let position = &sources.position;
-            let drawn = (&knobs, seed);
+            let drawn = (&settings, seed);
             let gather = || {
                 let predictions = sources.scored.predictions(row_context)?;
                 flip_test::gather_people(row_context, &predictions, *position, drawn)
             };
             let people = passes.gather(ctx, ShardPass::Count, gather)?;
             let Some(people) = people else { return Ok(()) };
-            let of = &row_context.rows.layout().attributes[*position];
-            let facets = measure::favoured(plan.checked, of).facets(of.groups.len());
-            // In a run from shards a state is already that of all.
+            let attribute = &row_context.rows.layout().attributes[*position];
+            let facets = measure::favoured(plan.checked, attribute).facets(attribute.groups.len());
+            // In a run from shards, a state already holds the people of all shards.
             let flips = people.into_iter().map(|(_, people)| {
                 flip_test::flip_test(row_context, people, *position, &facets, drawn.0)
             });
@@ -416,7 +414,7 @@ impl Stage for FlipsStage {
 }
 
 impl StageInput<OutcomesStage> {
-    /// The outcomes of every model that scores counterfactuals; none where the job keeps none.
+    /// The outcomes of every model that scores counterfactuals; none if the job keeps no outcomes.
     pub(crate) fn need(b: &mut StageBuilder<'_, '_>) -> Result<Option<Self>> {
         let plan = b.plan;
         let kept = plan.keeps_outcomes() && plan.n_classes().is_none();

@@ -1,15 +1,14 @@
-//! Slices: the same evidence as of everybody, inside each value of the columns that `metrics.by`
-//! names, and where two of these meet.
+//! Slices: the evidence of all people once more inside each value of the columns that `metrics.by`
+//! names, and inside each pair of values of two such columns.
 //!
-//! The pass that counts everybody counts all slices too; nothing is kept for slices that no row
-//! belongs to.
+//! The pass that counts all people counts the slices too; slices without rows take no memory.
 
 use crate::data::rows::PreparedBatch;
 use crate::data::{Layout, MISSING};
 use crate::error::{Fault, Result};
 
-/// A job may have this many slices.
-const SLICES_AT_MOST: usize = 10_000;
+/// The largest number of slices of a job.
+const MAX_SLICES: usize = 10_000;
 
 /// One or two columns whose levels make slices.
 struct SliceColumns {
@@ -19,23 +18,23 @@ struct SliceColumns {
     first: usize,
 }
 
-/// The slices of one attribute, numbered: level by level of each column, then pair by pair of
-/// levels of each two columns.
+/// The slices of one attribute and their numbers: first the levels of each column, then the pairs
+/// of levels of each two columns.
 pub(crate) struct AttributeSlices {
     column_sets: Vec<SliceColumns>,
     names: Vec<String>,
 }
 
 impl AttributeSlices {
-    /// The slices of a layout. A column that the groups are derived from makes no slices for that
-    /// attribute.
+    /// The slices of a layout. The column of the attribute's groups makes no slices.
     ///
     /// # Errors
     /// There are too many.
     pub(crate) fn of(layout: &Layout, attribute: usize) -> Result<Self> {
-        let own = &layout.features[layout.attributes[attribute].feature].name;
-        let used: Vec<usize> =
-            (0..layout.slices.len()).filter(|&c| layout.slices[c].column != *own).collect();
+        let group_column = &layout.features[layout.attributes[attribute].feature].name;
+        let used: Vec<usize> = (0..layout.slices.len())
+            .filter(|&c| layout.slices[c].column != *group_column)
+            .collect();
         let pairs = used
             .iter()
             .enumerate()
@@ -44,9 +43,9 @@ impl AttributeSlices {
         for columns in used.iter().map(|&c| vec![c]).chain(pairs) {
             let n: usize = columns.iter().map(|&c| layout.slices[c].levels.len()).product();
             let first = slices.names.len();
-            if first + n > SLICES_AT_MOST {
+            if first + n > MAX_SLICES {
                 let what =
-                    format!("the columns of `metrics.by` make more than {SLICES_AT_MOST} slices");
+                    format!("the columns of `metrics.by` make more than {MAX_SLICES} slices");
                 let hint = "name fewer columns, or merge their values by `data.derive` with `map` \
                             or `bins`";
                 return Fault::new("too-many-slices", what).fail(hint);
@@ -56,8 +55,8 @@ impl AttributeSlices {
             };
             slices.names.extend((0..n).map(|k| match *columns.as_slice() {
                 [a, b] => {
-                    let of_b = layout.slices[b].levels.len();
-                    format!("{} & {}", word(a, k / of_b), word(b, k % of_b))
+                    let n_levels = layout.slices[b].levels.len();
+                    format!("{} & {}", word(a, k / n_levels), word(b, k % n_levels))
                 }
                 _ => word(columns[0], k),
             }));
@@ -71,7 +70,7 @@ impl AttributeSlices {
         &self.names[slice]
     }
 
-    /// Passes on the numbers of the slices that a row belongs to.
+    /// Calls `each` with the number of every slice that a row belongs to.
     pub(crate) fn each_of_row(
         &self,
         layout: &Layout,
@@ -79,17 +78,17 @@ impl AttributeSlices {
         i: usize,
         mut each: impl FnMut(usize),
     ) {
-        for cutting in &self.column_sets {
+        for set in &self.column_sets {
             let level = |column: usize| {
                 Some(batch.slices[column][i])
                     .filter(|&level| level != MISSING)
                     .map(|level| level as usize)
             };
-            let number = cutting.columns.iter().try_fold(0, |number, &column| {
+            let number = set.columns.iter().try_fold(0, |number, &column| {
                 Some(number * layout.slices[column].levels.len() + level(column)?)
             });
             if let Some(number) = number {
-                each(cutting.first + number);
+                each(set.first + number);
             }
         }
     }
@@ -100,8 +99,8 @@ impl AttributeSlices {
     }
 }
 
-/// A value of a column as part of a slice's name. Where one of the two could be taken for more than
-/// itself it is in quotation marks, as in JSON, so that no two slices have one name.
+/// A value of a column as part of a slice's name. A column or value that contains a separator is in
+/// quotation marks, as in JSON, so that no two slices have the same name.
 fn level_name(column: &str, level: &str) -> String {
     let plain = |word: &str| {
         let is_plain = !word.contains(['=', '"']) && !word.contains(" & ") && word.trim() == word;
@@ -110,7 +109,7 @@ fn level_name(column: &str, level: &str) -> String {
     format!("{}={}", plain(column), plain(level))
 }
 
-/// What was counted inside each slice that has any rows, by its number.
+/// What was counted inside each slice that has rows, by the number of the slice.
 pub(crate) type CountedSlices<S> = Vec<(usize, S)>;
 
 #[cfg(test)]
@@ -119,8 +118,7 @@ mod tests {
 
     use super::level_name;
 
-    /// Names of slices of these columns and levels, alone and where two columns meet, are all
-    /// different.
+    /// The names of slices of one column and of two columns are all different.
     #[test]
     fn no_two_slices_have_one_name() {
         let columns =
@@ -137,8 +135,8 @@ mod tests {
                 );
             }
         }
-        let all = names.len();
-        assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), all, "{names:?}");
+        let n_names = names.len();
+        assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), n_names, "{names:?}");
         assert_eq!(
             (level_name("region", "north"), level_name("region", "x & b=y")),
             ("region=north".into(), "region=\"x & b=y\"".into())

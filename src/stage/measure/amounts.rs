@@ -27,16 +27,15 @@ use crate::table::population::AUDITED;
 use crate::table::{AmountRow, AuditKey, PopulationRow, whole};
 use crate::unit::AuditUnit;
 
-/// Bytes that an amount takes while it is measured: itself, its place in order, its share of what
-/// is gathered from the threads.
+/// Bytes that an amount takes while it is measured: its value, its place in the order, and its
+/// share of what the threads gather.
 const BYTES_PER_AMOUNT: u64 = 128;
 
-/// The amounts of one model by one attribute: of the rows as they are, or of a set too.
+/// The amounts of one model by one attribute: of the factual rows, and of a set if there is one.
 pub(crate) struct AmountInputs {
-    /// Whose.
     pub(crate) audit: CountedAudit,
     rule: AmountRule,
-    /// Whether the rows are counted too, as positive and not.
+    /// Whether the rows are also counted as positive and negative.
     counted: bool,
     amounts: StageInput<ScoreStage>,
     /// The counterfactuals of a set and their amounts.
@@ -44,41 +43,41 @@ pub(crate) struct AmountInputs {
 }
 
 impl AmountInputs {
-    /// All that there is to measure of models whose outcome is an amount; what waits for amounts is
-    /// left out.
+    /// The inputs for all models whose outcome is an amount; those that wait for amounts are left out.
     pub(crate) fn of_job(b: &mut StageBuilder<'_, '_>) -> Result<Vec<Self>> {
-        let (plan, mut all) = (b.plan, Vec::new());
+        let (plan, mut inputs) = (b.plan, Vec::new());
         for (name, model) in &plan.job.models {
             let Some(amount) = model.amount() else { continue };
             let rule = rule_of(b.value(&format!("models.{name}.amount"), amount));
             let counted = plan.job.positive_above(model).is_some();
             let unit = AuditUnit::of_model(name.as_str());
             let Some(amounts) = b.want_part(|b| b.need::<ScoreStage>(&unit))? else { continue };
-            let of = |attribute: usize, set: Option<&AppliedSet<'_>>| CountedAudit {
+            let audit_of = |attribute: usize, set: Option<&AppliedSet<'_>>| CountedAudit {
                 model: name.to_string(),
                 set: set.map(|applied| applied.set.to_owned()),
                 attribute,
                 ..CountedAudit::default()
             };
             for attribute in 0..plan.job.data.sensitive.len() {
-                let (audit, amounts) = (of(attribute, None), amounts.clone());
-                all.push(AmountInputs { audit, rule, counted, amounts, set: None });
+                let (audit, amounts) = (audit_of(attribute, None), amounts.clone());
+                inputs.push(AmountInputs { audit, rule, counted, amounts, set: None });
             }
             let sets = plan.applied_sets().into_iter();
             for applied in sets.filter(|_| model.scores_counterfactuals()) {
                 let set = b.want_part(|b| {
-                    let made = b.need::<GenerateStage>(&applied.unit())?;
-                    Ok((made, b.need::<ScoreStage>(&applied.unit_of(name.as_str()))?))
+                    let generated = b.need::<GenerateStage>(&applied.unit())?;
+                    Ok((generated, b.need::<ScoreStage>(&applied.unit_of(name.as_str()))?))
                 })?;
-                let (audit, amounts) = (of(applied.position, Some(&applied)), amounts.clone());
+                let (audit, amounts) =
+                    (audit_of(applied.position, Some(&applied)), amounts.clone());
                 let set = set.map(Some);
-                all.extend(set.map(|set| AmountInputs { audit, rule, counted, amounts, set }));
+                inputs.extend(set.map(|set| AmountInputs { audit, rule, counted, amounts, set }));
             }
         }
-        Ok(all)
+        Ok(inputs)
     }
 
-    /// The audit with the groups of which nothing could be learnt.
+    /// The audit with the groups that the strategy could learn nothing about.
     pub(crate) fn with_groups_without_rows(
         &self,
         row_context: RowContext<'_>,
@@ -94,7 +93,7 @@ impl AmountInputs {
         })
     }
 
-    /// Measures them and adds the rows of the tables.
+    /// Measures the amounts and adds the rows of the tables.
     ///
     /// # Errors
     /// The amounts cannot be read, or the run is to stop.
@@ -107,33 +106,33 @@ impl AmountInputs {
         let found = self.gather(row_context)?;
         let settings = &builder.settings;
         let n = builder.n_groups();
-        let entry = |of: &FoundAmount, value: f64| AmountEntry {
+        let entry = |amount: &FoundAmount, value: f64| AmountEntry {
             value,
-            weight: of.weight,
-            person: of.person,
+            weight: amount.weight,
+            person: amount.person,
         };
-        // This many amounts, of which these are known.
-        let row = |key: AuditKey, all: usize, known: &[f64]| {
+        // A row about `n_all` amounts; `known` are those that are not missing.
+        let row = |key: AuditKey, n_all: usize, known: &[f64]| {
             let n = |holds: fn(f64) -> bool| known.iter().filter(|amount| holds(**amount)).count();
             AmountRow {
                 n: whole(known.len() as u64),
-                n_missing: whole((all - known.len()) as u64),
+                n_missing: whole((n_all - known.len()) as u64),
                 n_zero: whole(n(|amount| amount == 0.0) as u64),
                 n_negative: whole(n(|amount| amount < 0.0) as u64),
                 ..key.into()
             }
         };
-        let of = |from: usize, to: usize| -> Vec<&FoundAmount> {
+        let of_direction = |from: usize, to: usize| -> Vec<&FoundAmount> {
             let amounts = found.amounts.iter();
             amounts.filter(|entry| (entry.from, entry.to) == (from, to)).collect()
         };
         if self.set.is_none() {
             let mut samples = Vec::new();
             for group in 0..n {
-                let own = of(group, group);
+                let amounts = of_direction(group, group);
                 let known: Vec<f64> =
-                    own.iter().map(|of| of.amount).filter(|amount| !amount.is_nan()).collect();
-                let lacking = whole((own.len() - known.len()) as u64);
+                    amounts.iter().map(|a| a.amount).filter(|amount| !amount.is_nan()).collect();
+                let lacking = whole((amounts.len() - known.len()) as u64);
                 let key = builder.key("group", Some(group), None);
                 let population = (!self.counted).then(|| PopulationRow {
                     state: AUDITED.into(),
@@ -141,44 +140,45 @@ impl AmountInputs {
                     group: Some(builder.group(group).into()),
                     declared: true,
                     model: Some(self.audit.model.as_str().into()),
-                    rows: whole(own.len() as u64),
+                    rows: whole(amounts.len() as u64),
                     without_score: Some(lacking),
                     ..PopulationRow::default()
                 });
                 tables.population.extend(population);
-                tables.amounts.push(row(key, own.len(), &known));
-                let known = own.iter().filter(|of| !of.amount.is_nan());
-                let known = known.map(|of| entry(of, of.amount)).collect();
+                tables.amounts.push(row(key, amounts.len(), &known));
+                let known = amounts.iter().filter(|a| !a.amount.is_nan());
+                let known = known.map(|a| entry(a, a.amount)).collect();
                 samples.push(AmountSample::new(found.basis, known));
             }
             let measured = row_context.workers.within(|| measure_amounts(&samples, settings));
             tables.metrics.extend(builder.metric_rows(measured, [None; 2], false));
             return Ok(());
         }
-        let mut moved = vec![0; n * n];
+        let mut n_tested = vec![0; n * n];
         for (from, to) in builder.directions() {
-            let own = of(from, to);
+            let amounts = of_direction(from, to);
             let (known, lacking): (Vec<&FoundAmount>, Vec<&FoundAmount>) =
-                own.iter().partition(|of| !of.amount.is_nan() && !of.amount_cf.is_nan());
-            // A person who lacks one of several counterfactuals has not been tested.
-            let rows = |of: &[&FoundAmount]| of.iter().map(|of| of.row).collect::<BTreeSet<u64>>();
-            moved[from * n + to] = rows(&known).difference(&rows(&lacking)).count() as u64;
-            let amounts_cf: Vec<f64> = known.iter().map(|of| of.amount_cf).collect();
+                amounts.iter().partition(|a| !a.amount.is_nan() && !a.amount_cf.is_nan());
+            // A person is tested only if every counterfactual has an amount.
+            let rows =
+                |list: &[&FoundAmount]| list.iter().map(|a| a.row).collect::<BTreeSet<u64>>();
+            n_tested[from * n + to] = rows(&known).difference(&rows(&lacking)).count() as u64;
+            let amounts_cf: Vec<f64> = known.iter().map(|a| a.amount_cf).collect();
             let key = builder.key("direction", Some(from), Some(to));
-            tables.amounts.push(row(key, own.len(), &amounts_cf));
-            let change = |of: &&FoundAmount| (entry(of, of.amount_cf - of.amount), of.amount);
+            tables.amounts.push(row(key, amounts.len(), &amounts_cf));
+            let change = |a: &&FoundAmount| (entry(a, a.amount_cf - a.amount), a.amount);
             let changes: Vec<AmountChange> = known.iter().map(change).collect();
-            let asked = (found.basis, self.rule);
-            let measure = || measure_amount_changes((from, to), &changes, asked, settings);
+            let basis_and_rule = (found.basis, self.rule);
+            let measure = || measure_amount_changes((from, to), &changes, basis_and_rule, settings);
             let measured = row_context.workers.within(measure);
             tables.metrics.extend(builder.metric_rows(measured, [None; 2], false));
         }
-        builder.population_of_set(|from, to| moved[from * n + to], tables);
+        builder.population_of_set(|from, to| n_tested[from * n + to], tables);
         Ok(())
     }
 
-    /// The amounts of all audited people with a group and a weight above 0; of a set a line for
-    /// each counterfactual.
+    /// The amounts of all audited people with a group and a positive weight; for a set one entry per
+    /// counterfactual.
     fn gather(&self, row_context: RowContext<'_>) -> Result<FoundAmounts> {
         let layout = row_context.rows.layout();
         let (position, ranks) =
@@ -193,12 +193,12 @@ impl AmountInputs {
                 row_context.read(g, Projection { carried: false, ..Projection::NO_FEATURES })?;
             let amounts = amounts.read(g)?;
             let entry = |i: usize| {
-                let own = batch.groups[position][i];
+                let group = batch.groups[position][i];
                 let weight = weight_units(layout, &batch, i);
-                let counts = own != MISSING_GROUP && roles.audited(i).is_some() && weight > 0;
+                let counts = group != MISSING_GROUP && roles.audited(i).is_some() && weight > 0;
                 counts.then(|| FoundAmount {
-                    from: ranks[usize::from(own)],
-                    to: ranks[usize::from(own)],
+                    from: ranks[usize::from(group)],
+                    to: ranks[usize::from(group)],
                     amount: amounts[i],
                     amount_cf: f64::NAN,
                     weight,
@@ -226,12 +226,12 @@ impl AmountInputs {
         };
         let basis =
             CountingUnit { weighted: layout.weight.is_some(), persons: layout.person.is_some() };
-        let mut all = FoundAmounts { basis, amounts: Vec::new() };
+        let mut gathered = FoundAmounts { basis, amounts: Vec::new() };
         row_context.row_groups().in_turn(read, |(found, several)| {
-            all.amounts.extend(found);
-            all.basis.persons |= several;
+            gathered.amounts.extend(found);
+            gathered.basis.persons |= several;
         })?;
-        Ok(all)
+        Ok(gathered)
     }
 }
 
@@ -245,10 +245,10 @@ fn rule_of(amount: AmountBlock) -> AmountRule {
     }
 }
 
-/// The amount of a row, and of one of its counterfactuals.
+/// The amount of a row and of one of its counterfactuals.
 struct FoundAmount {
     from: usize,
-    /// The same of a row as it is.
+    /// Equal to `from` for a factual row.
     to: usize,
     amount: f64,
     amount_cf: f64,
@@ -262,12 +262,18 @@ struct FoundAmounts {
     amounts: Vec<FoundAmount>,
 }
 
-/// Fails where the amounts of all audited people could take more memory than the run may have.
+/// Fails if the amounts of all audited people could take more memory than the run may use.
 ///
 /// # Errors
-/// They could.
+/// The amounts could take too much memory.
 pub(crate) fn check_memory(settings: &RunSettings, row_context: RowContext<'_>) -> Result<()> {
-    let groups = row_context.rows.layout().attributes.iter().map(|of| of.groups.len()).max();
+    let groups = row_context
+        .rows
+        .layout()
+        .attributes
+        .iter()
+        .map(|needed_and_allowed| needed_and_allowed.groups.len())
+        .max();
     let others = (groups.unwrap_or(0) as u64).saturating_sub(1).max(1);
     let needed = row_context.roles.n_audited().saturating_mul(BYTES_PER_AMOUNT * others);
     let people = row_context.roles.n_audited();
@@ -275,6 +281,6 @@ pub(crate) fn check_memory(settings: &RunSettings, row_context: RowContext<'_>) 
         format!("the amounts of {people} people may take {needed}; the run may take {allowed}")
     };
     let hint = "audit fewer rows, or allow more with `--memory`";
-    let of = (needed, memory::allowed(settings));
-    refuse_memory(of, "too-many-amounts", what, hint)
+    let needed_and_allowed = (needed, memory::allowed(settings));
+    refuse_memory(needed_and_allowed, "too-many-amounts", what, hint)
 }

@@ -4,8 +4,7 @@ use crate::job;
 use crate::job::check::CheckedJob;
 use crate::metric::MetricFamily;
 
-/// The families that a job measures of its models; what is measured of graphs has tables of its
-/// own.
+/// The families that a job measures for its models; metrics of graphs have separate tables.
 pub fn families(checked: &CheckedJob) -> Vec<MetricFamily> {
     let wanted = job::check::defaults::families(&checked.job);
     MetricFamily::OF_CATALOG

@@ -1,11 +1,10 @@
 //! Rows of the tables where the label has several classes: the matrices of all classes, and each
-//! class against all others.
+//! class against the rest.
 //!
-//! A class against all others is measured as a label of two sides, by the same engine. Its positive
-//! side is favourable where the class is on the side of the label that people want. A group is
-//! called worse off only where no other class is on the same side of the label: otherwise a
-//! prediction that leaves the class may stay on that side. The family clarify may be measured for a
-//! single class only.
+//! A class against the rest is measured as a label of two sides, by the same engine. Its positive
+//! side is favourable if the class is on the favourable side of the label. A group is called worse
+//! off only if no other class is on the same side of the label: otherwise a prediction can leave
+//! the class and stay on that side. The family clarify can be limited to a single class.
 
 use crate::exec::pieces::WorkerPool;
 use crate::job::LabelColumn;
@@ -31,130 +30,156 @@ use crate::table::{CountRow, NO_GROUP, TransitionRow, whole};
 /// How the classes of a label are measured.
 pub(super) struct ClassMeasurement<'a> {
     pub(super) label: &'a LabelColumn,
-    /// The class that the family clarify measures alone; none where it measures each.
+    /// The only class that the family clarify measures; none if it measures every class.
     pub(super) clarified: Option<&'a Word>,
     pub(super) workers: &'a WorkerPool,
-    /// Slices of fewer people are only counted.
+    /// Slices with fewer people are counted but not measured.
     pub(super) smallest: u64,
 }
 
 impl<'a> ClassMeasurement<'a> {
-    /// Adds the rows of people as they are, everybody or those in a slice; the curves to measure.
+    /// Adds the rows about factual rows, of all people or of a slice. Returns the curves to measure.
     pub(super) fn add_rows(
         &self,
-        (all, counts): &'a (RowBuilder<'a>, FactualClassCounts),
+        (builder, counts): &'a (RowBuilder<'a>, FactualClassCounts),
         flips: &[FlipTestResult],
         tables: &mut ResultTables,
     ) -> Vec<CurvePart<'a, FactualCounts>> {
         let Some(people) = counts.one_vs_rest.first() else { return Vec::new() };
         let mut curves = Vec::new();
-        if all.is_measured(people.people_predicted(), self.smallest, tables) {
-            let measure = || measure_factual_classes(counts, &all.settings);
-            let of_all = self.workers.within(measure);
-            tables.metrics.extend(all.metric_rows(of_all, [None; 2], false));
-            let of_classes = self.each_vs_rest(all).zip(&counts.one_vs_rest).enumerate();
-            for (class, (one, counts)) in of_classes {
-                // The flip test is about everybody.
-                let flips = flips.get(class).filter(|_| all.slice.is_empty());
-                one.rows_measured(self.workers, counts, flips, None, tables);
-                curves.push((one, counts));
+        if builder.is_measured(people.people_predicted(), self.smallest, tables) {
+            let measure = || measure_factual_classes(counts, &builder.settings);
+            let of_matrix = self.workers.within(measure);
+            tables.metrics.extend(builder.metric_rows(of_matrix, [None; 2], false));
+            let of_classes = self.each_vs_rest(builder).zip(&counts.one_vs_rest).enumerate();
+            for (class, (class_builder, counts)) in of_classes {
+                // The flip test is about all people.
+                let flips = flips.get(class).filter(|_| builder.slice.is_empty());
+                class_builder.rows_measured(self.workers, counts, flips, None, tables);
+                curves.push((class_builder, counts));
             }
         }
-        groups(all, counts, tables);
-        let matrices = (0..all.n_groups()).map(GroupSelection::One).chain([GroupSelection::All]);
-        for who in matrices {
-            let scope = if who.group().is_some() { "group" } else { "total" };
-            class_cells(all, (scope, who.group(), None), counts.cells(Some(who)), tables);
+        groups(builder, counts, tables);
+        let matrices =
+            (0..builder.n_groups()).map(GroupSelection::One).chain([GroupSelection::All]);
+        for selection in matrices {
+            let scope = if selection.group().is_some() { "group" } else { "total" };
+            class_cells(
+                builder,
+                (scope, selection.group(), None),
+                counts.cells(Some(selection)),
+                tables,
+            );
         }
-        class_cells(all, (NO_GROUP, None, None), counts.cells(None), tables);
+        class_cells(builder, (NO_GROUP, None, None), counts.cells(None), tables);
         curves
     }
 
     /// As [`Self::add_rows`], for counterfactuals.
     pub(super) fn add_switches(
         &self,
-        (all, evidence): &'a (RowBuilder<'a>, SwitchEvidence),
+        (builder, evidence): &'a (RowBuilder<'a>, SwitchEvidence),
         tables: &mut ResultTables,
     ) -> Vec<CurvePart<'a, CounterfactualCounts>> {
-        // Whom one class leaves out, all leave out.
+        // All classes leave out the same people.
         let first = evidence.classes.as_ref().zip(evidence.sides.first());
         let Some((counts, (people, _))) = first else { return Vec::new() };
-        let is_measured = all.is_measured(people.people_moved(), self.smallest, tables);
+        let is_measured = builder.is_measured(people.people_moved(), self.smallest, tables);
         if is_measured {
             let measure =
-                |counts| self.workers.within(|| measure_switch_classes(counts, &all.settings));
-            let (of_all, transitions) = measure(counts);
-            let rows = |measured| all.metric_rows(measured, [None; 2], false);
+                |counts| self.workers.within(|| measure_switch_classes(counts, &builder.settings));
+            let (of_matrix, transitions) = measure(counts);
+            let rows = |measured| builder.metric_rows(measured, [None; 2], false);
             let supported = counts.supported().map(|counts| rows(measure(counts).0));
-            tables.metrics.extend(with_supported(rows(of_all), supported));
-            let transitions = transitions.iter().map(|of| transition_row(all, of));
+            tables.metrics.extend(with_supported(rows(of_matrix), supported));
+            let transitions =
+                transitions.iter().map(|transition| transition_row(builder, transition));
             tables.transitions.extend(transitions);
         }
         let mut curves = Vec::new();
-        for (one, (counts, shift)) in self.each_vs_rest(all).zip(&evidence.sides) {
+        for (class_builder, (counts, shift)) in self.each_vs_rest(builder).zip(&evidence.sides) {
             if is_measured {
-                let beside = (shift.as_ref(), None);
-                one.switches_measured(self.workers, counts, beside, [None; 2], tables);
+                let shift_and_placebo = (shift.as_ref(), None);
+                class_builder.switches_measured(
+                    self.workers,
+                    counts,
+                    shift_and_placebo,
+                    [None; 2],
+                    tables,
+                );
             }
-            one.directions().for_each(|of| one.histogram_rows(counts, of, tables));
-            curves.extend(is_measured.then_some((one, counts)));
+            class_builder
+                .directions()
+                .for_each(|d| class_builder.histogram_rows(counts, d, tables));
+            curves.extend(is_measured.then_some((class_builder, counts)));
         }
         let total = [("total", None)].into_iter();
-        for (scope, of) in all.directions().map(|of| ("direction", Some(of))).chain(total) {
-            let place = (scope, of.map(|(from, _)| from), of.map(|(_, to)| to));
-            class_cells(all, place, counts.cells(of), tables);
+        for (scope, pair) in builder.directions().map(|d| ("direction", Some(d))).chain(total) {
+            let place = (scope, pair.map(|(from, _)| from), pair.map(|(_, to)| to));
+            class_cells(builder, place, counts.cells(pair), tables);
         }
-        all.missing_scores(people, tables);
+        builder.missing_scores(people, tables);
         let (rows, places) = (people.cell_profiles(), people.scope_index());
         let people = |from, to| rows[places.direction(from, to)].n_rows(|_| true);
-        all.population_of_set(people, tables);
+        builder.population_of_set(people, tables);
         curves
     }
 
-    /// One class against all others, class by class: each is an audit of two sides.
-    fn each_vs_rest(&self, all: &RowBuilder<'a>) -> impl Iterator<Item = RowBuilder<'a>> {
-        let (all, label, clarified) = (all.clone(), self.label, self.clarified);
+    /// A builder for each class against the rest: each is an audit of two sides.
+    pub(super) fn each_vs_rest(
+        &self,
+        builder: &RowBuilder<'a>,
+    ) -> impl Iterator<Item = RowBuilder<'a>> {
+        let (builder, label, clarified) = (builder.clone(), self.label, self.clarified);
         label.classes.iter().flatten().map(move |name| {
             let wanted = label.positive.contains(name) == label.favours_positive();
             let favourable =
                 if wanted { FavourableClass::Positive } else { FavourableClass::Negative };
-            // For a class that shares its side, the others are better or worse ones.
-            let favourable_stated = all.settings.favourable_stated && label.is_side(name);
-            let mut families = all.settings.families.clone();
+            // If other classes share its side, leaving the class is not better or worse.
+            let favourable_stated = builder.settings.favourable_stated && label.is_side(name);
+            let mut families = builder.settings.families.clone();
             if clarified.is_some_and(|only| only != name) {
                 families.retain(|family| *family != MetricFamily::Clarify);
             }
-            let settings = all.settings.clone();
+            let settings = builder.settings.clone();
             let settings = MeasureSettings { favourable, favourable_stated, families, ..settings };
-            RowBuilder { settings, class: name.as_str(), ..all.clone() }
+            RowBuilder { settings, class: name.as_str(), ..builder.clone() }
         })
     }
 }
 
-/// The rows of the table of groups: the positive are those of the positive classes.
+/// The rows of the table of groups; positive is the sum over the positive classes.
 fn groups(row_builder: &RowBuilder<'_>, counts: &FactualClassCounts, tables: &mut ResultTables) {
     let Some(label) = &row_builder.layout.label else { return };
-    // Whom one class leaves out, all leave out.
-    let Some(one) = counts.one_vs_rest.first() else { return };
+    // All classes leave out the same people.
+    let Some(first_class) = counts.one_vs_rest.first() else { return };
     let positive: Vec<usize> = (0..label.classes.len())
         .filter(|&class| label.positive.contains(&label.classes[class]))
         .collect();
     let mut total = (GroupFactualCounts::default(), 0, 0);
-    for (rank, group) in one.groups.iter().enumerate() {
-        let sum = |of: fn(&GroupFactualCounts) -> u64| {
-            positive.iter().map(|&class| of(&counts.one_vs_rest[class].groups[rank])).sum::<u64>()
+    for (rank, group) in first_class.groups.iter().enumerate() {
+        let sum = |count: fn(&GroupFactualCounts) -> u64| {
+            positive
+                .iter()
+                .map(|&class| count(&counts.one_vs_rest[class].groups[rank]))
+                .sum::<u64>()
         };
         let (labelled, predicted) =
             (sum(GroupFactualCounts::n_positive), sum(GroupFactualCounts::n_predicted_positive));
         total.0.absorb(group);
         total = (total.0, total.1 + labelled, total.2 + predicted);
-        row_builder.group_row(one, (group, labelled, predicted), GroupSelection::One(rank), tables);
+        row_builder.group_row(
+            first_class,
+            (group, labelled, predicted),
+            GroupSelection::One(rank),
+            tables,
+        );
     }
-    row_builder.group_row(one, (&total.0, total.1, total.2), GroupSelection::All, tables);
-    let of_positive = |of: &dyn Fn(&FactualCounts) -> u64| {
-        positive.iter().map(|&class| of(&counts.one_vs_rest[class])).sum::<u64>()
+    row_builder.group_row(first_class, (&total.0, total.1, total.2), GroupSelection::All, tables);
+    let of_positive = |count: &dyn Fn(&FactualCounts) -> u64| {
+        positive.iter().map(|&class| count(&counts.one_vs_rest[class])).sum::<u64>()
     };
-    row_builder.population_rows(one, of_positive, tables);
+    row_builder.population_rows(first_class, of_positive, tables);
 }
 
 /// People by label and prediction, or counterfactuals by label and both predictions.
@@ -185,8 +210,8 @@ fn transition_row(row_builder: &RowBuilder<'_>, transition: &ClassTransition) ->
     let ClassTransition { classes, measured } = transition;
     let [from_class, to_class] = classes.map(|class| label_classes[class].as_str().into());
     let row = row_builder.metric_row(measured);
-    // A class that nobody has has no persons.
-    let persons = measured.persons.and_then(|of| of.denominator).filter(|n| *n > 0);
+    // Without rows of the class there are no persons.
+    let persons = measured.persons.and_then(|persons| persons.denominator).filter(|n| *n > 0);
     TransitionRow {
         key: row.key,
         from_class,

@@ -1,4 +1,4 @@
-//! A counted audit: the stages whose evidence is measured together.
+//! One audit: the stages whose evidence is measured together.
 
 use crate::data::Attribute;
 use crate::error::Result;
@@ -14,19 +14,19 @@ use crate::stage::kinds::{
 use crate::stage::stage_builder::StageInput;
 use crate::unit::AuditUnit;
 
-/// What is counted.
+/// What an audit is about.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CountedAudit {
     /// Experiment and arm; empty for the plain audit.
     pub arm: String,
     /// The model.
     pub model: String,
-    /// The counterfactual set; none for the rows as they are.
+    /// The counterfactual set; none for the factual rows.
     pub set: Option<String>,
     /// Position of the attribute.
     pub attribute: usize,
-    /// Groups of which nothing could be learnt, by position in reference-first order: values about
-    /// them are undefined.
+    /// Groups that the strategy could learn nothing about, by position in reference-first order:
+    /// values about them are undefined.
     pub without_rows: Vec<usize>,
     /// Whether the set gives no counterfactual to people without a label, because it conditions on
     /// the label.
@@ -38,7 +38,7 @@ pub(crate) struct CountedAudit {
 }
 
 impl CountedAudit {
-    /// Whether a value is about a group of which nothing could be learnt.
+    /// Whether a value is about a group that the strategy could learn nothing about.
     pub(crate) fn lacks_rows(&self, scope: MetricScope) -> bool {
         self.without_rows.iter().any(|&group| scope.involves(group))
     }
@@ -48,7 +48,7 @@ impl CountedAudit {
 pub(crate) enum PlaceboInput {
     /// In the stage that repeated the set.
     Repeats(StageInput<PlaceboStage>),
-    /// Nowhere: a strategy that draws on no sample moves nothing, in this number of repeats.
+    /// In no stage: a strategy that learns from no sample moves nothing. The number of repeats.
     Unmoved(param::Count),
 }
 
@@ -57,34 +57,34 @@ pub(crate) struct AuditInputs {
     pub(crate) audit: CountedAudit,
     /// What is audited.
     pub(crate) unit: AuditUnit,
-    /// The stage that counted.
+    /// The stage that counted the rows.
     pub(crate) count: StageInput<CountStage>,
-    /// The placebo that the set asks for.
+    /// The placebo that the set requests.
     pub(crate) placebo: Option<PlaceboInput>,
-    /// The stage that fitted the set on rows drawn again; none where the set does not ask for it.
+    /// The stage that fitted the set on resampled rows, if the set requests it.
     pub(crate) doubt: Option<StageInput<DoubtStage>>,
-    /// The stages that counted the same by each further training of the model; none where the model
-    /// does not ask for it, and of a set that depends on causal graphs.
+    /// The count stages of each repeated training, if the model requests them; empty for a set that
+    /// depends on causal graphs.
     pub(crate) retrained: Vec<StageInput<CountStage>>,
-    /// The same of a set that depends on causal graphs.
+    /// The same for a set that depends on causal graphs.
     pub(crate) retrained_worlds: Vec<StageInput<WorldsStage>>,
-    /// The stage of the flip test; none where it does not run.
+    /// The stage of the flip test, if it runs.
     pub(crate) flips: Option<StageInput<FlipsStage>>,
-    /// For a set that depends on causal graphs, where its worlds are.
+    /// The worlds of a set that depends on causal graphs.
     pub(crate) graph_scores: Option<StageInput<WorldsStage>>,
-    /// The stage that made the counterfactuals of a set.
+    /// The stage that generated the counterfactuals of a set.
     pub(crate) generate: Option<StageInput<GenerateStage>>,
 }
 
-/// Two audits that are set against each other, by their numbers.
+/// Two audits that are compared, by their numbers.
 pub(crate) struct PairInputs {
     pub(crate) first: usize,
     pub(crate) second: usize,
-    /// The stage that counted what both say.
+    /// The stage that counted the pairs of predictions.
     pub(crate) counts: StageInput<PairStage>,
 }
 
-/// For the groups of an attribute without rows to learn from their positions in reference-first
+/// The groups of an attribute that have no rows to learn from, by position in reference-first
 /// order.
 pub(crate) fn ranks_without_rows(attribute: &Attribute, named: &[String]) -> Vec<usize> {
     let order = attribute.reference_first();
@@ -92,14 +92,14 @@ pub(crate) fn ranks_without_rows(attribute: &Attribute, named: &[String]) -> Vec
 }
 
 impl AuditInputs {
-    /// What the flip test found, for each class that is measured as the positive one; empty where
-    /// it does not run.
+    /// The results of the flip test, for each class that is measured as the positive one; empty if it
+    /// does not run.
     pub(crate) fn flip_tests(&self, ctx: &StageContext<'_>) -> Result<Vec<FlipTestResult>> {
         let found = self.flips.as_ref().map(|stage| stage.read(ctx, EVIDENCE));
         found.unwrap_or(Ok(Vec::new()))
     }
 
-    /// The audit with the groups of which nothing could be learnt.
+    /// The audit with the groups that the strategy could learn nothing about.
     pub(crate) fn with_groups_without_rows(
         &self,
         ctx: &StageContext<'_>,

@@ -1,5 +1,5 @@
-//! The table of curves, which slices may make too long for memory: the rows of each audit go to a
-//! file as they are measured, in the order of the table, and the files are joined.
+//! The table of curves. With slices it may be too long for memory, so the rows of each audit are
+//! written to a file as they are measured, in the order of the table, and the files are joined.
 //!
 //! Memory: the rows of [`PARTS_AT_ONCE`] slices in one scope.
 
@@ -16,10 +16,10 @@ use crate::table::file::{RowWriter, write_rows};
 use crate::table::merged::join_tables;
 use crate::table::{CurveRow, SharedText, TableRow};
 
-/// Slices or classes whose rows are made side by side.
+/// Slices or classes whose rows are made in parallel.
 const PARTS_AT_ONCE: usize = 16;
 
-/// Everybody, a slice or a class of one audit, with what was counted there.
+/// All people, a slice or a class of one audit, with its counts.
 pub(crate) type CurvePart<'a, S> = (RowBuilder<'a>, &'a S);
 
 /// The curves of all audits, each in a folder.
@@ -30,15 +30,15 @@ pub(crate) struct CurveFiles {
 }
 
 impl CurveFiles {
-    /// No files yet; `folder` is removed in the end.
+    /// An empty table; `folder` is removed at the end.
     pub(crate) fn new(folder: PathBuf) -> Self {
         CurveFiles { folder, audits: Vec::new() }
     }
 
-    /// Writes the curves of one audit; nothing where none are asked for.
+    /// Writes the curves of one audit, if they are requested.
     ///
     /// # Errors
-    /// The disk refuses.
+    /// A file cannot be written.
     pub(crate) fn add<S: CurveEvidence>(
         &mut self,
         workers: &WorkerPool,
@@ -60,7 +60,7 @@ impl CurveFiles {
                 let mut curves = counts.curves(&builder.settings, scope);
                 curves.sort_by_key(|curve| curve.metric.id);
                 let Some(grid) = counts.score_grid() else { return Vec::new() };
-                curves.iter().flat_map(|of| builder.curve_rows(grid, of)).collect::<Vec<_>>()
+                curves.iter().flat_map(|c| builder.curve_rows(grid, c)).collect::<Vec<_>>()
             };
             for parts in parts.chunks(PARTS_AT_ONCE) {
                 let rows: Vec<Vec<CurveRow>> =
@@ -76,7 +76,7 @@ impl CurveFiles {
     /// Writes the table.
     ///
     /// # Errors
-    /// The disk refuses.
+    /// A file cannot be written.
     pub(crate) fn finish(mut self, out: &Path) -> Result<()> {
         if self.audits.is_empty() {
             return write_rows::<CurveRow>(out, &[]);

@@ -1,5 +1,5 @@
-//! Selective labels in words: for which people labels are missing more often than for others,
-//! before a run and after it.
+//! Selective labels: for which people labels are missing more often than for others, before and
+//! after a run.
 
 use std::collections::BTreeMap;
 
@@ -17,29 +17,30 @@ use crate::stage::job_warnings::IssueNote;
 /// The people who lack labels, by attribute.
 pub(crate) type SelectiveLabels = BTreeMap<String, SelectiveAttribute>;
 
-/// For each model that decides by a score in the rows its name, and by attribute the audited rows;
-/// under the name `""`, and without decisions, where no model does. Nothing without a label.
+/// The counts of the audited rows by attribute, for each model whose scores are in the rows. If no
+/// model has its scores there, one entry with the name `""` and without decisions. Empty without a
+/// label.
 pub(crate) type CountedRows = Vec<(String, Vec<FactualCounts>)>;
 
-/// Who lacks labels in one attribute.
+/// The people who lack labels, for one attribute.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SelectiveAttribute {
-    /// People with a group and without a label; rows where a person may have several.
+    /// The number of people with a group and without a label; of rows if a person may have several.
     pub n: u64,
-    /// The shares that differ.
+    /// The shares that differ from each other.
     pub(crate) args: SelectiveArgs,
 }
 
-/// Whose shares are compared next to those of groups.
+/// The two kinds of people whose shares are compared, in addition to those of groups.
 #[derive(Debug, Clone)]
 pub(crate) struct DecisionCases {
     of_rows: bool,
-    /// Those predicted negative first.
+    /// First the people who are predicted negative.
     sides: [ShareOwner; 2],
 }
 
 impl DecisionCases {
-    /// The people with each of the two decisions of a model; `of_rows` where a person may have
+    /// The people with each of the two decisions of a model; `of_rows` says whether a person may have
     /// several rows.
     pub(crate) fn new(model: &str, favours_positive: bool, of_rows: bool) -> Self {
         let side = |positive: bool| ShareOwner::Decision {
@@ -49,7 +50,7 @@ impl DecisionCases {
         DecisionCases { of_rows, sides: [false, true].map(side) }
     }
 
-    /// The people with a class of the model, after those with another.
+    /// First the people for whom the model predicts another class, then those with this class.
     fn of_class(&self, class: &str) -> Self {
         let model = match &self.sides[0] {
             ShareOwner::Decision { model, .. } => model.as_str(),
@@ -64,12 +65,12 @@ impl DecisionCases {
     }
 }
 
-/// Adds what the counts of an attribute under a model say.
+/// Adds the differences that the counts of one attribute and model show.
 pub(crate) fn add_missing_labels(
-    all: &mut SelectiveLabels,
+    labels: &mut SelectiveLabels,
     attribute: &Attribute,
     found: &MissingLabels,
-    told: &DecisionCases,
+    cases: &DecisionCases,
 ) {
     let mut shares = Vec::new();
     if let Some(furthest) = found.widest_groups() {
@@ -77,31 +78,31 @@ pub(crate) fn add_missing_labels(
         shares.push(furthest.map(|rank| OwnedShare::new(group(rank), found.groups[rank])));
     }
     if found.decisions_differ() {
-        let of = |at: usize| OwnedShare::new(told.sides[at].clone(), found.decisions[at]);
-        shares.push([of(0), of(1)]);
+        let share = |side: usize| OwnedShare::new(cases.sides[side].clone(), found.decisions[side]);
+        shares.push([share(0), share(1)]);
     }
     if shares.is_empty() {
         return;
     }
-    let of = all.entry(attribute.name.clone()).or_default();
-    of.args.of_rows = told.of_rows;
-    of.n = of.n.max(found.groups.iter().map(|group| group.numerator).sum());
-    shares.retain(|share| !of.args.shares.contains(share));
-    of.args.shares.extend(shares);
+    let entry = labels.entry(attribute.name.clone()).or_default();
+    entry.args.of_rows = cases.of_rows;
+    entry.n = entry.n.max(found.groups.iter().map(|group| group.numerator).sum());
+    shares.retain(|share| !entry.args.shares.contains(share));
+    entry.args.shares.extend(shares);
 }
 
-/// As [`Self::add_missing_labels`], for every decision of a model: for several classes the two
-/// sides together, and where these say nothing the classes that do. `classes` names each and says
-/// whether it is on the positive side.
+/// As [`add_missing_labels`], for every decision of a model. With several classes it compares the
+/// two sides of the label; if these do not differ, it compares each class. `classes` gives the
+/// name of each class and whether it is on the positive side.
 pub(crate) fn add_all_decisions(
-    all: &mut SelectiveLabels,
+    labels: &mut SelectiveLabels,
     attribute: &Attribute,
     found: &[MissingLabels],
-    told: &DecisionCases,
+    cases: &DecisionCases,
     classes: Option<&[(&str, bool)]>,
 ) {
     let Some(classes) = classes else {
-        return found.iter().for_each(|found| add_missing_labels(all, attribute, found, told));
+        return found.iter().for_each(|found| add_missing_labels(labels, attribute, found, cases));
     };
     let Some(first) = found.first() else { return };
     let mut decisions = [Rate::of(0, 0); 2];
@@ -111,16 +112,16 @@ pub(crate) fn add_all_decisions(
         side.denominator += found.decisions[1].denominator;
     }
     let whole = MissingLabels { groups: first.groups.clone(), decisions };
-    add_missing_labels(all, attribute, &whole, told);
+    add_missing_labels(labels, attribute, &whole, cases);
     if !whole.are_selective() {
         for ((class, _), found) in classes.iter().zip(found) {
-            add_missing_labels(all, attribute, found, &told.of_class(class));
+            add_missing_labels(labels, attribute, found, &cases.of_class(class));
         }
     }
 }
 
-/// The sets that leave out people without a label, with what to write; `missing` gives for an
-/// attribute how many people with a group lack one.
+/// Warnings about the sets that leave out people without a label. `missing` gives the number of
+/// people with a group of an attribute who lack a label.
 pub(crate) fn sets_without_labels(job: &job::Job, missing: impl Fn(&str) -> u64) -> Vec<IssueNote> {
     let mut found = Vec::new();
     for (name, set) in job.counterfactuals.iter().filter(|(_, set)| set.conditions_on_label()) {
@@ -143,33 +144,32 @@ pub(crate) fn sets_without_labels(job: &job::Job, missing: impl Fn(&str) -> u64)
     found
 }
 
-/// What the counted rows say: of groups, and of the decisions of models.
+/// The selective labels of the counted rows, by groups and by the decisions of models.
 pub(crate) fn selective_labels(
     counted: &CountedRows,
     layout: &Layout,
     favours_positive: bool,
 ) -> SelectiveLabels {
-    let mut all = SelectiveLabels::new();
+    let mut labels = SelectiveLabels::new();
     for (model, counts) in counted {
-        let told = DecisionCases::new(model, favours_positive, layout.person.is_some());
+        let cases = DecisionCases::new(model, favours_positive, layout.person.is_some());
         for (attribute, counts) in layout.attributes.iter().zip(counts) {
-            add_missing_labels(&mut all, attribute, &MissingLabels::from_counts(counts), &told);
+            add_missing_labels(&mut labels, attribute, &MissingLabels::from_counts(counts), &cases);
         }
     }
-    all
+    labels
 }
 
-/// Each group of an attribute with the share of the favourable decision of a model among the people
-/// who have one, and the denominators of these shares; of labels where the rows hold no decision of
-/// the model. Labels that are missing for some kinds of people more often than for others say
-/// nothing.
+/// For each group of an attribute, the share of favourable decisions of a model with its
+/// denominator; if the rows hold no decisions of the model, the share of favourable labels. There
+/// are no shares of selective labels.
 pub(crate) fn favourable_shares(
     counted: &CountedRows,
     layout: &Layout,
     favours_positive: bool,
     (model, attribute): (&str, &str),
 ) -> (GroupShares, &'static str) {
-    let Some(at) = layout.attributes.iter().position(|of| of.name == attribute) else {
+    let Some(at) = layout.attributes.iter().position(|a| a.name == attribute) else {
         return (Vec::new(), "labels");
     };
     let decided = counted.iter().find(|(name, _)| name == model);
@@ -183,16 +183,16 @@ pub(crate) fn favourable_shares(
         return (Vec::new(), "labels");
     }
     let share = |(group, counts): (usize, &GroupFactualCounts)| {
-        let (positive, all) = match decided {
+        let (positive, n) = match decided {
             Some(_) => {
                 let people = counts.confusion();
                 (people.predicted_as(true), people.predicted())
             }
             None => (counts.n_positive(), counts.n() - counts.n_missing_label()),
         };
-        let favourable = if favours_positive { positive } else { all - positive };
+        let favourable = if favours_positive { positive } else { n - positive };
         let name = layout.attributes[at].groups[group].clone();
-        (all > 0).then(|| FavourableShare::of_people(name, favourable, all))
+        (n > 0).then(|| FavourableShare::of_people(name, favourable, n))
     };
     let groups = layout.attributes[at].reference_first().into_iter().zip(&counts.groups);
     let shares = groups.filter_map(share);

@@ -1,5 +1,5 @@
-//! The stage `measure`: evidence to tables. Rows of tables are written by the [`row_builder`],
-//! gates judged in [`gate`](crate::stage::gate); what graphs add is in [`worlds`].
+//! The stage `measure`: evidence becomes tables. [`row_builder`] writes their rows, [`worlds`] what
+//! causal graphs add; [`gate`](crate::stage::gate) judges the gates.
 
 pub(crate) mod amounts;
 pub mod catalog;
@@ -29,6 +29,7 @@ use crate::job;
 use crate::job::check::CheckedJob;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::labels::MissingLabels;
+use crate::metric::evidence::paired_counts::PairedCounts;
 use crate::metric::evidence::shift_pass::ShiftEvidence;
 use crate::metric::noise::placebo::PlaceboEvidence;
 use crate::metric::noise::repeats::SetRepeat;
@@ -71,28 +72,28 @@ use crate::table::{
 use row_builder::AuditTexts;
 pub(crate) use row_builder::{ResultTables, RowBuilder};
 
-/// The folder with the curves of single audits, which is gone in the end.
+/// The folder with the curves of single audits; it is removed at the end.
 const CURVE_FILES: &str = "curve-files";
 
-/// Writes what preparing found as tables next to the rows.
+/// Writes the findings of the preparation as tables next to the rows.
 ///
 /// # Errors
-/// The disk refuses.
+/// A file cannot be written.
 pub fn write_prepared(out: &Path, prepared: &PrepareFindings) -> Result<()> {
     write_rows(out, &prepared.filters)?;
     write_rows(out, &prepared.issues)?;
     let layout = &prepared.layout;
     let population = prepared.left_out.iter().flat_map(|(state, attribute, groups)| {
-        groups.iter().map(move |of| population::row(layout, state.word(), attribute, of))
+        groups.iter().map(move |group| population::row(layout, state.word(), attribute, group))
     });
     write_rows(out, &population.collect::<Vec<_>>())
 }
 
-/// Writes the tables of all audits: of the job, or of the arms of an experiment. `pairs` of them
-/// are set against each other.
+/// Writes the tables of all audits of the job, or of the arms of an experiment. `pairs` are the
+/// audits to compare.
 ///
 /// # Errors
-/// Evidence that cannot be read, or a disk that refuses.
+/// Evidence cannot be read, or a file cannot be written.
 pub(crate) fn measure(
     checked: &CheckedJob,
     row_context: RowContext<'_>,
@@ -123,9 +124,9 @@ pub(crate) fn measure(
         ctx.check()?;
         measuring.add(audit, stages)?;
     }
-    for of in amounts {
+    for inputs in amounts {
         ctx.check()?;
-        measuring.add_amounts(of)?;
+        measuring.add_amounts(inputs)?;
     }
     let compared = measuring.compare(&audits, pairs)?;
     let support =
@@ -134,7 +135,7 @@ pub(crate) fn measure(
     measuring.write(&compared)
 }
 
-/// Audits that are being measured, and the tables of them.
+/// The tables of all audits, while the audits are measured.
 struct AuditMeasurement<'a> {
     checked: &'a CheckedJob,
     context: RowContext<'a>,
@@ -142,12 +143,12 @@ struct AuditMeasurement<'a> {
     across: worlds::WorldTables,
     tables: ResultTables,
     curves: CurveFiles,
-    /// What single folds give for arms.
+    /// The spread over single folds of arms.
     spreads: Vec<ArmFoldRow>,
-    /// By arm, model and attribute whether labels are missing for some people more often than for
-    /// others. The unchanged rows come before the sets.
+    /// Whether labels are selective, by arm, model and attribute. The audits of factual rows come
+    /// before those of sets, and fill this.
     selective: BTreeMap<(String, String, usize), bool>,
-    /// What further trainings of the models give.
+    /// The values of repeated trainings of the models.
     trainings: BTreeMap<RepeatsKey, RepeatedValues>,
 }
 
@@ -158,10 +159,10 @@ fn repeats_key(audit: &CountedAudit) -> RepeatsKey {
     (audit.arm.clone(), audit.model.clone(), audit.set.clone(), audit.attribute)
 }
 
-impl AuditMeasurement<'_> {
+impl<'a> AuditMeasurement<'a> {
     fn is_selective(&self, arm: &str, model: &str, attribute: usize) -> bool {
-        let of = (arm.to_owned(), model.to_owned(), attribute);
-        self.selective.get(&of) == Some(&true)
+        let key = (arm.to_owned(), model.to_owned(), attribute);
+        self.selective.get(&key) == Some(&true)
     }
 
     fn builder<'b>(&self, audit: &'b CountedAudit, layout: &'b Layout) -> RowBuilder<'b> {
@@ -176,35 +177,41 @@ impl AuditMeasurement<'_> {
         }
     }
 
+    /// How the classes of the label are measured; none of a label of two sides.
+    fn classes(&self) -> Option<ClassMeasurement<'a>> {
+        let (job, workers) = (&self.checked.job, self.context.workers);
+        let label = job.data.label.column().filter(|label| label.classes.is_some())?;
+        let (clarified, smallest) = (job.clarify_class(), job.metrics.smallest_cell.get());
+        Some(ClassMeasurement { label, clarified, workers, smallest })
+    }
+
     fn add(&mut self, audit: &CountedAudit, stages: &AuditInputs) -> Result<()> {
         let (ctx, layout) = (self.context.ctx, self.context.rows.layout());
         let text = stages.count.text(ctx, EVIDENCE)?;
         if audit.set.is_none() {
-            self.add_labels(audit, &missing_labels(&text, &stages.count, self.checked)?);
+            let counts = counts_of_sides(&text, &stages.count, self.checked)?;
+            let found: Vec<_> = counts.iter().map(MissingLabels::from_counts).collect();
+            self.add_labels(audit, &found);
         }
         let builder = self.builder(audit, layout);
         let names = AttributeSlices::of(layout, audit.attribute)?;
-        let (workers, count, job) = (self.context.workers, &stages.count, &self.checked.job);
-        let smallest = job.metrics.smallest_cell.get();
-        let label = job.data.label.column().filter(|label| label.classes.is_some());
-        let clarified = job.clarify_class();
-        let of_classes =
-            label.map(|label| ClassMeasurement { label, clarified, workers, smallest });
-        match (of_classes, audit.set.is_some()) {
+        let (workers, count) = (self.context.workers, &stages.count);
+        let smallest = self.checked.job.metrics.smallest_cell.get();
+        match (self.classes(), audit.set.is_some()) {
             (None, false) => {
                 let whole: FactualCounts = count.parse(&text)?;
                 let parts = self.parts((&builder, &names), count, whole)?;
                 let mut curves = Vec::new();
-                for (of, counts) in &parts {
+                for (part, counts) in &parts {
                     let people = counts.people_predicted();
-                    let is_measured = of.is_measured(people, smallest, &mut self.tables);
-                    if of.slice.is_empty() {
-                        self.add_rows(of, stages, counts)?;
+                    let is_measured = part.is_measured(people, smallest, &mut self.tables);
+                    if part.slice.is_empty() {
+                        self.add_rows(part, stages, counts)?;
                     } else if is_measured {
-                        of.rows_measured(workers, counts, None, None, &mut self.tables);
+                        part.rows_measured(workers, counts, None, None, &mut self.tables);
                     }
-                    of.factual_counts(counts, &mut self.tables);
-                    curves.extend(is_measured.then(|| (of.clone(), counts)));
+                    part.factual_counts(counts, &mut self.tables);
+                    curves.extend(is_measured.then(|| (part.clone(), counts)));
                 }
                 self.curves.add(workers, curves)
             }
@@ -213,19 +220,19 @@ impl AuditMeasurement<'_> {
                 let whole = SwitchEvidence::new(count.parse(&text)?, shift);
                 let parts = self.parts((&builder, &names), count, whole)?;
                 let mut curves = Vec::new();
-                for (of, evidence) in &parts {
+                for (part, evidence) in &parts {
                     let Some((counts, shift)) = evidence.sides.first() else { continue };
                     let people = counts.people_moved();
-                    let is_measured = of.is_measured(people, smallest, &mut self.tables);
-                    if of.slice.is_empty() {
-                        self.add_counterfactuals(of, stages, (counts, shift.as_ref()))?;
+                    let is_measured = part.is_measured(people, smallest, &mut self.tables);
+                    if part.slice.is_empty() {
+                        self.add_counterfactuals(part, stages, (counts, shift.as_ref()))?;
                     } else if is_measured {
-                        let beside = (shift.as_ref(), None);
-                        let tables = &mut self.tables;
-                        of.switches_measured(workers, counts, beside, [None; 2], tables);
+                        let shift_and_placebo = (shift.as_ref(), None);
+                        let (tables, repeats) = (&mut self.tables, [None; 2]);
+                        part.switches_measured(workers, counts, shift_and_placebo, repeats, tables);
                     }
-                    of.counterfactual_counts(counts, &mut self.tables);
-                    curves.extend(is_measured.then(|| (of.clone(), counts)));
+                    part.counterfactual_counts(counts, &mut self.tables);
+                    curves.extend(is_measured.then(|| (part.clone(), counts)));
                 }
                 self.curves.add(workers, curves)
             }
@@ -251,26 +258,26 @@ impl AuditMeasurement<'_> {
         &self,
         (whole, names): (&RowBuilder<'b>, &'b AttributeSlices),
         count: &StageInput<CountStage>,
-        everybody: S,
+        all_people: S,
     ) -> Result<Vec<(RowBuilder<'b>, S)>> {
         let slices: Option<CountedSlices<S>> =
             count.read_if_written(self.context.ctx, SLICE_EVIDENCE)?;
         let slices = slices.into_iter().flatten().map(|(slice, counts)| {
             (RowBuilder { slice: names.name(slice), ..whole.clone() }, counts)
         });
-        Ok(std::iter::once((whole.clone(), everybody)).chain(slices).collect())
+        Ok(std::iter::once((whole.clone(), all_people)).chain(slices).collect())
     }
 
-    /// A model whose outcome is an amount: the job itself says which end people want.
-    fn add_amounts(&mut self, of: &AmountInputs) -> Result<()> {
+    /// Measures a model whose outcome is an amount. The job says which end of the amount is better.
+    fn add_amounts(&mut self, inputs: &AmountInputs) -> Result<()> {
         let row_context = self.context;
-        let audit = of.with_groups_without_rows(row_context)?;
+        let audit = inputs.with_groups_without_rows(row_context)?;
         let builder = self.builder(&audit, row_context.rows.layout());
         let settings = MeasureSettings { favourable_stated: true, ..builder.settings.clone() };
-        of.measure(row_context, &RowBuilder { settings, ..builder }, &mut self.tables)
+        inputs.measure(row_context, &RowBuilder { settings, ..builder }, &mut self.tables)
     }
 
-    /// Who lacks a label; the page says it of the plain audit.
+    /// Records who lacks a label; the page shows it for the plain audit.
     fn add_labels(&mut self, audit: &CountedAudit, found: &[MissingLabels]) {
         if audit.arm.is_empty() {
             let data = &self.checked.job.data;
@@ -289,8 +296,8 @@ impl AuditMeasurement<'_> {
                 classes.as_deref(),
             );
         }
-        let of = (audit.arm.clone(), audit.model.clone(), audit.attribute);
-        self.selective.insert(of, found.iter().any(MissingLabels::are_selective));
+        let key = (audit.arm.clone(), audit.model.clone(), audit.attribute);
+        self.selective.insert(key, found.iter().any(MissingLabels::are_selective));
     }
 
     fn add_rows(
@@ -305,14 +312,14 @@ impl AuditMeasurement<'_> {
         let (flips, trainings) = (flips.first(), self.trainings.get(&key));
         builder.rows_measured(workers, counts, flips, trainings, &mut self.tables);
         self.add_folds(builder, stages, |counts: &FactualCounts, settings| {
-            // A fold may have nobody with a group.
+            // A fold may have no people with a group.
             let counted = counts.confusion(GroupSelection::All).predicted() > 0;
             counted.then(|| measure_factual(counts, None, settings))
         })
     }
 
-    /// Measures what the further trainings of the model of an audit give, if there are any; by what
-    /// they are found.
+    /// Measures the repeated trainings of the model of an audit, if there are any. Returns the key of
+    /// their values.
     fn add_trainings(
         &mut self,
         builder: &RowBuilder<'_>,
@@ -324,24 +331,24 @@ impl AuditMeasurement<'_> {
             return Ok(key);
         }
         let level = self.checked.job.metrics.interval.level;
-        let mut all = RepeatedValues::new(&builder.settings, level);
+        let mut values = RepeatedValues::new(&builder.settings, level);
         for stage in &stages.retrained {
             ctx.check()?;
             if audit.set.is_none() {
                 let counts: FactualCounts = stage.read(ctx, EVIDENCE)?;
-                workers.within(|| all.add_rows(&counts));
+                workers.within(|| values.add_rows(&counts));
                 continue;
             }
             let counts: CounterfactualCounts = stage.read(ctx, EVIDENCE)?;
             let shift: Option<ShiftEvidence> = stage.read_if_written(ctx, SHIFT_EVIDENCE)?;
-            workers.within(|| all.add_set(&counts, shift.as_ref(), &[]));
+            workers.within(|| values.add_set(&counts, shift.as_ref(), &[]));
         }
         for stage in &stages.retrained_worlds {
             ctx.check()?;
             let found = stage.graph_scores(ctx)?;
-            workers.within(|| all.add_worlds(&found.counts));
+            workers.within(|| values.add_worlds(&found.counts));
         }
-        self.trainings.insert(key.clone(), all);
+        self.trainings.insert(key.clone(), values);
         Ok(key)
     }
 
@@ -367,11 +374,14 @@ impl AuditMeasurement<'_> {
             let level = self.checked.job.metrics.worlds.level;
             let measured =
                 workers.within(|| measure_worlds(&branched.counts, level, &builder.settings));
-            let own = |set: &&GraphSetScenario| {
+            let is_audited = |set: &&GraphSetScenario| {
                 Some(&set.name) == audit.set.as_ref() && set.position == audit.attribute
             };
-            let follows =
-                self.graphs.iter().find(own).is_some_and(GraphSetScenario::attribute_follows);
+            let follows = self
+                .graphs
+                .iter()
+                .find(is_audited)
+                .is_some_and(GraphSetScenario::attribute_follows);
             let trainings = self.trainings.get(&key);
             let supported = branched.counts.supported().map(|counts| {
                 let measured = workers.within(|| measure_worlds(counts, level, &builder.settings));
@@ -383,7 +393,7 @@ impl AuditMeasurement<'_> {
             self.tables.metrics.extend(with_supported(rows.collect(), supported));
             self.across.add(builder, &branched, &measured);
         } else {
-            let beside = (shift, placebo.as_ref());
+            let shift_and_placebo = (shift, placebo.as_ref());
             let fits = stages
                 .doubt
                 .as_ref()
@@ -393,10 +403,11 @@ impl AuditMeasurement<'_> {
                 workers.within(|| RepeatedValues::of_set(&repeats, &builder.settings, level))
             });
             let doubts = [fits.as_ref(), self.trainings.get(&key)];
-            builder.switches_measured(workers, counts, beside, doubts, &mut self.tables);
+            let tables = &mut self.tables;
+            builder.switches_measured(workers, counts, shift_and_placebo, doubts, tables);
         }
-        if let Some(made) = stages.generate.as_ref().filter(|_| audit.arm.is_empty()) {
-            let found = made.effects(ctx)?.unsupported;
+        if let Some(generated) = stages.generate.as_ref().filter(|_| audit.arm.is_empty()) {
+            let found = generated.effects(ctx)?.unsupported;
             self.tables.support_counts.extend(builder.support_counts(counts, &found));
         }
         self.add_folds(builder, stages, |counts: &CounterfactualCounts, settings| {
@@ -404,7 +415,7 @@ impl AuditMeasurement<'_> {
         })
     }
 
-    /// What single folds give for an arm.
+    /// Adds the spread over single folds of an arm.
     fn add_folds<S: DeserializeOwned>(
         &mut self,
         builder: &RowBuilder<'_>,
@@ -421,15 +432,15 @@ impl AuditMeasurement<'_> {
         Ok(())
     }
 
-    /// Whether the model of an audit is trained again on rows that are drawn again; none where it
-    /// is not trained again.
+    /// Whether the repeated trainings of the model use resampled rows; none if there are no repeated
+    /// trainings.
     fn resamples(&self, audit: &CountedAudit) -> Option<bool> {
         let mut models = self.checked.job.models.iter();
         let (_, model) = models.find(|(name, _)| name.as_str() == audit.model)?;
         Some(model.doubt?.resample)
     }
 
-    /// The pairs of audits that are compared.
+    /// The comparisons of pairs of audits.
     fn compare(
         &self,
         audits: &[(CountedAudit, &AuditInputs)],
@@ -444,28 +455,36 @@ impl AuditMeasurement<'_> {
             let other_is_selective = self.is_selective(&other.arm, &other.model, other.attribute);
             let selective = builder.selective || other_is_selective;
             let builder = RowBuilder { selective, ..builder };
-            let (counts, settings) = (pair.counts.read(ctx, EVIDENCE)?, &builder.settings);
-            let compared = if audit.set.is_none() {
-                let scored: [FactualCounts; 2] =
-                    [stages.count.read(ctx, EVIDENCE)?, others.count.read(ctx, EVIDENCE)?];
-                workers.within(|| {
-                    let mut compared = compare_rows(&counts, settings);
-                    // For rows that both score; other rows do not count.
-                    let scores = MeasureContext::new(settings);
-                    compared.extend(scores.compare_scores(scored.each_ref(), RowsOf::Both));
-                    compared
-                })
-            } else {
-                workers.within(|| compare_switches(&counts, settings))
+            let counts: Vec<PairedCounts> = pair.counts.read(ctx, EVIDENCE)?;
+            let scored = |count: &StageInput<CountStage>| match audit.set {
+                None => counts_of_sides(&count.text(ctx, EVIDENCE)?, count, self.checked),
+                Some(_) => Ok(Vec::new()),
             };
-            let [of_one, of_two] =
+            let scored = [scored(&stages.count)?, scored(&others.count)?];
+            let [first, second] =
                 [audit, other].map(|audit| self.trainings.get(&repeats_key(audit)));
-            // Repeats on rows drawn again and repeats on the same rows are no pairs.
+            // Repeats on resampled rows cannot be paired with repeats on the same rows.
             let alike = self.resamples(audit) == self.resamples(other);
-            let pair = of_one.zip(of_two).filter(|_| alike);
-            let changes = pair.map(|(one, two)| one.minus(two));
-            let row = |of| builder.comparison_row(other, of, changes.as_ref());
-            rows.extend(compared.iter().map(row));
+            let pair = first.zip(second).filter(|_| alike);
+            let changes = pair.map(|(first, second)| first.minus(second));
+            let parts = match self.classes() {
+                None => vec![builder],
+                Some(classes) => classes.each_vs_rest(&builder).collect(),
+            };
+            for (i, (part, counts)) in parts.iter().zip(&counts).enumerate() {
+                let compare = || {
+                    let [Some(one), Some(two)] = scored.each_ref().map(|of| of.get(i)) else {
+                        return compare_switches(counts, &part.settings);
+                    };
+                    let mut compared = compare_rows(counts, &part.settings);
+                    // For rows that both score; other rows do not count.
+                    let scores = MeasureContext::new(&part.settings);
+                    compared.extend(scores.compare_scores([one, two], RowsOf::Both));
+                    compared
+                };
+                let row = |of| part.comparison_row(other, of, changes.as_ref());
+                rows.extend(workers.within(compare).iter().map(row));
+            }
         }
         Ok(rows)
     }
@@ -475,17 +494,17 @@ impl AuditMeasurement<'_> {
             (self.context.ctx.out(), self.tables, self.context.rows.layout());
         let mut metrics = tables.metrics;
         if !self.graphs.is_empty() {
-            let mut of_graphs = GraphTables::default();
+            let mut graph_tables = GraphTables::default();
             let level = self.checked.job.metrics.worlds.level;
             for set in self.graphs {
-                of_graphs.add(set, layout, level);
+                graph_tables.add(set, layout, level);
                 let fit = fit_of(&self.checked.job, self.graphs, set);
                 if let Some(fit) = &fit {
-                    of_graphs.add_fit(set, layout, (fit, level));
+                    graph_tables.add_fit(set, layout, (fit, level));
                 }
                 metrics.extend(worlds::metrics_of_graphs(set, fit.as_ref(), layout));
             }
-            of_graphs.write(out)?;
+            graph_tables.write(out)?;
             self.across.write(out)?;
         }
         files::write_json(&out.join(SMALL_SLICES), &tables.small_slices)?;
@@ -505,7 +524,7 @@ impl AuditMeasurement<'_> {
     }
 }
 
-/// How well the knowledge of a scenario fits; none where it is compared with no other.
+/// How well the knowledge of a scenario fits, if the job compares it with another scenario.
 fn fit_of(
     job: &job::Job,
     graphs: &[GraphSetScenario],
@@ -516,25 +535,24 @@ fn fit_of(
     let reference = block.graphs()?.fit_reference()?.as_str();
     let other = format!("{name}/{reference}");
     let against = graphs.iter().find(|found| found.name == other)?;
-    let of_both = (scenario != reference).then(|| Some((set.scores()?, against.scores()?)))??;
-    Some(KnowledgeFit::new(reference, &of_both.0, &of_both.1))
+    let scores = (scenario != reference).then(|| Some((set.scores()?, against.scores()?)))??;
+    Some(KnowledgeFit::new(reference, &scores.0, &scores.1))
 }
 
-/// Who of the rows as they are lacks a label; of several classes with the decisions of each class
-/// against all others.
-fn missing_labels(
+/// The counts of the factual rows: for a label of two sides, or for each class against
+/// the rest.
+fn counts_of_sides(
     text: &str,
     stage: &StageInput<CountStage>,
     checked: &CheckedJob,
-) -> Result<Vec<MissingLabels>> {
-    if checked.job.data.label.column().is_some_and(|label| label.classes.is_some()) {
-        let counts: FactualClassCounts = stage.parse(text)?;
-        return Ok(counts.one_vs_rest.iter().map(MissingLabels::from_counts).collect());
+) -> Result<Vec<FactualCounts>> {
+    match checked.job.data.label.classes() {
+        Some(_) => Ok(stage.parse::<FactualClassCounts>(text)?.one_vs_rest),
+        None => Ok(vec![stage.parse(text)?]),
     }
-    Ok(vec![MissingLabels::from_counts(&stage.parse(text)?)])
 }
 
-/// Puts the tables of quality of all sets and attributes together.
+/// Joins the tables of quality of all sets and attributes.
 ///
 /// # Errors
 /// A table cannot be read or written.
@@ -550,7 +568,7 @@ pub(crate) fn gather_quality(
     if maps { gather_rows::<CfMapRow>(ctx.out(), &folders) } else { Ok(()) }
 }
 
-/// How to measure an attribute.
+/// The settings for measuring an attribute.
 pub(crate) fn settings(checked: &CheckedJob, attribute: &Attribute) -> MeasureSettings {
     let metrics = &checked.job.metrics;
     MeasureSettings {
@@ -564,7 +582,7 @@ pub(crate) fn settings(checked: &CheckedJob, attribute: &Attribute) -> MeasureSe
     }
 }
 
-/// Whom the job favours among the groups of an attribute; the reference where it does not say.
+/// The favoured groups of an attribute as the job names them; by default the reference.
 pub fn favoured(checked: &CheckedJob, attribute: &Attribute) -> FavouredGroups<usize> {
     let named =
         checked.job.metrics.clarify.as_ref().and_then(|c| c.favoured.get(attribute.name.as_str()));

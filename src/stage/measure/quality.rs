@@ -1,9 +1,8 @@
-//! The stage `measure/SET/ATTRIBUTE`: how good the counterfactuals of a set are, as tables of their
-//! own.
+//! The stage `measure/SET/ATTRIBUTE`: tables about how good the counterfactuals of a set are.
 //!
 //! Quality needs no model, so it is measured once per set and attribute. With folds the
-//! counterfactuals are compared with the references of all folds together, in which every row
-//! counts as often as it was in a reference.
+//! counterfactuals are compared with the references of all folds together: every row counts as
+//! often as it was in a reference.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -31,30 +30,30 @@ use crate::stage::row_context::RowContext;
 use crate::table::file::write_rows;
 use crate::table::{CfDistributionRow, CfFeatureRow, CfQualityRow, RARE, SetPair, finite, whole};
 
-/// A level that fewer people have is not named.
+/// The name of all levels with too few people.
 pub(crate) const LEAST_PEOPLE: u64 = 5;
 
-/// What quality is measured of.
+/// What the quality of a set is measured from.
 pub(crate) struct QualityInputs<'a> {
     /// The rows.
     pub context: RowContext<'a>,
-    /// What the strategy learnt from.
+    /// The rows that the strategy learnt from.
     pub reference: &'a LearningReference<'a>,
-    /// What the classes of the rows are.
+    /// The classes of the rows.
     pub classes: &'a RowClasses,
     /// What was learnt, for each fold.
     pub learnt: &'a [FittedStrategy],
     /// The counterfactuals.
     pub counterfactuals: &'a CounterfactualReader,
-    /// For a strategy that matches samples, what became of them.
+    /// The matches of a strategy that matches samples.
     pub tallies: Option<&'a TransportTallies>,
     /// Name of the set.
     pub set: &'a str,
     /// Position of the attribute.
     pub position: usize,
-    /// Levels with fewer rows of the reference are not named.
+    /// Levels with fewer reference rows are not named.
     pub least: u64,
-    /// The rows of each direction that a map shows, and the seed of the job; none = no map.
+    /// The number of rows that a map shows for each direction, and the seed of the job; none = no map.
     pub map: Option<(Count, Seed)>,
 }
 
@@ -65,7 +64,7 @@ impl QualityInputs<'_> {
     /// Writes the tables of quality.
     ///
     /// # Errors
-    /// A file cannot be read, the disk refuses, or the run is to stop.
+    /// A file cannot be read or written, or the run is to stop.
     pub(crate) fn write(&self, out: &Path) -> Result<()> {
         let layout = self.context.rows.layout();
         let attribute = &layout.attributes[self.position];
@@ -93,8 +92,8 @@ impl QualityInputs<'_> {
                 &yardstick.shapes(&sums, &detailed, self.least),
             ),
         )?;
-        let Some(asked) = self.map else { return Ok(()) };
-        write_rows(out, &self.map(asked, (&yardstick, &counts), &detailed)?)
+        let Some(sample) = self.map else { return Ok(()) };
+        write_rows(out, &self.map(sample, (&yardstick, &counts), &detailed)?)
     }
 
     fn quality(
@@ -117,23 +116,23 @@ impl QualityInputs<'_> {
                 .fold(TransportTally::default(), |sum, (.., tally)| merge_tallies(&sum, tally))
         });
         let of_pair = |from: usize, to: usize| {
-            let mine = |tallies: &TransportTallies| {
+            let find = |tallies: &TransportTallies| {
                 tallies.iter().find(|(a, b, _)| (*a, *b) == (from, to)).map(|(.., tally)| *tally)
             };
-            self.tallies.map(|tallies| mine(tallies).unwrap_or_default())
+            self.tallies.map(|tallies| find(tallies).unwrap_or_default())
         };
         let all_without: u64 =
             without_class.values().sum::<u64>() * (attribute.groups.len() as u64).saturating_sub(1);
-        // Real rows are those of one target group, so all pairs together have none.
+        // Metrics of real rows are about one target group, so all pairs together have none.
         for measured in values(total, total_tally.as_ref(), exact, all_without)
             .into_iter()
             .filter(|v| !v.0.starts_with(REAL))
         {
             quality.push(row("", "", measured));
         }
-        for (&(from, to), of) in pairs {
+        for (&(from, to), pair_quality) in pairs {
             let without = without_class.get(&from).copied().unwrap_or(0);
-            for measured in values(of, of_pair(from, to).as_ref(), exact, without) {
+            for measured in values(pair_quality, of_pair(from, to).as_ref(), exact, without) {
                 quality.push(row(&attribute.groups[from], &attribute.groups[to], measured));
             }
         }
@@ -151,9 +150,9 @@ impl QualityInputs<'_> {
 
     fn features(&self, attribute: &Attribute, pairs: &QualityByPair) -> Vec<CfFeatureRow> {
         let mut features = Vec::new();
-        for (&(from, to), of) in pairs {
+        for (&(from, to), pair_quality) in pairs {
             let pair = self.pair(attribute, &attribute.groups[from], &attribute.groups[to]);
-            for variable in &of.variables {
+            for variable in &pair_quality.variables {
                 for (name, value) in values_of_variable(variable) {
                     features.push(CfFeatureRow {
                         pair: pair.clone(),
@@ -178,10 +177,10 @@ impl QualityInputs<'_> {
         for (&(from, to), bars_of) in of_pairs {
             let pair = self.pair(attribute, &attribute.groups[from], &attribute.groups[to]);
             for (variable, bars) in variables.iter().zip(bars_of) {
-                let all = bars
+                let totals = bars
                     .iter()
                     .fold((0, 0), |sum, bar| (sum.0 + bar.original, sum.1 + bar.counterfactual));
-                let share = |n: u64, all: u64| (all > 0).then(|| n as f64 / all as f64);
+                let share = |n: u64, total: u64| (total > 0).then(|| n as f64 / total as f64);
                 for (number, bar) in (0_i64..).zip(bars) {
                     let level = match (bar.edges, bar.level) {
                         (Some(_), _) => "",
@@ -189,8 +188,8 @@ impl QualityInputs<'_> {
                         (None, None) => RARE,
                     };
                     for (side, n, share) in [
-                        ("original", bar.original, share(bar.original, all.0)),
-                        ("counterfactual", bar.counterfactual, share(bar.counterfactual, all.1)),
+                        ("original", bar.original, share(bar.original, totals.0)),
+                        ("counterfactual", bar.counterfactual, share(bar.counterfactual, totals.1)),
                         ("target", bar.target, bar.target_share),
                     ] {
                         shapes.push(CfDistributionRow {
@@ -211,8 +210,7 @@ impl QualityInputs<'_> {
         shapes
     }
 
-    /// What a level of a variable is called: a level of its column, or the column of a one-hot
-    /// group.
+    /// The name of a level of a variable: a level of its column, or the column of a one-hot group.
     fn level(&self, variable: &StrategyVariable, level: usize) -> &str {
         let features = &self.context.rows.layout().features;
         match variable.columns[..] {
@@ -221,8 +219,8 @@ impl QualityInputs<'_> {
         }
     }
 
-    /// The sums of all counterfactuals, and by group the audited rows that have none because their
-    /// class is missing.
+    /// The sums of all counterfactuals, and for each group the number of audited rows without
+    /// counterfactuals because their class is missing.
     fn sums(
         &self,
         yardstick: &QualityReference,
@@ -233,7 +231,7 @@ impl QualityInputs<'_> {
         let mut without_class: BTreeMap<usize, u64> = BTreeMap::new();
         let needs_class =
             self.learnt.iter().any(|learnt| learnt.rules.condition == Conditioning::Class);
-        let look = |g: usize| {
+        let group_sums = |g: usize| {
             let (batch, roles) = row_context.read(g, Projection::ALL)?;
             let classes = self.classes.of_group(g, &batch)?;
             let (keys, judged, rows) = self.counterfactuals.judged(g, row_context.rows.layout())?;
@@ -256,7 +254,7 @@ impl QualityInputs<'_> {
             }
             Ok((batch.row.len() as u64, (part, without)))
         };
-        row_context.row_groups().in_turn(look, |(part, without)| {
+        row_context.row_groups().in_turn(group_sums, |(part, without)| {
             sums.merge(part);
             without
                 .into_iter()
@@ -284,27 +282,27 @@ impl QualityInputs<'_> {
     }
 }
 
-/// The directions of a set that are reported bar by bar.
-const DETAILED_AT_MOST: usize = 30;
+/// How many directions of a set are reported bar by bar.
+const MAX_DETAILED: usize = 30;
 
-/// The directions that are reported in detail: those in which a moved variable is left farthest
-/// from the target group, of equals the first. Bars of every direction between many groups would
-/// outweigh all other results.
+/// The directions that are reported in detail: those where a moved variable stays farthest from
+/// the target group (the first of equals). With many groups, bars for every direction would be
+/// larger than all other results.
 fn detailed_pairs(pairs: &QualityByPair) -> BTreeSet<(usize, usize)> {
-    let far = |of: &CounterfactualQuality| {
-        let moved = of
+    let distance = |quality: &CounterfactualQuality| {
+        let moved = quality
             .variables
             .iter()
             .filter(|v| v.value("share_changed").is_some_and(|share| share > 0.0));
         moved.filter_map(|v| v.value("dist_after")).fold(-1.0, f64::max)
     };
     let mut rated: Vec<(f64, (usize, usize))> =
-        pairs.iter().map(|(&pair, of)| (far(of), pair)).collect();
+        pairs.iter().map(|(&pair, quality)| (distance(quality), pair)).collect();
     rated.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-    rated.into_iter().take(DETAILED_AT_MOST).map(|(_, pair)| pair).collect()
+    rated.into_iter().take(MAX_DETAILED).map(|(_, pair)| pair).collect()
 }
 
-/// The counterfactuals in one group, as they were generated.
+/// The counterfactuals with one target group, as they were generated.
 fn generated(
     keys: &CounterfactualKeys,
     judged: &CounterfactualVerdicts,
@@ -342,21 +340,21 @@ fn merge_tallies(a: &TransportTally, b: &TransportTally) -> TransportTally {
 
 /// The tallies of several folds as one list.
 pub(crate) fn merge_folds(of_folds: impl Iterator<Item = TransportTallies>) -> TransportTallies {
-    let mut all: BTreeMap<(usize, usize), TransportTally> = BTreeMap::new();
+    let mut merged: BTreeMap<(usize, usize), TransportTally> = BTreeMap::new();
     for (from, to, tally) in of_folds.flatten() {
-        let sum = all.entry((from, to)).or_default();
+        let sum = merged.entry((from, to)).or_default();
         *sum = merge_tallies(sum, &tally);
     }
-    all.into_iter().map(|((from, to), tally)| (from, to, tally)).collect()
+    merged.into_iter().map(|((from, to), tally)| (from, to, tally)).collect()
 }
 
-/// How the metrics of real rows begin.
+/// The prefix of the metrics of real rows.
 const REAL: &str = "plausibility_real";
 
 type NamedMeasure = (&'static str, Result<f64, &'static str>);
 
 fn values(
-    of: &CounterfactualQuality,
+    quality: &CounterfactualQuality,
     tally: Option<&TransportTally>,
     exact: bool,
     without_class: u64,
@@ -366,7 +364,7 @@ fn values(
         false => NOTHING_TO_AVERAGE,
     };
     let mut values: Vec<NamedMeasure> =
-        of.values.iter().map(|&(name, value)| (name, value.ok_or(why(name)))).collect();
+        quality.values.iter().map(|&(name, value)| (name, value.ok_or(why(name)))).collect();
     let counts = values.iter().take_while(|(name, _)| name.starts_with("n_")).count();
     values.insert(counts, ("n_without_class", Ok(without_class as f64)));
     values.push(("exact", Ok(f64::from(u8::from(exact)))));
@@ -384,13 +382,13 @@ fn values(
     values
 }
 
-fn values_of_variable(of: &VariableQuality) -> Vec<NamedMeasure> {
+fn values_of_variable(variable: &VariableQuality) -> Vec<NamedMeasure> {
     let why = |name: &str| match name {
-        "mean_change" if !of.is_number => NOT_NUMERIC,
-        "mean_abs_change_sd" | "w1_before" | "w1_after" if !of.varies => NOT_NUMERIC,
+        "mean_change" if !variable.is_number => NOT_NUMERIC,
+        "mean_abs_change_sd" | "w1_before" | "w1_after" if !variable.varies => NOT_NUMERIC,
         _ => NOTHING_TO_AVERAGE,
     };
-    of.values.iter().map(|&(name, value)| (name, value.ok_or(why(name)))).collect()
+    variable.values.iter().map(|&(name, value)| (name, value.ok_or(why(name)))).collect()
 }
 
 #[cfg(test)]
@@ -401,19 +399,19 @@ mod tests {
     };
 
     #[test]
-    fn what_is_written_can_be_explained_and_the_other_way_round() {
-        let listed = |of: &dyn Fn(QualityScope) -> bool| {
-            MEASURES.iter().filter(|m| of(m.scope)).map(|m| m.id).collect::<Vec<_>>()
+    fn written_metrics_and_listed_measures_are_the_same() {
+        let listed = |is_listed: &dyn Fn(QualityScope) -> bool| {
+            MEASURES.iter().filter(|m| is_listed(m.scope)).map(|m| m.id).collect::<Vec<_>>()
         };
-        let nobody = CounterfactualQuality::of_nobody(false, false);
-        let of_pairs = values(&nobody, Some(&TransportTally::default()), true, 0);
+        let empty = CounterfactualQuality::of_nobody(false, false);
+        let of_pairs = values(&empty, Some(&TransportTally::default()), true, 0);
         assert_eq!(
             of_pairs.iter().map(|v| v.0).collect::<Vec<_>>(),
-            listed(&|of| of != QualityScope::Feature)
+            listed(&|scope| scope != QualityScope::Feature)
         );
         assert_eq!(
-            values(&nobody, None, true, 0).iter().map(|v| v.0).collect::<Vec<_>>(),
-            listed(&|of| of == QualityScope::Pair)
+            values(&empty, None, true, 0).iter().map(|v| v.0).collect::<Vec<_>>(),
+            listed(&|scope| scope == QualityScope::Pair)
         );
         let why = |varies| {
             values_of_variable(&CounterfactualQuality::of_nobody(true, varies).variables[0])
@@ -434,10 +432,10 @@ mod tests {
                 NOTHING_TO_AVERAGE
             ]
         );
-        let of_features = values_of_variable(&nobody.variables[0]);
+        let of_features = values_of_variable(&empty.variables[0]);
         assert_eq!(
             of_features.iter().map(|v| v.0).collect::<Vec<_>>(),
-            listed(&|of| of == QualityScope::Feature)
+            listed(&|scope| scope == QualityScope::Feature)
         );
     }
 }

@@ -1,7 +1,7 @@
 //! The map of a set for a job that asks for one (`report.map`): rows and their counterfactuals on
 //! two principal components of the reference.
 //!
-//! The rows are drawn by a hash: for each direction those with the smallest h(seed of
+//! The rows are drawn by a hash: for each direction the rows with the smallest h(seed of
 //! `map/SET/ATTRIBUTE`, row key, target group), each with its first valid counterfactual.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,11 +20,11 @@ use crate::param::{Count, Seed};
 use crate::stage::measure::quality::QualityInputs;
 use crate::table::{CfMapRow, finite};
 
-/// What was drawn, by own and target group, and by hash and row number.
+/// The drawn rows by direction, and inside it by hash and row number.
 type DrawnRows<T> = BTreeMap<(usize, usize), BTreeMap<(u64, u64), T>>;
 
-/// Leaves this many of each direction, those with the least hashes.
-fn cut<T>(drawn: &mut DrawnRows<T>, wanted: usize) {
+/// Keeps `wanted` rows of each direction, those with the smallest hashes.
+fn truncate<T>(drawn: &mut DrawnRows<T>, wanted: usize) {
     for of_pair in drawn.values_mut() {
         while of_pair.len() > wanted {
             of_pair.pop_last();
@@ -33,7 +33,7 @@ fn cut<T>(drawn: &mut DrawnRows<T>, wanted: usize) {
 }
 
 impl QualityInputs<'_> {
-    /// The rows of `cf_map`: `wanted` of each of these directions.
+    /// The rows of `cf_map`: `wanted` rows of each direction in `pairs`.
     pub(super) fn map(
         &self,
         (wanted, seed): (Count, Seed),
@@ -64,12 +64,12 @@ impl QualityInputs<'_> {
         let wanted = wanted.size();
         let seed = named_seed(seed.0, &format!("map/{}/{}", self.set, attribute.name));
         let mut drawn = DrawnRows::new();
-        let look = |g: usize| self.drawn(g, (wanted, seed), (yardstick, &map), pairs);
-        self.context.row_groups().in_turn(look, |part| {
+        let draw_group = |g: usize| self.drawn(g, (wanted, seed), (yardstick, &map), pairs);
+        self.context.row_groups().in_turn(draw_group, |part| {
             for (pair, rows) in part {
                 drawn.entry(pair).or_default().extend(rows);
             }
-            cut(&mut drawn, wanted);
+            truncate(&mut drawn, wanted);
         })?;
         let mut rows = Vec::new();
         for ((from, to), of_pair) in drawn {
@@ -92,8 +92,7 @@ impl QualityInputs<'_> {
         Ok(rows)
     }
 
-    /// The rows of a row group that may be drawn, with their places and those of their
-    /// counterfactuals.
+    /// The drawn rows of a row group, with their places and those of their counterfactuals.
     fn drawn(
         &self,
         g: usize,
@@ -102,27 +101,27 @@ impl QualityInputs<'_> {
         pairs: &BTreeSet<(usize, usize)>,
     ) -> Result<(u64, DrawnRows<[f64; 4]>)> {
         let batch = self.context.rows.read(g, Projection::ALL)?;
-        let (keys, judged, made) = self.counterfactuals.judged(g, self.context.rows.layout())?;
+        let (keys, judged, rows_cf) = self.counterfactuals.judged(g, self.context.rows.layout())?;
         let groups = &batch.groups[self.position];
-        let mut least: DrawnRows<(usize, usize)> = DrawnRows::new();
+        let mut smallest: DrawnRows<(usize, usize)> = DrawnRows::new();
         for (k, &parent) in keys.parent.iter().enumerate().filter(|(k, _)| judged.valid[*k]) {
             let (i, to) = (parent as usize, keys.to_group[k]);
             let pair = (usize::from(groups[i]), usize::from(to));
             if pairs.contains(&pair) {
                 // Counterfactuals of a row and group are in the order of their index.
                 let key = (h(seed, batch.row_key[i], u64::from(to)), batch.row[i]);
-                least.entry(pair).or_default().entry(key).or_insert((i, k));
+                smallest.entry(pair).or_default().entry(key).or_insert((i, k));
             }
         }
-        cut(&mut least, wanted);
-        let chosen = least.values().flat_map(BTreeMap::values);
-        let (own, cf): (Vec<usize>, Vec<usize>) = chosen.copied().unzip();
-        let places = map.places(yardstick, &batch.rows.take(&own));
-        let both = places.into_iter().zip(map.places(yardstick, &made.take(&cf)));
-        let mut both = both.map(|([x, y], [x_cf, y_cf])| [x, y, x_cf, y_cf]);
+        truncate(&mut smallest, wanted);
+        let chosen = smallest.values().flat_map(BTreeMap::values);
+        let (row_indices, cf_indices): (Vec<usize>, Vec<usize>) = chosen.copied().unzip();
+        let places = map.places(yardstick, &batch.rows.take(&row_indices));
+        let paired = places.into_iter().zip(map.places(yardstick, &rows_cf.take(&cf_indices)));
+        let mut paired = paired.map(|([x, y], [x_cf, y_cf])| [x, y, x_cf, y_cf]);
         let mut placed = DrawnRows::new();
-        for (pair, rows) in least {
-            placed.insert(pair, rows.into_keys().zip(both.by_ref()).collect());
+        for (pair, rows) in smallest {
+            placed.insert(pair, rows.into_keys().zip(paired.by_ref()).collect());
         }
         Ok((batch.row.len() as u64, placed))
     }

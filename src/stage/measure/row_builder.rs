@@ -1,4 +1,4 @@
-//! Writes the numbers of one part as rows of tables.
+//! Writes the values of one part of an audit as rows of tables.
 
 use std::borrow::Cow;
 
@@ -41,7 +41,7 @@ use crate::table::{
     finite, whole,
 };
 
-/// How the table of counts writes what is unknown, no and yes.
+/// How the table of counts writes unknown, no and yes.
 const STATE_WORDS: [&str; 3] = ["", "0", "1"];
 
 /// Tables that are being written.
@@ -59,7 +59,7 @@ pub(crate) struct ResultTables {
     pub(crate) population: Vec<PopulationRow>,
     /// `transitions`.
     pub(crate) transitions: Vec<TransitionRow>,
-    /// Slices of too few people.
+    /// Slices with too few people.
     pub(crate) small_slices: SmallSlices,
     /// `amounts`.
     pub(crate) amounts: Vec<AmountRow>,
@@ -67,12 +67,12 @@ pub(crate) struct ResultTables {
     pub(crate) reliability: Vec<ReliabilityRow>,
     /// `support_counts`.
     pub(crate) support_counts: Vec<SupportCountRow>,
-    /// Who lacks labels more often than others.
+    /// The people who lack labels more often than others.
     pub(crate) labels: SelectiveLabels,
 }
 
 impl From<AuditKey> for AmountRow {
-    /// A row of this key whose other columns hold nothing yet.
+    /// A row with this key and empty other columns.
     fn from(key: AuditKey) -> Self {
         AmountRow {
             model: key.model,
@@ -85,10 +85,10 @@ impl From<AuditKey> for AmountRow {
     }
 }
 
-/// The texts that name an audit and its groups, which its rows share.
+/// The names of an audit and its groups, shared by its rows.
 #[derive(Clone)]
 pub(crate) struct AuditTexts {
-    /// For all rows; of no scope.
+    /// The key without a scope.
     key: AuditKey,
     /// The groups in reference-first order.
     groups: Vec<SharedText>,
@@ -111,40 +111,35 @@ impl AuditTexts {
     }
 }
 
-/// Writes the numbers of one part as rows of tables.
+/// Writes the values of one part of an audit (all people, a slice or a class) as rows of tables.
 #[derive(Clone)]
 pub(crate) struct RowBuilder<'a> {
-    /// Whose numbers.
     pub(crate) audit: &'a CountedAudit,
-    /// Their names.
     pub(crate) texts: AuditTexts,
-    /// What names groups.
     pub(crate) layout: &'a Layout,
-    /// How they are measured.
     pub(crate) settings: MeasureSettings,
-    /// The slice that the numbers are of; empty = all rows.
+    /// The name of the slice; empty = all rows.
     pub(crate) slice: &'a str,
-    /// The class that stands against all others; empty for all classes together, and for a label of
-    /// two sides.
+    /// The class that is compared with the rest; empty for all classes together and for a label of two
+    /// sides.
     pub(crate) class: &'a str,
     /// Whether labels are missing for some people more often than for others.
     pub(crate) selective: bool,
 }
 
-/// Why a value of an audit is not known: it needs scores or probabilities that the model does not
-/// give, or is about a group of which nothing could be learnt: a sum over the other groups would be
-/// another value.
+/// Why a value of an audit is unknown: it needs scores or probabilities that the model does not
+/// give, or it is about a group that the strategy could learn nothing about.
 fn why_unknown(
     audit: &CountedAudit,
     metric: &metric::Metric,
     scope: MetricScope,
 ) -> Option<Undefined> {
-    let of_scores = [MetricFamily::Shift, MetricFamily::Scores];
+    let score_families = [MetricFamily::Shift, MetricFamily::Scores];
     let compares = match metric.reads {
         Reads::Scored(reading, _) => reading.needs_probability(),
         _ => false,
     };
-    if audit.scoreless && of_scores.contains(&metric.family) {
+    if audit.scoreless && score_families.contains(&metric.family) {
         Some(Undefined::NoScore)
     } else if audit.points && compares {
         Some(Undefined::NoProbability)
@@ -164,7 +159,7 @@ impl RowBuilder<'_> {
         rank.map(|rank| self.texts.groups[rank].clone()).unwrap_or_default()
     }
 
-    /// Units of weight in the unit of the user's column; null where there are no weights.
+    /// Units of weight in the unit of the user's column; none if there are no weights.
     pub(crate) fn weight(&self, units: Option<u64>) -> Option<f64> {
         units
             .zip(self.layout.weight.as_ref())
@@ -175,12 +170,13 @@ impl RowBuilder<'_> {
         self.layout.attributes[self.audit.attribute].groups.len()
     }
 
-    /// The directions between its groups.
+    /// The directions between the groups.
     pub(crate) fn directions(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
         ScopeIndex { groups: self.n_groups() }.directions()
     }
 
-    /// Whether a slice of this many people is large enough, as everybody is; if not, it is named.
+    /// Whether this part is measured: all people, or a slice with at least `smallest` people. Smaller
+    /// slices are recorded.
     pub(crate) fn is_measured(&self, n: u64, smallest: u64, tables: &mut ResultTables) -> bool {
         let is_measured = self.slice.is_empty() || n >= smallest;
         if !is_measured {
@@ -196,7 +192,7 @@ impl RowBuilder<'_> {
         is_measured
     }
 
-    /// The columns arm to slice.
+    /// The key columns, from the arm to the slice.
     pub(crate) fn key(&self, scope: &str, from: Option<usize>, to: Option<usize>) -> AuditKey {
         AuditKey {
             scope: scope.into(),
@@ -207,13 +203,12 @@ impl RowBuilder<'_> {
         }
     }
 
-    /// The key of a value, by what it is about.
+    /// The key of a value with this scope.
     pub(crate) fn key_of(&self, scope: MetricScope) -> AuditKey {
         self.key(scope.as_str(), scope.first_group(), scope.second_group())
     }
 
-    /// The values of the rows as they are, with a label of two sides or one class against all
-    /// others.
+    /// Adds the values of the factual rows, for a label of two sides or one class against the rest.
     pub(crate) fn rows_measured(
         &self,
         workers: &WorkerPool,
@@ -239,33 +234,35 @@ impl RowBuilder<'_> {
         let measure = |counts, (shift, placebo): (_, _)| {
             measure_counterfactual(counts, shift, placebo, &self.settings)
         };
-        let all = workers.within(|| measure(counts, (shift, placebo)));
+        let measured = workers.within(|| measure(counts, (shift, placebo)));
         let supported = counts.supported().map(|counts| {
             let supported = workers.within(|| measure(counts, (None, None)));
             self.metric_rows(supported, repeats, true)
         });
-        let all = self.metric_rows(all, repeats, false);
-        tables.metrics.extend(with_supported(all, supported));
+        let measured = self.metric_rows(measured, repeats, false);
+        tables.metrics.extend(with_supported(measured, supported));
     }
 
-    /// The rows of values with what other fits and other trainings give, of all people or of only
-    /// those with `supported` counterfactuals.
+    /// The rows of values with the spread over other fits and other trainings, of all people or only
+    /// of those with `supported` counterfactuals.
     pub(crate) fn metric_rows(
         &self,
         measured: Vec<MeasuredValue>,
         [fits, trainings]: [Option<&RepeatedValues>; 2],
         supported: bool,
     ) -> Vec<MetricRow> {
-        let row = |mut of: MeasuredValue| {
-            let spread = |all: &RepeatedValues| all.spread_of((of.metric, of.scope), supported);
-            let doubts = (fits.and_then(spread), trainings.and_then(spread));
-            (of.fit, of.training) = doubts;
-            self.metric_row(&of)
+        let row = |mut value: MeasuredValue| {
+            let spread = |repeats: &RepeatedValues| {
+                repeats.spread_of((value.metric, value.scope), supported)
+            };
+            let spreads = (fits.and_then(spread), trainings.and_then(spread));
+            (value.fit, value.training) = spreads;
+            self.metric_row(&value)
         };
         measured.into_iter().map(row).collect()
     }
 
-    /// Who of a model's decisions has an unsupported value.
+    /// The people with an unsupported value, by label and decisions.
     pub(crate) fn support_counts(
         &self,
         counts: &CounterfactualCounts,
@@ -273,14 +270,15 @@ impl RowBuilder<'_> {
     ) -> Vec<SupportCountRow> {
         let attribute = &self.layout.attributes[self.audit.attribute];
         let order = attribute.reference_first();
-        let rank_of = |group: usize| order.iter().position(|&of| of == group).unwrap_or(0);
+        let rank_of =
+            |group: usize| order.iter().position(|&ordered| ordered == group).unwrap_or(0);
         let yes = |yes: bool| if yes { "1" } else { "0" };
         let mut rows = Vec::new();
         for (rank, value) in ranked(found) {
             let Some(bit) = own_bit(value.place, value.n_places) else { continue };
             let (from, to) = (rank_of(value.from), rank_of(value.to));
             let key = self.key("direction", Some(from), Some(to));
-            let cells = counts.unsupported(from, to).find(|(of, _)| *of == bit);
+            let cells = counts.unsupported(from, to).find(|(found, _)| *found == bit);
             let cells = cells.into_iter().flat_map(|(_, cells)| CELLS.iter().zip(cells));
             rows.extend(cells.filter(|(_, n)| **n > 0).map(|(cell, &n)| SupportCountRow {
                 model: key.model.clone(),
@@ -303,7 +301,8 @@ impl RowBuilder<'_> {
         let measured = &self.undefined_if_unknown(measured);
         let interval = measured.interval.as_ref();
         let ends = measured.placebo.and_then(|band| band.ends);
-        let spread = |of: Option<RepeatSpread>| of.filter(|_| measured.value.is_ok())?.spread;
+        let spread =
+            |repeats: Option<RepeatSpread>| repeats.filter(|_| measured.value.is_ok())?.spread;
         let (fit, training) = (spread(measured.fit), spread(measured.training));
         let group = |rank| self.group_text(rank);
         let furthest = measured.furthest;
@@ -321,7 +320,10 @@ impl RowBuilder<'_> {
             weight_denominator: self.weight(measured.weights.map(|weights| weights.1)),
             n_rows: whole(measured.n_rows),
             n_persons: measured.persons.map(|persons| whole(persons.n)),
-            denominator_persons: measured.persons.and_then(|of| of.denominator).map(whole),
+            denominator_persons: measured
+                .persons
+                .and_then(|persons| persons.denominator)
+                .map(whole),
             n_eff: measured.effective.and_then(finite),
             lo: interval.and_then(|i| finite(i.lo)),
             hi: interval.and_then(|i| finite(i.hi)),
@@ -330,7 +332,7 @@ impl RowBuilder<'_> {
             ci_method: measured.ci_method.as_str().into(),
             args: measured
                 .flips
-                .map_or_else(String::new, |of| serde_json::json!(of).to_string())
+                .map_or_else(String::new, |repeats| serde_json::json!(repeats).to_string())
                 .into(),
             placebo_lo: ends.and_then(|ends| finite(ends.0)),
             placebo_hi: ends.and_then(|ends| finite(ends.1)),
@@ -345,7 +347,7 @@ impl RowBuilder<'_> {
             training_repeats: measured.training.map(|training| whole(training.repeats)),
             ideal: measured.ideal.and_then(finite),
             flags: self.flags(measured).join(",").into(),
-            // Where the job does not say which side people want, no group is called worse off.
+            // Without `data.favourable`, no group is called worse off.
             impaired_group: group(measured.impaired.filter(|_| self.settings.favourable_stated)),
             highest_group: group(furthest.and_then(|furthest| furthest.highest)),
             lowest_group: group(furthest.and_then(|furthest| furthest.lowest)),
@@ -354,7 +356,7 @@ impl RowBuilder<'_> {
         }
     }
 
-    /// The value, undefined where it is not known.
+    /// The value, or the reason why it is unknown.
     fn undefined_if_unknown<'m>(&self, measured: &'m MeasuredValue) -> Cow<'m, MeasuredValue> {
         let Some(reason) = why_unknown(self.audit, measured.metric, measured.scope) else {
             return Cow::Borrowed(measured);
@@ -364,7 +366,7 @@ impl RowBuilder<'_> {
             numerator: None,
             denominator: None,
             weights: None,
-            persons: measured.persons.map(|of| PersonBasis { denominator: None, ..of }),
+            persons: measured.persons.map(|persons| PersonBasis { denominator: None, ..persons }),
             interval: None,
             ci_method: MissingInterval::UndefinedValue.words().to_owned(),
             impaired: None,
@@ -377,13 +379,13 @@ impl RowBuilder<'_> {
         measured.flags.iter().copied().chain(self.selective_labels(measured.metric)).collect()
     }
 
-    /// The flag of a metric that depends on labels which are missing for some people more often
-    /// than for others.
+    /// The flag of a metric that depends on selective labels.
     fn selective_labels(&self, metric: &metric::Metric) -> Option<&'static str> {
         (self.selective && (metric.needs_label || self.audit.by_label)).then_some(SELECTIVE_LABELS)
     }
 
-    /// Compared with another audit. [`Self::selective`] is then of either.
+    /// The comparison with another audit. [`Self::selective`] then says whether the labels of either
+    /// audit are selective.
     pub(crate) fn comparison_row(
         &self,
         other: &CountedAudit,
@@ -394,16 +396,17 @@ impl RowBuilder<'_> {
         let unknown = [self.audit, other].map(|audit| why_unknown(audit, compared.metric, scope));
         let is_known = unknown.iter().all(Option::is_none);
         let interval = compared.interval.as_ref().filter(|_| is_known);
-        let known = |value: MetricValue, of: &[Option<Undefined>]| {
-            of.iter().flatten().next().map_or(value, |reason| Err(*reason))
+        let known = |value: MetricValue, reasons: &[Option<Undefined>]| {
+            reasons.iter().flatten().next().map_or(value, |reason| Err(*reason))
         };
         let difference = known(compared.difference, &unknown);
         let ci_method = match difference {
             Err(_) => MissingInterval::UndefinedValue.words(),
             Ok(_) => compared.ci_method.as_str(),
         };
-        let trainings = trainings.and_then(|all| all.spread_of((compared.metric, scope), false));
-        let training = trainings.filter(|_| difference.is_ok()).and_then(|of| of.spread);
+        let trainings =
+            trainings.and_then(|values| values.spread_of((compared.metric, scope), false));
+        let training = trainings.filter(|_| difference.is_ok()).and_then(|repeats| repeats.spread);
         let key = self.key_of(scope);
         ComparisonRow {
             arm: key.arm,
@@ -415,6 +418,7 @@ impl RowBuilder<'_> {
             scope: key.scope,
             from_group: key.from_group,
             to_group: key.to_group,
+            class: self.class.into(),
             metric: compared.metric.id.into(),
             family: compared.metric.family.as_str().into(),
             difference: difference.ok().and_then(finite),
@@ -429,13 +433,13 @@ impl RowBuilder<'_> {
             training_lo: training.and_then(|(lo, ..)| finite(lo)),
             training_hi: training.and_then(|(_, hi, _)| finite(hi)),
             training_var: training.and_then(|(.., variance)| finite(variance)),
-            training_repeats: trainings.map(|of| whole(of.repeats)),
+            training_repeats: trainings.map(|spread| whole(spread.repeats)),
             n_rows: whole(compared.n_rows),
             flags: self.selective_labels(compared.metric).unwrap_or_default().into(),
         }
     }
 
-    /// Counts of the rows as they are.
+    /// Adds the counts of the factual rows.
     pub(crate) fn factual_counts(&self, counts: &FactualCounts, tables: &mut ResultTables) {
         let mut total = GroupFactualCounts::default();
         for (rank, group) in counts.groups.iter().enumerate() {
@@ -459,35 +463,40 @@ impl RowBuilder<'_> {
             tables,
         );
         self.state_rows(("total", None), counts.states(GroupSelection::All), tables);
-        // Undeclared groups are known to be none of these.
-        if let Some(none) = counts.ungrouped.get(&u32::MAX) {
-            let weights = self.layout.weight.as_ref().map(|_| none.weights());
-            self.state_rows((NO_GROUP, None), (none.states(), weights), tables);
+        // The rows without a word. Undeclared words are not counted here.
+        if let Some(missing) = counts.ungrouped.get(&u32::MAX) {
+            let weights = self.layout.weight.as_ref().map(|_| missing.weights());
+            self.state_rows((NO_GROUP, None), (missing.states(), weights), tables);
         }
-        self.population_rows(counts, |of| of(counts), tables);
+        self.population_rows(counts, |count| count(counts), tables);
     }
 
-    /// A row of the table of groups: counts, and those of them with the positive label and with the
-    /// positive prediction.
+    /// Adds a row of the table of groups: the counts, the number with the positive label and the
+    /// number with the positive prediction.
     pub(crate) fn group_row(
         &self,
         counts: &FactualCounts,
         (c, positive, predicted_positive): (&GroupFactualCounts, u64, u64),
-        of: GroupSelection,
+        selection: GroupSelection,
         tables: &mut ResultTables,
     ) {
-        let without_stratum = |of: GroupSelection| {
+        let without_stratum = |selection: GroupSelection| {
             let strata = counts.strata.as_ref()?;
-            Some(of.groups(counts.groups.len()).map(|group| strata.n_missing(group)).sum::<u64>())
+            Some(
+                selection
+                    .groups(counts.groups.len())
+                    .map(|group| strata.n_missing(group))
+                    .sum::<u64>(),
+            )
         };
         tables.groups.push(GroupRow {
             model: self.audit.model.as_str().into(),
             sensitive: self.layout.attributes[self.audit.attribute].name.as_str().into(),
-            group: of.group().map_or("", |rank| self.group(rank)).into(),
+            group: selection.group().map_or("", |rank| self.group(rank)).into(),
             slice: self.slice.into(),
             n: whole(c.n()),
-            persons: counts.n_persons(of).map(whole),
-            weight: self.weight(counts.weight(of)),
+            persons: counts.n_persons(selection).map(whole),
+            weight: self.weight(counts.weight(selection)),
             n_positive: self.layout.label.as_ref().map(|_| positive).map(whole),
             n_predicted_positive: whole(predicted_positive),
             n_missing_label: whole(if self.layout.label.is_some() {
@@ -498,12 +507,12 @@ impl RowBuilder<'_> {
             n_missing_score: whole(c.n_missing_score()),
             n_missing_counterfactual_score: 0,
             n_scores_equal_threshold: whole(c.at_threshold),
-            n_missing_stratum: without_stratum(of).map(whole),
+            n_missing_stratum: without_stratum(selection).map(whole),
         });
     }
 
-    /// The cells of some people by label and decision: of those who have what there is, and where
-    /// anybody lacks one of the two.
+    /// Adds the cells by label and decision. Cells of people who lack one of the two are written only
+    /// if they are not empty.
     fn state_rows(
         &self,
         (scope, group): (&str, Option<usize>),
@@ -528,8 +537,8 @@ impl RowBuilder<'_> {
         }
     }
 
-    /// The rows of the table of the population under the model: its groups, the words that no group
-    /// declares, and none. `positive` sums the rows with a positive decision.
+    /// Adds the rows of the table of the population under the model: for each group, each undeclared
+    /// word, and the rows without a word. `positive` sums the rows with a positive decision.
     pub(crate) fn population_rows(
         &self,
         counts: &FactualCounts,
@@ -544,7 +553,10 @@ impl RowBuilder<'_> {
             settings.favourable_stated.then_some(settings.favourable == FavourableClass::Positive);
         let attribute = &self.layout.attributes[self.audit.attribute];
         let levels = &self.layout.features[attribute.feature].levels;
-        let of = |group: Option<SharedText>, declared, rows: &GroupFactualCounts, positive: u64| {
+        let row = |group: Option<SharedText>,
+                   declared,
+                   rows: &GroupFactualCounts,
+                   positive: u64| {
             let decided = rows.n() - rows.n_missing_score();
             PopulationRow {
                 state: AUDITED.into(),
@@ -563,7 +575,7 @@ impl RowBuilder<'_> {
         };
         for (rank, group) in counts.groups.iter().enumerate() {
             let positive = positive(&|counts| counts.groups[rank].n_predicted_positive());
-            tables.population.push(of(
+            tables.population.push(row(
                 Some(self.texts.groups[rank].clone()),
                 true,
                 group,
@@ -580,24 +592,24 @@ impl RowBuilder<'_> {
         });
         let (named, others) = first_named(undeclared);
         for (level, (word, rows)) in named {
-            tables.population.push(of(Some(level.into()), false, rows, positive(word)));
+            tables.population.push(row(Some(level.into()), false, rows, positive(word)));
         }
-        if let Some(none) = counts.ungrouped.get(&MISSING) {
-            tables.population.push(of(None, false, none, positive(MISSING)));
+        if let Some(missing) = counts.ungrouped.get(&MISSING) {
+            tables.population.push(row(None, false, missing, positive(MISSING)));
         }
         if !others.is_empty() {
             let mut sum = GroupFactualCounts::default();
             others.iter().for_each(|(_, rows)| sum.absorb(rows));
             let positive = others.iter().map(|(word, _)| positive(*word)).sum();
-            tables.population.push(of(Some("".into()), false, &sum, positive));
+            tables.population.push(row(Some("".into()), false, &sum, positive));
         }
     }
 
-    /// The rows of a set in the table of the population, for each group: of these those without a
-    /// valid counterfactual with a score, by the direction in which most have none.
+    /// Adds the rows of a set to the table of the population: for each group, the number of rows
+    /// without a valid counterfactual with a score, in the direction with the largest number.
     pub(crate) fn population_of_set(
         &self,
-        moved: impl Fn(usize, usize) -> u64,
+        n_tested: impl Fn(usize, usize) -> u64,
         tables: &mut ResultTables,
     ) {
         if !self.slice.is_empty() || !self.audit.arm.is_empty() || !self.class.is_empty() {
@@ -609,20 +621,21 @@ impl RowBuilder<'_> {
             let rows = tables.population.iter().find(|row| {
                 row.is_of_model(&self.audit.model)
                     && row.sensitive == *sensitive
-                    && row.group.as_ref().is_some_and(|of| of == group)
+                    && row.group.as_ref().is_some_and(|name| name == group)
             });
-            // Those of weight 0 among them count for nothing. Amounts have no table of groups, and
-            // their rows are those that count.
+            // The table of groups leaves out rows of weight 0. Amounts have no table of groups, and
+            // their rows all have a positive weight.
             let counted = tables.groups.iter().find(|row| {
                 row.model == self.audit.model
                     && row.sensitive == *sensitive
                     && row.group == group
                     && row.slice.is_empty()
             });
-            let Some(rows) = rows.map(|of| of.rows) else { continue };
-            let counted = counted.map_or(rows, |of| of.n);
-            let moved = (0..self.n_groups()).filter(|&to| to != from).map(|to| moved(from, to));
-            let lacking = moved.map(|n| (counted - whole(n)).max(0)).max();
+            let Some(rows) = rows.map(|row| row.rows) else { continue };
+            let counted = counted.map_or(rows, |row| row.n);
+            let n_tested =
+                (0..self.n_groups()).filter(|&to| to != from).map(|to| n_tested(from, to));
+            let lacking = n_tested.map(|n| (counted - whole(n)).max(0)).max();
             tables.population.push(PopulationRow {
                 state: AUDITED.into(),
                 sensitive: sensitive.as_str().into(),
@@ -637,7 +650,7 @@ impl RowBuilder<'_> {
         }
     }
 
-    /// Counts of counterfactuals.
+    /// Adds the counts of counterfactuals.
     pub(crate) fn counterfactual_counts(
         &self,
         counts: &CounterfactualCounts,
@@ -666,7 +679,7 @@ impl RowBuilder<'_> {
         self.population_of_set(|from, to| people(from, to).n_rows(|_| true), tables);
     }
 
-    /// The groups table names, per group, the counterfactuals without a score over all sets.
+    /// Adds the number of counterfactuals without a score to the table of groups, over all sets.
     pub(crate) fn missing_scores(&self, counts: &CounterfactualCounts, tables: &mut ResultTables) {
         for from in 0..self.n_groups() {
             let missing = whole(counts.n_missing_score(from));
@@ -681,7 +694,8 @@ impl RowBuilder<'_> {
         }
     }
 
-    /// Cells of people and, where they have weights, of these; with those of rounding among them.
+    /// Adds the cells of people, with the sums of their weights if there are any, and with the
+    /// switches that come from rounding.
     fn eccm_rows(
         &self,
         ((people, weights), rounded): ((Eccm, Option<Eccm>), [Eccm; 2]),
@@ -714,7 +728,7 @@ impl RowBuilder<'_> {
         }
     }
 
-    /// Histograms of a direction, under these names.
+    /// Adds histograms of a direction under these names.
     fn shift_rows(
         &self,
         names: [&str; 3],
@@ -738,7 +752,7 @@ impl RowBuilder<'_> {
         }
     }
 
-    /// The histograms of a direction in bins that are the same for all data.
+    /// Adds the histograms of a direction, in bins that are the same for all data.
     pub(crate) fn histogram_rows(
         &self,
         counts: &CounterfactualCounts,
@@ -752,9 +766,9 @@ impl RowBuilder<'_> {
             bins(people).iter().enumerate().map(bin).collect()
         };
         let sides = [
-            side(|of| &of.before, &SCORE_EDGES),
-            side(|of| &of.after, &SCORE_EDGES),
-            side(|of| &of.change, &CHANGE_EDGES),
+            side(|bins| &bins.before, &SCORE_EDGES),
+            side(|bins| &bins.after, &SCORE_EDGES),
+            side(|bins| &bins.change, &CHANGE_EDGES),
         ];
         let names = ["original", "counterfactual", "change"];
         self.shift_rows(names, sides, (from, to), tables);

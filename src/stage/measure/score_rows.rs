@@ -1,4 +1,4 @@
-//! What is said about scores themselves: rows of `reliability` and of `curves`.
+//! Rows of the tables about scores: `reliability` and `curves`.
 
 use crate::exec::pieces::WorkerPool;
 use crate::metric::evidence::counts::FactualCounts;
@@ -11,7 +11,7 @@ use crate::stage::measure::row_builder::{ResultTables, RowBuilder};
 use crate::table::{CurveRow, ReliabilityRow, SharedText, finite, whole};
 
 impl RowBuilder<'_> {
-    /// The bins of scores of people as they are; none of a model that gives decisions or points.
+    /// Adds the score bins of the factual rows; none for a model that gives decisions or points.
     pub(crate) fn scores_measured(
         &self,
         workers: &WorkerPool,
@@ -22,12 +22,12 @@ impl RowBuilder<'_> {
             return;
         }
         let bins = workers.within(|| measure_reliability(counts, &self.settings));
-        let rows = bins.iter().map(|(who, bin)| self.reliability_row(*who, bin));
+        let rows = bins.iter().map(|(selection, bin)| self.reliability_row(*selection, bin));
         tables.reliability.extend(rows);
     }
 
-    fn reliability_row(&self, who: GroupSelection, bin: &ReliabilityBin) -> ReliabilityRow {
-        let key = self.key("", who.group(), None);
+    fn reliability_row(&self, selection: GroupSelection, bin: &ReliabilityBin) -> ReliabilityRow {
+        let key = self.key("", selection.group(), None);
         ReliabilityRow {
             arm: key.arm,
             model: key.model,

@@ -1,4 +1,4 @@
-//! What single folds give, in addition to the value of all: mean, deviation and ends.
+//! The spread of a value over single folds: mean, deviation, smallest and largest value.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ pub(crate) fn without_intervals(settings: &MeasureSettings) -> MeasureSettings {
     MeasureSettings { level: None, ..settings.clone() }
 }
 
-/// Mean, deviation and ends of the values of folds.
+/// Adds the mean, deviation, smallest and largest value over the folds.
 pub(crate) fn push_fold_spread(
     spreads: &mut Vec<ArmFoldRow>,
     row_builder: &RowBuilder<'_>,

@@ -25,8 +25,8 @@ use crate::table::{ArmRow, ThresholdRow};
 use crate::unit::AuditUnit;
 
 impl AuditInputs {
-    /// What an audit counts of the rows by an attribute. Only the plain audit has slices and the
-    /// flip test.
+    /// The audit of the factual rows by an attribute. Only the plain audit has slices and the flip
+    /// test.
     fn of_rows(unit: &AuditUnit, b: &mut StageBuilder<'_, '_>) -> Result<Self> {
         let (position, _) = b.plan.attribute_of(unit)?;
         let flips = b.plan.job.flip_test().filter(|_| unit.experiment.is_empty());
@@ -40,11 +40,11 @@ impl AuditInputs {
             points: model.gives_points(),
             ..CountedAudit::default()
         };
-        let of = AuditInputs::counted(audit, unit, b)?;
-        Ok(AuditInputs { flips, retrained: need_repeats::<CountStage>(unit, b)?, ..of })
+        let inputs = AuditInputs::counted(audit, unit, b)?;
+        Ok(AuditInputs { flips, retrained: need_repeats::<CountStage>(unit, b)?, ..inputs })
     }
 
-    /// An audit with the only stage that counted it.
+    /// An audit with only its count stage.
     fn counted(
         audit: CountedAudit,
         unit: &AuditUnit,
@@ -64,7 +64,7 @@ impl AuditInputs {
         })
     }
 
-    /// What it counts of the counterfactuals of a set.
+    /// The audit of the counterfactuals of a set.
     fn of_set(
         applied: &AppliedSet<'_>,
         unit: &AuditUnit,
@@ -83,14 +83,14 @@ impl AuditInputs {
             scoreless: !plan.model_of(unit)?.1.gives_scores(),
             ..CountedAudit::default()
         };
-        let of = AuditInputs::counted(audit, unit, b)?;
+        let inputs = AuditInputs::counted(audit, unit, b)?;
         let placebo = match block.placebo.filter(|_| plain) {
             None => None,
             Some(_) if block.knobs().is_some() => {
                 Some(PlaceboInput::Repeats(b.need::<PlaceboStage>(unit)?))
             }
-            // What is written for a group of a derived attribute depends on reference rows, so its
-            // noise is not that of naive.
+            // A derived attribute gets its group's values from reference rows, so its noise is not
+            // that of the strategy naive.
             Some(_) if plan.is_written_back(applied) => None,
             Some(placebo) => Some(PlaceboInput::Unmoved(placebo.repeats)),
         };
@@ -105,12 +105,12 @@ impl AuditInputs {
             },
             graph_scores: graphs.then(|| b.need::<WorldsStage>(unit)).transpose()?,
             generate: Some(b.need::<GenerateStage>(&applied.unit())?),
-            ..of
+            ..inputs
         })
     }
 
-    /// All that there is to measure: every model on the rows by every attribute, and on every set;
-    /// what waits for scores is left out.
+    /// All audits of the job: every model on the factual rows by every attribute, and on every set.
+    /// Audits that wait for scores are left out.
     fn of_job(b: &mut StageBuilder<'_, '_>) -> Result<Vec<Self>> {
         let (plan, mut audits) = (b.plan, Vec::new());
         for (name, model) in &plan.job.models {
@@ -121,10 +121,10 @@ impl AuditInputs {
                 let unit = AuditUnit { attribute, ..AuditUnit::of_model(name.as_str()) };
                 audits.extend(b.want_part(|b| AuditInputs::of_rows(&unit, b))?);
             }
-            let asked = |applied: &AppliedSet<'_>| {
+            let is_requested = |applied: &AppliedSet<'_>| {
                 decides && model.scores_counterfactuals() && applied.block.asks(name)
             };
-            for applied in plan.applied_sets().into_iter().filter(asked) {
+            for applied in plan.applied_sets().into_iter().filter(is_requested) {
                 let unit = applied.unit_of(name.as_str());
                 audits.extend(b.want_part(|b| AuditInputs::of_set(&applied, &unit, b))?);
             }
@@ -132,7 +132,7 @@ impl AuditInputs {
         Ok(audits)
     }
 
-    /// All that there is to measure of every arm of an experiment.
+    /// All audits of the arms of an experiment.
     fn of_experiment(
         experiment: &ExperimentPlan<'_>,
         b: &mut StageBuilder<'_, '_>,
@@ -153,24 +153,24 @@ impl AuditInputs {
     }
 }
 
-/// Which audits are set against each other: two models of the job, or an arm and the base.
+/// Which audits are compared: two models of the job, or an arm and the base.
 fn compared_pairs(
     plan: &StagePlan<'_>,
     experiment: Option<&ExperimentPlan<'_>>,
 ) -> Vec<[(String, String); 2]> {
     let Some(experiment) = experiment else {
         let models = plan.job.metrics.compare.iter();
-        let of = |model: &Name| (String::new(), model.to_string());
-        return models.map(|(first, second)| [of(first), of(second)]).collect();
+        let key = |model: &Name| (String::new(), model.to_string());
+        return models.map(|(first, second)| [key(first), key(second)]).collect();
     };
     let model = experiment.block.model.as_str();
-    let of = |arm| (experiment.arm_name(arm), model.to_owned());
+    let key = |arm| (experiment.arm_name(arm), model.to_owned());
     let others = experiment.arms().into_iter().filter(|arm| *arm != ExperimentArm::Base);
-    others.map(|arm| [of(arm), of(ExperimentArm::Base)]).collect()
+    others.map(|arm| [key(arm), key(ExperimentArm::Base)]).collect()
 }
 
-/// The audits that are set against each other, by their numbers: on every set and attribute that
-/// both are counted on, except sets that depend on causal graphs.
+/// The pairs of audits to compare, by their numbers: for every set and attribute that both have,
+/// except sets that depend on causal graphs.
 fn need_pairs(
     audits: &[AuditInputs],
     pairs: &[[(String, String); 2]],
@@ -178,8 +178,8 @@ fn need_pairs(
 ) -> Result<Vec<PairInputs>> {
     let mut found = Vec::new();
     for [of_first, of_second] in pairs {
-        let is_of = |audit: &CountedAudit, of: &(String, String)| {
-            (&audit.arm, &audit.model) == (&of.0, &of.1)
+        let is_of = |audit: &CountedAudit, (arm, model): &(String, String)| {
+            (&audit.arm, &audit.model) == (arm, model)
         };
         for (first, inputs) in audits.iter().enumerate() {
             let audit = &inputs.audit;
@@ -199,15 +199,15 @@ fn need_pairs(
     Ok(found)
 }
 
-/// Writes the tables that say how models were made: thresholds, and what arms added.
+/// Writes the tables about how models were made: thresholds, and the rows that arms added.
 fn model_tables<'a>(
     b: &mut StageBuilder<'_, 'a>,
     experiment: Option<&ExperimentPlan<'a>>,
 ) -> Result<Opens<'a, ()>> {
     let plan = b.plan;
-    let folds: Vec<AuditUnit> = experiment.map_or_else(Vec::new, |of| {
-        let arms = |fold| of.arms().into_iter().map(move |arm| of.fold_unit(arm, fold));
-        (0..of.n_folds).flat_map(arms).collect()
+    let folds: Vec<AuditUnit> = experiment.map_or_else(Vec::new, |plan| {
+        let arms = |fold| plan.arms().into_iter().map(move |arm| plan.fold_unit(arm, fold));
+        (0..plan.n_folds).flat_map(arms).collect()
     });
     let models = match experiment {
         None => plan.job.models.keys().map(|name| AuditUnit::of_model(name.as_str())).collect(),
@@ -218,9 +218,9 @@ fn model_tables<'a>(
         model.threshold.is_fitted().then_some(((name, &model.threshold), unit))
     };
     let thresholds = b.want_each::<ThresholdStage, _>(models.into_iter().filter_map(fitted))?;
-    b.value("thresholds", thresholds.iter().map(|(told, _)| told).collect::<Vec<_>>());
+    b.value("thresholds", thresholds.iter().map(|(block, _)| block).collect::<Vec<_>>());
     let added = b.need_each::<TrainStage, _>(folds.into_iter().map(|unit| ((), unit)))?;
-    let set = experiment.map(|of| of.block.from.as_str());
+    let set = experiment.map(|plan| plan.block.from.as_str());
     Ok(Box::new(move |ctx| {
         let folders: Vec<&Path> = thresholds.iter().map(|(_, stage)| stage.folder(ctx)).collect();
         gather_rows::<ThresholdRow>(ctx.out(), &folders)?;
@@ -238,7 +238,7 @@ impl Stage for MeasureStage {
         let named = !unit.experiment.is_empty();
         let experiment = named.then(|| plan.experiment_of(unit)).transpose()?;
         let rows = RowInputs::of_audit(b, unit)?;
-        let (mut graphs, mut quality, mut made) = (None, Vec::new(), Vec::new());
+        let (mut graphs, mut quality, mut generated) = (None, Vec::new(), Vec::new());
         let audits = match &experiment {
             Some(experiment) => AuditInputs::of_experiment(experiment, b)?,
             None => {
@@ -248,7 +248,7 @@ impl Stage for MeasureStage {
                 let moved = sets.iter().filter(|set| set.block.knobs().is_some());
                 let moved = moved.filter(|_| plan.wants_quality()).map(of_set);
                 quality = b.want_each::<QualityStage, _>(moved)?;
-                made = b.want_each::<GenerateStage, _>(sets.iter().map(of_set))?;
+                generated = b.want_each::<GenerateStage, _>(sets.iter().map(of_set))?;
                 AuditInputs::of_job(b)?
             }
         };
@@ -267,8 +267,9 @@ impl Stage for MeasureStage {
         });
         b.input("fit of knowledge", |job| {
             let sets = job.counterfactuals.iter();
-            let asked = sets.filter_map(|(name, set)| Some((name, set.graphs()?.fit_reference()?)));
-            asked.collect::<Vec<_>>()
+            let compared =
+                sets.filter_map(|(name, set)| Some((name, set.graphs()?.fit_reference()?)));
+            compared.collect::<Vec<_>>()
         });
         b.input("placebo", |job| {
             let sets = job.counterfactuals.iter();
@@ -285,7 +286,7 @@ impl Stage for MeasureStage {
                 amounts::check_memory(plan.settings, row_context)?;
             }
             let audits = (audits.as_slice(), amounts.as_slice());
-            let sets = (graphs.as_slice(), made.as_slice());
+            let sets = (graphs.as_slice(), generated.as_slice());
             measure::measure(plan.checked, row_context, audits, sets, &pairs)
         })
     }

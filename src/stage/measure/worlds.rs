@@ -1,5 +1,5 @@
-//! What causal graphs add to the tables: percentiles over graphs next to every metric, every world
-//! by itself, and metrics of the graphs.
+//! What causal graphs add to the tables: percentiles over graphs for every metric, the values of
+//! every world, and metrics of the graphs.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ use crate::table::file::write_rows;
 use crate::table::support::ALL;
 use crate::table::{AuditKey, MetricRow, WorldPeopleRow, WorldRow, finite, whole};
 
-/// Worlds and people while their tables grow.
+/// The rows of the tables about worlds and people, while they are collected.
 #[derive(Default)]
 pub(crate) struct WorldTables {
     worlds: Vec<WorldRow>,
@@ -79,8 +79,8 @@ impl WorldTables {
 }
 
 impl RowBuilder<'_> {
-    /// A metric of a graph-uncertain set. Where the attribute `follows` from other variables in its
-    /// graphs, no group is named as worse off.
+    /// A metric of a graph-uncertain set. If the attribute `follows` from other variables in the
+    /// graphs, no group is called worse off.
     pub(crate) fn metric_across(
         &self,
         across: &metric::AcrossWorldsValue,
@@ -88,29 +88,29 @@ impl RowBuilder<'_> {
         (trainings, supported): (Option<&RepeatedValues>, bool),
     ) -> MetricRow {
         let mut measured = across.measured.clone();
-        let of = (measured.metric, measured.scope);
-        let spread = |all: &RepeatedValues| all.spread_of(of, supported);
+        let key = (measured.metric, measured.scope);
+        let spread = |repeats: &RepeatedValues| repeats.spread_of(key, supported);
         measured.training = trainings.and_then(spread);
         if follows {
             measured.impaired = None;
             measured.flags.push(metric::ATTRIBUTE_FOLLOWS);
         }
-        let of = |spread: Option<SpreadEstimate>, part: fn(SpreadEstimate) -> f64| {
+        let end = |spread: Option<SpreadEstimate>, part: fn(SpreadEstimate) -> f64| {
             spread.and_then(|spread| finite(part(spread)))
         };
         let between = across.spread_parts.map(|parts| parts.between);
         let within = across.spread_parts.and_then(|parts| parts.within);
         MetricRow {
-            world_lo: of(across.spread, |spread| spread.lo),
-            world_hi: of(across.spread, |spread| spread.hi),
-            world_var: of(across.spread, |spread| spread.variance),
+            world_lo: end(across.spread, |spread| spread.lo),
+            world_hi: end(across.spread, |spread| spread.hi),
+            world_var: end(across.spread, |spread| spread.variance),
             world_level: across.spread.map(|_| across.level.get()),
-            between_lo: of(between, |spread| spread.lo),
-            between_hi: of(between, |spread| spread.hi),
-            between_var: of(between, |spread| spread.variance),
-            within_lo: of(within, |spread| spread.lo),
-            within_hi: of(within, |spread| spread.hi),
-            within_var: of(within, |spread| spread.variance),
+            between_lo: end(between, |spread| spread.lo),
+            between_hi: end(between, |spread| spread.hi),
+            between_var: end(between, |spread| spread.variance),
+            within_lo: end(within, |spread| spread.lo),
+            within_hi: end(within, |spread| spread.hi),
+            within_var: end(within, |spread| spread.variance),
             mixed_var: across.spread_parts.and_then(|parts| finite(parts.mixed?)),
             world_even: across.bootstrap_mean.and_then(finite),
             n_worlds: Some(whole(across.n_worlds)),

@@ -166,7 +166,12 @@ impl ContractPreview {
                 missing.join(" or ")
             ));
         }
+        let by_class = score.by_class.iter().map(|(of, (name, _))| format!("`{name}` for `{of}`"));
+        let by_class: Vec<String> = by_class.collect();
         parts.push(match &score.class {
+            None if !by_class.is_empty() => {
+                format!("its scores are {}, {}", by_class.join(", "), from(score.source))
+            }
             Some(class) => format!(
                 "its score is the probability of `{class}` among its classes {}, {}",
                 score.classes.join(", "),

@@ -4,12 +4,13 @@
 //! Groups are numbered in reference order: the reference group is 0, the others follow as declared.
 //! Any partition of the rows, merged in any order, gives equal evidence.
 //!
-//! Choice: each metric counts everybody it can. People without a label are in their own cells:
-//! metrics that do not distinguish labels read these too, all others leave them out. Scores are
-//! needed for everything: the factual one, and for counterfactuals both.
+//! Choice: each metric uses all people it can. People without a label are in separate cells:
+//! metrics that do not distinguish labels read these cells too, all others leave them out. Every
+//! metric needs scores: the factual one, and for counterfactuals both.
 //!
-//! For each cell the number of rows is known, their weight in whole units (1 each without weights),
-//! and its squares ([`units`](crate::metric::evidence::units)). Rows of weight 0 are in no cell.
+//! Each cell holds the number of rows, the sum of their weights in whole units (1 each without
+//! weights), and the sum of the squared weights ([`units`](crate::metric::evidence::units)). Rows
+//! of weight 0 are in no cell.
 
 mod switches;
 
@@ -36,27 +37,27 @@ pub(crate) use switches::CounterfactualCounts;
 pub(crate) struct FactualCounts {
     /// The groups, reference first.
     pub groups: Vec<GroupFactualCounts>,
-    /// The rows of no declared group by the number of their word; [`u32::MAX`] = none.
+    /// The rows without a declared group, by the number of their word; [`u32::MAX`] = no word.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub ungrouped: BTreeMap<u32, GroupFactualCounts>,
     /// Whether people have weights.
     weighted: bool,
-    /// What the rows of each person weigh, by person and group. None where each row is a person.
+    /// The weight of each person's rows, by person and group. None if each row is a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     persons: Option<PersonCells<9>>,
-    /// The same people by stratum. None where no strata are asked for.
+    /// The same people by stratum, if the job names strata.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strata: Option<Strata>,
-    /// The scores of those with a label. None where scores as such are not measured.
+    /// The scores of people with a label, if scores are measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scores: Option<LabelledScores>,
-    /// Everybody with a score, for the curves of every threshold. None where none are asked for.
+    /// All people with a score, for the curves over all thresholds, if these are measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grid: Option<RowGridCounts>,
 }
 
 impl FactualCounts {
-    /// No rows yet, for this number of groups.
+    /// Empty counts for a number of groups.
     pub(crate) fn new(groups: usize) -> Self {
         FactualCounts {
             groups: vec![GroupFactualCounts::default(); groups],
@@ -69,20 +70,20 @@ impl FactualCounts {
         }
     }
 
-    /// These counts, counted by this unit too.
+    /// The same counts with the sums that this unit needs.
     #[must_use]
     pub(crate) fn counted_by(self, unit: CountingUnit) -> Self {
         let persons = unit.persons.then(PersonCells::new);
         FactualCounts { weighted: unit.weighted, persons, ..self }
     }
 
-    /// The unit by which it is counted.
+    /// The unit of these counts.
     pub(crate) fn unit(&self) -> CountingUnit {
         CountingUnit { weighted: self.weighted, persons: self.persons.is_some() }
     }
 
-    /// Adds a row of a group with what it weighs in whole units (1 where nobody has a weight); one
-    /// of weight 0 counts for nothing. `key` is the person's own.
+    /// Adds a row of a group with its weight in whole units (1 without weights); a row of weight 0
+    /// adds nothing. `key` is the key of the person.
     pub(crate) fn add(
         &mut self,
         (group, key, weight): (usize, u64, u64),
@@ -96,31 +97,31 @@ impl FactualCounts {
         }
     }
 
-    /// These counts where people fall into strata, of which none holds anybody yet.
+    /// The same counts with empty strata.
     #[cfg(test)]
     pub(crate) fn with_strata(self, strata: Strata) -> Self {
         FactualCounts { strata: Some(strata), ..self }
     }
 
-    /// These counts where scores as such are measured, of which there are none yet.
+    /// The same counts with an empty list of scores.
     #[cfg(test)]
     pub(crate) fn with_scores(self, scores: LabelledScores) -> Self {
         FactualCounts { scores: Some(scores), ..self }
     }
 
-    /// These counts without the scores of people.
+    /// The same counts without scores.
     #[must_use]
     pub(crate) fn without_scores(self) -> Self {
         FactualCounts { scores: None, ..self }
     }
 
-    /// These counts where curves of every threshold are asked for.
+    /// The same counts with an empty grid for curves over all thresholds.
     #[must_use]
     pub(crate) fn with_grid(self, grid: ScoreGrid) -> Self {
         FactualCounts { grid: Some(RowGridCounts::new(self.groups.len(), grid)), ..self }
     }
 
-    /// Adds a row of no declared group, with its weight in units, by the number of its word.
+    /// Adds a row without a declared group, with its weight in units, by the number of its word.
     pub(crate) fn add_ungrouped(
         &mut self,
         word: u32,
@@ -131,22 +132,22 @@ impl FactualCounts {
         self.ungrouped.entry(word).or_default().add(label, predicted, false, weight);
     }
 
-    /// Some people by label and prediction.
-    fn together(&self, of: GroupSelection) -> GroupFactualCounts {
-        let mut all = GroupFactualCounts::default();
-        of.groups(self.groups.len()).for_each(|group| all.absorb(&self.groups[group]));
-        all
+    /// The sum of the counts of the selected groups.
+    fn sum_of(&self, selection: GroupSelection) -> GroupFactualCounts {
+        let mut sum = GroupFactualCounts::default();
+        selection.groups(self.groups.len()).for_each(|group| sum.absorb(&self.groups[group]));
+        sum
     }
 
-    /// Some people by label and prediction, and what they weigh in whole units; the latter none
-    /// where nobody has a weight.
-    pub(crate) fn states(&self, of: GroupSelection) -> (StateCells, Option<StateCells>) {
-        let all = self.together(of);
-        (all.states(), self.weighted.then(|| all.weights()))
+    /// The selected people by label and prediction, and their weights in whole units, if they have
+    /// weights.
+    pub(crate) fn states(&self, selection: GroupSelection) -> (StateCells, Option<StateCells>) {
+        let sum = self.sum_of(selection);
+        (sum.states(), self.weighted.then(|| sum.weights()))
     }
 
-    /// Adds the score of a row of a group, in addition to the row itself, with what it weighs in
-    /// whole units. `keys` are those of the person and of the row.
+    /// Adds the score of a row of a group, in addition to the row itself, with its weight in whole
+    /// units. `keys` are the keys of the person and of the row.
     pub(crate) fn add_score(
         &mut self,
         group: usize,
@@ -162,8 +163,8 @@ impl FactualCounts {
         }
     }
 
-    /// Adds the stratum of a row of a group, in addition to the row itself, with what it weighs in
-    /// whole units. `key` is the person's own. Rows without a prediction are passed over.
+    /// Adds the stratum of a row of a group, in addition to the row itself, with its weight in whole
+    /// units. `key` is the key of the person. Rows without a prediction are ignored.
     pub(crate) fn add_stratum(
         &mut self,
         group: usize,
@@ -176,19 +177,19 @@ impl FactualCounts {
         }
     }
 
-    /// Units of weight of the rows of some people; none where nobody has a weight.
-    pub(crate) fn weight(&self, of: GroupSelection) -> Option<u64> {
-        Some(self.states(of).1?.iter().sum())
+    /// The weight of the rows of the selected people in units; none without weights.
+    pub(crate) fn weight(&self, selection: GroupSelection) -> Option<u64> {
+        Some(self.states(selection).1?.iter().sum())
     }
 
-    /// The units of some groups by the cells of the confusion that they fill.
-    pub(crate) fn units(&self, of: GroupSelection) -> UnitSums {
+    /// The units of the selected groups by the cells of the confusion matrix.
+    pub(crate) fn units(&self, selection: GroupSelection) -> UnitSums {
         let cell = |state: usize| {
             let cells = Confusion::from_states(alone(state)).to_cells();
             cells.iter().position(|n| *n > 0)
         };
         let mut kinds = Vec::new();
-        for group in of.groups(self.groups.len()) {
+        for group in selection.groups(self.groups.len()) {
             let states = self.groups[group].cells.iter().enumerate();
             kinds.extend(states.filter(|(_, sums)| sums.people() > 0).filter_map(
                 |(state, sums)| {
@@ -197,25 +198,27 @@ impl FactualCounts {
             ));
         }
         let persons = self.persons.as_ref();
-        let persons =
-            persons.map(|all| all.units(|group, state| cell(state).filter(|_| of.holds(group))));
+        let persons = persons.map(|persons| {
+            persons.units(|group, state| cell(state).filter(|_| selection.holds(group)))
+        });
         UnitSums::new(CONFUSION_CELLS, self.weighted, kinds, persons)
     }
 
-    /// Persons with a row in some groups; none where each row is a person.
-    pub(crate) fn n_persons(&self, of: GroupSelection) -> Option<u64> {
-        Some(self.persons.as_ref()?.n_persons(|group, _| of.holds(group)))
+    /// The number of persons with a row in the selected groups; none if each row is a person.
+    pub(crate) fn n_persons(&self, selection: GroupSelection) -> Option<u64> {
+        Some(self.persons.as_ref()?.n_persons(|group, _| selection.holds(group)))
     }
 
-    /// People with a prediction: persons, where one may have several rows.
+    /// The number of people with a prediction; of persons if a person may have several rows.
     pub(crate) fn people_predicted(&self) -> u64 {
-        let persons = self.persons.as_ref().map(|of| of.n_persons(|_, state| state % 3 > 0));
+        let persons =
+            self.persons.as_ref().map(|persons| persons.n_persons(|_, state| state % 3 > 0));
         persons.unwrap_or_else(|| self.confusion(GroupSelection::All).predicted())
     }
 
-    /// The confusion of some people.
-    pub(crate) fn confusion(&self, of: GroupSelection) -> Confusion {
-        self.together(of).confusion()
+    /// The confusion matrix of the selected people.
+    pub(crate) fn confusion(&self, selection: GroupSelection) -> Confusion {
+        self.sum_of(selection).confusion()
     }
 }
 
@@ -226,7 +229,7 @@ mod tests {
     use crate::metric::evidence::person::{CELLS, cell_index};
 
     #[test]
-    fn cells_stand_at_their_index() {
+    fn cells_are_at_their_index() {
         for (i, c) in CELLS.iter().enumerate() {
             assert_eq!(cell_index(c.label, c.predicted, c.predicted_cf), i);
             let right = c.label.map(|label| if label == c.predicted { 'T' } else { 'F' });

@@ -1,9 +1,9 @@
-//! The first pass over people with their counterfactuals: counts by what is predicted of them and
-//! of the person as is, and sums of their scores.
+//! The first pass over people with their counterfactuals: counts by the factual and the
+//! counterfactual prediction, and sums of scores.
 //!
-//! People with a pair of scores wait, by their group, and their pairs are computed in chunks (see
-//! [`chunk`](crate::metric::evidence::chunk)), whose sums are made in registers and added to those
-//! of the direction once. A sum is the same regardless of the order of the people and however they
+//! Pairs of scores are buffered by group and computed in chunks (see
+//! [`chunk`](crate::metric::evidence::chunk)). The sums of a chunk are made in registers and added
+//! to those of the direction once. Sums do not depend on the order of the people or on how they
 //! are divided. Weights, comparisons and patterns of people are added person by person.
 
 use std::cell::RefCell;
@@ -34,13 +34,12 @@ use crate::num::additive::Additive;
 use crate::num::vectors::run_with_vectors;
 
 thread_local! {
-    /// Buffers in which a thread computes the scores of those who wait: one after the other, for
-    /// all counts.
+    /// The buffers of a thread for computing chunks of pairs; all counts use them in turn.
     static CHUNK_OF_THREAD: RefCell<(Box<PairChunk>, Box<ChunkTerms>)> =
         RefCell::new((Box::new(PairChunk::new()), ChunkTerms::new()));
 }
 
-/// Pairs that wait for each other at most.
+/// The largest number of buffered pairs.
 const WAITING: usize = 1 << 19;
 
 /// All counterfactuals under one model, one sensitive attribute and one counterfactual set.
@@ -50,17 +49,17 @@ pub(crate) struct CounterfactualCounts {
     people: PatternTally,
     /// By direction: from * groups + to.
     shifts: Vec<ShiftSums>,
-    /// The same, each by the weight of the person. None where nobody has a weight.
+    /// The same, each by the weight of the person. None without weights.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     weighed: Option<Vec<ShiftSums>>,
-    /// What the counterfactuals of each cell of the extended matrix weigh, by person and direction.
-    /// None where each row is a person.
+    /// The weight of the counterfactuals in each cell of the extended matrix, by person and direction.
+    /// None if each row is a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     persons: Option<PersonSwitchCounts>,
-    /// The counterfactuals for the curves of every threshold. None where none are asked for.
+    /// The counterfactuals for the curves over all thresholds, if these are measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) grid: Option<SwitchGridCounts>,
-    /// The counterfactuals by their scores, for drawing. None where they are not drawn.
+    /// The counterfactuals by their scores, if these are drawn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) bins: Option<SwitchScoreBins>,
     /// People by cell of the extended matrix whose two scores agree to single precision, by
@@ -75,13 +74,13 @@ pub(crate) struct CounterfactualCounts {
     supported: Option<Box<CounterfactualCounts>>,
     /// People with a pair of scores.
     pub(crate) n_scored: u64,
-    /// Empty once it is settled.
+    /// The buffered pairs; empty once the pass is settled.
     #[serde(skip)]
     waiting: WaitingPairs,
 }
 
 impl CounterfactualCounts {
-    /// Empty, for this number of groups.
+    /// Empty counts for a number of groups.
     pub(crate) fn new(groups: usize) -> Self {
         let shifts = vec![ShiftSums::default(); groups * groups];
         CounterfactualCounts {
@@ -100,7 +99,7 @@ impl CounterfactualCounts {
         }
     }
 
-    /// These counts, counted by this unit too.
+    /// The same counts with the sums that this unit needs.
     #[must_use]
     pub(crate) fn counted_by(self, unit: CountingUnit) -> Self {
         let directions = self.groups * self.groups;
@@ -118,23 +117,23 @@ impl CounterfactualCounts {
         to: usize,
     ) -> impl Iterator<Item = (u32, &SwitchCells)> {
         let direction = from * self.groups + to;
-        let of = self.unsupported.range((direction, 0)..(direction + 1, 0));
-        of.map(|(&(_, bit), cells)| (bit, cells))
+        let cells = self.unsupported.range((direction, 0)..(direction + 1, 0));
+        cells.map(|(&(_, bit), cells)| (bit, cells))
     }
 
-    /// What only the supported counterfactuals give, while all are supported, without scores.
+    /// The sums over the supported counterfactuals, while all are supported, without scores.
     pub(crate) fn without_scores(&self) -> CounterfactualCounts {
-        let none = CounterfactualCounts::new(self.groups);
+        let empty = CounterfactualCounts::new(self.groups);
         CounterfactualCounts {
             people: self.people.clone(),
-            weighed: self.weighed.as_ref().map(|_| none.shifts.clone()),
+            weighed: self.weighed.as_ref().map(|_| empty.shifts.clone()),
             persons: self.persons.clone(),
-            ..none
+            ..empty
         }
     }
 
-    /// Adds the person with only the supported counterfactuals, before all of them are added, and
-    /// which unsupported values the person would hold.
+    /// Adds the person with only the supported counterfactuals, and counts the unsupported values of
+    /// the others. Call it before all counterfactuals are added.
     fn add_supported(
         &mut self,
         key: u64,
@@ -142,21 +141,21 @@ impl CounterfactualCounts {
         counterfactuals: &[ScoredCounterfactual],
     ) {
         let is_supported = |cf: &&ScoredCounterfactual| cf.unsupported == 0;
-        let all = counterfactuals.iter().all(|cf| is_supported(&cf));
-        if all && self.supported.is_none() {
+        let all_supported = counterfactuals.iter().all(|cf| is_supported(&cf));
+        if all_supported && self.supported.is_none() {
             return;
         }
-        if let Some(part) = self.supported_part(all) {
-            if all {
+        if let Some(part) = self.supported_part(all_supported) {
+            if all_supported {
                 part.add_people_cells(key, person, counterfactuals);
             } else {
                 let kept: Vec<_> = counterfactuals.iter().filter(is_supported).copied().collect();
                 part.add_people_cells(key, person, &kept);
             }
         }
-        for moved in counterfactuals.iter().filter(|moved| moved.unsupported != 0) {
-            let Some((direction, cell)) = self.place_of(person, moved) else { continue };
-            let mut bits = moved.unsupported;
+        for cf in counterfactuals.iter().filter(|cf| cf.unsupported != 0) {
+            let Some((direction, cell)) = self.place_of(person, cf) else { continue };
+            let mut bits = cf.unsupported;
             while bits != 0 {
                 self.unsupported.entry((direction, bits.trailing_zeros())).or_default()[cell] += 1;
                 bits &= bits - 1;
@@ -164,14 +163,13 @@ impl CounterfactualCounts {
         }
     }
 
-    /// The direction of a counterfactual and its cell; none where a prediction is missing.
-    fn place_of(
-        &self,
-        person: &ScoredPerson,
-        moved: &ScoredCounterfactual,
-    ) -> Option<(usize, usize)> {
-        let (own, other) = person.predicted.zip(moved.predicted)?;
-        Some((person.group * self.groups + moved.to, cell_index(person.label, own, other)))
+    /// The direction of a counterfactual and its cell; none if a prediction is missing.
+    fn place_of(&self, person: &ScoredPerson, cf: &ScoredCounterfactual) -> Option<(usize, usize)> {
+        let (predicted, predicted_cf) = person.predicted.zip(cf.predicted)?;
+        Some((
+            person.group * self.groups + cf.to,
+            cell_index(person.label, predicted, predicted_cf),
+        ))
     }
 
     /// Adds one person by cells, weights and persons.
@@ -181,34 +179,34 @@ impl CounterfactualCounts {
         person: &ScoredPerson,
         counterfactuals: &[ScoredCounterfactual],
     ) {
-        let class = |of: Option<bool>| of.map(usize::from);
+        let class = |side: Option<bool>| side.map(usize::from);
         let factual = (person.group, class(person.label), class(person.predicted));
-        let moved = counterfactuals.iter().map(|cf| (cf.to, class(cf.predicted)));
+        let outcomes = counterfactuals.iter().map(|cf| (cf.to, class(cf.predicted)));
         let weight = if self.weighed.is_some() { person.weight } else { 1 };
-        self.people.add(factual, moved, weight);
+        self.people.add(factual, outcomes, weight);
         if let Some(persons) = &mut self.persons {
             persons.add((key, weight, self.groups), person, counterfactuals);
         }
     }
 
-    /// These counts where scores are drawn.
+    /// The same counts with empty bins for drawing scores.
     #[must_use]
     pub(crate) fn with_bins(self) -> Self {
         let bins = SwitchScoreBins::new(self.groups, self.is_weighted());
         CounterfactualCounts { bins, ..self }
     }
 
-    /// These counts where curves of every threshold are asked for.
+    /// The same counts with an empty grid for curves over all thresholds.
     #[must_use]
     pub(crate) fn with_grid(self, grid: ScoreGrid) -> Self {
         CounterfactualCounts { grid: Some(SwitchGridCounts::new(self.groups, grid)), ..self }
     }
 
-    /// Adds those counterfactuals of the person whose switch is only rounding, in addition to the
+    /// Counts the counterfactuals of the person that switch only by rounding, in addition to the
     /// person.
     fn add_rounded(&mut self, person: &ScoredPerson, counterfactuals: &[ScoredCounterfactual]) {
-        for moved in counterfactuals.iter().filter(|moved| moved.rounded) {
-            let Some((direction, cell)) = self.place_of(person, moved) else { continue };
+        for cf in counterfactuals.iter().filter(|cf| cf.rounded) {
+            let Some((direction, cell)) = self.place_of(person, cf) else { continue };
             if self.rounded.len() <= direction {
                 self.rounded.resize(direction + 1, Default::default());
             }
@@ -232,7 +230,7 @@ impl CounterfactualCounts {
         self.weighed.is_some()
     }
 
-    /// Adds one person without a key, who does not wait.
+    /// Adds one person without a key and without buffering.
     #[cfg(test)]
     pub(crate) fn add(&mut self, person: &ScoredPerson, counterfactuals: &[ScoredCounterfactual]) {
         self.add_person(0, person, counterfactuals);
@@ -255,8 +253,8 @@ impl CounterfactualCounts {
         self.add_all(key, person, counterfactuals, WAITING);
     }
 
-    /// As [`Self::add_person`], whether or not the counterfactuals are supported, with a limit on
-    /// the pairs that wait.
+    /// As [`Self::add_person`], without the sums over supported counterfactuals, and with a limit on
+    /// the buffered pairs.
     ///
     /// # Panics
     /// As [`CounterfactualCounts::add_person`].
@@ -265,21 +263,21 @@ impl CounterfactualCounts {
         key: u64,
         person: &ScoredPerson,
         counterfactuals: &[ScoredCounterfactual],
-        most: usize,
+        max_waiting: usize,
     ) {
         self.add_people_cells(key, person, counterfactuals);
         self.add_rounded(person, counterfactuals);
         if let Some(grid) = &mut self.grid {
             grid.add(person, counterfactuals);
         }
-        let full = self.waiting.push(key, person, counterfactuals, (self.groups, most));
+        let full = self.waiting.push(key, person, counterfactuals, (self.groups, max_waiting));
         self.n_scored += u64::from(full.is_some());
         if full == Some(true) {
             self.settle_group(person.group);
         }
     }
 
-    /// Adds the scores of those who wait.
+    /// Adds the buffered pairs of all groups.
     pub(crate) fn settle(&mut self) {
         for from in 0..self.groups {
             self.settle_group(from);
@@ -287,7 +285,7 @@ impl CounterfactualCounts {
         self.waiting = WaitingPairs::default();
     }
 
-    /// Adds the scores of those of a group who wait.
+    /// Adds the buffered pairs of a group.
     fn settle_group(&mut self, from: usize) {
         let Some(group) = self.waiting.group(from) else { return };
         let arch = Arch::new();
@@ -307,26 +305,26 @@ impl CounterfactualCounts {
         group.clear();
     }
 
-    /// The units of a scope, by its number, by the cells of the extended matrix that they fill;
-    /// `rows` are those of [`CounterfactualCounts::cell_profiles`].
+    /// The units of a scope, by its number, by the cells of the extended matrix; `rows` come from
+    /// [`CounterfactualCounts::cell_profiles`].
     pub(crate) fn units(&self, place: usize, rows: &UnitSums) -> UnitSums {
         let persons = self.persons.as_ref();
-        rows.with_persons(persons.map(|of| of.units(&self.scope_index().numbers_of(place))))
+        rows.with_persons(persons.map(|p| p.units(&self.scope_index().numbers_of(place))))
     }
 
-    /// The persons of some groups by whether anything switches, of more than two groups; none where
-    /// each row is a person.
+    /// The persons of some groups by whether anything switches, if there are more than two groups;
+    /// none if each row is a person.
     pub(crate) fn any_persons(&self, groups: std::ops::Range<usize>) -> Option<Vec<UnitKind>> {
         Some(self.persons.as_ref()?.any_units(&groups))
     }
 
-    /// People with a counterfactual: persons, where one may have several rows.
+    /// The number of people with a counterfactual; of persons if a person may have several rows.
     pub(crate) fn people_moved(&self) -> u64 {
-        let persons = self.persons.as_ref().map(|of| of.cells.n_persons(|_, _| true));
+        let persons = self.persons.as_ref().map(|persons| persons.cells.n_persons(|_, _| true));
         persons.unwrap_or_else(|| self.people.n_moved())
     }
 
-    /// The score sums of a direction in units of weight; none where nobody has a weight.
+    /// The score sums of a direction in units of weight; none without weights.
     ///
     /// # Panics
     /// As [`CounterfactualCounts::shift`].
@@ -335,7 +333,7 @@ impl CounterfactualCounts {
     }
 
     /// The people of every scope, by its number, by the cells of the extended matrix, as rows.
-    /// Walks over all patterns: ask once.
+    /// Walks over all patterns: call it once.
     pub(crate) fn cell_profiles(&self) -> Vec<UnitSums> {
         let cell = |label: Option<usize>, before, after| {
             cell_index(label.map(|label| label == 1), before == 1, after == 1)
@@ -343,17 +341,17 @@ impl CounterfactualCounts {
         self.people.units(ECCM_CELLS, self.is_weighted(), cell)
     }
 
-    /// The extended matrix of a scope; none where two groups have no such scope.
+    /// The extended matrix of a scope; none if two groups have no such scope.
     #[cfg(test)]
     pub(crate) fn eccm(&self, scope: MetricScope) -> Option<Eccm> {
-        let (place, _) = self.scope_index().scopes().find(|(_, of)| *of == scope)?;
+        let (place, _) = self.scope_index().scopes().find(|(_, found)| *found == scope)?;
         Some(self.cell_profiles()[place].eccm())
     }
 
     /// These counts, which must be settled.
     ///
     /// # Panics
-    /// Where somebody waits: a bug of the caller.
+    /// If pairs are still buffered: a bug of the caller.
     fn settled(&self) -> &Self {
         assert!(self.waiting.is_empty(), "the first pass is not settled");
         self
@@ -362,7 +360,7 @@ impl CounterfactualCounts {
     /// The score sums of a direction.
     ///
     /// # Panics
-    /// Where somebody still waits: a bug of the caller.
+    /// If pairs are still buffered: a bug of the caller.
     pub(crate) fn shift(&self, from: usize, to: usize) -> &ShiftSums {
         &self.settled().shifts[from * self.groups + to]
     }
@@ -392,7 +390,7 @@ impl CounterfactualCounts {
         sums
     }
 
-    /// Counterfactuals of a group's people that have no score.
+    /// The number of counterfactuals without a score, for the people of a group.
     pub(crate) fn n_missing_score(&self, from: usize) -> u64 {
         self.people.n_missing(from)
     }
@@ -451,17 +449,17 @@ mod tests {
             .collect()
     }
 
-    fn nobody(groups: usize, weighted: bool) -> CounterfactualCounts {
+    fn no_counts(groups: usize, weighted: bool) -> CounterfactualCounts {
         let counts = CounterfactualCounts::new(groups);
         if weighted { counts.counted_by(CountingUnit::WEIGHT) } else { counts }
     }
 
     /// The counts person by person.
     fn counted(people: &KeyedPeople, groups: usize, weighted: bool) -> CounterfactualCounts {
-        let mut counts = nobody(groups, weighted);
-        for (key, person, moved) in people {
-            counts.add_people_cells(*key, person, moved);
-            let pairs = || moved.iter().filter_map(|cf| Some((cf.to, scored_pair(person, cf)?)));
+        let mut counts = no_counts(groups, weighted);
+        for (key, person, cfs) in people {
+            counts.add_people_cells(*key, person, cfs);
+            let pairs = || cfs.iter().filter_map(|cf| Some((cf.to, scored_pair(person, cf)?)));
             counts.n_scored += u64::from(pairs().next().is_some());
             for (to, (cell, score, score_cf)) in pairs() {
                 let direction = person.group * groups + to;
@@ -477,24 +475,24 @@ mod tests {
     /// Gathers people in parts, merged last first.
     fn gathered(
         people: &KeyedPeople,
-        nobody: &CounterfactualCounts,
+        empty: &CounterfactualCounts,
         parts: u64,
     ) -> CounterfactualCounts {
-        let mut all = vec![nobody.clone(); parts as usize];
-        for (i, (key, person, moved)) in people.iter().enumerate() {
-            let part = &mut all[(h(parts, *key, 1) % parts) as usize];
-            part.add_person(*key, person, moved);
+        let mut states = vec![empty.clone(); parts as usize];
+        for (i, (key, person, cfs)) in people.iter().enumerate() {
+            let part = &mut states[(h(parts, *key, 1) % parts) as usize];
+            part.add_person(*key, person, cfs);
             if i % 1000 == 17 {
                 part.settle();
             }
         }
-        let mut whole = all.pop().unwrap();
-        all.into_iter().rev().for_each(|part| whole.merge(part));
+        let mut whole = states.pop().unwrap();
+        states.into_iter().rev().for_each(|part| whole.merge(part));
         whole.settle();
         whole
     }
 
-    /// However people are divided, the counts are those of people added one by one.
+    /// The counts are those of people added one by one, regardless of how people are divided.
     #[test]
     fn chunks_are_people_one_by_one() {
         for (groups, n, weighted) in
@@ -503,17 +501,17 @@ mod tests {
             let people = people(groups, n, weighted);
             let counts = counted(&people, groups, weighted);
             for parts in [1, 2, 7] {
-                let nobody = nobody(groups, weighted);
-                let found = gathered(&people, &nobody, parts);
+                let empty = no_counts(groups, weighted);
+                let found = gathered(&people, &empty, parts);
                 assert_eq!(found, counts, "{groups} {parts}");
                 assert_eq!(found.n_scored, counts.people_moved());
-                // Where drawings have finer bins too.
-                let drawn = gathered(&people, &nobody.with_bins(), parts);
+                // Finer bins for drawings do not change the sums.
+                let drawn = gathered(&people, &empty.with_bins(), parts);
                 for (from, to) in counts.scope_index().directions() {
-                    let of = |all: &CounterfactualCounts| {
-                        (all.shift(from, to).clone(), all.weight_shift(from, to).cloned())
+                    let sums = |counts: &CounterfactualCounts| {
+                        (counts.shift(from, to).clone(), counts.weight_shift(from, to).cloned())
                     };
-                    assert_eq!(of(&drawn), of(&counts), "{groups} {parts}");
+                    assert_eq!(sums(&drawn), sums(&counts), "{groups} {parts}");
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! Values of several classes with their intervals: ACC and MCC of labels and predictions, CR, SR
 //! and CMCC of counterfactuals, and the rate of every transition from class to class.
 //!
-//! Every class against all others is measured like two classes: pass
+//! Every class against the rest is measured like two classes: pass
 //! [`FactualClassCounts::one_vs_rest`] to
 //! [`measure_factual`](crate::metric::value::measured::measure_factual), and its counterfactuals,
 //! which are counted separately, to
@@ -9,8 +9,8 @@
 //!
 //! Intervals follow the rules of two classes ([`estimate`](crate::metric::estimate)): Wilson's for
 //! rates, Newcombe's for their differences, the score interval for correlations, all on the units
-//! of the scope. No group is named as worse off: the papers do so for two classes, of which one is
-//! favourable.
+//! of the scope. No group is called worse off: the papers do so only for two classes, of which one
+//! is favourable.
 
 use rayon::prelude::*;
 
@@ -28,7 +28,8 @@ use crate::metric::value::measured_value::{CellNumbers, MeasuredValue, Subject, 
 use crate::metric::value::settings::MeasureSettings;
 use crate::metric::{GapTransform, Metric, MetricFamily, difference};
 
-/// For labels and predictions: the metric, that of the difference of two groups, and what is read.
+/// For labels and predictions: the metric, the metric of the difference of two groups, and the
+/// value of the matrix.
 const FACTUAL: [(&str, &str, MatrixReading); 2] = [
     ("acc", "acc_difference", MatrixReading::Agreement),
     ("mcc", "mcc_difference", MatrixReading::Correlation),
@@ -41,7 +42,7 @@ const SWITCHES: [(&str, MatrixReading); 3] = [
     ("cmcc", MatrixReading::Correlation),
 ];
 
-/// Whether a metric is measured of all classes together.
+/// Whether a metric is measured for all classes together.
 pub(crate) fn is_of_all_classes(id: &str) -> bool {
     FACTUAL.iter().any(|(of_group, of_pair, _)| [of_group, of_pair].contains(&&id))
         || SWITCHES.iter().any(|(of_switches, _)| *of_switches == id)
@@ -50,55 +51,62 @@ pub(crate) fn is_of_all_classes(id: &str) -> bool {
 /// The rate at which predictions of one class turn into another, in one scope.
 #[derive(Debug, Clone)]
 pub(crate) struct ClassTransition {
-    /// The class before, and the one after, another one.
+    /// The class before and the different class after.
     pub classes: [usize; 2],
-    /// The rate, measured as the switch rate is.
+    /// The rate, measured like the switch rate.
     pub measured: MeasuredValue,
 }
 
-/// ACC and MCC of each group, of all, and their difference between each two groups, of the families
-/// that are asked for.
+/// ACC and MCC of each group and of all people, and their difference between each two groups, for
+/// the requested families.
 pub(crate) fn measure_factual_classes(
     counts: &FactualClassCounts,
     settings: &MeasureSettings,
 ) -> Vec<MeasuredValue> {
-    let ask = MeasureContext::new(settings);
+    let context = MeasureContext::new(settings);
     let (classes, units) = (counts.classes(), counts.units());
-    let subject = |who: GroupSelection| {
-        // A person whom one class leaves out is left out by all.
-        let people = counts.one_vs_rest.first().map(|one| one.confusion(who)).unwrap_or_default();
-        ClassSubject { classes, units: units(who), empty: people.or_empty(Undefined::EmptyGroup) }
+    let subject = |selection: GroupSelection| {
+        // All classes leave out the same people.
+        let people =
+            counts.one_vs_rest.first().map(|class| class.confusion(selection)).unwrap_or_default();
+        ClassSubject {
+            classes,
+            units: units(selection),
+            empty: people.or_empty(Undefined::EmptyGroup),
+        }
     };
     let subjects = GroupSubjects::new(counts.groups, false, subject);
-    let measured = |(id, of_gap, of): (&str, &str, MatrixReading)| {
-        let (ask, subjects) = (&ask, &subjects);
+    let measured = |(id, gap_id, reading): (&str, &str, MatrixReading)| {
+        let (context, subjects) = (&context, &subjects);
         let value = |metric| {
             let scopes = subjects.singles().into_iter();
-            scopes.map(move |scope| subjects.single(scope).measured(of, ask, (metric, scope)))
+            scopes.map(move |scope| {
+                subjects.single(scope).measured(reading, context, (metric, scope))
+            })
         };
         let gap = |metric| {
             let pairs = subjects.comparisons(GapTransform::Difference).into_iter();
             let pairs = pairs.filter(|scope| matches!(scope, MetricScope::Pair(..)));
             pairs.map(move |scope| {
                 let [a, b] = subjects.compared(scope);
-                a.gap(b, ask, metric, of, scope)
+                a.gap(b, context, metric, reading, scope)
             })
         };
-        let values = asked_metric(ask, id).into_iter().flat_map(value);
-        let gaps = asked_metric(ask, of_gap).into_iter().flat_map(gap);
+        let values = requested_metric(context, id).into_iter().flat_map(value);
+        let gaps = requested_metric(context, gap_id).into_iter().flat_map(gap);
         values.chain(gaps).collect::<Vec<_>>()
     };
     FACTUAL.into_par_iter().flat_map_iter(measured).collect()
 }
 
 /// CR, SR and CMCC of every direction, of the difference of each two, of one group and the rest,
-/// and of all together; and every transition from class to class in the scopes but the differences.
-/// None where the family ccm is not asked for.
+/// and of all together; and every transition from class to class in all scopes except differences.
+/// Empty if the family ccm is not requested.
 pub(crate) fn measure_switch_classes(
     counts: &SwitchClassCounts,
     settings: &MeasureSettings,
 ) -> (Vec<MeasuredValue>, Vec<ClassTransition>) {
-    let ask = MeasureContext::new(settings);
+    let context = MeasureContext::new(settings);
     if !settings.families.contains(&MetricFamily::Ccm) {
         return (Vec::new(), Vec::new());
     }
@@ -110,17 +118,23 @@ pub(crate) fn measure_switch_classes(
     scopes.sort_unstable();
     let of_scope = |&(place, scope): &(usize, MetricScope)| {
         let subject = &subjects[place];
-        let values =
-            || SWITCHES.into_iter().filter_map(|(id, of)| Some((asked_metric(&ask, id)?, of)));
-        let mut out: Vec<MeasuredValue> =
-            values().map(|(metric, of)| subject.measured(of, &ask, (metric, scope))).collect();
+        let values = || {
+            SWITCHES
+                .into_iter()
+                .filter_map(|(id, reading)| Some((requested_metric(&context, id)?, reading)))
+        };
+        let mut out: Vec<MeasuredValue> = values()
+            .map(|(metric, reading)| subject.measured(reading, &context, (metric, scope)))
+            .collect();
         if let MetricScope::Direction(a, b) = scope
             && a < b
         {
             let (back, gap) = (&subjects[places.direction(b, a)], MetricScope::Difference(a, b));
-            out.extend(values().map(|(metric, of)| subject.gap(back, &ask, metric, of, gap)));
+            out.extend(
+                values().map(|(metric, reading)| subject.gap(back, &context, metric, reading, gap)),
+            );
         }
-        (out, subject.transitions(&ask, scope))
+        (out, subject.transitions(&context, scope))
     };
     let found: Vec<(Vec<MeasuredValue>, Vec<ClassTransition>)> =
         scopes.par_iter().map(of_scope).collect();
@@ -128,16 +142,16 @@ pub(crate) fn measure_switch_classes(
     (values.into_iter().flatten().collect(), transitions.into_iter().flatten().collect())
 }
 
-/// The metric, where its family is asked for.
-fn asked_metric(ask: &MeasureContext<'_>, id: &str) -> Option<&'static Metric> {
-    find(id).filter(|metric| ask.settings.families.contains(&metric.family))
+/// The metric, if its family is requested.
+fn requested_metric(context: &MeasureContext<'_>, id: &str) -> Option<&'static Metric> {
+    find(id).filter(|metric| context.settings.families.contains(&metric.family))
 }
 
 /// The people of one scope.
 struct ClassSubject {
     classes: usize,
     units: UnitSums,
-    /// Why there is no value where the matrix is empty.
+    /// The reason if the matrix is empty.
     empty: Undefined,
 }
 
@@ -152,11 +166,11 @@ impl Subject for ClassSubject {
         true
     }
 
-    fn rate(&self, of: MatrixReading, by: CellNumbers) -> Option<Rate> {
+    fn rate(&self, reading: MatrixReading, by: CellNumbers) -> Option<Rate> {
         let found = match by {
-            CellNumbers::Alone(cell) => of.of_cell(self.classes, cell),
-            CellNumbers::People => of.share(self.classes, &self.cells(WeightSums::people)),
-            CellNumbers::Weight => of.share(self.classes, &self.cells(WeightSums::sum)),
+            CellNumbers::Alone(cell) => reading.of_cell(self.classes, cell),
+            CellNumbers::People => reading.share(self.classes, &self.cells(WeightSums::people)),
+            CellNumbers::Weight => reading.share(self.classes, &self.cells(WeightSums::sum)),
         };
         found.map(|found| Rate { empty: self.reason(found.empty), ..found })
     }
@@ -181,33 +195,37 @@ impl ClassSubject {
         if reason == Undefined::EmptyGroup { self.empty } else { reason }
     }
 
-    /// This one's value minus the other's.
+    /// The value of this subject minus that of the other.
     fn gap(
         &self,
         other: &ClassSubject,
-        ask: &MeasureContext<'_>,
+        context: &MeasureContext<'_>,
         metric: &'static Metric,
-        of: MatrixReading,
+        reading: MatrixReading,
         scope: MetricScope,
     ) -> MeasuredValue {
-        let (forth, back) = (self.read(of), other.read(of));
+        let (forth, back) = (self.read(reading), other.read(reading));
         let value = difference(forth.value, back.value);
-        let interval = ask.interval(value, || {
-            let both = self.estimate(of, &forth).zip(other.estimate(of, &back));
-            ask.estimated(both.map(|(a, b)| a.minus(&b)))
+        let interval = context.interval(value, || {
+            let estimates = self.estimate(reading, &forth).zip(other.estimate(reading, &back));
+            context.estimated(estimates.map(|(a, b)| a.minus(&b)))
         });
-        let people = people_of_two(of, [(self, &forth), (other, &back)]);
-        MeasuredValue::new(ask, (metric, scope), value, interval, people)
+        let people = people_of_two(reading, [(self, &forth), (other, &back)]);
+        MeasuredValue::new(context, (metric, scope), value, interval, people)
     }
 
-    fn transitions(&self, ask: &MeasureContext<'_>, scope: MetricScope) -> Vec<ClassTransition> {
+    fn transitions(
+        &self,
+        context: &MeasureContext<'_>,
+        scope: MetricScope,
+    ) -> Vec<ClassTransition> {
         let classes = 0..self.classes;
         let pairs = classes.clone().flat_map(|from| {
             classes.clone().filter(move |&to| to != from).map(move |to| (from, to))
         });
         let transition = |(from, to): (usize, usize)| {
-            let of = MatrixReading::Transition(from, to);
-            let measured = self.measured(of, ask, (find(SWITCH_RATE)?, scope));
+            let reading = MatrixReading::Transition(from, to);
+            let measured = self.measured(reading, context, (find(SWITCH_RATE)?, scope));
             Some(ClassTransition { classes: [from, to], measured })
         };
         pairs.filter_map(transition).collect()

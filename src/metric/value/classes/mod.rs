@@ -1,13 +1,12 @@
-//! Labels of more than two classes: K x K matrices, and every class against all others.
+//! Labels of more than two classes: K x K matrices, and every class against the rest.
 //!
 //! Source: the multi-class forms follow from the papers' matrices. Rows of the counterfactual
-//! matrix are the predictions of people as they are, columns those of their counterfactuals; the
-//! extended matrix has one such matrix per label. CR is the share on its diagonal, SR the share off
-//! it, CMCC its multi-class correlation; ACC and MCC are the same of the matrix of labels against
-//! predictions.
+//! matrix are the factual predictions, columns the counterfactual ones; the extended matrix has one
+//! such matrix per label. CR is the share on the diagonal, SR the share off the diagonal, CMCC the
+//! multi-class correlation; ACC and MCC are the same for the matrix of labels against predictions.
 //!
-//! One against all: class k is positive, all others are negative, a score is that of class k. This
-//! makes people of two classes, whose evidence every other metric of this crate reads:
+//! One against the rest: class k is positive, all others are negative, the score is that of class
+//! k. Every other metric of this crate reads such evidence of two classes:
 //! [`FactualClassCounts::one_vs_rest`] and, counted separately,
 //! [`CounterfactualCounts`](crate::metric::evidence::counts::CounterfactualCounts). The rate at
 //! which class k is left is the `nsr` of class k, the rate at which it is joined its `psr`.
@@ -20,14 +19,14 @@
 //! Memory: without weights a number per kind of people, at most K + 1 kinds per label, prediction
 //! and target; with weights at most 24 bytes per block, direction and cell of the extended matrix;
 //! with several rows per person an entry for each person, direction and cell that holds a row of
-//! the person. The K forms against all others take K times what two classes take.
+//! the person. The K classes against the rest take K times the memory of two classes.
 
 pub(crate) mod measure;
 
 pub(crate) use crate::metric::evidence::class_counts::{FactualClassCounts, SwitchClassCounts};
 
-/// The class with the highest score, the first of equals; none where there is no class or a score
-/// is missing.
+/// The class with the highest score, the first of equals; none if there is no class or a score is
+/// missing.
 ///
 /// Choice: ties go to the class that the job names first.
 pub(crate) fn most_likely_class(scores: &[Option<f64>]) -> Option<usize> {

@@ -1,10 +1,10 @@
-//! AUC: how often a positive person scores above a negative one.
+//! AUC: the probability that a positive person has a higher score than a negative one.
 
 use crate::metric::evidence::labelled_scores::RankedScore;
 use crate::metric::student_interval::{GroupTerms, Spread, UnitTerm};
 use crate::metric::value::scores::influence::{added, n_units};
 
-/// A variance up to this is that of scores that do not vary, but for rounding.
+/// A variance up to this is a rounding error: the scores do not vary.
 const NO_VARIANCE: f64 = 1e-30;
 
 /// As [`NO_VARIANCE`], for a difference.
@@ -13,7 +13,7 @@ pub(super) const NO_VARIANCE_OF_GAP: f64 = 1e-18;
 /// The AUC of some positives over some negatives.
 #[derive(Debug, Clone)]
 pub(super) struct AucEstimate {
-    /// The share of pairs that are ordered right; ties are half.
+    /// The share of pairs in the right order; ties count as half.
     pub(super) value: f64,
     positives: RankedSide,
     negatives: RankedSide,
@@ -23,14 +23,14 @@ pub(super) struct AucEstimate {
 #[derive(Debug, Clone)]
 struct RankedSide {
     rows: Vec<RankedScore>,
-    /// For each row the share of the other side that it is ordered right against, minus the AUC.
+    /// For each row the share of the other side with which it is in the right order, minus the AUC.
     deviations: Vec<f64>,
     n: f64,
     weight: f64,
 }
 
 impl RankedSide {
-    /// `wins` are twice the units of the other side that each is ordered right against.
+    /// `wins` are twice the units of the other side with which each row is in the right order.
     fn new(rows: Vec<RankedScore>, wins: &[u64], others: u64, value: f64) -> Self {
         let below = 2.0 * others as f64;
         RankedSide {
@@ -45,18 +45,19 @@ impl RankedSide {
         self.rows.iter().zip(self.deviations.iter().copied())
     }
 
-    /// What the rows add to the AUC.
+    /// The influences of the rows on the AUC.
     fn influences(&self) -> impl Iterator<Item = UnitTerm> {
         self.each().map(|(row, deviation)| added(row, deviation / self.weight))
     }
 
-    /// The share of this side in DeLong's variance; none of one row.
+    /// The share of this side in DeLong's variance; none if it has one row.
     fn delong(&self) -> Option<f64> {
         let squares: f64 = self.each().map(|(row, d)| row.n as f64 * d * d).sum();
         (self.n >= 2.0).then(|| squares / (self.n - 1.0) / self.n)
     }
 
-    /// What the rows add, such that the squares sum to DeLong's variance; none of one row.
+    /// The influences of the rows, scaled so that their squares sum to DeLong's variance; none if the
+    /// side has one row.
     fn delong_influences(&self) -> Option<impl Iterator<Item = UnitTerm>> {
         let scale = (self.n * (self.n - 1.0)).sqrt();
         let each = move |(row, d): (&RankedScore, f64)| added(row, d / scale);
@@ -72,8 +73,8 @@ fn units(rows: &[RankedScore]) -> u64 {
     rows.iter().map(|row| row.weight).sum()
 }
 
-/// For each row twice the units of weight of others below it, plus those that are equal. Both
-/// ascend.
+/// For each row twice the units of weight of `others` below it, plus the units of equal ones. Both
+/// lists ascend.
 fn twice_below(rows: &[RankedScore], others: &[RankedScore]) -> Vec<u64> {
     let (mut at, mut below, mut found) = (0, 0, Vec::with_capacity(rows.len()));
     for ties in rows.chunk_by(|a, b| a.place == b.place) {
@@ -99,10 +100,10 @@ impl AucEstimate {
         }
         let wins = twice_below(&positives, &negatives);
         let losses = twice_below(&negatives, &positives);
-        // Whole numbers: the value is rounded once.
-        let all = positives.iter().zip(&wins);
-        let all: u128 = all.map(|(row, wins)| u128::from(row.weight) * u128::from(*wins)).sum();
-        let value = all as f64 / (2 * u128::from(above) * u128::from(below)) as f64;
+        // Whole numbers: the value is rounded only once.
+        let won = positives.iter().zip(&wins);
+        let won: u128 = won.map(|(row, wins)| u128::from(row.weight) * u128::from(*wins)).sum();
+        let value = won as f64 / (2 * u128::from(above) * u128::from(below)) as f64;
         let kept: Vec<u64> = losses.iter().map(|losses| 2 * above - losses).collect();
         Some(AucEstimate {
             value,
@@ -115,45 +116,44 @@ impl AucEstimate {
         [&self.positives, &self.negatives]
     }
 
-    /// Positives or negatives, whichever are fewer: persons, or rows.
+    /// The smaller number of positives and negatives: persons, or rows.
     pub(super) fn fewest(&self, by_person: bool) -> u64 {
         self.sides().map(|side| side.units(by_person)).into_iter().min().unwrap_or(0)
     }
 
-    /// What each row adds.
+    /// The influences of the rows.
     pub(super) fn influences(&self) -> impl Iterator<Item = UnitTerm> {
         self.sides().into_iter().flat_map(RankedSide::influences)
     }
 
-    /// What each row adds, where each is a person without a weight, such that the squares sum to
-    /// DeLong's variance; none where a side has one row.
+    /// The influences of the rows, if each is a person without a weight, scaled so that their squares
+    /// sum to DeLong's variance; none if a side has one row.
     pub(super) fn delong_influences(&self) -> Option<Vec<UnitTerm>> {
-        let both = [&self.positives, &self.negatives].map(RankedSide::delong_influences);
-        let [Some(positives), Some(negatives)] = both else { return None };
+        let sides = [&self.positives, &self.negatives].map(RankedSide::delong_influences);
+        let [Some(positives), Some(negatives)] = sides else { return None };
         Some(positives.chain(negatives).collect())
     }
 
-    /// DeLong's variance, for the normal quantile; none where a side has one row.
+    /// DeLong's variance, for the normal quantile; none if a side has one row.
     fn delong(&self) -> Option<Spread> {
         let variance = self.positives.delong()? + self.negatives.delong()?;
         Some(Spread { variance, df: f64::INFINITY })
     }
 
-    /// What persons or rows add; none where a side has only one of them, which says nothing about
-    /// others.
+    /// The influences of persons or rows; none if a side has only one of them.
     fn terms(&self, by_person: bool) -> Option<GroupTerms> {
         (self.fewest(by_person) >= 2)
             .then(|| GroupTerms::new(self.influences().collect(), by_person))
     }
 
-    /// The variance where each row is a person without a weight, else that of influences; none
-    /// where the value is 0 or 1 or does not vary.
+    /// DeLong's variance if each row is a person without a weight, else that of the influences; none
+    /// if the value is 0 or 1 or does not vary.
     pub(super) fn spread(&self, plain: bool, by_person: bool) -> Option<Spread> {
         let found = if plain { self.delong() } else { self.terms(by_person)?.spread };
-        found.filter(|of| of.variance > NO_VARIANCE && self.value > 0.0 && self.value < 1.0)
+        found.filter(|spread| spread.variance > NO_VARIANCE && self.value > 0.0 && self.value < 1.0)
     }
 
-    /// The variance of this minus another; none where it does not vary.
+    /// The variance of this AUC minus another; none if it does not vary.
     pub(super) fn spread_of_gap(
         &self,
         other: &Self,
@@ -166,6 +166,6 @@ impl AucEstimate {
         } else {
             self.terms(by_person)?.gap(&other.terms(by_person)?)
         };
-        found.filter(|of| of.variance > NO_VARIANCE_OF_GAP)
+        found.filter(|spread| spread.variance > NO_VARIANCE_OF_GAP)
     }
 }

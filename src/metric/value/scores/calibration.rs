@@ -1,4 +1,4 @@
-//! Are scores calibrated? Intercept and slope on the log-odds, and the cumulative difference of
+//! Calibration of scores: intercept and slope on the log-odds, and the cumulative difference of
 //! labels and scores.
 
 use crate::metric::evidence::labelled_scores::RankedScore;
@@ -7,45 +7,45 @@ use crate::metric::student_interval::{GroupTerms, Spread, UnitTerm};
 use crate::metric::value::scores::influence::added;
 use crate::num::brownian_range::exceeds_range;
 
-/// Shares are cut to this distance from 0 and 1, where the log-odds end.
+/// Shares are limited to this distance from 0 and 1, where the log-odds are infinite.
 pub(super) const CUT_AT: f64 = 1e-6;
 
-/// A step below this ends the fit.
+/// The fit ends with a step below this.
 const SMALLEST_STEP: f64 = 1e-12;
 
-/// Share of a likelihood that rounding may lose.
+/// The share of a likelihood that can be lost by rounding.
 const ROUNDING: f64 = 1e-12;
 
-/// A Newton step, or a part of one, that moves no log-odds by more than this does not lose
-/// likelihood: with D the largest move, the likelihood gains at least 1 - (e^D - D - 1) / D^2 times
+/// A Newton step, or a part of one, that moves no log-odds by more than this does not decrease the
+/// likelihood: if D is the largest move, it gains at least 1 - (e^D - D - 1) / D^2 times
 /// the square of the Newton decrement (Bach 2010, Electronic Journal of Statistics 4, proposition
 /// 1), which is 0.12 at 1.5.
 const SAFE_MOVE: f64 = 1.5;
 
-/// Steps at most; a fit that exists needs about ten.
-const STEPS_AT_MOST: usize = 200;
+/// The largest number of steps; a fit that exists needs about ten.
+const MAX_STEPS: usize = 200;
 
 /// People with their scores as log-odds.
 #[derive(Debug, Clone)]
 pub(super) struct LogOddsRows<'a> {
     rows: &'a [RankedScore],
     log_odds: Vec<f64>,
-    /// Rows whose share was cut.
+    /// The number of rows whose share was limited.
     pub(super) n_cut: u64,
 }
 
-/// A fitted coefficient with what its standard error comes from.
+/// A fitted coefficient with the basis of its standard error.
 #[derive(Debug, Clone)]
 pub(super) struct FittedCoefficient {
     pub(super) value: f64,
     /// From the inverse of the information.
     information: f64,
-    /// What each row adds by unit of weight.
+    /// The influence of each row per unit of weight.
     by_weight: Vec<f64>,
 }
 
 impl FittedCoefficient {
-    /// Its variance: of people without weights from the information, else from influences.
+    /// The variance: for people without weights from the information, else from influences.
     pub(super) fn spread(
         &self,
         rows: &LogOddsRows<'_>,
@@ -57,7 +57,7 @@ impl FittedCoefficient {
         GroupTerms::new(self.influences(rows), by_person).spread
     }
 
-    /// What each row adds.
+    /// The influence of each row.
     pub(super) fn influences(&self, rows: &LogOddsRows<'_>) -> Vec<UnitTerm> {
         let each = rows.rows.iter().zip(&self.by_weight);
         each.map(|(row, each)| added(row, *each)).collect()
@@ -72,17 +72,17 @@ struct LogisticSums {
 }
 
 impl<'a> LogOddsRows<'a> {
-    /// For rows whose place is their log-odds, or whose share gives them.
+    /// Log-odds of rows: the rank itself if ranks are log-odds, else from the share.
     pub(super) fn new(rows: &'a [RankedScore], places_are_log_odds: bool) -> Self {
-        let cut = |row: &RankedScore| row.share.clamp(CUT_AT, 1.0 - CUT_AT);
-        let of = |row: &RankedScore| match (places_are_log_odds, cut(row)) {
+        let limited = |row: &RankedScore| row.share.clamp(CUT_AT, 1.0 - CUT_AT);
+        let log_odds = |row: &RankedScore| match (places_are_log_odds, limited(row)) {
             (true, _) => row.place,
             (false, share) => libm::log(share) - libm::log(1.0 - share),
         };
-        let is_cut = |row: &&RankedScore| !places_are_log_odds && cut(row) != row.share;
+        let is_cut = |row: &&RankedScore| !places_are_log_odds && limited(row) != row.share;
         LogOddsRows {
             rows,
-            log_odds: rows.iter().map(of).collect(),
+            log_odds: rows.iter().map(log_odds).collect(),
             n_cut: rows.iter().filter(is_cut).map(|row| row.n).sum(),
         }
     }
@@ -108,8 +108,8 @@ impl<'a> LogOddsRows<'a> {
     }
 
     fn likelihood(&self, [a, b]: [f64; 2]) -> f64 {
-        let own = self.rows.iter().zip(&self.log_odds);
-        let each = own.map(|(row, &x)| {
+        let rows = self.rows.iter().zip(&self.log_odds);
+        let each = rows.map(|(row, &x)| {
             let (w, z) = (row.weight as f64, a + b * x);
             // ln(1 + e^z) without overflow.
             let softplus = z.max(0.0) + libm::log1p(libm::exp(-z.abs()));
@@ -118,12 +118,12 @@ impl<'a> LogOddsRows<'a> {
         each.sum()
     }
 
-    /// Maximum likelihood by Newton's steps from (0, 1); a step that loses likelihood is halved.
+    /// Maximum likelihood by Newton's steps from (0, 1); a step that decreases it is halved.
     fn fit(&self, free_slope: bool) -> Result<([f64; 2], LogisticSums), Undefined> {
         let mut at = [0.0, 1.0];
         let mut sums = self.sums(at);
         let farthest = self.log_odds.iter().fold(0.0_f64, |far, x| far.max(x.abs()));
-        for _ in 0..STEPS_AT_MOST {
+        for _ in 0..MAX_STEPS {
             let ([g0, g1], [h0, h1, h2]) = (sums.gradient, sums.information);
             let mut step = if free_slope {
                 let det = h0 * h2 - h1 * h1;
@@ -140,8 +140,8 @@ impl<'a> LogOddsRows<'a> {
                 }
                 let next = [at[0] + step[0], at[1] + step[1]];
                 let gains = || {
-                    let here = self.likelihood(at);
-                    self.likelihood(next) >= here - ROUNDING * (1.0 + here.abs())
+                    let current = self.likelihood(at);
+                    self.likelihood(next) >= current - ROUNDING * (1.0 + current.abs())
                 };
                 if step[0].abs() + step[1].abs() * farthest <= SAFE_MOVE || gains() {
                     (at, sums) = (next, self.sums(next));
@@ -173,9 +173,9 @@ impl<'a> LogOddsRows<'a> {
     /// The slope with a free intercept.
     pub(super) fn slope(&self) -> Result<FittedCoefficient, Undefined> {
         let ends = |positive: bool| {
-            let own = self.rows.iter().zip(&self.log_odds);
-            let own = own.filter(|(row, _)| row.positive == positive).map(|(_, x)| *x);
-            own.fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), x| (lo.min(x), hi.max(x)))
+            let rows = self.rows.iter().zip(&self.log_odds);
+            let rows = rows.filter(|(row, _)| row.positive == positive).map(|(_, x)| *x);
+            rows.fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), x| (lo.min(x), hi.max(x)))
         };
         let (above, below) = (ends(true), ends(false));
         if above.0.min(below.0) == above.1.max(below.1) {
@@ -198,11 +198,11 @@ impl<'a> LogOddsRows<'a> {
 /// The cumulative difference of labels and scores.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CumulativeDifference {
-    /// Its range: largest minus smallest.
+    /// The range: largest minus smallest value.
     pub(super) range: f64,
-    /// Its largest distance from 0.
+    /// The largest distance from 0.
     pub(super) distance: f64,
-    /// Standard deviation of its end if all scores are right.
+    /// The standard deviation of the last value if all scores are calibrated.
     sigma: f64,
 }
 
@@ -226,7 +226,7 @@ impl CumulativeDifference {
         }
     }
 
-    /// How likely scores that are right reach this range.
+    /// The probability that calibrated scores reach this range.
     pub(super) fn p(&self) -> MetricValue {
         if self.sigma == 0.0 {
             return Err(Undefined::ZeroSigma);

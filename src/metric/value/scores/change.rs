@@ -1,23 +1,24 @@
 //! The family `scores` of two models on the same rows, or of a model in two runs, which may share
-//! only some of their rows: by how much do the values differ, and how certain is that?
+//! only some of their rows: differences of the values, and their intervals.
 //!
-//! Each value is, up to terms that vanish with more rows, a sum of what its rows add (influences).
-//! What a person adds to the first value is correlated with what the same person adds to the
-//! second: the variance of the difference is the sum over persons of (u - u')^2, u what a person
-//! adds to the one and u' to the other, 0 where the person has no row there. For an AUC of people
-//! without weights u is scaled so that the squares sum to DeLong's variance: with the same people
-//! in both this is DeLong's variance of the difference of two correlated AUCs, the variances minus
-//! twice the covariance (DeLong et al. 1988, equation 5); without any shared person it is the sum
-//! of both. For everything else u is scaled by the root of P / (P - 1), P the persons behind the
+//! Each value is, up to terms that vanish with more rows, a sum of the influences of its rows. The
+//! influences of a person on both values are correlated: the variance of the difference is the sum
+//! over persons of (u - u')^2, where u is the influence of a person on the one value and u' on the
+//! other, 0 if the person has no row there. For an AUC of people without weights u is scaled so
+//! that the squares sum to DeLong's variance: with the same people in both this is DeLong's
+//! variance of the difference of two correlated AUCs, the variances minus twice the covariance
+//! (DeLong et al. 1988, equation 5); without any shared person it is the sum of both. For all other
+//! metrics u is scaled by the root of P / (P - 1), where P is the number of persons behind the
 //! value.
 //!
-//! What a row of weight w adds: to an AUC and to a mean as in [`scores`](super); to a calibration
-//! coefficient the inverse of the information times w (y - p); to observed over expected w (y - r
-//! s) / E, r = O / E. Choice: of a single run the interval of observed over expected takes E as
-//! known; here both O and E vary with the people, because two models differ only in E.
+//! The influence of a row of weight w on an AUC and on a mean is that of [`scores`](super); on a
+//! calibration coefficient it is the inverse of the information times w (y - p); on observed over
+//! expected it is w (y - r s) / E, r = O / E. Choice: the interval of observed over expected of a
+//! single run takes E as known; here both O and E vary with the people, because two models differ
+//! only in E.
 //!
-//! Quantile: normal of AUCs of people without weights, else Student's with the degrees of freedom
-//! that the u - u' carry ([`student_interval`](crate::metric::student_interval)). No interval where
+//! Quantile: normal for AUCs of people without weights, else Student's with the degrees of freedom
+//! of the u - u' ([`student_interval`](crate::metric::student_interval)). There is no interval if
 //! the difference does not vary, or a side of either value has one person. `ecce` and `ecce_mad`
 //! have none: they are ranges of a process and not sums over rows.
 //!
@@ -30,7 +31,7 @@ use std::collections::BTreeSet;
 
 use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::labelled_scores::{LabelledScores, RankedScore};
-use crate::metric::interval::IntervalProcedure;
+use crate::metric::interval::{IntervalProcedure, note};
 use crate::metric::missing_interval::MissingInterval;
 use crate::metric::rate::{MetricValue, Undefined};
 use crate::metric::scope::{GroupSelection, MetricScope};
@@ -46,14 +47,14 @@ use crate::metric::{Metric, MetricFamily, Reads, ScoreReading};
 /// Which rows count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RowsOf {
-    /// Those that both score, as of two models of a run.
+    /// The rows that both score, for two models of a run.
     Both,
-    /// Those of each: what two runs say.
+    /// All rows of each, for two runs.
     Each,
 }
 
 impl ScoreSample {
-    /// What rows add to an AUC, of people without weights scaled already.
+    /// The influences of rows on an AUC, already scaled for people without weights.
     fn added_to_auc(&self, auc: &AucEstimate) -> Option<Vec<UnitTerm>> {
         if self.is_plain() { auc.delong_influences() } else { Some(auc.influences().collect()) }
     }
@@ -63,7 +64,7 @@ impl ScoreSample {
         if self.is_plain() { scaled(rows, false) } else { Some(rows) }
     }
 
-    /// What rows add to observed over expected.
+    /// The influences of rows on observed over expected.
     fn ratio_influences(&self) -> Vec<UnitTerm> {
         let (observed, expected) = self.observed_and_expected();
         let ratio = observed as f64 / expected;
@@ -73,7 +74,7 @@ impl ScoreSample {
 }
 
 impl FoundScore<'_> {
-    /// What each row adds, scaled, see [`scaled`]; none where a side has one person, or the value
+    /// The scaled influences of each row, see [`scaled`]; none if a side has one person, or the value
     /// is undefined or is not a sum over rows.
     fn added(&self) -> Option<Vec<UnitTerm>> {
         self.value.ok()?;
@@ -88,7 +89,7 @@ impl FoundScore<'_> {
                 (_, fit) => fit.as_ref().map(|(rows, found)| found.influences(rows))?,
             })
         };
-        // One AUC of two samples has all its rows.
+        // A single AUC of two samples has all rows.
         let n_parts = known.as_ref().map_or(self.samples.len(), Vec::len);
         let parts = self.samples.iter().enumerate().take(n_parts).map(part);
         let mut parts = parts.collect::<Option<Vec<_>>>()?.into_iter();
@@ -97,7 +98,7 @@ impl FoundScore<'_> {
         if self.is_plain() { Some(rows) } else { scaled(rows, self.is_of_persons()) }
     }
 
-    /// Persons on the side with the fewest.
+    /// The number of persons on the smallest side.
     fn fewest(&self) -> u64 {
         let of_samples = || self.samples.iter().map(|sample| sample.n_persons()).min();
         self.fewest_of_class().or_else(of_samples).unwrap_or(0)
@@ -105,14 +106,14 @@ impl FoundScore<'_> {
 }
 
 impl MeasureContext<'_> {
-    /// Every metric of the family except p-values, the first minus the second, in every scope.
-    /// Nothing where no scores were gathered.
+    /// Every metric of the family except p-values, the first minus the second, in every scope. Empty
+    /// if no scores were gathered.
     pub(crate) fn compare_scores(
         &self,
         counts: [&FactualCounts; 2],
         rows: RowsOf,
     ) -> Vec<ComparedValue> {
-        let [Some(first), Some(second)] = counts.map(|of| of.scores.as_ref()) else {
+        let [Some(first), Some(second)] = counts.map(|counts| counts.scores.as_ref()) else {
             return Vec::new();
         };
         if !self.settings.families.contains(&MetricFamily::Scores) {
@@ -122,14 +123,14 @@ impl MeasureContext<'_> {
         let keys = |scores: &LabelledScores| -> BTreeSet<u64> {
             scores.ascending(GroupSelection::All).iter().map(|row| row.row).collect()
         };
-        let both = (rows == RowsOf::Both && !is_binned)
+        let common = (rows == RowsOf::Both && !is_binned)
             .then(|| keys(first).intersection(&keys(second)).copied().collect::<BTreeSet<u64>>());
         let side = |counts: &FactualCounts, scores: &LabelledScores| {
-            let sample = |who: GroupSelection| match &both {
-                None => ScoreSample::of(counts, scores, who),
-                Some(both) => {
-                    let mut rows = scores.ascending(who);
-                    rows.retain(|row| both.contains(&row.row));
+            let sample = |selection: GroupSelection| match &common {
+                None => ScoreSample::of(counts, scores, selection),
+                Some(common) => {
+                    let mut rows = scores.ascending(selection);
+                    rows.retain(|row| common.contains(&row.row));
                     ScoreSample::new(scores, rows, Undefined::EmptyGroup)
                 }
             };
@@ -140,11 +141,11 @@ impl MeasureContext<'_> {
         self.of_each(MetricFamily::Scores, |metric| {
             let Reads::Scored(reading, gap) = metric.reads else { return Vec::new() };
             let in_scope = |scope: MetricScope| {
-                let both = sides.each_ref().map(|side| FoundScore::new(side, reading, scope));
-                self.compared((metric, scope), reading, both, is_binned)
+                let pair = sides.each_ref().map(|side| FoundScore::new(side, reading, scope));
+                self.compared((metric, scope), reading, pair, is_binned)
             };
             let mut scopes = sides[0].scopes(reading, gap.is_some());
-            // Pairs first; a p-value of one run says nothing of another.
+            // Pairs first. P-values of two runs cannot be compared.
             scopes.sort_by_key(|scope| matches!(scope, MetricScope::OneVsRest(_)));
             scopes.retain(|_| reading != ScoreReading::EcceP);
             scopes.into_iter().map(in_scope).collect()
@@ -153,12 +154,13 @@ impl MeasureContext<'_> {
 
     fn compared(
         &self,
-        of: (&'static Metric, MetricScope),
+        place: (&'static Metric, MetricScope),
         reading: ScoreReading,
         [first, second]: [FoundScore<'_>; 2],
         is_binned: bool,
     ) -> ComparedValue {
-        let is_normal = [&first, &second].iter().all(|of| of.is_plain() && !of.aucs.is_empty());
+        let is_normal =
+            [&first, &second].iter().all(|found| found.is_plain() && !found.aucs.is_empty());
         let fewest = first.fewest().min(second.fewest());
         let method = if is_normal { IntervalProcedure::DeLong } else { IntervalProcedure::Student };
         let (values, n_rows) = ([first.value, second.value], first.n().min(second.n()));
@@ -179,9 +181,9 @@ impl MeasureContext<'_> {
             }
             _ => Err(MissingInterval::EqualChanges),
         };
-        let mut found = ComparedValue::new(self, of, values, n_rows, basis);
+        let mut found = ComparedValue::new(self, place, values, n_rows, basis);
         if found.interval.is_some() {
-            found.ci_method.push_str(", paired by person");
+            found.ci_method += &note("paired_by_person", &[]);
         }
         found
     }

@@ -1,7 +1,8 @@
-//! Scores as such: do they rank people by their label, and are they calibrated?
+//! Metrics of the scores themselves: whether they rank people by their label, and whether they are
+//! calibrated.
 //!
 //! Rows with a label, a score and a weight above 0 count. Scores are shares s of their scale; AUC
-//! and ECCE order people by the user's own numbers, so that ties are those of the numbers.
+//! and ECCE order people by the original numbers, so that ties are those of the numbers.
 //!
 //! - AUC: mean over positives of the share of negatives below them plus half of those equal, by
 //!   weight. Variance: DeLong et al. 1988 (divisors m - 1 and n - 1). Interval on the logit: Wald's
@@ -30,10 +31,10 @@
 //! Reliability: people in ten bins by the rank of their score, those with equal scores in one; the
 //! share of positive labels in each has Wilson's interval.
 //!
-//! From 200,000 rows on scores are counted in cells, 65,536 over the scale and finer ones near its
+//! From 200,000 rows on, scores are counted in cells, 65,536 over the scale and finer ones near its
 //! ends ([`labelled_scores`](crate::metric::evidence::labelled_scores)), flag [`BINNED`]. Measured
-//! on 1,000,000 rows with scores spread wide, or squeezed into 0.01 to 0.06: an AUC moves by
-//! 3.5e-9, or 8e-7.
+//! on 1,000,000 rows, an AUC changes by 3.5e-9 if scores cover the whole scale, and by 8e-7 if they
+//! lie between 0.01 and 0.06.
 //!
 //! Coverage of 95 % intervals, simulated with 3,000 to 20,000 samples of 5 + 5, 10 + 30, 30 + 30,
 //! 15 + 285 and 150 + 150 positives and negatives: AUC 0.6: 99.4, 95.9, 95.5, 94.2, 94.9 %; 0.8:
@@ -57,7 +58,9 @@ use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::labelled_scores::{LabelledScores, RankedScore};
 use crate::metric::evidence::units::WeightSums;
-use crate::metric::interval::{IntervalProcedure, ValueInterval, wilson_of_share, z_of_level};
+use crate::metric::interval::{
+    IntervalProcedure, ValueInterval, note, wilson_of_share, z_of_level,
+};
 use crate::metric::missing_interval::{IntervalOrReason, MissingInterval};
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::{GroupSelection, MetricScope};
@@ -80,18 +83,18 @@ pub(crate) use reliability::ReliabilityBin;
 pub(crate) const BINNED: &str = "binned";
 
 /// Choice: with fewer persons with several rows the slope has no interval. Nominal 95 % intervals
-/// of 10 persons with 20 rows hold it in 89 % of samples, because few of them decide it.
-const LEAST_PERSONS_OF_SLOPE: u64 = 20;
+/// of 10 persons with 20 rows contain it in 89 % of samples, because it depends on few of them.
+const MIN_PERSONS_OF_SLOPE: u64 = 20;
 
-/// The labelled scores of one group, of all others, or of all.
+/// The labelled scores of one group, of the others of a group, or of all people.
 struct ScoreSample {
     basis: CountingUnit,
-    /// Ascending by their place.
+    /// Ascending by rank.
     rows: Vec<RankedScore>,
     places_are_log_odds: bool,
-    /// Why nothing is known without people.
+    /// The reason if there are no people.
     empty: Undefined,
-    /// The AUC, once it is asked for.
+    /// The AUC, after it was requested.
     auc: OnceLock<Result<AucEstimate, Undefined>>,
 }
 
@@ -127,10 +130,10 @@ impl ScoreSample {
         self.auc.get_or_init(|| self.over(self))
     }
 
-    /// Some people of the counts.
-    fn of(counts: &FactualCounts, scores: &LabelledScores, who: GroupSelection) -> Self {
-        let empty = counts.confusion(who).or_empty(Undefined::ZeroWeight);
-        ScoreSample::new(scores, scores.ascending(who), empty)
+    /// The selected people of the counts.
+    fn of(counts: &FactualCounts, scores: &LabelledScores, selection: GroupSelection) -> Self {
+        let empty = counts.confusion(selection).or_empty(Undefined::ZeroWeight);
+        ScoreSample::new(scores, scores.ascending(selection), empty)
     }
 
     /// Whether each row is a person without a weight.
@@ -185,7 +188,7 @@ impl ScoreSample {
         Ok(ValueInterval { lo: end(logit - half), hi: end(logit + half), method })
     }
 
-    /// Why nothing that is derived from all rows can be computed.
+    /// The reason why no value over all rows can be computed, if there is one.
     fn known(&self) -> Result<(), Undefined> {
         if self.rows.is_empty() { Err(self.empty) } else { Ok(()) }
     }
@@ -202,7 +205,7 @@ impl ScoreSample {
         self.rows.iter().map(each).collect()
     }
 
-    /// Units of the positive labels, and the sum of the scores by weight.
+    /// The weight of the positive labels in units, and the weighted sum of the scores.
     fn observed_and_expected(&self) -> (u64, f64) {
         let positive = self.rows.iter().filter(|row| row.positive);
         let expected = self.rows.iter().map(|row| row.weight as f64 * row.share);
@@ -215,26 +218,25 @@ impl ScoreSample {
         if expected > 0.0 { Ok(observed as f64 / expected) } else { Err(Undefined::ZeroExpected) }
     }
 
-    /// The number of independent people who would give the share of positive labels as precisely as
-    /// some rows.
-    fn effective(&self, of: &[RankedScore]) -> Option<f64> {
-        let weight: f64 = of.iter().map(|row| row.weight as f64).sum();
-        let squares: f64 = of.iter().map(|row| row.squares).sum();
-        let rows = weight * (weight / squares);
+    /// The effective number of people for the share of positive labels of some rows.
+    fn effective(&self, rows: &[RankedScore]) -> Option<f64> {
+        let weight: f64 = rows.iter().map(|row| row.weight as f64).sum();
+        let squares: f64 = rows.iter().map(|row| row.squares).sum();
+        let kish = weight * (weight / squares);
         if !self.basis.persons {
-            return Some(rows);
+            return Some(kish);
         }
         let rate = |rows: &[RankedScore]| {
             let positive = rows.iter().filter(|row| row.positive).map(|row| row.weight).sum();
             Rate::of(positive, rows.iter().map(|row| row.weight).sum())
         };
-        let mut by_person = of.to_vec();
+        let mut by_person = rows.to_vec();
         by_person.sort_by_key(|row| row.person);
         let each = by_person.chunk_by(|a, b| a.person == b.person);
-        let each = each.map(|own| (own[0].person, rate(own), WeightSums::ones(1)));
-        // The weights of cells are known together, not one by one.
-        let below = RowsBelow { n: of.len() as u64, kish: rows, are_even: !self.basis.weighted };
-        Share::of_units(rate(of), below, each).map(|share| share.size)
+        let each = each.map(|rows| (rows[0].person, rate(rows), WeightSums::ones(1)));
+        // The single weights of a cell are unknown.
+        let below = RowsBelow { n: rows.len() as u64, kish, are_even: !self.basis.weighted };
+        Share::of_units(rate(rows), below, each).map(|share| share.size)
     }
 
     /// Bins of scores with their labels.
@@ -253,15 +255,15 @@ impl ScoreSample {
     fn ratio_interval(&self, context: &MeasureContext<'_>) -> IntervalOrReason {
         let (observed, expected) = self.observed_and_expected();
         let (share, factor) = (observed as f64 / self.weight(), self.weight() / expected);
-        let of = |n| {
+        let interval = |n| {
             let method = IntervalProcedure::WilsonExpected;
             let ends = wilson_of_share(share, n, context.z, method);
             ValueInterval { lo: ends.lo * factor, hi: ends.hi * factor, ..ends }
         };
-        self.effective(&self.rows).map(of).ok_or(MissingInterval::EqualValues)
+        self.effective(&self.rows).map(interval).ok_or(MissingInterval::EqualValues)
     }
 
-    /// A coefficient of the calibration, where both labels are known.
+    /// A coefficient of the calibration, if both labels occur.
     fn coefficient(
         &self,
         rows: &LogOddsRows<'_>,
@@ -284,9 +286,9 @@ impl ScoreSample {
     }
 }
 
-/// The AUC of all people with a label and a score, and the upper end of its interval; none where a
-/// label is not there. Choice: where the AUC is 0 or 1, or the scores do not vary, the end is
-/// Wilson's of as many people as the rarer label has.
+/// The AUC of all people with a label and a score, and the upper end of its interval; none if one
+/// of the labels does not occur. Choice: if the AUC is 0 or 1, or the scores do not vary, the end
+/// is that of Wilson's interval for the number of people with the rarer label.
 pub(crate) fn auc_of_all(counts: &FactualCounts, level: Level) -> Option<(f64, f64)> {
     let sample = ScoreSample::of(counts, counts.scores.as_ref()?, GroupSelection::All);
     let auc = sample.auc().as_ref().ok()?;
@@ -306,14 +308,14 @@ fn squared_error(row: &RankedScore) -> f64 {
     error * error
 }
 
-/// A metric of one sample or of two, and what its interval follows from.
+/// A metric of one sample or of two, and the basis of its interval.
 struct FoundScore<'a> {
     reading: ScoreReading,
     samples: Vec<&'a ScoreSample>,
     value: MetricValue,
-    /// The AUC that it is, or the two of which it is the difference; nothing of another value.
+    /// The AUC, or the two AUCs of a difference; empty for other values.
     aucs: Vec<Cow<'a, Result<AucEstimate, Undefined>>>,
-    /// The coefficient that it is.
+    /// The coefficient, for a coefficient of the calibration.
     fit: Option<(LogOddsRows<'a>, FittedCoefficient)>,
 }
 
@@ -330,13 +332,15 @@ impl<'a> FoundScore<'a> {
         };
         let (a, b) = (samples[0], samples[samples.len() - 1]);
         let aucs: Vec<Cow<'a, Result<AucEstimate, Undefined>>> = match (reading, scope) {
-            (ScoreReading::Auc, _) => samples.iter().map(|of| Cow::Borrowed(of.auc())).collect(),
+            (ScoreReading::Auc, _) => {
+                samples.iter().map(|sample| Cow::Borrowed(sample.auc())).collect()
+            }
             (ScoreReading::CrossAuc, MetricScope::Direction(..)) => vec![Cow::Owned(a.over(b))],
             (ScoreReading::CrossAuc, _) => vec![Cow::Owned(a.over(b)), Cow::Owned(b.over(a))],
             _ => Vec::new(),
         };
         let of_aucs =
-            aucs.iter().map(|auc| auc.as_ref().as_ref().map(|of| of.value).map_err(|e| *e));
+            aucs.iter().map(|auc| auc.as_ref().as_ref().map(|auc| auc.value).map_err(|e| *e));
         let mut fit = None;
         let value = match reading {
             ScoreReading::Auc | ScoreReading::CrossAuc => {
@@ -372,24 +376,24 @@ impl<'a> FoundScore<'a> {
         self.samples.iter().map(|sample| sample.n()).sum()
     }
 
-    /// The AUCs; none where one is undefined, and of another value.
+    /// The AUCs; none if one is undefined, or for other values.
     fn known_aucs(&self) -> Option<Vec<&AucEstimate>> {
         let known = self.aucs.iter().map(|auc| auc.as_ref().as_ref().ok());
         known.collect::<Option<Vec<_>>>().filter(|known| !known.is_empty())
     }
 
-    /// The fewer of the positives and the negatives of its AUCs.
+    /// The smaller number of positives and negatives of its AUCs.
     fn fewest_of_class(&self) -> Option<u64> {
         let by_person = self.is_of_persons();
         self.known_aucs()?.iter().map(|auc| auc.fewest(by_person)).min()
     }
 
-    /// How many people are behind it.
+    /// The people behind the value.
     fn people(&self) -> ValuePeople {
         let rows = self.samples.iter().flat_map(|sample| &sample.rows);
-        let all = self.is_of_persons().then(|| n_units(rows, true));
+        let n_together = self.is_of_persons().then(|| n_units(rows, true));
         let each: Vec<SubjectPeople> = self.samples.iter().map(|sample| sample.people()).collect();
-        let people = ValuePeople::of(&each, all);
+        let people = ValuePeople::of(&each, n_together);
         match self.aucs.is_empty() {
             true => people,
             false => ValuePeople { smallest_denominator: self.fewest_of_class(), ..people },
@@ -399,7 +403,7 @@ impl<'a> FoundScore<'a> {
     fn interval(&self, context: &MeasureContext<'_>) -> IntervalOrReason {
         let (a, b) = (self.samples[0], self.samples[self.samples.len() - 1]);
         let (by_person, is_one) = (self.is_of_persons(), self.samples.len() == 1);
-        let terms = |of: &ScoreSample| GroupTerms::new(of.brier_influences(), by_person);
+        let terms = |s: &ScoreSample| GroupTerms::new(s.brier_influences(), by_person);
         let student = IntervalProcedure::Student;
         let (spread, method, why) = match (self.reading, self.known_aucs().as_deref(), &self.fit) {
             (_, Some(&[auc]), _) => return a.auc_interval(auc, context.settings.level),
@@ -418,7 +422,7 @@ impl<'a> FoundScore<'a> {
             (ScoreReading::Brier, ..) => {
                 (terms(a).gap(&terms(b)), student, MissingInterval::EqualValues)
             }
-            (ScoreReading::Slope, ..) if by_person && a.n_persons() < LEAST_PERSONS_OF_SLOPE => {
+            (ScoreReading::Slope, ..) if by_person && a.n_persons() < MIN_PERSONS_OF_SLOPE => {
                 return Err(MissingInterval::FewPersonsOfSlope);
             }
             (_, _, Some((rows, found))) => (
@@ -430,28 +434,27 @@ impl<'a> FoundScore<'a> {
             _ => return Err(MissingInterval::TestedByEcceP),
         };
         let found = interval_of(self.value.unwrap_or(f64::NAN), spread, context, method);
-        let cut = |of: ValueInterval| match self.reading {
+        let limited = |interval: ValueInterval| match self.reading {
             ScoreReading::Brier if is_one => {
-                ValueInterval { lo: of.lo.max(0.0), hi: of.hi.min(1.0), ..of }
+                ValueInterval { lo: interval.lo.max(0.0), hi: interval.hi.min(1.0), ..interval }
             }
-            _ => of,
+            _ => interval,
         };
-        found.map(cut).ok_or(why)
+        found.map(limited).ok_or(why)
     }
 
     fn measured(
         &self,
-        of: (&'static Metric, MetricScope),
+        place: (&'static Metric, MetricScope),
         context: &MeasureContext<'_>,
         is_binned: bool,
     ) -> MeasuredValue {
         let (interval, mut words) = context.interval(self.value, || self.interval(context));
         if let Some((rows, _)) = self.fit.as_ref().filter(|(rows, _)| rows.n_cut > 0) {
-            let (cut, n) = (rows.n_cut, self.n());
-            words.push_str(&format!("; {cut} of {n} scores are cut to [0.000001, 0.999999]"));
+            words += &note("cut_scores", &[("{cut}", rows.n_cut), ("{n}", self.n())]);
         }
         let mut measured =
-            MeasuredValue::new(context, of, self.value, (interval, words), self.people());
+            MeasuredValue::new(context, place, self.value, (interval, words), self.people());
         measured.flags.extend(is_binned.then_some(BINNED));
         measured
     }
@@ -472,14 +475,14 @@ impl GroupSubjects<ScoreSample> {
 }
 
 impl MeasureContext<'_> {
-    /// Every metric of the family: each group, all together, each pair, each group and all others.
-    /// Nothing where no scores were gathered.
+    /// Every metric of the family: each group, all together, each pair, each group and the others.
+    /// Empty if no scores were gathered.
     pub(crate) fn scores(&self, counts: &FactualCounts) -> Vec<MeasuredValue> {
         let Some(scores) = &counts.scores else { return Vec::new() };
         if !self.settings.families.contains(&MetricFamily::Scores) {
             return Vec::new();
         }
-        let sample = |who: GroupSelection| ScoreSample::of(counts, scores, who);
+        let sample = |selection: GroupSelection| ScoreSample::of(counts, scores, selection);
         let n = counts.groups.len();
         let subjects = GroupSubjects::new(n, n > 2, sample);
         self.of_each(MetricFamily::Scores, |metric| {
@@ -493,7 +496,7 @@ impl MeasureContext<'_> {
     }
 }
 
-/// Scores in bins with their labels, of each group and of all. Nothing where no scores were
+/// Scores in bins with their labels, for each group and for all people. Empty if no scores were
 /// gathered.
 pub(crate) fn measure_reliability(
     counts: &FactualCounts,
@@ -502,9 +505,13 @@ pub(crate) fn measure_reliability(
     let Some(scores) = &counts.scores else { return Vec::new() };
     let context = MeasureContext::new(settings);
     let groups = (0..counts.groups.len()).map(GroupSelection::One);
-    let of = |who: GroupSelection| {
-        let sample = ScoreSample::of(counts, scores, who);
-        sample.reliability(&context).into_iter().map(move |bin| (who, bin)).collect::<Vec<_>>()
+    let bins = |selection: GroupSelection| {
+        let sample = ScoreSample::of(counts, scores, selection);
+        sample
+            .reliability(&context)
+            .into_iter()
+            .map(move |bin| (selection, bin))
+            .collect::<Vec<_>>()
     };
-    groups.chain([GroupSelection::All]).flat_map(of).collect()
+    groups.chain([GroupSelection::All]).flat_map(bins).collect()
 }

@@ -2,30 +2,30 @@
 
 use crate::metric::evidence::labelled_scores::RankedScore;
 
-/// Bins at most.
+/// The largest number of bins.
 const BINS: u64 = 10;
 
-/// People with scores next to each other.
+/// People with neighbouring scores.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ReliabilityBin {
-    /// Its number, from 0.
+    /// The number of the bin, from 0.
     pub(crate) bin: u64,
-    /// Rows.
+    /// The number of rows.
     pub(crate) n: u64,
-    /// Lowest and highest share of the scale; of cells their means.
+    /// Lowest and highest share of the scale; for cells the means of the cells.
     pub(crate) scores: (f64, f64),
-    /// Mean of these shares by weight.
+    /// Weighted mean of these shares.
     pub(crate) mean_score: f64,
-    /// Rows with the positive label.
+    /// The number of rows with the positive label.
     pub(crate) positives: u64,
-    /// Share of the positive label by weight.
+    /// Weighted share of the positive label.
     pub(crate) observed: f64,
-    /// Interval of that share; none where none is requested.
+    /// Interval of that share, if it is requested.
     pub(crate) ends: Option<(f64, f64)>,
 }
 
-/// The rows of each bin that has any: floor(10 (2 below + equal) / 2 n), so that ties stay
-/// together. Rows ascend.
+/// The rows of each bin that is not empty. The bin of a row is floor(10 (2 below + equal) / 2 n), so
+/// that ties stay together. Rows ascend.
 pub(super) fn bins(rows: &[RankedScore]) -> Vec<(u64, &[RankedScore])> {
     let n: u64 = rows.iter().map(|row| row.n).sum();
     let (mut below, mut at) = (0, 0);

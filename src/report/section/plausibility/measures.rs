@@ -68,7 +68,7 @@ pub(super) fn facts(
     let all = world.directions.len();
     let of =
         |d: &&DirectionQuality<'_>| row(RichText::direction(&d.pair.from, &d.pair.to), d.values);
-    let total = total.filter(|_| all > 1).map(|of| row("All directions".into(), of));
+    let total = total.filter(|_| all > 1).map(|of| row("all_directions".into(), of));
     let moves =
         world.directions.iter().any(|d| audit.quality.features(d.pair).iter().any(|f| f.moved()));
     let names = |of: Vec<(&[&str], bool)>| of.iter().map(|(of, _)| of[0]).collect::<Value>();
