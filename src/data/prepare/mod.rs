@@ -126,7 +126,7 @@ impl<'p> Preparation<'p> {
     /// id that is missing; an invalid weight; a file cannot be written.
     pub(crate) fn gather(&self, out_dir: Option<&Path>) -> Result<SurveyedRows> {
         let Preparation { plan, batch_rows, workers, watch, .. } = self;
-        let (source, batch_rows) = (plan.view.source(), *batch_rows);
+        let (source, batch_rows) = (plan.view.source, *batch_rows);
         let mut survey = SourceSurvey::empty(plan);
         let (mut ids, mut drawn) = (IdRun::default(), 0);
         let writer = |dir: &Path| {
@@ -209,7 +209,7 @@ impl<'p> Preparation<'p> {
         let by_key = params.joins_by_key && layout.row_id == RowIdKind::Text;
         let compares = !all.ids_rise() || by_key && matches!(here, RowsHere::All);
         if let Some(column) = params.row_id.as_ref().filter(|_| compares) {
-            let (source, column) = (plan.view.source(), column.as_str());
+            let (source, column) = (plan.view.source, column.as_str());
             match here {
                 RowsHere::All => {
                     let rows = RowsReader::open(out_dir)?;
