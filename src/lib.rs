@@ -63,6 +63,7 @@
 
 mod control_characters;
 pub mod error;
+mod nearest;
 pub mod num;
 mod param;
 mod text;

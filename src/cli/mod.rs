@@ -37,6 +37,7 @@ use crate::explain::{self, ExplainedWord, numbers};
 use crate::folder::manifest::{Manifest, RunSummary};
 use crate::job;
 use crate::job::check::{self, CheckedJob};
+use crate::nearest::nearest;
 use crate::stage::preview::{CheckFindings, ContractPreview, LocatedIssue};
 use crate::stage::settings::{KINDS, RunSettings};
 use crate::stage::{self, RunRecord};
@@ -460,7 +461,7 @@ fn explain_word(word: Option<&str>, folder: Option<&Path>) -> Result<Exit> {
     let found = explain::find(&entries, word);
     let numbers = folder.map(|folder| numbers::of(word, &found, folder)).transpose()?;
     if found.is_empty() && numbers.is_none() {
-        let hint = explain::nearest(&entries, word).map_or_else(
+        let hint = nearest(word, entries.iter().map(|entry| entry.word.as_str())).map_or_else(
             || "`cfaudit explain` lists all words".to_owned(),
             |near| format!("did you mean `{near}`?"),
         );

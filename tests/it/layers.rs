@@ -15,12 +15,13 @@ error:
 param:
 unit:
 control_characters:
+nearest:
 text: control_characters
 num:
 exec:
 table: exec::files exec::object
 folder: param num table exec::files exec::hash
-data: param num table exec::files exec::object exec::hash exec::replaced_file exec::pieces
+data: param nearest num table exec::files exec::object exec::hash exec::replaced_file exec::pieces
 data: exec::accumulator exec::buckets
 causal: num data
 counterfactual: param num data causal exec::accumulator
@@ -31,7 +32,7 @@ recourse: param num data
 why: param num table data metric
 gate: param text num table folder metric
 diff: param text num table folder metric counterfactual::strategy model::kind
-job: param data counterfactual model metric recourse why::knobs augment::knobs gate::decide_by
+job: param nearest data counterfactual model metric recourse why::knobs augment::knobs gate::decide_by
 job: exec::files exec::object exec::hash
 report: param control_characters text num::short_number table folder metric counterfactual::strategy model::kind
 report: gate::reason
@@ -41,7 +42,7 @@ stage: param unit control_characters num table folder data causal counterfactual
 stage: gate diff job exec report explain
 rejudge: table folder gate diff job exec report stage
 proof: text table folder exec report stage rejudge
-cli: control_characters text table folder data job exec report explain stage rejudge proof";
+cli: control_characters nearest text table folder data job exec report explain stage rejudge proof";
 
 /// Crate, and the modules that may name it.
 const CRATES: &str = "

@@ -5,8 +5,8 @@ use indexmap::IndexMap;
 
 use crate::job::blocks::clarify::ClarifyBlock;
 use crate::job::messages as m;
-use crate::job::read::nearest::list;
 use crate::job::read::tree::join;
+use crate::job::read::word_lists::list;
 use crate::job::{GateBetween, LabelColumn, MetricFamily, ModelBlock};
 use crate::metric::catalog::ccm::HARM;
 use crate::metric::value::classes::measure::is_of_all_classes;

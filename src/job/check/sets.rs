@@ -12,8 +12,8 @@ use crate::counterfactual::strategy;
 use crate::data::column::declared::DeclaredType;
 use crate::data::prepare::params::OrdinalOrder;
 use crate::job::messages::{self as m, Said};
-use crate::job::read::nearest::{all, all_or_none, list, suggest};
 use crate::job::read::tree::join;
+use crate::job::read::word_lists::{all, all_or_none, list, suggest};
 use crate::job::{CounterfactualSet, MetricFamily, ModelBlock};
 use crate::param::{ColumnName, Finite, Name};
 

@@ -11,7 +11,7 @@ use crate::data::exchange::kept_counterfactuals::each_change;
 use crate::error::{Error, Result};
 use crate::folder::manifest::Manifest;
 use crate::folder::read::verified;
-use crate::job::read::nearest::suggest;
+use crate::job::read::word_lists::suggest;
 use crate::stage::input::answer::folder_of;
 use crate::stage::kept_rows::KEPT;
 use crate::table::file::read_file;
