@@ -24,15 +24,17 @@
 //! | which stages a run has, the seed of a stage | `stage/stage_builder.rs`, `num/seed.rs` |
 //! | why a stage is stale, and the sentence | `exec/fingerprint.rs` |
 //! | pass, fail or inconclusive | `gate/verdict.rs`, on the rows of `gate/observe.rs` |
+//! | whether a value keeps a limit | `gate/question.rs` |
 //! | the verdict and exit status of a run | `stage/gate/mod.rs` (`verdicts`), `error.rs` |
 //! | Ctrl-C | `cli/signals.rs`; stages check `exec/cancel.rs` |
 //! | the text of a problem of a job | `job/messages.txt`; examples of keys: `job/read/shape.rs` |
+//! | how an error is printed, with line and column | `error.rs` |
 //! | the comments of a new job | `job/new/*.txt`, `job/new/mod.rs` |
 //! | how a program is started and ended | `exec/child` |
 //! | the type of a text column | `data/source/notation.rs` |
 //! | which columns are no features | `data/column/roles.rs`, `data/column/leaks.rs` |
 //! | two attributes as one (sex and race) | `data/prepare/derive.rs` |
-//! | what an external model gets and gives | `model/contract.rs` |
+//! | what an external model gets and gives | `model/contract.rs`; in batches: `data/exchange` |
 //! | which rows must have a score | `stage/score/join.rs`, `stage/input/request.rs` |
 //! | the distance of plausible counterfactuals | `counterfactual/plausibility_filter.rs` |
 //! | which causal graphs are possible | `causal/search.rs`, `causal/class.rs` |
@@ -42,6 +44,8 @@
 //! | why a value is null | `metric/rate.rs`; why it has no interval: `metric/estimate` |
 //! | which group is worse off | `metric/catalog`; in a headline: `report/brief/harm.rs` |
 //! | better or worse than an earlier run | `diff/change.rs`, `report/shown_changes.rs` |
+//! | why people of two runs are not paired | `diff/paired.rs` |
+//! | how many rows a table of the page shows | a constant of the section, `*_AT_MOST` |
 //! | the order of the page | `report/brief/mod.rs`, `report/evidence/mod.rs` |
 //! | the order of limits on the page | `report/brief/limits.rs` |
 //! | the order of the annex | `report/section/mod.rs` |
@@ -57,6 +61,7 @@
     )
 )]
 
+mod control_characters;
 pub mod error;
 pub mod num;
 mod param;

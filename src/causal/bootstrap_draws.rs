@@ -158,7 +158,7 @@ impl BootstrapDraws {
                         continue;
                     }
                     for _ in 0..totals[b][block * n_strata + s] {
-                        times[members[uniform_below(&mut stream, members.len())]] += 1;
+                        times[members[stream.below(members.len())]] += 1;
                     }
                 }
                 times
@@ -176,11 +176,6 @@ fn block_starts(sizes: &[Vec<u64>]) -> Vec<u64> {
         start
     };
     sizes.iter().map(start).collect()
-}
-
-/// A position below `n`; each has probability 1 / n to within 2^-64.
-pub(super) fn uniform_below(stream: &mut RandomStream, n: usize) -> usize {
-    ((u128::from(stream.u64()) * n as u128) >> 64) as usize
 }
 
 #[cfg(test)]

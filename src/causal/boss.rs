@@ -15,7 +15,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::causal::bootstrap_draws::uniform_below;
 use crate::causal::graph::Dag;
 use crate::causal::grow_shrink::GrowShrinkForest;
 use crate::causal::knowledge::Knowledge;
@@ -111,7 +110,7 @@ fn search(
     for start in 0..starts.max(1) {
         let mut order = sub.to_vec();
         if start > 0 {
-            (1..order.len()).rev().for_each(|i| order.swap(i, uniform_below(stream, i + 1)));
+            (1..order.len()).rev().for_each(|i| order.swap(i, stream.below(i + 1)));
         }
         respect_knowledge(&mut order, knowledge);
         let mut trees = GrowShrinkForest::new(score, knowledge, all);

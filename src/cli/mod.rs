@@ -26,17 +26,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use crate::control_characters::on_one_line;
 use crate::error::{Error, Exit, FilePlace, JobProblem, Result};
 use crate::exec::cache_folder::DEFAULT_CACHE;
 use crate::exec::cancel::CancelFlag;
 use crate::exec::event::{Event, Observer};
 use crate::exec::folder::PublishOutcome;
 use crate::exec::{check_until, files, replaced_file};
-use crate::explain::{self, numbers};
+use crate::explain::{self, ExplainedWord, numbers};
 use crate::folder::manifest::{Manifest, RunSummary};
 use crate::job;
 use crate::job::check::{self, CheckedJob};
-use crate::report::diff::on_one_line;
 use crate::stage::preview::{CheckFindings, ContractPreview, LocatedIssue};
 use crate::stage::settings::{KINDS, RunSettings};
 use crate::stage::{self, RunRecord};
@@ -446,7 +446,7 @@ fn explain_word(word: Option<&str>, folder: Option<&Path>) -> Result<Exit> {
         for entry in entries.iter().filter(|e| e.kind != "column") {
             if entry.kind != kind {
                 kind = entry.kind;
-                text.push_str(&format!("\n{kind}:\n"));
+                text.push_str(&format!("\n{}:\n", entry.kind_in_words()));
             }
             text.push_str(&format!(
                 "  {:<21} {}\n",
@@ -467,8 +467,8 @@ fn explain_word(word: Option<&str>, folder: Option<&Path>) -> Result<Exit> {
         let what = format!("`{word}` is not a word of cfaudit");
         return Err(Error::command_line("unknown-word", "", what, hint));
     }
-    let mut texts: Vec<String> =
-        found.iter().map(|e| format!("{} ({})\n{}\n", e.word, e.kind, e.text)).collect();
+    let text = |e: &&ExplainedWord| format!("{} ({})\n{}\n", e.word, e.kind_in_words(), e.text);
+    let mut texts: Vec<String> = found.iter().map(text).collect();
     let term = explain::term(&entries, word);
     texts.splice(0..0, term.map(|term| term + "\n"));
     texts.extend(numbers);

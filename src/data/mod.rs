@@ -260,6 +260,11 @@ pub struct StrataColumn {
 }
 
 impl Layout {
+    /// Number of classes of the label; 0 where it has two sides, or there is none.
+    pub(crate) fn n_classes(&self) -> usize {
+        self.label.as_ref().map_or(0, |label| label.classes.len())
+    }
+
     /// The column of the rows behind a carried one, and whether it holds decisions.
     pub(crate) fn source_of_carried<'a>(&'a self, carried: &'a str) -> (&'a str, bool) {
         let decided = self.decisions.iter().find(|of| carried_decision(&of.column) == carried);

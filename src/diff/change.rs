@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use serde::Serialize;
+
 use crate::diff::paired::PairedValue;
 use crate::diff::words::said;
 use crate::metric::interval::{IntervalProcedure, ValueInterval, mover, newcombe, z_of_level};
@@ -63,6 +65,64 @@ impl ChangeInterval {
     }
 }
 
+/// How the interval of a change was made, or why there is none: `words.txt` makes the column
+/// `ci_method` of it.
+#[derive(Debug, Serialize)]
+pub(super) struct ChangeMethod {
+    pub(super) how: ChangeProcedure,
+    pub(super) unpaired: Option<UnpairedReason>,
+    pub(super) fits: Option<AddedFits>,
+}
+
+/// The procedure.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum ChangeProcedure {
+    NotCompared,
+    Undefined,
+    Refitted(RefitReason),
+    /// The runs have two rules for intervals of shares of 0 or 1.
+    OtherRule,
+    /// The intervals of both values have different levels.
+    OtherLevels,
+    /// The value of a run has no interval.
+    Lacks {
+        run: &'static str,
+        why: String,
+    },
+    Identical,
+    /// By the method of the differences of the same people.
+    Paired(String),
+    Newcombe,
+    Mover,
+}
+
+/// Why an interval does not use that people are in both runs, where they are.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum UnpairedReason {
+    /// Outcomes hold the mean score of each person, the value is a mean over graphs.
+    Graphs,
+    /// The stored outcomes do not give the values.
+    OtherValues,
+    /// The differences of the same people have no interval.
+    NoInterval(String),
+}
+
+/// What the doubt about both fits adds, after so many repeats; no degrees of freedom where all
+/// repeats give the same values.
+#[derive(Debug, Serialize)]
+pub(super) struct AddedFits {
+    pub(super) repeats: [i64; 2],
+    pub(super) freedom: Option<String>,
+}
+
+impl From<ChangeProcedure> for ChangeMethod {
+    fn from(how: ChangeProcedure) -> Self {
+        ChangeMethod { how, unpaired: None, fits: None }
+    }
+}
+
 /// The row of the table `changes` about a value in two runs; `pair` is what the same people give.
 pub(super) fn change_row(
     [old, new]: [Option<&MetricRow>; 2],
@@ -81,7 +141,7 @@ pub(super) fn change_row(
     row.status = status.into();
     let (Some(old), Some(new), "compared" | "refitted") = (old, new, status) else {
         row.undefined = "not_compared".into();
-        row.ci_method = "none: not compared".into();
+        row.ci_method = said("method", &ChangeMethod::from(ChangeProcedure::NotCompared)).into();
         return row;
     };
     let known = old.value.zip(new.value);
@@ -90,28 +150,27 @@ pub(super) fn change_row(
         let (run, of) = if old.value.is_none() { ("old", old) } else { ("new", new) };
         row.undefined = format!("{run}: {}", of.undefined).into();
     }
-    row.ci_method = match (bond, known) {
+    let method = match (bond, known) {
         (Comparability::Refitted(why), _) => {
             row.refitted = Some(why.to_string().into());
-            said("not_judged", &why).into()
+            ChangeProcedure::Refitted(why).into()
         }
-        (_, None) => "none: the change is undefined".into(),
-        (Comparability::OtherIntervalRule, _) => {
-            "none: the two runs have different rules for intervals of shares of 0 or 1".into()
-        }
+        (_, None) => ChangeProcedure::Undefined.into(),
+        (Comparability::OtherIntervalRule, _) => ChangeProcedure::OtherRule.into(),
         (_, Some((before, after))) => {
             let level = level.get();
-            let mut found = interval([old, new], [before, after], level, pair);
-            if let (Comparability::OtherFits(fits), (Some(people), words)) = (bond, &mut found) {
-                include_fits((people, words), after - before, fits, level);
+            let (mut found, mut method) = interval([old, new], [before, after], level, pair);
+            if let (Comparability::OtherFits(fits), Some(people)) = (bond, &mut found) {
+                method.fits = Some(include_fits(people, after - before, fits, level));
             }
-            if let Some(interval) = found.0 {
+            if let Some(interval) = found {
                 row.level = Some(level);
                 add_interval(&mut row, &interval, [before, after], new.ideal);
             }
-            found.1.into()
+            method
         }
     };
+    row.ci_method = said("method", &method).into();
     row
 }
 
@@ -152,30 +211,23 @@ fn both_rows([old, new]: [Option<&MetricRow>; 2]) -> ChangeRow {
 /// Widens the interval over people by the doubt about both fits. People, and the rows of the two
 /// fits, count as independent of each other.
 fn include_fits(
-    (people, words): (&mut ChangeInterval, &mut String),
+    people: &mut ChangeInterval,
     change: f64,
     fits: [FitVariance; 2],
     level: f64,
-) {
+) -> AddedFits {
     let spread = (people.hi - people.lo) / 2.0 / z_of_level(level);
     let of_fits: f64 = fits.iter().map(|fit| fit.variance).sum();
-    let told = format!("{} and {}", fits[0].repeats, fits[1].repeats);
+    let repeats = fits.map(|fit| fit.repeats);
     if of_fits <= 0.0 {
-        *words += &format!(
-            "; all repeats of the two fits ({told}) give the same values, so that nothing is added \
-             for them"
-        );
-        return;
+        return AddedFits { repeats, freedom: None };
     }
     let variance = spread * spread + of_fits;
     let freedom =
         satterthwaite(variance, &fits.map(|fit| (fit.variance, (fit.repeats - 1) as f64)));
     let half = student_quantile(f64::midpoint(1.0, level), freedom) * variance.sqrt();
     (people.lo, people.hi, people.method) = (change - half, change + half, WITH_FITS);
-    *words += &format!(
-        "; with the doubt about both fits ({told} repeats): Student's t with {freedom:.1} degrees \
-         of freedom (Satterthwaite)"
-    );
+    AddedFits { repeats, freedom: Some(format!("{freedom:.1}")) }
 }
 
 /// Adds the interval of a change of two values, and what follows where it leaves out 0.
@@ -208,23 +260,19 @@ fn add_interval(
     (row.clear, row.reading) = (1, reading.into());
 }
 
-/// The interval of a change at a level, and its words.
+/// The interval of a change at a level, and how it was made.
 fn interval(
     rows: [&MetricRow; 2],
     values: [f64; 2],
     level: f64,
     pair: Option<&PairedValue>,
-) -> (Option<ChangeInterval>, String) {
+) -> (Option<ChangeInterval>, ChangeMethod) {
     let [before, after] = values;
-    let mut remark = String::new();
+    let mut unpaired = None;
     if let Some(pair) = pair {
         if pair.identical && before.to_bits() == after.to_bits() {
-            let words =
-                "no outcome of a person behind the value differs between the runs".to_owned();
-            return (
-                Some(ChangeInterval { lo: 0.0, hi: 0.0, method: IDENTICAL, paired: true }),
-                words,
-            );
+            let none = ChangeInterval { lo: 0.0, hi: 0.0, method: IDENTICAL, paired: true };
+            return (Some(none), ChangeProcedure::Identical.into());
         }
         // What outcomes do not hold, such as people without a valid counterfactual, is visible in
         // the values.
@@ -235,45 +283,42 @@ fn interval(
             value.is_ok_and(|value| (value - expected).abs() <= ROUNDING * expected.abs().max(1.0))
         };
         if graphs {
-            "; not paired: outcomes hold the mean score of each person, the value is a mean over \
-             graphs"
-                .clone_into(&mut remark);
+            unpaired = Some(UnpairedReason::Graphs);
         } else if let Some(of) = &pair.compared {
             let is_given = gives(of.second, before) && gives(of.first, after);
             if let Some(interval) = of.interval.filter(|_| is_given) {
-                return (Some(ChangeInterval::new(interval, true)), of.ci_method.clone());
+                let how = ChangeProcedure::Paired(of.ci_method.clone());
+                return (Some(ChangeInterval::new(interval, true)), how.into());
             }
             if is_given {
-                remark = format!("; paired: {}", of.ci_method);
+                unpaired = Some(UnpairedReason::NoInterval(of.ci_method.clone()));
             } else if of.first.is_ok() || of.second.is_ok() {
-                "; not paired: the stored outcomes do not give the values".clone_into(&mut remark);
+                unpaired = Some(UnpairedReason::OtherValues);
             }
         }
     }
-    let words = |method: &str| format!("{method}, unpaired{remark}");
+    let by = |how| ChangeMethod { how, unpaired, fits: None };
     let rates = rows.map(rate);
     if let [Some(old), Some(new)] = rates
         && let Some(found) = newcombe(new, old, z_of_level(level))
     {
         let interval = ChangeInterval::new(found, false);
-        return (Some(interval), words("Newcombe hybrid score, method 10"));
+        return (Some(interval), by(ChangeProcedure::Newcombe));
     }
     let own = rows.map(|row| {
         let method = IntervalProcedure::Mover;
         Some((ValueInterval { lo: row.lo?, hi: row.hi?, method }, row.level?))
     });
     let [Some((old, old_level)), Some((new, new_level))] = own else {
-        let (name, row) = if own[0].is_none() { ("old", rows[0]) } else { ("new", rows[1]) };
-        let why = row.ci_method.as_str();
-        return (None, format!("none: the {name} value has no interval: {why}{remark}"));
+        let (run, row) = if own[0].is_none() { ("old", rows[0]) } else { ("new", rows[1]) };
+        return (None, by(ChangeProcedure::Lacks { run, why: row.ci_method.to_string() }));
     };
     if [old_level, new_level] != [level; 2] {
-        let words = "none: the intervals of the two values have different levels";
-        return (None, format!("{words}{remark}"));
+        return (None, by(ChangeProcedure::OtherLevels));
     }
     let parts = [(1.0, after, new), (-1.0, before, old)];
     let found = mover(&parts, |_, _| 0.0, IntervalProcedure::Mover);
-    (Some(ChangeInterval::new(found, false)), words("MOVER from the intervals of both values"))
+    (Some(ChangeInterval::new(found, false)), by(ChangeProcedure::Mover))
 }
 
 /// The counts of a share of independent cases.

@@ -164,6 +164,19 @@ pub(super) fn gather(
     Ok(parts)
 }
 
+/// What a file of outcomes cannot hold as its run wrote it.
+#[derive(Clone, Copy)]
+enum OutcomeFault {
+    /// A score that is not on the scale of its model.
+    Score(f64),
+    /// A weight that no run writes.
+    Weight,
+    /// A row without a weight, where rows have some.
+    NoWeight,
+    /// A row in two groups.
+    TwoGroups,
+}
+
 /// The most units that a weight has, see `WeightUnit`.
 const LARGEST_WEIGHT: i64 = 1 << 32;
 
@@ -209,15 +222,15 @@ fn each_person(
             g.key == outcome.row_key && g.place.iter().zip(place).all(|(mine, other)| mine == other)
         };
         if outcome.weight.is_some_and(|weight| !(0..=LARGEST_WEIGHT).contains(&weight)) {
-            damaged = damaged.or(Some("a weight that no run writes"));
+            damaged = damaged.or(Some(OutcomeFault::Weight));
             return;
         }
         if asked.weighted && outcome.weight.is_none() {
-            damaged = damaged.or(Some("a row without a weight"));
+            damaged = damaged.or(Some(OutcomeFault::NoWeight));
             return;
         }
         if open.as_ref().is_some_and(|one| is_same(one) && one.person.group != from) {
-            damaged = damaged.or(Some("a row that is in two groups"));
+            damaged = damaged.or(Some(OutcomeFault::TwoGroups));
             return;
         }
         if !open.as_ref().is_some_and(is_same) {
@@ -252,11 +265,20 @@ fn each_person(
             open.indices.push(outcome.cf_index);
         }
     })?;
-    let score = |score| format!("the score {score}, which is not on the scale of its model");
-    if let Some(what) = outside.map(score).or(damaged.map(str::to_owned)) {
-        let cause = format!("it holds {what}");
-        let hint = "changed after its run wrote it: use an unchanged copy, or run the job again";
-        return Err(Error::operator("use", file, cause, hint));
+    if let Some(fault) = outside.map(OutcomeFault::Score).or(damaged) {
+        return Err(Error::operator(
+            "use",
+            file,
+            match fault {
+                OutcomeFault::Score(score) => {
+                    format!("it holds the score {score}, which is not on the scale of its model")
+                }
+                OutcomeFault::Weight => "it holds a weight that no run writes".to_owned(),
+                OutcomeFault::NoWeight => "it holds a row without a weight".to_owned(),
+                OutcomeFault::TwoGroups => "it holds a row that is in two groups".to_owned(),
+            },
+            "changed after its run wrote it: use an unchanged copy, or run the job again",
+        ));
     }
     open.iter().for_each(each);
     Ok(())

@@ -3,6 +3,7 @@
 
 use serde_json::Value as Json;
 
+use super::change::{AddedFits, ChangeMethod, ChangeProcedure, UnpairedReason};
 use super::compare;
 use super::definitions::{CountingRules, DefinitionChanges, JobValues, breaks};
 use super::paired::Pairing;
@@ -561,8 +562,27 @@ fn each_reason_has_its_words() {
         paired(1, false, 0),
         Pairing::Paired { both: 2, rows: false, only_old: 1, only_new: 4 },
     ];
-    let refits = refits.map(|why| said("not_judged", &why));
-    let all = refits.chain(pairings.iter().map(|of| said("pairing", of)));
+    let refits = refits.map(|why| ChangeMethod::from(ChangeProcedure::Refitted(why)));
+    let own = || "boundary: all amounts are equal".to_owned();
+    let no_interval = || ChangeProcedure::Lacks { run: "new", why: own() };
+    let method = |how, unpaired, fits: Option<Option<&str>>| ChangeMethod {
+        how,
+        unpaired,
+        fits: fits.map(|of| AddedFits { repeats: [20, 5], freedom: of.map(str::to_owned) }),
+    };
+    let methods = [
+        method(ChangeProcedure::NotCompared, None, None),
+        method(ChangeProcedure::Undefined, None, None),
+        method(ChangeProcedure::OtherRule, None, None),
+        method(ChangeProcedure::OtherLevels, None, None),
+        method(ChangeProcedure::Identical, None, Some(None)),
+        method(ChangeProcedure::Newcombe, Some(UnpairedReason::Graphs), Some(Some("19.0"))),
+        method(ChangeProcedure::Mover, Some(UnpairedReason::OtherValues), None),
+        method(no_interval(), Some(UnpairedReason::NoInterval(own())), None),
+        method(ChangeProcedure::Paired("DeLong's variances".to_owned()), None, None),
+    ];
+    let methods = refits.chain(methods).map(|of| said("method", &of));
+    let all = methods.chain(pairings.iter().map(|of| said("pairing", of)));
     let expected: Vec<&str> = include_str!("tests/words.txt").lines().collect();
     assert_eq!(all.collect::<Vec<_>>(), expected);
 }

@@ -1,5 +1,5 @@
-//! The sentences of a comparison, by the macros of `words.txt`: why the change of a fitted set is
-//! not judged, and whether people were paired.
+//! The sentences of a comparison, by the macros of `words.txt`: how the interval of a change was made
+//! or why there is none, whether people were paired, and what a change of the job breaks.
 
 use std::sync::LazyLock;
 

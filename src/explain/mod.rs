@@ -3,7 +3,6 @@
 //! a finished run.
 
 pub(crate) mod numbers;
-mod words;
 
 use std::fmt::Write;
 use std::sync::LazyLock;
@@ -11,7 +10,6 @@ use std::sync::LazyLock;
 use minijinja::value::Value;
 use minijinja::{Environment, context};
 
-pub use self::words::words_of;
 use crate::data::source::catalog::{DATA_SETS, DataSetFile, PublicDataSet};
 use crate::error::EXITS;
 use crate::job::messages::{CODES, MESSAGES};
@@ -26,30 +24,46 @@ use crate::metric::{DirectionSide, Facet, ImpairedGroupRule, Metric};
 use crate::num::short_number::short_text;
 use crate::table::list::TABLES;
 use crate::table::{IssueRow, TableDef};
-use crate::text::{self, fact};
+use crate::text::{self, TextBlocks, fact};
 
 /// The kind of word that a measure of counterfactuals is.
-const MEASURE: &str = "measure of counterfactuals";
+const MEASURE: &str = "measure";
 
 /// The kind of the codes of faults: data, scores or a model are wrong.
 pub const FAULT: &str = "fault";
 
 /// The kind of the codes of the table `issues`: what was found in the data and did not stop the
 /// run.
-pub const ISSUE: &str = "issue of the data";
+pub const ISSUE: &str = "issue";
 
 /// The kind of the codes of the column `reason_code` of `gates` that are not issues.
-pub(crate) const REASON: &str = "reason of a verdict";
+pub(crate) const REASON: &str = "reason";
 
 /// A word with its explanation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExplainedWord {
     /// The word.
     pub word: String,
-    /// What kind of word: `metric`, `stage`, ...
+    /// What kind of word, by a key of the block `kind` of `words.txt`.
     pub kind: &'static str,
     /// The explanation, lines separated by line ends, without a last one.
     pub text: String,
+}
+
+impl ExplainedWord {
+    /// What its kind is called.
+    pub(crate) fn kind_in_words(&self) -> &'static str {
+        WORDS.get("kind", self.kind)
+    }
+}
+
+/// Words that no other list defines: kinds of stages, blocks of a job, scopes, codes of faults and
+/// issues, and keys that need more than a line.
+static WORDS: LazyLock<TextBlocks> = LazyLock::new(|| TextBlocks::read(include_str!("words.txt")));
+
+/// The words of a kind with their explanations, in the order of the file.
+pub fn words_of(kind: &str) -> impl Iterator<Item = (&'static str, &'static str)> {
+    WORDS.of(kind)
 }
 
 /// All error codes with their meanings: those of the job file, then those of data, scores and
@@ -62,10 +76,7 @@ pub fn codes() -> Vec<(&'static str, &'static str)> {
 /// What the author of the job can change about an issue, for `check` and the log: the page has only
 /// the meaning of the issue.
 pub(crate) fn hint_of_issue(issue: &IssueRow) -> Option<&'static str> {
-    let hint = |word: &str| {
-        let mut hints = words_of("hint");
-        hints.find(|(of, _)| *of == word).map(|(_, hint)| hint)
-    };
+    let hint = |word: &str| Some(WORDS.get("hint", word)).filter(|hint| !hint.is_empty());
     issue.state.as_deref().and_then(hint).or_else(|| hint(&issue.code))
 }
 
@@ -79,7 +90,7 @@ pub fn entries(codes: &[(&str, &str)]) -> Vec<ExplainedWord> {
     catalog().for_each(|metric| add("metric", metric.id, metric_text(metric)));
     MEASURES.iter().for_each(|measure| add(MEASURE, measure.id, measure_text(measure)));
     for code in Undefined::ALL.iter().map(|reason| reason.code()).chain(REASONS) {
-        add("reason why a value is undefined", code, meaning_of_code(code).to_owned());
+        add("undefined", code, meaning_of_code(code).to_owned());
     }
     words_of("stage").for_each(|(word, text)| add("stage", word, text.to_owned()));
     for table in TABLES {
@@ -89,35 +100,26 @@ pub fn entries(codes: &[(&str, &str)]) -> Vec<ExplainedWord> {
             add("column", &word, column.meaning.to_owned());
         }
     }
-    DATA_SETS.iter().for_each(|set| add("data set", set.name, data_set_text(set)));
+    DATA_SETS.iter().for_each(|set| add("data_set", set.name, data_set_text(set)));
     for status in EXITS {
         let of = context!(means => status.means, who => status.who, retry => status.retry);
-        add("exit status", &status.exit.code().to_string(), rendered("exit", of));
+        add("exit", &status.exit.code().to_string(), rendered("exit", of));
     }
     for (word, text) in codes {
         let mut text = (*text).to_owned();
         for (_, what, hint) in MESSAGES.iter().filter(|(code, ..)| code == word) {
             let _ = write!(text, "\n- {what}\n  {hint}");
         }
-        add("error code", word, text);
+        add("error", word, text);
     }
     // A code that issues and verdicts share means the same in both, and is listed as an issue.
     words_of(REASON).for_each(|(code, meaning)| add(REASON, code, meaning.to_owned()));
-    add("reading path", "path", rendered("path", STEPS.iter().map(step_facts).collect()));
-    let methods = (
-        "method of intervals (`ci_method`)",
-        INTERVAL_METHODS.iter().map(|word| (*word, method_meaning(word))).collect::<Vec<_>>(),
-    );
-    let of_file = |kind| (kind, words_of(kind).collect());
-    for (kind, words) in [
-        of_file(ISSUE),
-        of_file("block of the job"),
-        of_file("scope of a metric"),
-        methods,
-        of_file("word"),
-    ] {
-        words.iter().for_each(|(word, text)| add(kind, word, (*text).to_owned()));
+    add("path", "path", rendered("path", STEPS.iter().map(step_facts).collect()));
+    for kind in [ISSUE, "block", "scope"] {
+        words_of(kind).for_each(|(word, text)| add(kind, word, text.to_owned()));
     }
+    INTERVAL_METHODS.iter().for_each(|word| add("method", word, method_meaning(word).to_owned()));
+    words_of("word").for_each(|(word, text)| add("word", word, text.to_owned()));
     entries
 }
 
@@ -137,7 +139,7 @@ pub fn find<'a>(entries: &'a [ExplainedWord], word: &str) -> Vec<&'a ExplainedWo
         return all;
     }
     let lower = word.to_lowercase();
-    let by_symbol = catalog().find(|m| m.symbol.to_lowercase() == lower).map(|m| m.id);
+    let by_symbol = catalog().find(|m| m.symbol().to_lowercase() == lower).map(|m| m.id);
     let tail = format!(".{lower}");
     entries
         .iter()
@@ -196,7 +198,7 @@ fn rendered(name: &str, of: Value) -> String {
 fn metric_text(m: &Metric) -> String {
     let parts = MetricText::MEANING.map(|part| (part.head(), m.text(part)));
     let of = context! {
-        name => m.name(), symbol => m.symbol, family => m.family.as_str(), parts => fact(&parts),
+        name => m.name(), symbol => m.symbol(), family => m.family.as_str(), parts => fact(&parts),
         formula => m.text(MetricText::Formula), unit => fact(&m.unit), range => range(m.range),
         ideal => m.ideal.map(number), sign => m.text(MetricText::Sign),
         impaired => impaired(m.impaired), undefined_when => m.text(MetricText::UndefinedWhen),
@@ -281,6 +283,8 @@ pub fn tables() -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::{entries, find, nearest, term, words_of};
     use crate::job::read::synonyms::synonyms;
 
@@ -293,16 +297,33 @@ mod tests {
     }
 
     #[test]
+    fn words_are_read_as_they_stand_and_every_kind_has_a_name() {
+        let names = |kind: &str| words_of(kind).map(|(word, _)| word).collect::<Vec<_>>();
+        assert_eq!(names("stage").first(), Some(&"prepare"));
+        assert_eq!(names("scope").last(), Some(&"rest_to_one"));
+        let text = |word: &str| words_of("word").find(|(of, _)| *of == word).map(|(_, text)| text);
+        assert!(text("classes").is_some() && text("classes") == text("one_vs_all"));
+        assert_eq!(text("few_units").map(|text| text.lines().count()), Some(2));
+        for kind in ["kind", "stage", "block", "scope", "word", "fault", "reason", "issue", "hint"]
+        {
+            assert!(words_of(kind).all(|(_, text)| !text.is_empty() && !text.contains("\n  ")));
+        }
+        let all = entries(&[("unknown-key", "a key that the job file does not have")]);
+        let kinds: BTreeSet<&str> = all.iter().map(|of| of.kind).collect();
+        assert_eq!(kinds, words_of("kind").map(|(kind, _)| kind).collect());
+    }
+
+    #[test]
     fn words_are_found_by_id_symbol_and_column() {
         let all = entries(&[("unknown-key", "a key that the job file does not have")]);
         assert_eq!(find(&all, "nsr")[0].kind, "metric");
         assert_eq!(find(&all, "NSR")[0].word, "nsr");
         assert_eq!(find(&all, "prepare")[0].kind, "stage");
-        assert_eq!(find(&all, "4")[0].kind, "exit status");
-        assert_eq!(find(&all, "compas")[0].kind, "data set");
-        assert_eq!(find(&all, "unknown-key")[0].kind, "error code");
+        assert_eq!(find(&all, "4")[0].kind, "exit");
+        assert_eq!(find(&all, "compas")[0].kind, "data_set");
+        assert_eq!(find(&all, "unknown-key")[0].kind, "error");
         assert_eq!(find(&all, "gates.verdict")[0].kind, "column");
-        assert_eq!(find(&all, "one_to_rest")[0].kind, "scope of a metric");
+        assert_eq!(find(&all, "one_to_rest")[0].kind, "scope");
         for (word, says) in [
             ("dist_after", "Kolmogorov-Smirnov"),
             ("no_filter", "keep_within"),

@@ -319,7 +319,7 @@ impl GateObservation {
     /// As [`Self::about`], for a value that is in no table.
     pub(super) fn unmeasured(metric: &str, sensitive: &str, place: [&str; 3]) -> Self {
         let mut seen = GateObservation::about(metric, sensitive, place);
-        seen.row.undefined = "not measured".into();
+        seen.row.undefined = "not_measured".into();
         seen
     }
 

@@ -119,6 +119,14 @@ pub(super) fn why_none(word: &str) -> &'static str {
     WORDS.get(word, "why")
 }
 
+/// What is said next to the name of a method, or instead of it, by its word; `numbers` by the gaps
+/// that they fill.
+pub(super) fn note(word: &str, numbers: &[(&str, u64)]) -> String {
+    let text = WORDS.get(word, "words");
+    debug_assert!(!text.is_empty(), "{word} has no words");
+    numbers.iter().fold(text.to_owned(), |text, (gap, n)| text.replace(gap, &n.to_string()))
+}
+
 /// What a method of intervals is, by its word, in one sentence.
 pub(crate) fn method_meaning(word: &str) -> &'static str {
     WORDS.get(word, "means")
@@ -344,8 +352,9 @@ mod tests {
         }
         let reasons = MissingInterval::ALL.iter().map(|why| why.word());
         let known: BTreeSet<&str> = INTERVAL_METHODS.iter().copied().chain(reasons).collect();
-        assert_eq!(WORDS.ids().collect::<BTreeSet<_>>(), known);
-        assert_eq!(WORDS.keys(), BTreeSet::from(["name", "means", "why"]));
+        let no_note = WORDS.ids().filter(|id| WORDS.get(id, "words").is_empty());
+        assert_eq!(no_note.collect::<BTreeSet<_>>(), known);
+        assert_eq!(WORDS.keys(), BTreeSet::from(["name", "means", "why", "words"]));
     }
 
     /// Newcombe 1998, Statistics in Medicine 17, 873-890, table II, method 10, with four decimals.

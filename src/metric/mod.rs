@@ -430,7 +430,7 @@ impl MetricGaps {
 pub struct Metric {
     /// Id in job files and tables, lower snake case.
     pub id: &'static str,
-    /// The papers' symbol.
+    /// The papers' symbol; empty where they have none.
     pub symbol: &'static str,
     /// Its family.
     pub family: MetricFamily,

@@ -36,6 +36,11 @@ pub(crate) fn meaning_of_code(code: &str) -> &'static str {
     WORDS.get(code, "means")
 }
 
+/// What a code means in a few words that end a sentence begun with "because".
+pub(crate) fn clause_of_code(code: &str) -> &'static str {
+    WORDS.get(code, "because")
+}
+
 impl Undefined {
     /// What it means, in one sentence.
     pub fn meaning(self) -> &'static str {
@@ -44,7 +49,7 @@ impl Undefined {
 
     /// The meaning in a few words that end a sentence begun with "because".
     pub fn clause(self) -> &'static str {
-        WORDS.get(self.code(), "because")
+        clause_of_code(self.code())
     }
 
     /// The reason of a word of tables.

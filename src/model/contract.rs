@@ -180,6 +180,8 @@ pub struct ContractTerms<'a> {
     pub inputs: Option<&'a IndexMap<String, Vec<ColumnName>>>,
     /// The class whose probability is the score.
     pub class: Option<&'a Word>,
+    /// For each class of a label of several what the model calls it; none of two sides.
+    pub classes: Option<&'a IndexMap<Word, Word>>,
     /// Columns that the model does not see.
     pub omit: &'a [ColumnName],
 }
@@ -191,7 +193,7 @@ impl<'a> ContractTerms<'a> {
         class: Option<&'a Word>,
         omit: &'a [ColumnName],
     ) -> Self {
-        ContractTerms { columns, inputs: None, class, omit }
+        ContractTerms { columns, inputs: None, class, classes: None, omit }
     }
 }
 
@@ -257,18 +259,43 @@ pub(crate) struct ScoreTerm {
     /// The classes of the model in its order; empty where the file names none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<String>,
+    /// Of a label of several classes, for each in its order what the model calls it and its
+    /// position among the classes of the model: each has a score.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub by_class: IndexMap<String, (String, usize)>,
     /// Where the term is from.
     pub source: TermSource,
 }
 
 impl ScoreTerm {
     /// One number a row.
-    const SINGLE: ScoreTerm = ScoreTerm {
-        class: None,
-        position: None,
-        classes: Vec::new(),
-        source: TermSource::Convention,
-    };
+    fn single() -> Self {
+        let (classes, by_class) = (Vec::new(), IndexMap::new());
+        ScoreTerm { class: None, position: None, classes, by_class, source: TermSource::Convention }
+    }
+
+    /// Number of scores of a row.
+    pub(crate) fn n_scores(&self) -> usize {
+        self.by_class.len().max(1)
+    }
+
+    /// The names by which the scores of a row are known; none for one number a row.
+    pub(crate) fn names(&self) -> Option<Vec<&str>> {
+        match &self.class {
+            Some(class) => Some(vec![class]),
+            None => (!self.by_class.is_empty())
+                .then(|| self.by_class.values().map(|(name, _)| name.as_str()).collect()),
+        }
+    }
+
+    /// Where a row of this many numbers has the scores; none where these are of other classes.
+    pub(crate) fn places(&self, width: usize) -> Option<Vec<usize>> {
+        if self.by_class.is_empty() {
+            return ClassPosition::in_row(self.position(), width).map(|at| vec![at]);
+        }
+        let places = || self.by_class.values().map(|(_, at)| *at).collect();
+        (width == self.by_class.len()).then(places)
+    }
 
     /// The position of the score in a row of several numbers; none if it is unknown. If the job
     /// names
@@ -389,7 +416,10 @@ impl ModelContract {
         for input in inputs {
             settle_input(input, inputs.len() == 1, terms, &visible, &mut settled)?;
         }
-        let score = settle_score(&signature.output, terms.class, label)?;
+        let score = match terms.classes {
+            None => settle_score(&signature.output, terms.class, label)?,
+            Some(named) => settle_classes(&signature.output, named, label)?,
+        };
         Ok(ModelContract { columns: settled, score, sha256: None })
     }
 
@@ -552,6 +582,46 @@ fn class_text(class: &Value) -> String {
     }
 }
 
+/// Settles what the model calls each class of the label: the job names all of them, and the model
+/// has no others.
+fn settle_classes(
+    output: &ScoreOutput,
+    named: &IndexMap<Word, Word>,
+    label: Option<&LabelDefinition>,
+) -> Result<ScoreTerm, ContractGap> {
+    let gap = |what: String| {
+        let hint = "bring a model that gives a number for each class of the label, and write \
+                    under `classes` what it calls each";
+        ContractGap { key: "classes", ..ContractGap::class(what, hint) }
+    };
+    let mut found = ScoreTerm { source: TermSource::Job, ..ScoreTerm::single() };
+    for class in label.iter().flat_map(|label| &label.classes) {
+        let asked = named.iter().find(|(of, _)| of.as_str() == class).map(|(_, asked)| asked);
+        let one = settle_score(output, asked, label).map_err(|of| gap(of.what))?;
+        let (Some(name), Some(at)) = (one.class, one.position) else {
+            return Err(gap(format!("the model gives no number for the class `{class}`")));
+        };
+        if found.by_class.values().any(|(_, other)| *other == at) {
+            return Err(gap(format!(
+                "two classes of the label are the class `{name}` of the model"
+            )));
+        }
+        if one.classes.len() > found.classes.len() {
+            found.classes = one.classes;
+        }
+        found.by_class.insert(class.clone(), (name, at));
+    }
+    let (n, own) = (found.by_class.len(), found.classes.len());
+    if n != own {
+        let what = format!(
+            "the model has {own} classes ({}), and the label {n}",
+            self::named(&found.classes)
+        );
+        return Err(gap(what));
+    }
+    Ok(found)
+}
+
 /// Settles which class the score is about.
 fn settle_score(
     output: &ScoreOutput,
@@ -585,6 +655,7 @@ fn settle_score(
         position: Some(position),
         classes: classes.clone(),
         source,
+        ..ScoreTerm::single()
     };
     if let Some(asked) = asked {
         if *output == ScoreOutput::Single {
@@ -614,7 +685,7 @@ fn settle_score(
     let is_positive = |class: &str| positive.iter().any(|value| is_same_value(class, value));
     let is_class = |value: &String| classes.iter().any(|class| is_same_value(class, value));
     let known = match output {
-        ScoreOutput::Single => return Ok(ScoreTerm::SINGLE),
+        ScoreOutput::Single => return Ok(ScoreTerm::single()),
         ScoreOutput::Classes(_) => true,
         // Numbers of columns are classes of the label only if the label has the same number of
         // values and no others; of a label without negative rows only the positive values are
@@ -629,7 +700,7 @@ fn settle_score(
     match (output, &found[..]) {
         (ScoreOutput::Classes(_), [position]) => Ok(settled(*position, TermSource::File)),
         (_, [position]) => Ok(settled(*position, TermSource::Convention)),
-        (ScoreOutput::SecondOfTwo | ScoreOutput::Unnamed(None), _) => Ok(ScoreTerm::SINGLE),
+        (ScoreOutput::SecondOfTwo | ScoreOutput::Unnamed(None), _) => Ok(ScoreTerm::single()),
         (_, several) => {
             let value = match positive {
                 values if !known && values.iter().any(is_class) => {

@@ -1,4 +1,4 @@
-//! Scorers: rows in, one score in [0, 1] per row out.
+//! Scorers: rows in, one score in [0, 1] per row out, or one for each of several classes.
 //!
 //! A [`ModelTrainer`](kind::trained::ModelTrainer) is fitted on training rows and gives a
 //! [`TrainedModel`], a [`Scorer`] that can be serialised: two types, so that an untrained model
@@ -37,11 +37,17 @@ pub(crate) struct TrainerInputs {
 
 /// A model that can score: trained here, or trained elsewhere and read from a file.
 pub trait Scorer: Send + Sync {
-    /// Appends one score in [0, 1], the probability of the positive class, per row.
+    /// Appends one score in [0, 1], the probability of the positive class, per row; of a label of
+    /// several classes [`Self::width`] scores, in the order of the classes.
     ///
     /// # Errors
     /// An external model fails, or gives no probabilities.
     fn score(&self, rows: &FeatureRows, scores: &mut Vec<f64>) -> Result<()>;
+
+    /// Number of scores of a row.
+    fn width(&self) -> usize {
+        1
+    }
 
     /// The precision of the model's scores.
     fn precision(&self) -> FloatPrecision {

@@ -69,6 +69,11 @@ impl RandomStream {
         u01(self.u64())
     }
 
+    /// A whole number below `n`, each with probability 1 / n to within 2^-64.
+    pub fn below(&mut self, n: usize) -> usize {
+        ((u128::from(self.u64()) * n as u128) >> 64) as usize
+    }
+
     /// A draw from the standard normal distribution, by inversion.
     #[cfg(test)]
     pub fn normal(&mut self) -> f64 {

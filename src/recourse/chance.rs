@@ -165,8 +165,7 @@ impl PermutationTest {
     /// Draws the first `n` people at random (Fisher-Yates shuffle).
     fn shuffle(&mut self, n: usize, stream: &mut RandomStream) {
         for i in 0..n {
-            let left = (self.people.len() - i) as u128;
-            let j = i + ((u128::from(stream.u64()) * left) >> 64) as usize;
+            let j = i + stream.below(self.people.len() - i);
             self.people.swap(i, j);
         }
     }

@@ -8,7 +8,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::data::prepare::derive::{Derivation, DerivationRecipe, DerivedBin};
+use crate::data::prepare::derive::{DerivedBin, bins_of, levels_of};
 use crate::num::decimal::Decimal;
 use crate::param::{ColumnName, Count, Finite, Fraction, Name, Word};
 use crate::recourse::budget::Percentile;
@@ -531,27 +531,11 @@ pub struct NamedBins {
 }
 
 impl RecourseBins {
-    /// These bins as the block of a derived column.
-    pub fn derivation(&self) -> Derivation {
+    /// The bins in declared order, edges ascending.
+    pub fn bins(&self) -> Vec<DerivedBin> {
         match self {
-            RecourseBins::Edges(edges) => {
-                Derivation { bins: Some(edges.clone()), ..Derivation::default() }
-            }
-            RecourseBins::Levels(NamedBins { levels }) => {
-                Derivation { levels: Some(levels.clone()), ..Derivation::default() }
-            }
-        }
-    }
-
-    /// The bins of a column in declared order, edges ascending.
-    pub fn of(&self, column: &ColumnName) -> Vec<DerivedBin> {
-        let derivation = Derivation { from: Some(column.clone()), ..self.derivation() };
-        match derivation.recipe(|column| crate::data::prepare::derive::CrossPart {
-            column: column.clone(),
-            groups: None,
-        }) {
-            Some(DerivationRecipe::Bins { bins, .. }) => bins,
-            _ => Vec::new(),
+            RecourseBins::Edges(edges) => bins_of(edges),
+            RecourseBins::Levels(NamedBins { levels }) => levels_of(levels),
         }
     }
 }
@@ -605,10 +589,9 @@ mod tests {
 
     #[test]
     fn bins_are_named_as_everywhere() {
-        let column = ColumnName::new("age").unwrap();
         let names = |text: &str| -> Vec<String> {
             let bins: RecourseBins = serde_yaml::from_str(text).unwrap();
-            bins.of(&column).into_iter().map(|bin| bin.name).collect()
+            bins.bins().into_iter().map(|bin| bin.name).collect()
         };
         assert_eq!(names("[17, 26, 34]"), ["[17, 26]", "(26, 34]"]);
         assert_eq!(names("{levels: {low: [0, 5], high: [5, 9]}}"), ["low", "high"]);

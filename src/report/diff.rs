@@ -6,17 +6,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use minijinja::context;
 use minijinja::value::Value;
 
+use crate::control_characters::on_one_line;
 use crate::folder::manifest::{Manifest, RunComparison};
-use crate::report::control_characters::visible;
 use crate::report::export::{deciding, gate_sentence_in_units, printed};
 use crate::report::page::glossary::GlossaryEntry;
-use crate::report::page::terms::{self, PageGlossary};
+use crate::report::page::terms::PageGlossary;
 use crate::report::page::{PageSection, of_sections};
-use crate::report::section::against::{self, apart, reading, tally};
-use crate::report::section::models::place;
+use crate::report::section::against::{self, tally};
 use crate::report::shown_changes::ShownChanges;
 use crate::table::{ChangeRow, GateRow, TableRow};
-use crate::text::{aligned, fact};
+use crate::text::fact;
 
 /// Changes on a page.
 const ROWS_SHOWN: usize = 100;
@@ -114,7 +113,7 @@ impl FolderDiff {
             }
         };
         let shown_changes = self.shown();
-        let lines: Vec<[String; 9]> = shown_changes.printed(all).map(line).collect();
+        let rows: Value = shown_changes.printed(all).map(against::change_row_facts).collect();
         let verdicts: Vec<[&str; 3]> =
             deciding(&self.gates).map(|row| [&*row.gate, &*row.verdict, &*row.reason]).collect();
         let facts = context! {
@@ -122,8 +121,7 @@ impl FolderDiff {
             tally => tally(&self.compared, &shown_changes),
             stand_in => self.stand_in(), shows_all => all,
             tables => self.other_tables().into_iter().collect::<Value>(),
-            differs => fact(&self.compared.differs), heads => HEAD.to_vec(),
-            aligned => in_columns(&lines), rows => fact(&lines),
+            differs => fact(&self.compared.differs), rows,
             gates => fact(&self.before_and_after()), verdicts => fact(&verdicts),
         };
         printed(form, facts, shown)
@@ -132,11 +130,11 @@ impl FolderDiff {
     /// Every gate of either run with its verdict in both.
     pub(crate) fn before_and_after(&self) -> Vec<[String; 3]> {
         let mut gates: BTreeMap<&str, [String; 2]> = BTreeMap::new();
+        let none = printed("gate.txt", context!(row => ()), str::to_owned);
         for (at, table) in self.judged.iter().enumerate() {
             for row in deciding(table) {
-                let told = gates
-                    .entry(row.gate.as_str())
-                    .or_insert_with(|| ["no such gate", "no such gate"].map(str::to_owned));
+                let told =
+                    gates.entry(row.gate.as_str()).or_insert_with(|| [none.clone(), none.clone()]);
                 told[at] = format!("{}: {}", row.verdict.as_str(), gate_sentence_in_units(row));
             }
         }
@@ -147,55 +145,6 @@ impl FolderDiff {
     pub(crate) fn shown(&self) -> ShownChanges<'_> {
         ShownChanges::of(&self.changes)
     }
-}
-
-const HEAD: [&str; 9] =
-    ["metric", "model", "set", "attribute", "where", "old", "new", "change", "reading"];
-
-/// Narrow blanks are for pages.
-fn plain(text: &str) -> String {
-    text.replace('\u{202f}', " ")
-}
-
-fn line(row: &ChangeRow) -> [String; 9] {
-    let metric = row.metric.as_str();
-    let (kind, apart) = (terms::kind(metric, row.key.scope.as_str()), apart(row));
-    let side = |value: Option<f64>, cases: Option<(i64, i64)>| {
-        let value = value.map_or_else(|| "undefined".to_owned(), |value| plain(&kind.value(value)));
-        match cases {
-            Some((part, whole)) => format!("{value} ({part} of {whole})"),
-            None => value,
-        }
-    };
-    let change = match (row.difference, row.lo.zip(row.hi)) {
-        (Some(value), Some((lo, hi))) => {
-            format!("{} ({})", plain(&apart.value(value)), plain(&apart.interval(value, lo, hi)))
-        }
-        (Some(value), None) => plain(&apart.value(value)),
-        (None, _) => format!("undefined: {}", row.undefined.as_str()),
-    };
-    let place = place(metric, &row.key.scope, [&row.key.from_group, &row.key.to_group]).plain();
-    let inside = [(", ", &row.key.slice), (", class ", &row.class)].into_iter();
-    let inside = inside.filter(|(_, name)| !name.is_empty());
-    [
-        metric.to_owned(),
-        row.key.model.to_string(),
-        row.key.counterfactual.to_string(),
-        row.key.sensitive.to_string(),
-        inside.fold(place, |place, (word, name)| format!("{place}{word}{name}")),
-        side(row.old_value, row.old_numerator.zip(row.old_denominator)),
-        side(row.new_value, row.new_numerator.zip(row.new_denominator)),
-        change,
-        reading(row),
-    ]
-}
-
-/// Columns that end below each other; empty without a line.
-fn in_columns(lines: &[[String; 9]]) -> String {
-    let head = [HEAD.map(str::to_owned)];
-    let lines = head.iter().filter(|_| !lines.is_empty()).chain(lines);
-    let lines: Vec<_> = lines.map(|of| of.iter().map(|cell| on_one_line(cell)).collect()).collect();
-    aligned("  ", &lines, &[])
 }
 
 /// Text that Markdown leaves as it is.
@@ -211,13 +160,4 @@ fn escaped(text: &str) -> String {
         }
     }
     on_one_line(escaped.trim_end())
-}
-
-/// Words of data on one line of a terminal, with nothing in them that it would obey.
-pub(crate) fn on_one_line(text: &str) -> String {
-    visible(text)
-        .chars()
-        .map(|c| if c == '\n' { '\u{240a}' } else { c })
-        .collect::<String>()
-        .replace('\t', "\u{2409}")
 }

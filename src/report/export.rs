@@ -12,7 +12,8 @@ use minijinja::{AutoEscape, context};
 use crate::folder::manifest::{Manifest, RunSummary};
 use crate::metric::Metric;
 use crate::metric::catalog::find;
-use crate::report::page::number::{self, NumberFormat};
+use crate::report::page::number::NumberFormat;
+use crate::report::page::render::numbers_and_names;
 use crate::report::page::terms;
 use crate::table::deciding_range::DecidingRange;
 use crate::table::digits::{decimals_apart, end_pairs, fixed_digits, interval_digits};
@@ -79,11 +80,15 @@ const FORMS: [(&str, &str); 7] = [
 
 /// A form of these facts, in which texts from folders are written as `shown` says.
 pub(crate) fn printed(form: &str, facts: Value, shown: fn(&str) -> String) -> String {
-    let mut environment = text::environment();
+    // Narrow blanks are for pages.
+    let mut environment = numbers_and_names(|text| text.replace('\u{202f}', " "));
     environment.set_auto_escape_callback(|_| AutoEscape::None);
     environment.add_filter("shown", move |text: &str| shown(text));
-    // Narrow blanks are for pages.
-    environment.add_filter("level", |of: f64| number::level(of).replace('\u{202f}', " "));
+    // Lines whose cells end with tabs, in columns.
+    environment.add_filter("aligned", |lines: &str| {
+        let cells = |line: &str| line.split_terminator('\t').map(str::to_owned).collect();
+        text::aligned("  ", &lines.lines().map(cells).collect::<Vec<_>>(), &[])
+    });
     for (name, source) in FORMS {
         environment.add_template(name, source).expect(text::TESTED);
     }
@@ -130,7 +135,7 @@ fn sentence_of_gate(row: &GateRow, [of_metric, of_judged]: [(f64, &str); 2]) -> 
         .filter(|of| of.has_order() && ["pair", "one_vs_rest"].contains(&row.scope.as_str()));
     let over = over.map(|of| of.row_groups(&row.from_group, &row.to_group).map(str::to_owned));
     let facts = context! {
-        row => fact(row), between => terms::between_directions(&row.metric), over,
+        row => fact(row), divides => terms::divides_directions(&row.metric), over,
         of_change => row.is_of_change(), ends, limit => number_in(Some(row.limit), of_judged),
         baseline => number_in(row.baseline_value, of_metric),
         value => number_in(row.value, of_judged),

@@ -19,7 +19,6 @@
 //! histogram bins, and the sizes of unfair subgroups.
 
 mod brief;
-mod control_characters;
 pub(crate) mod diff;
 mod draw;
 mod evidence;
@@ -69,14 +68,14 @@ pub(crate) fn render(
     glossary: &dyn Fn(&str) -> Option<GlossaryEntry>,
 ) -> Result<RenderedPages> {
     let audit = AuditFolder::read(folder)?;
-    let shown = title.map_or_else(|| audit.title(), str::to_owned);
+    let shown = title.or_else(|| audit.title());
     let m = &audit.manifest;
     let annex = || {
         let sections = section::sections(&audit, &mut PageGlossary::new(glossary));
         let stand_in = &m.stand_in;
         let own = context!(stand_in, is_annex => true, has_maps => !audit.map.is_empty());
-        page::of_sections(Some(&shown), m, own, &sections)
+        page::of_sections(shown, m, own, &sections)
     };
     let annex = (!m.words.without_annex).then(annex);
-    Ok(RenderedPages { report: brief::page(&audit, &shown), annex })
+    Ok(RenderedPages { report: brief::page(&audit, shown), annex })
 }

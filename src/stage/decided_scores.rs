@@ -5,9 +5,9 @@ use std::ops::Range;
 use std::path::Path;
 
 use crate::data::Layout;
-use crate::data::rows::PreparedBatch;
 use crate::data::rows::aligned::ScoreReader;
 use crate::data::rows::split::RowRoles;
+use crate::data::rows::{PreparedBatch, Projection};
 use crate::error::Result;
 use crate::exec::internal_error;
 use crate::job::{ModelBlock, ThresholdRule};
@@ -15,7 +15,8 @@ use crate::model::kind::threshold_key::{ThresholdBlock, ThresholdOf};
 use crate::num::float_precision::FloatPrecision;
 use crate::num::score_scale::ScoreScale;
 use crate::param::Finite;
-use crate::stage::count::classes::ClassScores;
+use crate::stage::count::classes::{ClassScores, class_at};
+use crate::stage::count::evidence::label;
 use crate::stage::kinds::{ScoreStage, ThresholdStage};
 use crate::stage::row_context::{DecisionRule, RowContext, RowThreshold};
 use crate::stage::stage_builder::{StageBuilder, StageInput};
@@ -121,8 +122,7 @@ impl<'a> DecidedScores<'a> {
 
     /// What the scores mean.
     pub(crate) fn predictions(&self, row_context: RowContext<'_>) -> Result<Predictions> {
-        let label = row_context.rows.layout().label.as_ref();
-        match label.map_or(0, |label| label.classes.len()) {
+        match row_context.rows.layout().n_classes() {
             0 => self.open(row_context).map(|(rule, scores)| Predictions::Sides(rule, scores)),
             n => self.scores.of_classes(row_context, n).map(Predictions::Classes),
         }
@@ -156,7 +156,25 @@ impl Predictions {
                 };
                 Ok(scores.read(g)?.into_iter().enumerate().map(decide).collect())
             }
-            Predictions::Classes(scores) => scores.predicted(g),
+            Predictions::Classes(scores) => Ok(scores.read(g)?.predicted()),
+        }
+    }
+
+    /// What is read of the rows.
+    pub(crate) fn reads(&self) -> Projection {
+        match self {
+            Predictions::Sides(rule, _) => rule.reads(),
+            Predictions::Classes(_) => Projection::NO_FEATURES,
+        }
+    }
+
+    /// The class of the label of a row, of two sides 1 for the positive one; none without a label.
+    pub(crate) fn label(&self, layout: &Layout, batch: &PreparedBatch, i: usize) -> Option<u32> {
+        match self {
+            Predictions::Sides(..) => label(layout, batch, i).map(u32::from),
+            Predictions::Classes(_) => {
+                class_at(batch, i).and_then(|class| u32::try_from(class).ok())
+            }
         }
     }
 

@@ -5,7 +5,6 @@ use crate::data::canonical::means_missing;
 use crate::data::prepare::params::{
     DuplicateRule, MissingRule, PrepareParams, SensitiveParams, SidesParams, SplitColumn,
 };
-use crate::data::source::side_table::JoinParams;
 use crate::job::{CounterfactualSet, Job};
 use crate::model::kind::ModelBlock;
 use crate::param::{ColumnName, Word};
@@ -51,16 +50,7 @@ pub(crate) fn prepare_params(job: &Job, features: bool) -> PrepareParams {
         if data.features.nominal.contains(name) { data.missing.nominal } else { MissingRule::Keep }
     };
     PrepareParams {
-        joins: data
-            .join
-            .iter()
-            .map(|(name, join)| JoinParams {
-                name: name.clone(),
-                on: join.on.clone(),
-                columns: join.columns.clone(),
-                missing: join.missing,
-            })
-            .collect(),
+        joins: data.join.clone(),
         derive: data.derived(),
         row_id: data.row_id.clone(),
         joins_by_key: {

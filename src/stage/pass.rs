@@ -132,7 +132,7 @@ states! {
     RawCounts = "raw-counts" version 2;
     WrittenCounts = "written-counts" version 1;
     ContentHash = "content-hash" version 1;
-    PreparedProfile = "prepared-profile" version 2;
+    PreparedProfile = "prepared-profile" version 3;
     RuleMatches = "rule-matches" version 1;
     FileHashes = "file-hashes" version 1;
 }

@@ -7,13 +7,15 @@
 
 use std::path::Path;
 
+use indexmap::IndexMap;
+
 use crate::data::prepare::params::{PrepareParams, SidesParams};
 use crate::data::prepare::source_words::spelling_of;
 use crate::data::prepare::surveyed::SurveyedRows;
 use crate::data::prepare::view::SourceView;
 use crate::data::prepare::{Preparation, RowsHere, prepare, rows_file};
 use crate::data::rows::split::{self, RankDraw, RankedSplit};
-use crate::data::source::side_table::{JoinParams, SideTable};
+use crate::data::source::side_table::{JoinBlock, SideTable};
 use crate::data::source::{ParquetSource, csv_import};
 use crate::data::{FeatureKind, Layout};
 use crate::error::{Error, Fault, Result};
@@ -21,7 +23,7 @@ use crate::exec::accumulator::merge_all;
 use crate::exec::pieces::StageWatch;
 use crate::exec::{StageContext, files, internal_error};
 use crate::job::{Job, ReferenceBlock};
-use crate::param::Word;
+use crate::param::{Name, Word};
 use crate::stage::applied_set::with_watch;
 use crate::stage::artifact::ROLES;
 use crate::stage::input::{self, RowImport};
@@ -142,7 +144,7 @@ fn prepare_rows(
         (None, false) => RowsHere::None,
     };
     let prepared = preparation.finish(&all, here, out)?;
-    measure::write_prepared(out, &prepared, all.n_rows())
+    measure::write_prepared(out, &prepared)
 }
 
 /// What preparing rows needs from the job and from other stages.
@@ -150,7 +152,7 @@ struct PrepareInputs<'a> {
     plan: &'a StagePlan<'a>,
     params: PrepareParams,
     /// The columns that side tables give.
-    joins: Vec<JoinParams>,
+    joins: IndexMap<Name, JoinBlock>,
     /// Rows that are not Parquet.
     import: Option<(&'a RowImport, StageInput<SourceStage>)>,
     reference: Option<StageInput<ReferenceStage>>,
@@ -175,7 +177,7 @@ impl<'a> PrepareInputs<'a> {
         let joins = params.joined();
         if !joins.is_empty() {
             b.input("data.join", |job| &job.data.join);
-            joins.iter().for_each(|join| b.files(&input::join_what(join.name.as_str())));
+            joins.keys().for_each(|name| b.files(&input::join_what(name.as_str())));
         }
         let reference = plan.need_reference(b)?;
         Ok(PrepareInputs { plan, params, joins, import, reference, passes })
@@ -211,7 +213,7 @@ impl<'a> PrepareInputs<'a> {
             ),
             None => plan.input.open_rows(&columns, &params.declared),
         }?;
-        let tables = joins.iter().map(|join| plan.side_table(ctx, join, &params));
+        let tables = joins.iter().map(|named| plan.side_table(ctx, named, &params));
         let source = source.join(tables.collect::<Result<_>>()?)?;
         let source = match passes.pieces() {
             None => source,
@@ -263,7 +265,7 @@ impl<'a> StagePlan<'a> {
     fn side_table(
         &self,
         ctx: &StageContext<'_>,
-        join: &JoinParams,
+        (name, join): (&Name, &JoinBlock),
         params: &PrepareParams,
     ) -> Result<SideTable> {
         let declared = &params.declared;
@@ -271,8 +273,8 @@ impl<'a> StagePlan<'a> {
             let columns: Vec<&str> =
                 [&join.on].into_iter().chain(&join.columns).map(|name| name.as_str()).collect();
             let imported = ctx.out().join(SIDE_TABLE);
-            let source = match self.job.data.join.get(&join.name).map(|of| (&of.parquet, &of.csv)) {
-                Some((_, Some(csv))) => {
+            let source = match (&join.parquet, &join.csv) {
+                (_, Some(csv)) => {
                     with_watch(ctx, |watch| {
                         let quiet = StageWatch { check: watch.check, progress: &|_| () };
                         let (rows, workers) = (self.batch_rows, self.workers);
@@ -281,20 +283,21 @@ impl<'a> StagePlan<'a> {
                     })?;
                     ParquetSource::imported(&imported, Path::new(&csv.path), &columns, declared)
                 }
-                Some((Some(pattern), None)) => ParquetSource::parquet(pattern, &columns, declared),
-                _ => Err(internal_error(format!("the job has no side table `{}`", join.name))),
+                (Some(pattern), None) => ParquetSource::parquet(pattern, &columns, declared),
+                (None, None) => Err(internal_error(format!("the side table `{name}` has no file"))),
             }?;
             let spelling = params.spelling.get(join.on.as_str()).copied().unwrap_or_default();
             let allowed = memory::allowed(self.settings);
             let table = with_watch(ctx, |watch| {
-                SideTable::read(&source, join.clone(), spelling, allowed, self.batch_rows, watch)
+                let named = (name.clone(), join.clone());
+                SideTable::read(&source, named, spelling, allowed, self.batch_rows, watch)
             });
             if imported.exists() {
                 files::remove_file(&imported)?;
             }
             table
         };
-        read().map_err(|error| self.with_model_place(error, &["data", "join", join.name.as_str()]))
+        read().map_err(|error| self.with_model_place(error, &["data", "join", name.as_str()]))
     }
 
     /// How the rows are split by their ranks; none where each row has its own role.
@@ -325,7 +328,7 @@ fn reference_params(job: &Job) -> PrepareParams {
     let positive = own.or(label.map(|l| l.positive.clone()));
     PrepareParams {
         // A reference holds all columns itself.
-        joins: Vec::new(),
+        joins: IndexMap::new(),
         row_id: None,
         joins_by_key: false,
         person: None,

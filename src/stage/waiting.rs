@@ -19,12 +19,12 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::data::FeatureRows;
 use crate::data::exchange::row_stream::RowSink;
 use crate::data::exchange::to_score::{
     PartsWriter, REQUEST, RequestRow, RowsBatch, SentRows, part_name,
 };
 use crate::data::rows::Projection;
-use crate::data::{FeatureRows, MISSING_GROUP};
 use crate::error::Result;
 use crate::exec::StageRecord;
 use crate::exec::cancel::CancelFlag;
@@ -45,6 +45,7 @@ use crate::stage::report::inputs::{MeasuredParts, OriginInputs};
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::row_parts::{link_parts, write_lists};
+use crate::stage::score::join::audited_rows;
 use crate::stage::stage_builder::{Planned, Stage, StageBuilder};
 use crate::unit::{AuditUnit, UnitKind};
 
@@ -249,8 +250,7 @@ fn request_part(
     );
     let mut asked: Vec<RequestRow> = Vec::new();
     if sources.is_none() {
-        let audited = (0..batch.row_key.len()).filter(|&i| roles.audited(i).is_some());
-        asked.extend(audited.map(|row| RequestRow::of_row(row, 0, MISSING_GROUP)));
+        asked.extend(audited_rows(&roles));
     }
     // Part 0 holds the rows as they are.
     let mut generated: Vec<FeatureRows> = Vec::new();
@@ -260,10 +260,7 @@ fn request_part(
         let attribute = source.attribute;
         asked.extend(RequestRow::of_keys(&keys, attribute, generated.len()));
         if let Some(again) = &source.recheck {
-            let rows = again.rows(&batch, &roles, Some(attribute));
-            let own =
-                |row: usize| batch.groups[attribute].get(row).copied().unwrap_or(MISSING_GROUP);
-            asked.extend(rows.into_iter().map(|row| RequestRow::of_row(row, attribute, own(row))));
+            asked.extend(again.asked(&batch, &roles, attribute));
         }
     }
     asked.sort_unstable();

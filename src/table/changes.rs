@@ -1,4 +1,5 @@
-//! The table `changes`: every value of a run next to the same value of an earlier one.
+//! The tables `changes`, every value of a run next to the same value of an earlier one, and
+//! `history`, the verdicts of earlier runs.
 
 use std::fmt::{self, Display, Formatter};
 

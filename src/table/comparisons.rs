@@ -5,7 +5,7 @@ use crate::table::row_macro::{SharedText, table};
 
 table! {
     /// `comparisons`: one row per value of two models on the same people.
-    pub struct ComparisonRow in "comparisons", version 4, key 10,
+    pub struct ComparisonRow in "comparisons", version 5, key 11,
     one row per "two models or arms, key and metric", written by "measure", read by "report" {
         arm: SharedText,
         /// the first model
@@ -19,6 +19,7 @@ table! {
         scope: SharedText,
         from_group: SharedText,
         to_group: SharedText,
+        class: SharedText,
         /// id of the metric, of the families performance, group, scores, ccm and eccm
         metric: SharedText,
         /// family of the metric

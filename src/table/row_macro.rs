@@ -17,6 +17,7 @@ use arrow::array::{
     Array, ArrayRef, AsArray, Decimal128Array, Float64Array, Int32Array, Int64Array, StringArray,
     UInt64Array,
 };
+use arrow::buffer::NullBuffer;
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int32Type};
 use serde::{Serialize, Serializer};
@@ -32,7 +33,7 @@ pub trait PlainCell: Clone + Debug + 'static {
     type Column;
 
     /// The column of these cells, in their order.
-    fn array<'a>(cells: impl Iterator<Item = Option<&'a Self>>) -> ArrayRef;
+    fn array<'a>(cells: impl Iterator<Item = Option<&'a Self>> + Clone) -> ArrayRef;
 
     /// The column in an array; none where the array has another type.
     fn column(array: &ArrayRef) -> Option<Self::Column>;
@@ -136,7 +137,7 @@ impl PlainCell for SharedText {
     const KIND: ColumnType = ColumnType::Text;
     type Column = ListedTexts;
 
-    fn array<'a>(cells: impl Iterator<Item = Option<&'a Self>>) -> ArrayRef {
+    fn array<'a>(cells: impl Iterator<Item = Option<&'a Self>> + Clone) -> ArrayRef {
         Arc::new(cells.map(|cell| cell.map(SharedText::as_str)).collect::<StringArray>())
     }
 
@@ -169,12 +170,10 @@ impl PlainCell for SharedText {
     }
 
     fn push_key(&self, key: &mut Vec<u8>) {
-        // A text ends before any other that begins with it.
-        for byte in self.bytes() {
-            key.push(byte);
-            if byte == 0 {
-                key.push(u8::MAX);
-            }
+        // A text ends before any other that begins with it, so its own zeros are marked.
+        for (k, part) in self.as_bytes().split(|byte| *byte == 0).enumerate() {
+            key.extend_from_slice(if k > 0 { &[0, u8::MAX] } else { &[] });
+            key.extend_from_slice(part);
         }
         key.extend([0; 2]);
     }
@@ -188,9 +187,13 @@ macro_rules! number_cell {
             const KIND: ColumnType = ColumnType::$kind;
             type Column = $array;
 
-            fn array<'a>(cells: impl Iterator<Item = Option<&'a Self>>) -> ArrayRef {
-                let numbers = cells.map(|cell| cell.map(|&cell| $number(cell)));
-                Arc::new($typed(numbers.collect::<$array>()))
+            fn array<'a>(cells: impl Iterator<Item = Option<&'a Self>> + Clone) -> ArrayRef {
+                let is_valid: Vec<bool> = cells.clone().map(|cell| cell.is_some()).collect();
+                let number = |cell: &$cell| $number(*cell);
+                let numbers: Vec<_> =
+                    cells.map(|cell| cell.map(number).unwrap_or_default()).collect();
+                let nulls = Some(NullBuffer::from(is_valid)).filter(|n| n.null_count() > 0);
+                Arc::new($typed(<$array>::new(numbers.into(), nulls)))
             }
 
             fn column(array: &ArrayRef) -> Option<$array> {

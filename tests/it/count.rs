@@ -31,10 +31,11 @@ const fn modules(
 }
 
 /// The modules with their ceilings, the figures of the last count. Since the count before, `report`
-/// lost structs that one place made and one template read, `data` its own columns of SQL and ids,
-/// `stage` a second form of placebo and of decided scores, and `model` tests that counted as code.
+/// lost structs that one place made and one template read, and all phrases, `data` its own columns
+/// of SQL and ids, `stage` a second form of placebo and of decided scores, and `model` tests that
+/// counted as code.
 const MODULES: &[ModuleBudget] = &[
-    modules("report", &["report"], 12_745),
+    modules("report", &["report"], 12_580),
     modules("metric", &["metric"], 11_485),
     modules("job", &["job"], 7_975),
     modules("stage", &["stage"], 25_955),
@@ -59,7 +60,7 @@ const MODULES: &[ModuleBudget] = &[
 /// are and mean, 590 the words of `cfaudit explain`, 60 the sentences of the reading path and 40
 /// the page `judge.html`, without its script; of the words 1,000 are its specification.
 const OTHER: &[(&str, usize)] = &[
-    ("lines of templates", 7_185),
+    ("lines of templates", 7_395),
     ("lines of Python, JavaScript and JSON below src", 1_520),
     ("lines of messages", 1_600),
     ("lines of unit tests", 41_375),

@@ -33,7 +33,7 @@ fn cell(text: &str) -> String {
 fn methods() -> String {
     let entries = entries(&[]);
     let methods: Vec<&ExplainedWord> =
-        entries.iter().filter(|entry| entry.kind.starts_with("method of intervals")).collect();
+        entries.iter().filter(|entry| entry.kind == "method").collect();
     assert!(methods.len() > 10, "only {} methods", methods.len());
     let mut text = "| Word | Method |\n| --- | --- |\n".to_owned();
     for method in methods {
@@ -78,7 +78,7 @@ fn reading_guide() -> String {
         let mut gaps = catalog().filter_map(|metric| Some((metric.id, metric.gap_of?)));
         gaps.any(|(of, (base, transform))| of == id && transform.id(base) == id)
     };
-    let measured = ["metric", "measure of counterfactuals"];
+    let measured = ["metric", "measure"];
     for entry in entries.iter().filter(|e| measured.contains(&e.kind) && !is_derived(&e.word)) {
         write!(text, "| `{}` |", entry.word).unwrap();
         for part in MetricText::MEANING {

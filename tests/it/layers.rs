@@ -14,7 +14,8 @@ const LAYERS: &str = "
 error:
 param:
 unit:
-text:
+control_characters:
+text: control_characters
 num:
 exec:
 table: exec::files exec::object
@@ -32,15 +33,15 @@ gate: param text num table folder metric
 diff: param text num table folder metric counterfactual::strategy model::kind
 job: param data counterfactual model metric recourse why::knobs augment::knobs gate::decide_by
 job: exec::files exec::object exec::hash
-report: param text num::short_number table folder metric counterfactual::strategy model::kind
+report: param control_characters text num::short_number table folder metric counterfactual::strategy model::kind
 report: gate::reason
 report: exec::files exec::hash
 explain: text num::short_number table folder metric job data
-stage: param unit num table folder data causal counterfactual model augment metric recourse why
+stage: param unit control_characters num table folder data causal counterfactual model augment metric recourse why
 stage: gate diff job exec report explain
 rejudge: table folder gate diff job exec report stage
 proof: text table folder exec report stage rejudge
-cli: text table folder data job exec report explain stage rejudge proof";
+cli: control_characters text table folder data job exec report explain stage rejudge proof";
 
 /// Crate, and the modules that may name it.
 const CRATES: &str = "

@@ -94,7 +94,7 @@ fn id(name: &str) -> Option<&'static str> {
         "JSD_hist_bits" => Some("jsd_hist"),
         "KLD_hist_nats" => Some("kld_hist"),
         "KLD_hist_smoothed_nats" => Some("kld_hist_smoothed"),
-        _ => catalog().find(|metric| metric.symbol == name).map(|metric| metric.id),
+        _ => catalog().find(|metric| metric.symbol() == name).map(|metric| metric.id),
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::frame::graph_search;
 use crate::causal::bag::{BagOfDags, GivenGraphs, MemberWeighting};
-use crate::causal::bootstrap_draws::{BootstrapDraws, uniform_below};
+use crate::causal::bootstrap_draws::BootstrapDraws;
 use crate::causal::boss::BossSettings;
 use crate::causal::class::{DagSampling, ListedDags};
 use crate::causal::encoding::{GraphEncoding, GraphVariable, MissingRows, TrainingBlocks};
@@ -100,7 +100,7 @@ impl EncodedTraining {
 /// edges.
 fn some_knowledge(n: usize, stream: &mut RandomStream) -> Knowledge {
     let mut order: Vec<usize> = (0..n).collect();
-    (1..n).rev().for_each(|i| order.swap(i, uniform_below(stream, i + 1)));
+    (1..n).rev().for_each(|i| order.swap(i, stream.below(i + 1)));
     let mut stated = StatedKnowledge { tiers: vec![Vec::new(); 3], ..StatedKnowledge::default() };
     let all_tiers = stream.u01() < 0.5;
     let mut tier = vec![None; n];
@@ -110,7 +110,7 @@ fn some_knowledge(n: usize, stream: &mut RandomStream) -> Knowledge {
             stated.tiers[3 * place / n].push(format!("v{v}"));
         }
     }
-    let within = uniform_below(stream, 4);
+    let within = stream.below(4);
     if within < 3 {
         stated.forbidden_within_tier.push(within);
     }
@@ -120,7 +120,7 @@ fn some_knowledge(n: usize, stream: &mut RandomStream) -> Knowledge {
             let pair = (format!("v{cause}"), format!("v{effect}"));
             let free =
                 tier[cause].is_none() || tier[cause] != tier[effect] || tier[cause] != Some(within);
-            match uniform_below(stream, 12) {
+            match stream.below(12) {
                 0 | 1 => stated.forbidden.push(pair),
                 2 | 3 => stated.forbidden.push((pair.1, pair.0)),
                 4 if free => stated.required.push(pair),
@@ -240,7 +240,7 @@ fn trees_give_what_the_book_gives() {
         let all = NodeSet::first_n(n);
         let mut trees = GrowShrinkForest::new(&score, &knowledge, all);
         for _ in 0..60 {
-            let x = uniform_below(&mut stream, n);
+            let x = stream.below(n);
             let before: NodeSet = (0..n).filter(|&y| y != x && stream.u01() < 0.6).collect();
             let (found, parents) = trees.best_parents(x, before);
             let (expected, by_book) = reference_parents(&score, &knowledge, x, all, before);

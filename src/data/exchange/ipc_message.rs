@@ -16,7 +16,7 @@ use arrow::datatypes::{DataType, SchemaRef};
 use arrow::error::ArrowError;
 use arrow::ipc::convert::try_fb_to_schema;
 use arrow::ipc::reader::{read_dictionary, read_record_batch};
-use arrow::ipc::{self, Endianness, Message, Schema, root_as_message};
+use arrow::ipc::{self, Endianness, Message, root_as_message};
 
 use crate::error::{Error, Fault, Result};
 use crate::table::decoding::decoded;
@@ -160,11 +160,23 @@ pub(crate) fn skip_bytes(source: &mut dyn Read, bytes: u64) -> Result<()> {
     }
 }
 
-/// The schema with which a stream begins.
+/// The columns that the schema with which a stream begins describes.
+///
+/// `fit` makes a text of the beginning of output that is not a stream; `expected` follows the words
+/// for output without anything.
 ///
 /// # Errors
-/// The message is another one, or its numbers are in big-endian order.
-pub(crate) fn schema_of_stream<'m>(message: Message<'m>) -> Result<Schema<'m>> {
+/// There is no stream, it begins with another message, or its numbers are in big-endian order.
+pub(crate) fn opening(
+    source: &mut dyn Read,
+    fit: &dyn Fn(&[u8]) -> String,
+    expected: &str,
+) -> Result<SchemaRef> {
+    let Some(first) = next_message(source, Some(fit))? else {
+        let what = format!("wrote nothing to its standard output{expected}");
+        return Err(stream_fault(what).into());
+    };
+    let message = parsed(&first)?;
     let Some(schema) = message.header_as_schema() else {
         return Err(stream_fault(format!(
             "wrote a stream that begins with a {:?}, not with a schema",
@@ -175,7 +187,8 @@ pub(crate) fn schema_of_stream<'m>(message: Message<'m>) -> Result<Schema<'m>> {
     if schema.endianness() != Endianness::Little {
         return Err(stream_fault("wrote a stream in big-endian order").into());
     }
-    Ok(schema)
+    let schema = decoded(|| try_fb_to_schema(schema)).unwrap_or_else(undecodable);
+    Ok(Arc::new(schema.map_err(damaged)?))
 }
 
 /// The most rows of a batch: of columns without values any number takes no bytes.
@@ -227,12 +240,6 @@ fn damaged(cause: ArrowError) -> Fault {
 /// The message for a panic of the library while it decodes a message.
 fn undecodable<T>() -> Result<T, ArrowError> {
     Err(ArrowError::IpcError("its parts do not fit together".to_owned()))
-}
-
-/// The columns that a schema of a stream describes.
-pub(crate) fn decoded_schema(schema: Schema<'_>) -> Result<SchemaRef> {
-    let schema = decoded(|| try_fb_to_schema(schema)).unwrap_or_else(undecodable);
-    Ok(Arc::new(schema.map_err(damaged)?))
 }
 
 /// The batches of a stream: what later messages depend on.

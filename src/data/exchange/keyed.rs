@@ -85,9 +85,9 @@ impl ScoreColumns {
         })
     }
 
-    /// The entries one by one.
-    pub fn iter(&self) -> impl Iterator<Item = ScoreEntry> {
-        (0..).map_while(|i| self.get(i))
+    /// The entries one by one, from a position on.
+    pub fn iter_from(&self, first: usize) -> impl Iterator<Item = ScoreEntry> {
+        (first..).map_while(|i| self.get(i))
     }
 
     /// Only the entries in these rows.

@@ -13,13 +13,11 @@ use std::sync::Arc;
 
 use arrow::datatypes::{
     DECIMAL32_MAX_PRECISION, DECIMAL64_MAX_PRECISION, DECIMAL128_MAX_PRECISION,
-    DECIMAL256_MAX_PRECISION, DataType, Field, FieldRef, Schema, SchemaRef,
+    DECIMAL256_MAX_PRECISION, DataType, Field, FieldRef, Schema,
 };
-use arrow::ipc::Message;
 
 use crate::data::exchange::ipc_message::{
-    CLOSE_WRITER, NextMessage, StreamedRows, decoded_schema, next_message, next_part, parsed,
-    schema_of_stream, stream_fault,
+    CLOSE_WRITER, NextMessage, StreamedRows, next_part, opening, parsed, stream_fault,
 };
 use crate::data::exchange::row_stream::{RawBatch, RowSink};
 use crate::data::values::{ValueClass, type_in_words};
@@ -50,11 +48,8 @@ pub(crate) fn copy_rows(
     fit: &dyn Fn(&[u8]) -> String,
     allowed: u64,
 ) -> Result<u64> {
-    let Some(first) = next_message(source, Some(fit))? else {
-        let what = "wrote nothing to its standard output, expected rows as an Arrow stream";
-        return Err(stream_fault(what).into());
-    };
-    let schema = schema_of(parsed(&first)?)?;
+    let schema = opening(source, fit, ", expected rows as an Arrow stream")?;
+    check_columns(&schema)?;
     let plain = Arc::new(plain_schema(&schema));
     let packing = match used {
         CopyUse::Kept => Schema::clone(&plain),
@@ -87,9 +82,8 @@ fn no_end_mark_fault() -> Fault {
     stream_fault("wrote a stream without its end, so rows may be missing").hint(CLOSE_WRITER)
 }
 
-/// The columns of a stream that can be copied.
-fn schema_of(message: Message<'_>) -> Result<SchemaRef> {
-    let schema = decoded_schema(schema_of_stream(message)?)?;
+/// Fails where a column of a stream cannot be copied.
+fn check_columns(schema: &Schema) -> Result<()> {
     for (i, field) in schema.fields().iter().enumerate() {
         let name = field.name();
         if schema.fields()[..i].iter().any(|other| other.name() == name) {
@@ -115,7 +109,7 @@ fn schema_of(message: Message<'_>) -> Result<SchemaRef> {
             return stream_fault(what).fail("write another decimal type, or floats");
         }
     }
-    Ok(schema)
+    Ok(())
 }
 
 /// The most digits of a decimal type, if the type states a precision or a scale that no Parquet

@@ -106,7 +106,8 @@ impl Derivation {
     }
 }
 
-fn bins_of(edges: &[Finite]) -> Vec<DerivedBin> {
+/// The bins between edges.
+pub(crate) fn bins_of(edges: &[Finite]) -> Vec<DerivedBin> {
     let pairs = edges.windows(2).enumerate();
     pairs
         .map(|(i, pair)| {
@@ -122,7 +123,8 @@ fn range_text(lo: f64, hi: f64, closed: bool) -> String {
     format!("{open}{}, {}]", float_text(lo), float_text(hi))
 }
 
-fn levels_of(levels: &IndexMap<Word, [Finite; 2]>) -> Vec<DerivedBin> {
+/// The bins that the job names.
+pub(crate) fn levels_of(levels: &IndexMap<Word, [Finite; 2]>) -> Vec<DerivedBin> {
     let lowest = levels.values().map(|[lo, _]| lo.get()).fold(f64::INFINITY, f64::min);
     let bin = |(name, [lo, hi]): (&Word, &[Finite; 2])| DerivedBin {
         name: name.as_str().to_owned(),

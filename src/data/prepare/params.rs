@@ -3,10 +3,10 @@
 use crate::data::column::declared::DeclaredColumns;
 use crate::data::prepare::derive::DerivationRecipe;
 use crate::data::rows::role_counts::HashSplit;
-use crate::data::source::side_table::{JoinParams, UnmatchedRule};
+use crate::data::source::side_table::{JoinBlock, UnmatchedRule};
 use crate::data::spelling::Spelling;
 use crate::data::sql;
-use crate::param::{ColumnName, Finite, Word};
+use crate::param::{ColumnName, Finite, Name, Word};
 use indexmap::IndexMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
@@ -93,7 +93,7 @@ pub enum DuplicateRule {
 pub(crate) struct PrepareParams {
     /// Side tables that are joined to the rows; of these only some are needed.
     #[serde(skip)]
-    pub joins: Vec<JoinParams>,
+    pub joins: IndexMap<Name, JoinBlock>,
     /// Derived columns; each is derived from columns of the source and earlier derived ones.
     pub derive: Vec<(ColumnName, DerivationRecipe)>,
     /// The column of row ids; without it the row number serves.
@@ -226,19 +226,19 @@ impl PrepareParams {
     }
 
     fn is_joined(&self, name: &str) -> bool {
-        self.joins.iter().flat_map(|join| &join.columns).any(|column| column.as_str() == name)
+        self.joins.values().flat_map(|join| &join.columns).any(|column| column.as_str() == name)
     }
 
     /// The side tables that must be read, each with the columns that some role needs. Where rows
     /// without a key are not mere gap a table is read even if nobody needs its columns: which rows
     /// are audited must not depend on that.
-    pub(crate) fn joined(&self) -> Vec<JoinParams> {
+    pub(crate) fn joined(&self) -> IndexMap<Name, JoinBlock> {
         let needed = self.needed();
         let mut joins = self.joins.clone();
-        for join in &mut joins {
+        joins.retain(|_, join| {
             join.columns.retain(|column| needed.contains(&column.as_str()));
-        }
-        joins.retain(|join| !join.columns.is_empty() || join.missing != UnmatchedRule::Keep);
+            !join.columns.is_empty() || join.missing != UnmatchedRule::Keep
+        });
         joins
     }
 
@@ -307,7 +307,7 @@ impl PrepareParams {
                 }
             }
         }
-        for join in &self.joins {
+        for join in self.joins.values() {
             let is_needed = |column: &ColumnName| names.contains(&column.as_str());
             let reads = join.missing != UnmatchedRule::Keep || join.columns.iter().any(is_needed);
             if reads && !names.contains(&join.on.as_str()) {
@@ -316,17 +316,6 @@ impl PrepareParams {
         }
         names
     }
-}
-
-/// One step that can lose rows.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct FilterStep {
-    /// The step, as the job writes it.
-    pub what: String,
-    /// Rows before it.
-    pub rows_in: u64,
-    /// Rows after it.
-    pub rows_out: u64,
 }
 
 /// A step of `keep`: conditions on single columns that must all hold, or an SQL expression.

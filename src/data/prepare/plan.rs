@@ -16,7 +16,7 @@ use crate::data::prepare::view::SourceView;
 use crate::data::rows::role_counts::HashSplit;
 use crate::data::source::SourceSlice;
 use crate::data::source::notation::Numeral;
-use crate::data::source::side_table::{JoinParams, UnmatchedRule};
+use crate::data::source::side_table::{SideTable, UnmatchedRule};
 use crate::data::values::ValueClass;
 use crate::data::{FeatureKind, MISSING_GROUP};
 use crate::error::{Error, Fault, Result};
@@ -139,7 +139,7 @@ pub(crate) struct SplitPlan {
 /// A step that can lose rows.
 pub(crate) enum RowLoss<'p> {
     /// A side table, by its position, drops rows whose key it lacks.
-    Unmatched(usize, &'p JoinParams),
+    Unmatched(usize, &'p SideTable),
     /// A condition of `keep`.
     Filtered(&'p KeepFilter),
     /// Rows that repeat an earlier one, by their numbers.
@@ -152,7 +152,7 @@ impl RowLoss<'_> {
     /// The step as the job writes it.
     pub(crate) fn what(&self) -> String {
         match self {
-            RowLoss::Unmatched(_, join) => format!("join {}: drop", join.name),
+            RowLoss::Unmatched(_, table) => format!("join {}: drop", table.name),
             RowLoss::Filtered(filter) => format!("keep {}", filter.what),
             RowLoss::Duplicate(_) => "duplicates: drop-exact".to_owned(),
             RowLoss::Dropped(feature) => format!("missing {}: drop-row", feature.name),
@@ -349,9 +349,9 @@ impl<'a> PreparePlan<'a> {
 
     /// The steps that can lose rows, in order.
     pub(crate) fn losses(&self) -> Vec<RowLoss<'_>> {
-        let tables = self.view.source().joined().iter().map(|table| &table.params).enumerate();
-        let tables = tables.filter(|(_, join)| join.missing == UnmatchedRule::Drop);
-        let tables = tables.map(|(at, join)| RowLoss::Unmatched(at, join));
+        let tables = self.view.source().joined().iter().enumerate();
+        let tables = tables.filter(|(_, table)| table.join.missing == UnmatchedRule::Drop);
+        let tables = tables.map(|(at, table)| RowLoss::Unmatched(at, table));
         let dropped = self.features.iter().filter(|of| of.rule == MissingRule::DropRow);
         tables
             .chain(self.steps.iter().map(RowLoss::Filtered))

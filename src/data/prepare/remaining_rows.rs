@@ -23,8 +23,8 @@ fn unmatched_rows(
 ) -> Result<Vec<UnmatchedRows>> {
     let mut found = Vec::new();
     for (table, matched) in plan.view.source().joined().iter().zip(&slice.matched) {
-        let keys = &slice.columns[plan.view.position(table.params.on.as_str())?];
-        let counts = |i: &usize| alive[*i] || table.params.missing == UnmatchedRule::Drop;
+        let keys = &slice.columns[plan.view.position(table.join.on.as_str())?];
+        let counts = |i: &usize| alive[*i] || table.join.missing == UnmatchedRule::Drop;
         let looked = (0..slice.rows).filter(counts);
         let mut of = UnmatchedRows { of: looked.clone().count() as u64, ..Default::default() };
         for i in looked.filter(|&i| !matched[i]) {

@@ -115,7 +115,10 @@ pub(crate) fn check_unique(
                 let words = (0..ids.n_rows()).filter_map(|i| ids.word(i));
                 words.map(|id| halves_of_text(&id)).collect()
             }
-            _ => rows.read_row_keys(group)?.into_iter().map(|key| [sm(key), key]).collect(),
+            _ => {
+                let keys = rows.read(group, Projection::KEYS)?.row_key;
+                keys.into_iter().map(|key| [sm(key), key]).collect()
+            }
         };
         let numbered = ids.into_iter().zip(rows.first_row(group) as u64..);
         Ok((0, numbered.map(|([hash, rest], n)| [hash, rest, n]).collect()))
@@ -166,7 +169,8 @@ pub(crate) fn count_persons(
     // Once in each row group, so that a person with any number of rows takes no more memory.
     let listed = AtomicU64::new(0);
     let keys = |group: usize| {
-        let keys = rows.read_persons(group)?.into_iter().map(|key| (key, ()));
+        let batch = rows.read(group, Projection::KEYS)?;
+        let keys = batch.person_keys().iter().map(|&key| (key, ()));
         let persons: FastMap<u64, ()> = keys.collect();
         listed.fetch_add(persons.len() as u64, Ordering::Relaxed);
         Ok((0, persons.into_keys().map(|key| [sm(key), key, group as u64]).collect()))

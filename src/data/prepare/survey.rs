@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::FeatureKind;
 use crate::data::prepare::derive::DerivationRule;
-use crate::data::prepare::params::{FilterStep, MissingRule};
-use crate::data::prepare::plan::{PreparePlan, RowLoss};
+use crate::data::prepare::params::MissingRule;
+use crate::data::prepare::plan::PreparePlan;
 use crate::data::prepare::remaining_rows::{
     KeptSlice, RowsSeen, check_numbers, check_weights, one_hot_counts,
 };
@@ -20,13 +20,14 @@ use crate::data::prepare::tally::{
 use crate::data::prepare::weight::WeightSummary;
 use crate::data::rows::role_counts::RoleCounts;
 use crate::data::source::notation::Numeral;
-use crate::data::source::side_table::{JoinParams, UnmatchedRule};
+use crate::data::source::side_table::{JoinBlock, SideTable, UnmatchedRule};
 use crate::data::thousands::Thousands;
 use crate::data::values::{SourceValues, ValueClass};
 use crate::error::{Fault, Result};
 use crate::exec::accumulator::Accumulator;
 use crate::num::additive::Additive;
 use crate::num::range::ValueRange;
+use crate::table::{FilterRow, whole};
 
 /// Largest number of levels of a coded column.
 pub(crate) const MAX_LEVELS: usize = 100_000;
@@ -235,7 +236,7 @@ impl SourceSurvey {
     /// The table, with the number of rows and some of their keys.
     pub(crate) fn check_keys(&self, plan: &PreparePlan<'_>) -> Result<()> {
         for (table, unmatched) in plan.view.source().joined().iter().zip(&self.rows.unmatched) {
-            let JoinParams { name, on, missing, .. } = &table.params;
+            let SideTable { name, join: JoinBlock { on, missing, .. }, .. } = table;
             let UnmatchedRows { n, of, first } = unmatched;
             let Some((row, _)) = first.first() else { continue };
             let all = n == of;
@@ -288,19 +289,22 @@ impl SourceSurvey {
         }
     }
 
-    /// The steps that can lose rows, with their counts.
+    /// The source, and the steps that can lose rows, with their counts.
     ///
     /// # Errors
     /// No row is left, or the source has none.
-    pub(crate) fn filters(&self, plan: &PreparePlan<'_>) -> Result<Vec<FilterStep>> {
+    pub(crate) fn filters(&self, plan: &PreparePlan<'_>) -> Result<Vec<FilterRow>> {
         let mut rows_in = self.rows.n_in;
-        let step = |(loss, &rows_out): (&RowLoss<'_>, &u64)| FilterStep {
-            what: loss.what(),
-            rows_in: std::mem::replace(&mut rows_in, rows_out),
-            rows_out,
+        let mut row = |what: String, rows_out: u64| FilterRow {
+            step: 0,
+            what: what.into(),
+            rows_in: whole(std::mem::replace(&mut rows_in, rows_out)),
+            rows_out: whole(rows_out),
         };
-        let steps: Vec<FilterStep> =
-            plan.losses().iter().zip(&self.rows.rows_left).map(step).collect();
+        let mut steps = vec![row("rows of the source".to_owned(), self.rows.n_in)];
+        let losses = plan.losses();
+        steps.extend(losses.iter().zip(&self.rows.rows_left).map(|(of, &n)| row(of.what(), n)));
+        (0..).zip(&mut steps).for_each(|(at, step)| step.step = at);
         if self.rows.n_in == 0 {
             let files: Vec<String> =
                 plan.view.source().files().take(3).map(|f| format!("`{}`", f.display())).collect();

@@ -27,9 +27,9 @@ pub(super) fn issues_of_view(plan: &PreparePlan<'_>, survey: &SourceSurvey) -> V
         );
         issues.push(IssueRow::info("null-value", name, whole(n), text));
     }
-    let tables = plan.view.source().joined().iter().map(|table| &table.params);
-    for (join, unmatched) in tables.zip(&survey.rows.unmatched).filter(|(_, of)| of.n > 0) {
-        let then = match join.missing {
+    let tables = plan.view.source().joined().iter();
+    for (table, unmatched) in tables.zip(&survey.rows.unmatched).filter(|(_, of)| of.n > 0) {
+        let then = match table.join.missing {
             UnmatchedRule::Drop => "they are dropped",
             _ => "they have no value in its columns",
         };
@@ -37,11 +37,11 @@ pub(super) fn issues_of_view(plan: &PreparePlan<'_>, survey: &SourceSurvey) -> V
             "{} of {} rows have a key `{}` that the side table `{}` lacks, such as {}: {then}",
             unmatched.n,
             unmatched.of,
-            join.on,
-            join.name,
+            table.join.on,
+            table.name,
             unmatched.keys()
         );
-        let on = join.on.as_str();
+        let on = table.join.on.as_str();
         issues.push(IssueRow::warning("unmatched-rows", on, whole(unmatched.n), text));
     }
     for (&column, &n) in plan.view.spelt().iter().zip(&survey.rows.respelt) {

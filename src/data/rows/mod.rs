@@ -366,27 +366,6 @@ impl RowsReader {
         Ok((row, row_key))
     }
 
-    /// The row keys of a row group.
-    ///
-    /// # Errors
-    /// A damaged file.
-    pub(crate) fn read_row_keys(&self, group: usize) -> Result<Vec<u64>> {
-        let mut columns = self.columns(group, &self.key_columns(true))?;
-        Ok(self.keys_of(group, &mut columns, true)?.1)
-    }
-
-    /// The keys of the persons whose rows are in a row group; those of the rows where each row is
-    /// a person.
-    ///
-    /// # Errors
-    /// A damaged file.
-    pub(crate) fn read_persons(&self, group: usize) -> Result<Vec<u64>> {
-        if self.layout.person.is_none() {
-            return self.read_row_keys(group);
-        }
-        self.one::<UInt64Type>(group, PERSON, 0)
-    }
-
     /// The groups of one attribute in a row group, by its position.
     ///
     /// # Errors
@@ -436,7 +415,7 @@ impl RowsReader {
             return SourceValues::new(batch.column(0)).map_err(|_| self.unexpected("row_id"));
         }
         // The key of an integer is the integer itself.
-        let keys = self.read_row_keys(group)?.into_iter().map(u64::cast_signed);
+        let keys = self.read(group, Projection::KEYS)?.row_key.into_iter().map(u64::cast_signed);
         Ok(SourceValues::Int(Int64Array::from_iter_values(keys)))
     }
 

@@ -21,8 +21,8 @@ pub(crate) struct PreparedProfile {
     pub features: Vec<ColumnCounts>,
     /// The values of each carried column, in the order of the layout.
     pub carried: Vec<ColumnCounts>,
-    /// The labels of all kept rows; zeros where the job has none.
-    pub labels: LabelCounts,
+    /// The labels of the kept rows; zeros where the job has none.
+    pub labels: LabelsByRole,
     /// For each attribute its groups in declared order, then the rows without a declared group.
     pub groups: Vec<Vec<GroupProfile>>,
 }
@@ -47,6 +47,24 @@ pub(crate) struct LabelCounts {
     pub negative: u64,
     /// Without a label.
     pub missing: u64,
+}
+
+/// The labels of the rows that are audited, of those that train only, and of the others; with folds
+/// all train, and are counted only as audited.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct LabelsByRole {
+    pub audited: LabelCounts,
+    pub trained: LabelCounts,
+    pub neither: LabelCounts,
+}
+
+impl LabelsByRole {
+    /// The labels of all kept rows.
+    pub(crate) fn all(&self) -> LabelCounts {
+        let mut all = self.audited;
+        [&self.trained, &self.neither].into_iter().for_each(|of| all.absorb(of));
+        all
+    }
 }
 
 /// Rows of one group.
@@ -75,6 +93,7 @@ impl LabelCounts {
 
 additive!(ColumnCounts { levels, range, missing });
 additive!(LabelCounts { positive, negative, missing });
+additive!(LabelsByRole { audited, trained, neither });
 additive!(GroupProfile { rows, trained, audited, labels });
 additive!(PreparedProfile { features, carried, labels, groups });
 
@@ -104,7 +123,7 @@ impl PreparedProfile {
         PreparedProfile {
             features: layout.features.iter().map(column).collect(),
             carried: vec![ColumnCounts::default(); layout.carried.len()],
-            labels: LabelCounts::default(),
+            labels: LabelsByRole::default(),
             groups: layout
                 .attributes
                 .iter()
@@ -135,7 +154,14 @@ impl PreparedProfile {
             .for_each(|(counts, values)| counts.numbers(values));
         let label = |i: usize| batch.label.get(i).copied().flatten();
         if layout.label.is_some() {
-            (0..batch.row.len()).for_each(|i| self.labels.add(label(i)));
+            for i in 0..batch.row.len() {
+                let counts = match roles.audited(i) {
+                    Some(_) => &mut self.labels.audited,
+                    None if roles.0.get(i) == Some(&split::TRAIN) => &mut self.labels.trained,
+                    None => &mut self.labels.neither,
+                };
+                counts.add(label(i));
+            }
         }
         for (groups, own) in self.groups.iter_mut().zip(&batch.groups) {
             let none = groups.len() - 1;
@@ -243,8 +269,13 @@ mod tests {
         assert_eq!(profile.features[0], counts(&[1, 3, 1], None, 0));
         assert_eq!(profile.features[1], counts(&[], Some(ValueRange(-4.0, 50.0)), 1));
         assert_eq!(profile.carried[0], counts(&[], None, 5));
-        assert_eq!(profile.labels, LabelCounts { positive: 3, negative: 1, missing: 1 });
         let labels = |positive, negative, missing| LabelCounts { positive, negative, missing };
+        let by_role = LabelsByRole {
+            audited: labels(2, 1, 0),
+            trained: labels(0, 0, 1),
+            neither: labels(1, 0, 0),
+        };
+        assert_eq!((profile.labels, profile.labels.all()), (by_role, labels(3, 1, 1)));
         let group =
             |rows, trained, audited, labels| GroupProfile { rows, trained, audited, labels };
         let expected = [

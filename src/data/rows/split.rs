@@ -376,8 +376,8 @@ fn check_persons(rows: &RowsReader, workers: &WorkerPool, watch: StageWatch<'_>)
     let Some(person) = &rows.layout().person else { return Ok(()) };
     let (mut sides, mut both): (FastMap<u64, u8>, _) = (FastMap::default(), 0_u64);
     let read = |group: usize| {
-        let keys = rows.read_persons(group)?;
-        Ok((keys.len() as u64, (keys, rows.read_roles(group)?)))
+        let batch = rows.read(group, Projection::KEYS)?;
+        Ok((batch.person.len() as u64, (batch.person, rows.read_roles(group)?)))
     };
     PieceLoop { workers, watch, n: rows.n_groups() }.in_turn(read, |(keys, roles)| {
         for (key, role) in keys.into_iter().zip(roles) {

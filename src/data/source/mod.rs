@@ -328,10 +328,10 @@ impl ParquetSource {
     /// A file of the source holds a column of that name, or the source lacks the column of keys.
     pub(crate) fn join(mut self, tables: Vec<side_table::SideTable>) -> Result<Self> {
         for table in tables {
-            self.position(table.params.on.as_str())?;
+            self.position(table.join.on.as_str())?;
             for column in table.columns() {
                 if let Some(file) = self.file_with(&column.name) {
-                    let kind = format!("joined from the side table `{}`", table.params.name);
+                    let kind = format!("joined from the side table `{}`", table.name);
                     return Err(hidden_column_fault(&column.name, &kind, file).into());
                 }
             }
@@ -451,7 +451,7 @@ impl ParquetSource {
                 .collect::<Result<Vec<_>>>()?;
             let mut matched = Vec::new();
             for table in &self.joined {
-                let key = self.position(table.params.on.as_str())?;
+                let key = self.position(table.join.on.as_str())?;
                 let (values, has_key) = table.look_up(&self.columns[key], &columns[key]);
                 columns.extend(values);
                 matched.push(has_key);

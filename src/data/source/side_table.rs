@@ -19,6 +19,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
+use crate::data::source::csv_import::CsvBlock;
 use crate::data::source::{ParquetSource, SourceColumn, list_words};
 use crate::data::spelling::Spelling;
 use crate::data::values::{NamedValues, SourceValues, ValueClass};
@@ -49,24 +50,39 @@ pub enum UnmatchedRule {
     Drop,
 }
 
-/// The columns of a side table that are joined to the rows, and how.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct JoinParams {
-    /// Its name in the job.
-    pub name: Name,
-    /// The column of keys, in the rows and in the table.
+/// A side table: one of `parquet` and `csv`, and what of it is joined to the rows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct JoinBlock {
+    /// A Parquet file, a glob, or a folder of `key=value` folders.
+    #[schemars(extend("x-filled" = "name a file or a glob", "x-address" = "object"))]
+    pub parquet: Option<String>,
+    /// A text file with one row per line.
+    pub csv: Option<CsvBlock>,
+    /// Whether a pattern that matches nothing is waited for, as of `data.rows`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub wait: bool,
+    /// A file that is written last into the folder, as of `data.rows`.
+    #[schemars(extend("x-filled" = "write `complete: _SUCCESS`"))]
+    pub complete: Option<String>,
+    /// The column of keys, of the same name in the rows and in the table. In the table each key
+    /// stands once; many rows may have one.
     pub on: ColumnName,
     /// The columns that the rows get.
+    #[schemars(extend("minItems" = 1, "x-noun" = "column that the rows get"))]
     pub columns: Vec<ColumnName>,
-    /// What happens to rows whose key the table lacks.
+    /// What happens to rows whose key the table lacks: `error`, `keep` or `drop`.
+    #[serde(default)]
     pub missing: UnmatchedRule,
 }
 
 /// A side table in memory.
 #[derive(Debug)]
 pub(crate) struct SideTable {
+    /// Its name in the job.
+    pub(crate) name: Name,
     /// What is joined.
-    pub(crate) params: JoinParams,
+    pub(crate) join: JoinBlock,
     /// How keys are spelt.
     spelling: Spelling,
     /// 1 + the row of each key.
@@ -140,7 +156,7 @@ impl SideTable {
     /// A key that occurs twice; a table that takes more than is allowed, or cannot be read.
     pub(crate) fn read(
         source: &ParquetSource,
-        params: JoinParams,
+        (name, join): (Name, JoinBlock),
         spelling: Spelling,
         allowed: u64,
         batch_rows: usize,
@@ -149,7 +165,8 @@ impl SideTable {
         let own = &source.columns()[1..];
         let mut columns: Vec<SideColumn> = own.iter().map(|_| SideColumn::default()).collect();
         let mut table = SideTable {
-            params,
+            name,
+            join,
             spelling,
             rows: FastMap::default(),
             columns: Vec::new(),
@@ -218,7 +235,7 @@ impl SideTable {
             })?;
         }
         if n_repeated > 0 {
-            let JoinParams { name, on, .. } = &table.params;
+            let SideTable { name, join: JoinBlock { on, .. }, .. } = &table;
             let what = format!(
                 "the key `{on}` of the side table `{name}` is not unique: {n_repeated} of its {n} \
                  rows repeat a key of an earlier row, such as {}",

@@ -11,7 +11,7 @@ use crate::data::rows::split::{SplitDraw, SplitShares, Stratification};
 use crate::data::source::csv_import::CsvBlock;
 use crate::data::source::found_files::Arrival;
 use crate::data::source::row_program::RowProgramBlock;
-use crate::data::source::side_table::UnmatchedRule;
+pub use crate::data::source::side_table::JoinBlock;
 use crate::data::source::synthetic::SyntheticBlock;
 use crate::data::spelling::{LetterCase, Spelling};
 use crate::job::blocks::words::{CodeNames, DecisionWordsBlock};
@@ -131,32 +131,6 @@ impl ColumnBlock {
     pub fn spelling(&self) -> Spelling {
         Spelling { trim: self.trim, case: self.case }
     }
-}
-
-/// A side table: one of `parquet` and `csv`, and what of it is joined to the rows.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct JoinBlock {
-    /// A Parquet file, a glob, or a folder of `key=value` folders.
-    #[schemars(extend("x-filled" = "name a file or a glob", "x-address" = "object"))]
-    pub parquet: Option<String>,
-    /// A text file with one row per line.
-    pub csv: Option<CsvBlock>,
-    /// Whether a pattern that matches nothing is waited for, as of `data.rows`.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub wait: bool,
-    /// A file that is written last into the folder, as of `data.rows`.
-    #[schemars(extend("x-filled" = "write `complete: _SUCCESS`"))]
-    pub complete: Option<String>,
-    /// The column of keys, of the same name in the rows and in the table. In the table each key
-    /// stands once; many rows may have one.
-    pub on: ColumnName,
-    /// The columns that the rows get.
-    #[schemars(extend("minItems" = 1, "x-noun" = "column that the rows get"))]
-    pub columns: Vec<ColumnName>,
-    /// What happens to rows whose key the table lacks: `error`, `keep` or `drop`.
-    #[serde(default)]
-    pub missing: UnmatchedRule,
 }
 
 /// Where the rows come from: exactly one source.

@@ -108,7 +108,7 @@ impl JobChecker<'_> {
         let ordered = |levels| Some(RecourseKind::Ordered(levels));
         match (data.bins.get(column), features.ordinal.get(column), derived) {
             (Some(bins), ..) => {
-                ordered(bins.of(column).into_iter().map(|bin| Word(bin.name)).collect())
+                ordered(bins.bins().into_iter().map(|bin| Word(bin.name)).collect())
             }
             (_, Some(OrdinalOrder::Levels(levels)), _) => ordered(levels.clone()),
             (_, Some(OrdinalOrder::Numbers(_)), _) => Some(RecourseKind::OrderedNumbers),

@@ -82,10 +82,10 @@ pub(crate) const METRICS: &[Metric] = records! {
         impaired: negatives(WorseEnd::Low), shown: at![SwitchRows 7], ..RATE;
     "psdr", "PSDR", reads: Reads::SwitchRate(psdr), ideal: Some(0.0),
         impaired: negatives(WorseEnd::High), shown: at![SwitchRows 8, SwitchWhiskers 4], ..RATE;
-    HARM[0], "denied by group", reads: DENIED, ideal: Some(0.0),
+    HARM[0], "", reads: DENIED, ideal: Some(0.0),
         impaired: switch(WorseEnd::High, Original, Original), shown: &[TablesOnly], has_curve: true,
         ..RATE;
-    HARM[1], "favoured by group", reads: FAVOURED, ideal: Some(0.0),
+    HARM[1], "", reads: FAVOURED, ideal: Some(0.0),
         impaired: switch(WorseEnd::High, New, New), shown: &[TablesOnly], has_curve: true, ..RATE;
     "p2nr", "P2NR", reads: Reads::SwitchScore(p2nr), ideal: Some(1.0), range: (0.0, f64::INFINITY),
         unit: MetricUnit::Times, shown: at![SwitchRows 9, SwitchColumns 4, ClassSwitches 3], ..RATE;

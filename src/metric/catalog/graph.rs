@@ -23,6 +23,6 @@ pub(crate) const METRICS: &[Metric] = records! {
     "n_graphs_distinct", "M_distinct", range: (0.0, f64::INFINITY), shown: at![GraphsFound 2],
         ..GRAPHS;
     "n_classes", "n_CPDAG", range: (0.0, f64::INFINITY), shown: at![GraphsFound 3], ..GRAPHS;
-    FIT_WORSE, "fits worse", range: (0.0, 1.0), unit: MetricUnit::Share, shown: at![GraphsFound 6],
+    FIT_WORSE, "", range: (0.0, 1.0), unit: MetricUnit::Share, shown: at![GraphsFound 6],
         ..GRAPHS;
 };

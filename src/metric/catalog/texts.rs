@@ -21,6 +21,8 @@ pub enum MetricText {
     Name,
     /// Its name within the names of its gaps, where that differs.
     Called,
+    /// What it is called in short, where the papers have no symbol.
+    Symbol,
     /// Its formula in plain text.
     Formula,
     /// What it says; of a measure of counterfactuals.
@@ -53,9 +55,10 @@ impl MetricText {
         MetricText::Limits,
     ];
 
-    const ALL: [(MetricText, &str); 12] = [
+    const ALL: [(MetricText, &str); 13] = [
         (MetricText::Name, "name"),
         (MetricText::Called, "called"),
+        (MetricText::Symbol, "symbol"),
         (MetricText::Formula, "formula"),
         (MetricText::Reading, "says"),
         (MetricText::Sign, "sign"),
@@ -142,6 +145,11 @@ impl Metric {
         text_of(self.id, part)
     }
 
+    /// The papers' symbol, or its short name.
+    pub fn symbol(&self) -> &'static str {
+        if self.symbol.is_empty() { self.text(MetricText::Symbol) } else { self.symbol }
+    }
+
     /// Its name in words.
     pub fn name(&self) -> &'static str {
         self.text(MetricText::Name)
@@ -171,7 +179,7 @@ mod tests {
         for (id, part, text) in all {
             let (is_metric, measure) = (find(id).is_some(), cf_quality::find(id));
             let needed = match part {
-                MetricText::Called => false,
+                MetricText::Called | MetricText::Symbol => false,
                 MetricText::Reading => measure.is_some(),
                 MetricText::Sign | MetricText::UndefinedWhen => is_metric,
                 _ => true,

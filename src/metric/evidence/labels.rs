@@ -7,10 +7,13 @@
 //! difference leaves out 0 and the difference is one point or more, compared in whole numbers:
 //! 0.11 - 0.10 is below 0.01 in doubles.
 
+use std::collections::BTreeMap;
+
 use super::counts::FactualCounts;
 use crate::metric::interval::{newcombe, z_of_level};
 use crate::metric::rate::Rate;
 use crate::param::Level;
+use crate::text;
 
 /// Flag: the value needs labels, and labels are missing for some people more often than for others.
 pub(crate) const SELECTIVE_LABELS: &str = "selective_labels";
@@ -105,11 +108,12 @@ impl LowestShare {
         let low = shares.iter().min_by(|a, b| a.share.total_cmp(&b.share))?;
         let high = shares.iter().max_by(|a, b| a.share.total_cmp(&b.share))?;
         let words = |s: &FavourableShare| format!("`{}` {:.1} %", s.group, s.share * 100.0);
-        let why = format!(
-            "the group with the lowest share of favourable {subject} ({}, {})",
-            words(low),
-            words(high)
-        );
+        let facts = BTreeMap::from([
+            ("of", subject.to_owned()),
+            ("low", words(low)),
+            ("high", words(high)),
+        ]);
+        let why = text::filled(include_str!("lowest_share.txt"), &facts);
         Some(LowestShare { group: low.group.clone(), why, is_shared: low.share >= high.share })
     }
 }

@@ -4,7 +4,7 @@ use super::*;
 use crate::metric::catalog::cf_quality::REASONS;
 use crate::metric::catalog::texts::MetricText;
 use crate::metric::rate::WORDS;
-use crate::metric::{GapTransform, ImpairedGroupRule, MetricFamily};
+use crate::metric::{GapTransform, ImpairedGroupRule, Metric, MetricFamily};
 
 #[test]
 fn the_catalog_is_sound() {
@@ -17,7 +17,7 @@ fn the_catalog_is_sound() {
             "{id}"
         );
         for text in [
-            metric.symbol,
+            metric.symbol(),
             metric.name(),
             metric.text(MetricText::Formula),
             metric.text(MetricText::Sign),
@@ -63,7 +63,7 @@ fn the_catalog_is_sound() {
     }
     let n = 14 + (37 + 14) + (15 + 3) + (8 + 6) + 8 + (15 + 2) + 12 + 18 + (5 + 1);
     assert_eq!(ids.len(), n, "a new metric, and each of its gaps, raises this number");
-    let symbols: BTreeSet<&str> = catalog().map(|metric| metric.symbol).collect();
+    let symbols: BTreeSet<&str> = catalog().map(Metric::symbol).collect();
     assert_eq!(symbols.len(), ids.len(), "a symbol stands twice");
     let codes: BTreeSet<&str> = Undefined::ALL.iter().map(|reason| reason.code()).collect();
     assert_eq!(codes.len(), Undefined::ALL.len());
@@ -74,7 +74,8 @@ fn the_catalog_is_sound() {
         assert_eq!(Undefined::of_code(reason.code()), Some(*reason));
     }
     // No text is of an unknown reason.
-    let known: BTreeSet<&str> = codes.into_iter().chain(REASONS).collect();
+    let of_pages = ["boundary", "no_reason", "no_valid_counterfactual", "not_finite"];
+    let known: BTreeSet<&str> = codes.into_iter().chain(REASONS).chain(of_pages).collect();
     assert_eq!(WORDS.ids().collect::<BTreeSet<_>>(), known);
     assert_eq!(WORDS.keys(), BTreeSet::from(["because", "means"]));
 }

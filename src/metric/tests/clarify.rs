@@ -60,7 +60,7 @@ fn worked_examples() {
             _ => vec![confusion(&given["a"]), confusion(&given["d"])],
         };
         let measured = measure_factual(&counts(&groups), None, &plain());
-        let id = catalog().find(|metric| metric.symbol == name).unwrap().id;
+        let id = catalog().find(|metric| metric.symbol() == name).unwrap().id;
         near(
             one(
                 &measured,
@@ -419,7 +419,7 @@ fn check_dataset(folder: &Path) {
                     .iter()
                     .filter(|(name, _)| *name != "CDDPL_undefined_strata")
                 {
-                    let id = catalog().find(|metric| metric.symbol == name).unwrap().id;
+                    let id = catalog().find(|metric| metric.symbol() == name).unwrap().id;
                     near(
                         one(
                             &measured,
@@ -458,7 +458,7 @@ fn check_dataset(folder: &Path) {
                 if features as *const _ == &raw {
                     for (name, value) in object(&run["values"]) {
                         let symbol = if name == "DCA" { "DCAcc" } else { name };
-                        let id = catalog().find(|metric| metric.symbol == symbol).unwrap().id;
+                        let id = catalog().find(|metric| metric.symbol() == symbol).unwrap().id;
                         near(
                             one(&measured, id, if id == "ge" { MetricScope::Total } else { scope }),
                             value,
@@ -531,7 +531,7 @@ fn rests_and_worst_cases() {
                         ["TP", "FP", "FN", "TN"].map(|name| of[name].as_u64())
                     );
                     for (name, value) in object(&case["fairness"]) {
-                        let metric = catalog().find(|metric| metric.symbol == name).unwrap();
+                        let metric = catalog().find(|metric| metric.symbol() == name).unwrap();
                         // Of two groups the rest is the other.
                         if audited.order.len() > 2 {
                             near(

@@ -78,7 +78,7 @@ pub(super) fn id(name: &str) -> String {
         "KLD_hist_nats" => "kld_hist".to_owned(),
         "KLD_hist_smoothed_nats" => "kld_hist_smoothed".to_owned(),
         _ => catalog()
-            .find(|metric| metric.symbol == name)
+            .find(|metric| metric.symbol() == name)
             .unwrap_or_else(|| panic!("no symbol `{name}`"))
             .id
             .to_owned(),

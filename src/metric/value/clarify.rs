@@ -7,6 +7,7 @@ use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::flip_test::{FlipSearch, FlipTestResult};
 use crate::metric::evidence::strata::{FacetStratum, Strata};
 use crate::metric::evidence::units::{WeightSums, alone};
+use crate::metric::interval::note;
 use crate::metric::missing_interval::MissingInterval;
 use crate::metric::rate::{Rate, Undefined};
 use crate::metric::scope::MetricScope;
@@ -158,7 +159,7 @@ impl MeasureContext<'_> {
             self.estimated(Estimate::paired(&units, |cell| counted(alone(cell))))
         });
         if interval.is_some() {
-            ci_method.push_str(", their neighbours fixed");
+            ci_method += &note("neighbours_fixed", &[]);
         }
         let mut measured = self.measured_facets(
             metric,

@@ -32,7 +32,7 @@ use crate::metric::evidence::paired_counts::{
 };
 use crate::metric::evidence::person::{CONFUSION_CELLS, ECCM_CELLS};
 use crate::metric::evidence::units::UnitSums;
-use crate::metric::interval::{IntervalProcedure, ValueInterval};
+use crate::metric::interval::{IntervalProcedure, ValueInterval, note};
 use crate::metric::missing_interval::IntervalOrReason;
 use crate::metric::rate::{MetricValue, Rate};
 use crate::metric::scope::{MetricScope, ScopeIndex};
@@ -247,7 +247,7 @@ fn compared(
     let is_paired =
         |method| matches!(method, IntervalProcedure::Paired | IntervalProcedure::PairedPeople);
     if found.interval.is_some_and(|interval| !is_paired(interval.method)) {
-        found.ci_method.push_str(", with the correlation that people in both give");
+        found.ci_method += &note("common_people", &[]);
     }
     found
 }

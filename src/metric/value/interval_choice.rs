@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use crate::metric::catalog::catalog;
 use crate::metric::estimate::Estimate;
-use crate::metric::interval::{ValueInterval, z_of_level};
+use crate::metric::interval::{ValueInterval, note, z_of_level};
 use crate::metric::missing_interval::{IntervalOrReason, MissingInterval};
 use crate::metric::noise::placebo::PlaceboBand;
 use crate::metric::rate::MetricValue;
@@ -160,15 +160,11 @@ pub(crate) fn is_clear(
 
 fn extreme_text(extreme: &Extreme) -> String {
     let k = extreme.n();
-    match (extreme.is_ratio(), k) {
-        (false, 1) => "the interval of the gap without its sign".to_owned(),
-        (false, _) => format!(
-            "largest of {k} gaps: lower end at 1 - alpha / {k} (Bonferroni), upper end at 1 - alpha"
-        ),
-        (true, 1) => "smaller of both ratios of the pair (MOVER)".to_owned(),
-        (true, _) => format!(
-            "smallest ratio of {k} pairs (MOVER): lower end at 1 - alpha, upper end at 1 - alpha / \
-             {k} (Bonferroni)"
-        ),
-    }
+    let word = match (extreme.is_ratio(), k) {
+        (false, 1) => "one_gap",
+        (false, _) => "largest_gap",
+        (true, 1) => "one_ratio",
+        (true, _) => "smallest_ratio",
+    };
+    note(word, &[("{k}", k as u64)])
 }

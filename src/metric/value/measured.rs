@@ -4,7 +4,7 @@
 //! Here: groups of factual rows, in the scopes `group`, `total`, `pair` (A before B in reference
 //! order; for [`clarify`](crate::metric::catalog::clarify) the favoured facet first), `worst_case`
 //! and, with more than two groups, `one_vs_rest`. The families with counterfactuals are in
-//! [`switches`](super::switches). [`interval`](crate::metric::interval) has the intervals.
+//! [`switches`](super::switches). [`estimate`](crate::metric::estimate) chooses the intervals.
 //!
 //! If people have weights, values are computed from the weights; cases are still people. Flags and
 //! gates count people with a positive weight (persons, if a person may have several rows).

@@ -9,7 +9,7 @@ use crate::metric::estimate::share::Share;
 use crate::metric::evidence::flip_test::FlipSearch;
 use crate::metric::evidence::person::Confusion;
 use crate::metric::evidence::units::{UnitSums, alone};
-use crate::metric::interval::{IntervalProcedure, ValueInterval};
+use crate::metric::interval::{IntervalProcedure, ValueInterval, note};
 use crate::metric::noise::placebo::PlaceboBand;
 use crate::metric::noise::repeats::RepeatSpread;
 use crate::metric::rate::{MetricValue, Rate, Undefined};
@@ -222,7 +222,7 @@ impl MeasuredValue {
         let katz = [IntervalProcedure::Katz, IntervalProcedure::KatzEffective];
         let is_katz = self.interval.is_some_and(|interval| katz.contains(&interval.method));
         if is_katz && has_one {
-            self.ci_method.push_str(", which takes a rate of 1 as certain");
+            self.ci_method += &note(RATE_OF_ONE, &[]);
             self.flags.push(RATE_OF_ONE);
         }
         self

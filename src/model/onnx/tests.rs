@@ -85,6 +85,7 @@ fn load(case: &OnnxCase, libraries: &[PathBuf]) -> Result<OnnxScorer> {
         columns: &case.columns,
         inputs: Some(&case.inputs),
         class: case.class.as_ref(),
+        classes: None,
         omit: &case.omit,
     };
     let label = LabelDefinition {

@@ -43,8 +43,9 @@ enum WorseOff<'a> {
     All { group: &'a CalledGroup },
     /// In a number of rows; which ones, if they are few.
     Some { group: &'a CalledGroup, clear: usize, named: Vec<&'a HarmResult> },
-    /// A change of class is in itself neither better nor worse.
-    Classes,
+    /// A change of class is in itself neither better nor worse, and results may contradict each
+    /// other.
+    Unclear,
     /// In none, or not the same in all.
     Nobody,
 }
@@ -94,7 +95,9 @@ impl<'a> WorseOff<'a> {
                 let named = named.into_iter().filter(|_| clear <= NAMED_AT_MOST).collect();
                 WorseOff::Some { group, clear, named }
             }
-            _ if rows.iter().any(|row| row.side == SwitchSide::Either) => WorseOff::Classes,
+            _ if rows.iter().any(|row| row.side == SwitchSide::Either || row.contested) => {
+                WorseOff::Unclear
+            }
             _ => WorseOff::Nobody,
         }
     }

@@ -7,7 +7,7 @@
 //! it, which follows from the rule `impaired` of the metric's record
 //! ([`ImpairedGroupRule`](crate::metric::ImpairedGroupRule)).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -23,6 +23,7 @@ use crate::report::read::audit::AuditFolder;
 use crate::report::read::grouped::grouped;
 use crate::report::read::judged::JudgedValue;
 use crate::report::read::panel::{MetricValues, ResultKey};
+use crate::report::read::tally::WeightedCount;
 use crate::table::MetricRow;
 use crate::table::deciding_range::DecidingRange;
 
@@ -52,8 +53,11 @@ pub(crate) struct HarmResult {
     pub(crate) whole: i64,
     /// The result of shuffled groups.
     pub(crate) placebo: Option<(f64, f64)>,
-    /// The group that is worse off, where the tables name one.
+    /// The group that is worse off, where the tables name one and no other result speaks against
+    /// it.
     pub(crate) worse: Option<CalledGroup>,
+    /// Whether the tables name a group, but another one by other results of the same test.
+    pub(crate) contested: bool,
     /// People harmed at least; 0 where the interval does not leave out what chance gives.
     pub(crate) harmed: f64,
     /// Whether shares are weighted.
@@ -161,6 +165,7 @@ pub(crate) fn result(
         whole,
         placebo,
         worse: is_named.then(|| group(impaired)),
+        contested: false,
         nobody: point.value == 0.0 && measure.counts().is_none_or(|(part, _)| part == 0),
         harmed: if least > noise { least * whole as f64 } else { 0.0 },
         weighted: measure.is_weighted(),
@@ -182,7 +187,48 @@ pub(crate) fn all(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Vec<HarmResult
     let mut found =
         of_measures(voice, &metrics(audit.classes.are_there(), voice), audit.measures());
     found.iter_mut().zip(0..).for_each(|(result, number)| result.number = number);
+    let mut pairs: BTreeMap<ResultKey, Vec<&HarmResult>> = BTreeMap::new();
+    let pair = |key: &ResultKey| key.clone().min(opposite(key));
+    found.iter().for_each(|result| pairs.entry(pair(&result.key)).or_default().push(result));
+    let contested = pairs.values().flat_map(|pair| {
+        pair.iter().filter(|own| is_contested(audit, pair, own)).map(|own| own.number)
+    });
+    let contested: BTreeSet<usize> = contested.collect();
+    for result in found.iter_mut().filter(|result| contested.contains(&result.number)) {
+        (result.worse, result.contested) = (None, true);
+    }
     found
+}
+
+/// The difference of a metric between the direction of a result and the opposite one, and the sign
+/// that it has seen from this direction.
+pub(crate) fn difference<'a>(
+    audit: &'a AuditFolder,
+    direction: &ResultKey,
+    metric: &str,
+) -> Option<(&'a MetricRow, f64)> {
+    let key = ResultKey { scope: "difference".to_owned(), ..direction.clone() };
+    let turned = opposite(&key);
+    [(key, 1.0), (turned, -1.0)]
+        .iter()
+        .find_map(|(key, sign)| Some((audit.measure(key, metric)?, *sign)))
+}
+
+/// Whether other results of the test name the other of its two groups, and the differences
+/// between the directions do not say that they weigh less: people of either group would then gain
+/// as members of the other, which shows no group that is treated worse.
+fn is_contested(audit: &AuditFolder, pair: &[&HarmResult], own: &HarmResult) -> bool {
+    let Some(worse) = &own.worse else { return false };
+    let differences = pair.iter().filter_map(|other| difference(audit, &own.key, other.metric));
+    let named = differences.map(|(measure, _)| measure.impaired_group.as_str());
+    let named: BTreeSet<&str> = named.filter(|group| !group.is_empty()).collect();
+    let speaks_against = |other: &&HarmResult| other.worse.as_ref().is_some_and(|of| of != worse);
+    pair.iter().any(speaks_against) && named != BTreeSet::from([worse.name.as_str()])
+}
+
+/// The key of the opposite direction.
+fn opposite(key: &ResultKey) -> ResultKey {
+    ResultKey { from: key.to.clone(), to: key.from.clone(), ..key.clone() }
 }
 
 /// The results of these metrics among some values, in their order.
@@ -261,22 +307,17 @@ pub(super) fn speaks<T>(
 
 /// Who keeps, loses and gains the favourable decision in a direction; none without counts.
 pub(crate) fn switches(audit: &AuditFolder, key: &ResultKey) -> Option<SwitchCounts> {
+    let [keep, lose, gain, without] = switch_cells(audit, key)?.map(|cell| cell.n);
+    Some(SwitchCounts { keep, lose, gain, without })
+}
+
+/// Who keeps, loses, gains and never has the favourable decision in a direction.
+pub(crate) fn switch_cells(audit: &AuditFolder, key: &ResultKey) -> Option<[WeightedCount; 4]> {
     let direction = ResultKey { scope: "direction".to_owned(), ..key.clone() };
     let [[negative, to_positive], [to_negative, positive]] = audit.cells(&direction)?.all();
-    Some(if audit.manifest.favourable_is_positive() == Some(false) {
-        SwitchCounts {
-            keep: negative.n,
-            lose: to_positive.n,
-            gain: to_negative.n,
-            without: positive.n,
-        }
-    } else {
-        SwitchCounts {
-            keep: positive.n,
-            lose: to_negative.n,
-            gain: to_positive.n,
-            without: negative.n,
-        }
+    Some(match audit.manifest.favourable_is_positive() {
+        Some(false) => [negative, to_positive, to_negative, positive],
+        _ => [positive, to_negative, to_positive, negative],
     })
 }
 

@@ -15,7 +15,7 @@ use minijinja::context;
 use minijinja::value::Value;
 use serde::Serialize;
 
-use crate::report::brief::harm::{HarmResult, findings, ranked};
+use crate::report::brief::harm::{HarmResult, difference, findings, ranked};
 use crate::report::brief::inputs::BriefInputs;
 use crate::report::brief::limit_part::LimitPart;
 use crate::report::brief::limits::{self, AuditLimit};
@@ -349,20 +349,10 @@ impl<'a> BriefInputs<'a> {
     /// or trainings give it either sign: which of the two groups is worse off turns with them.
     fn turns(&self, own: &HarmResult) -> Option<Value> {
         own.worse.as_ref()?;
-        let key = |from: &str, to: &str| ResultKey {
-            scope: "difference".to_owned(),
-            from: from.to_owned(),
-            to: to.to_owned(),
-            ..own.key.clone()
-        };
-        let [from, to] = [&own.key.from, &own.key.to];
-        let ways = [(key(from, to), 1.0), (key(to, from), -1.0)];
-        let (measure, sign) = ways
-            .iter()
-            .find_map(|(key, sign)| Some((self.audit.measure(key, own.metric)?, sign)))?;
+        let (measure, sign) = difference(self.audit, &own.key, own.metric)?;
         let turns = |((lo, hi), _): &((f64, f64), DecidingRange)| *lo < 0.0 && *hi > 0.0;
         let ((lo, hi), range) = measure.doubts().into_iter().flatten().find(turns)?;
-        let ends = if *sign > 0.0 { (lo, hi) } else { (-hi, -lo) };
+        let ends = if sign > 0.0 { (lo, hi) } else { (-hi, -lo) };
         Some(context!(value => sign * measure.value?, ends => fact(&ends), range => fact(&range)))
     }
 
@@ -403,6 +393,7 @@ impl<'a> BriefInputs<'a> {
             // Whether no person switches in tests that change one entry.
             only_entry => matches!(finding.subject, HeroSubject::Nobody) && self.only_entry(),
             more => more.map(|more| self.switch(more, 1)),
+            unsupported_of_more => more.and_then(|more| self.unsupported(more)),
             level => has_range.then_some(self.audit.manifest.level.get()),
         }
     }

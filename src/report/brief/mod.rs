@@ -35,7 +35,7 @@ use crate::table::IssueRow;
 use crate::text::fact;
 
 /// The page of a folder.
-pub(crate) fn page(audit: &AuditFolder, title: &str) -> String {
+pub(crate) fn page(audit: &AuditFolder, title: Option<&str>) -> String {
     let m = &audit.manifest;
     let voice = AuditVoice::new(m, audit.classes.are_there());
     let results = harm::all(audit, &voice);

@@ -17,10 +17,7 @@ use crate::text::{fact, said};
 
 /// Names of models that say something else in front of `model`: which of several models is meant,
 /// or how good it is.
-const READS_AS_ENGLISH: &str = "audited bad best better biased correct different earlier fair \
-                                final first good last later latest main new next old only \
-                                original other previous right same second third true unbiased \
-                                unfair usual worse worst wrong";
+const READS_AS_ENGLISH: &str = include_str!("english.txt");
 
 /// How the two decisions are called.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -249,7 +246,7 @@ impl<'a> AuditVoice<'a> {
 
     /// A model.
     pub(crate) fn called_model(&self, name: &str) -> CalledModel {
-        let ambiguous = READS_AS_ENGLISH.split(' ').any(|word| word == name.to_lowercase());
+        let ambiguous = READS_AS_ENGLISH.split_whitespace().any(|word| word == name.to_lowercase());
         CalledModel { name: name.to_owned(), ambiguous }
     }
 

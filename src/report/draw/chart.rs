@@ -31,7 +31,7 @@ fn small(end: f64) -> (PlotScale, Svg) {
 /// Up to two values with their intervals on one axis from 0 to `end`: the first a dot, the second a
 /// ring; the second range, what noise gives, is a band behind each. The numbers are next to it, so
 /// it is hidden from screen readers.
-pub(crate) fn whiskers(values: &[PlotPoint], end: f64) -> String {
+pub(super) fn whiskers(values: &[PlotPoint], end: f64) -> String {
     let (scale, mut svg) = small(end);
     let lanes = if values.len() == 1 { [14.0, 14.0] } else { [9.0, 19.0] };
     let marks = values.iter().zip(lanes).zip(["dot", "ring"]);
@@ -50,7 +50,7 @@ pub(crate) fn whiskers(values: &[PlotPoint], end: f64) -> String {
 
 /// An old value as a ring and a new one as a dot, joined, on an axis from 0 to `end`. The numbers
 /// are next to it, so it is hidden from screen readers.
-pub(crate) fn dumbbell(old: f64, new: f64, end: f64) -> String {
+pub(super) fn dumbbell(old: f64, new: f64, end: f64) -> String {
     let (scale, mut svg) = small(end);
     let [old, new] = [old, new].map(|v| scale.x(v));
     svg.line("ln.thin", [old, new], [14.0, 14.0]);

@@ -1,6 +1,7 @@
 //! Drawings of the page as inline SVG, and its colours.
 
 pub(crate) mod chart;
+pub(crate) mod graph;
 pub(crate) mod pair_map;
 pub(crate) mod palette;
 pub(crate) mod panel;

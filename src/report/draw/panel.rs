@@ -13,6 +13,7 @@ use crate::report::draw::plot::{
 };
 use crate::report::draw::svg::{Percent, Svg};
 use crate::report::page::number::{count, on_axis, three_digits};
+use crate::report::page::words::cut;
 use crate::report::read::tally::{HistogramBin, WeightedCount};
 
 /// People by their decision as they are and as members of another group.
@@ -61,19 +62,18 @@ fn rect(svg: &mut Svg, class: &str, x: [f64; 2], y: [f64; 2]) {
 
 /// Two bars of 26 pixels with 30 pixels between them: the favourable share of a group as it is, and
 /// as it would be. People who keep the decision join them, those who lose it are hatched in the
-/// upper bar, those who gain it are plain in the lower one. `top` is the end of the scale, a share;
-/// `labels` say keep, lose and gain it, and that nobody switches.
+/// upper bar, those who gain it are plain in the lower one. `shares` are those who keep it, who have
+/// it and who would have it, `top` is the end of their scale; `labels` say keep, lose and gain it,
+/// and that nobody switches.
 pub(crate) fn share_bars(
     words: (&str, &str),
     counts: SwitchCounts,
-    top: f64,
+    (shares, top): ([f64; 3], f64),
     labels: &[String; 4],
 ) -> String {
     let [keep_it, lose_it, gain_it, still] = labels;
-    let all = counts.all();
     let scale = PlotScale::new(0.0, top);
-    let at = |n: i64| scale.at(part(n, all));
-    let (keep, held, after) = (at(counts.keep), at(counts.held()), at(counts.held_after()));
+    let [keep, held, after] = shares.map(|share| scale.at(share));
     let mut svg = Svg::default();
     for (class, y) in [("ribbon", [26.0, 30.0]), ("stay", [0.0, 26.0]), ("stay", [56.0, 26.0])] {
         rect(&mut svg, class, [0.0, keep], y);
@@ -195,14 +195,6 @@ fn names_width(blocks: &[LadderBlock]) -> f64 {
     ((8.0 + 5.6 * letters as f64) / 3.2).max(38.0)
 }
 
-/// A name of a ladder, cut where it is too long.
-fn name_of_rung(name: &str) -> String {
-    match name.char_indices().nth(NAME_AT_MOST - 1) {
-        Some((at, _)) if name.chars().count() > NAME_AT_MOST => format!("{}\u{2026}", &name[..at]),
-        _ => name.to_owned(),
-    }
-}
-
 /// How the answer depends on the assumption: a block for each model, a row for each assumption,
 /// with its name left of the axis, so that names cross neither marks nor lines.
 pub(crate) fn ladder(
@@ -244,7 +236,7 @@ pub(crate) fn ladder(
             if let Some((x1, y1)) = before.replace((x, lane)) {
                 svg.line("ln.thin.mutl", [x1, x], [y1, lane]);
             }
-            svg.text_beside("mut.halo", ("0", 8.0), lane + 4.0, &name_of_rung(assumption));
+            svg.text_beside("mut.halo", ("0", 8.0), lane + 4.0, &cut(assumption, NAME_AT_MOST));
             let mut right = x;
             if let Some((lo, hi)) = point.interval {
                 let ends = [lo, hi].map(place);
@@ -327,13 +319,14 @@ fn baseline(plot: &mut Plot) {
     });
 }
 
-/// A histogram of changes of scores with a line at no change and a dashed one at the mean.
+/// A histogram of changes of scores with a line at no change, which `still` says, and a dashed one
+/// at the mean, with its words.
 pub(crate) fn change_bars(
-    title: &str,
+    words: (&str, &str),
     bins: &[HistogramBin],
-    scale: PlotScale,
-    top: f64,
-    mean: Option<f64>,
+    (scale, top): (PlotScale, f64),
+    mean: Option<&(f64, String)>,
+    still: &str,
 ) -> String {
     let all = cases(bins);
     let mut plot = Plot::new(scale, PlotScale::new(0.0, top.max(1e-300)), SIZE);
@@ -344,22 +337,18 @@ pub(crate) fn change_bars(
     }
     baseline(&mut plot);
     let zero = scale.at(0.0);
-    let mean = mean.filter(|mean| *mean != 0.0);
-    let apart = mean.is_none_or(|mean| (scale.at(mean) - zero).abs() > 30.0);
-    plot.guide("ln", 0.0, if apart { "no change" } else { "" });
-    let mut desc = format!("Histogram of {} changes in {} bins", count(all.n), bins.len());
-    if let Some(mean) = mean {
-        let sign = if mean > 0.0 { "+" } else { "\u{2212}" };
-        let words = format!("mean {sign}{}", trimmed(mean.abs()));
-        plot.guide("ln.thin.dash", mean, &words);
-        let _ = write!(desc, "; {words}");
+    let apart = mean.is_none_or(|(mean, _)| (scale.at(*mean) - zero).abs() > 30.0);
+    plot.guide("ln", 0.0, if apart { still } else { "" });
+    if let Some((mean, label)) = mean {
+        plot.guide("ln.thin.dash", *mean, label);
     }
-    plot.described((title, &(desc + ".")))
+    plot.described(words)
 }
 
-/// Two or three digits, for a label.
-fn trimmed(value: f64) -> String {
-    if value >= 0.1 { format!("{value:.2}") } else { three_digits(value) }
+/// A change of scores with its sign and two or three digits, for a label.
+pub(crate) fn signed(change: f64) -> String {
+    let (sign, size) = (if change > 0.0 { "+" } else { "\u{2212}" }, change.abs());
+    if size >= 0.1 { format!("{sign}{size:.2}") } else { sign.to_owned() + &three_digits(size) }
 }
 
 fn outline(bins: &[HistogramBin], scale: PlotScale, top: f64) -> String {
@@ -381,7 +370,7 @@ fn outline(bins: &[HistogramBin], scale: PlotScale, top: f64) -> String {
 /// Scores as people are as an area, as members of the other group as a line, and the score from
 /// which the decision is taken.
 pub(crate) fn score_bars(
-    title: &str,
+    words: (&str, &str),
     [original, counterfactual]: &[Vec<HistogramBin>; 2],
     scale: PlotScale,
     top: f64,
@@ -396,9 +385,7 @@ pub(crate) fn score_bars(
     for (value, label) in cut_offs {
         plot.guide("ln.thin", *value, label);
     }
-    let [before, after] = [original, counterfactual].map(|bins| count(cases(bins).n));
-    let desc = format!("{before} scores with the actual group, {after} with the other group.");
-    plot.described((title, &desc))
+    plot.described(words)
 }
 
 /// An arm of an experiment in the trade-off: a rate of switches and how many people are judged
@@ -414,8 +401,13 @@ pub(crate) struct TradeOffArm {
 }
 
 /// Switch rate across, people who are judged right up: the first arm is the model as it was, an
-/// arrow leads from it to each other arm.
-pub(crate) fn trade_off(title: &str, arms: &[TradeOffArm], limit: Option<&DrawnLimit>) -> String {
+/// arrow leads from it to each other arm. `right` is what the upper end is called.
+pub(crate) fn trade_off(
+    title: &str,
+    arms: &[TradeOffArm],
+    limit: Option<&DrawnLimit>,
+    right: &str,
+) -> String {
     let ends = arms.iter().flat_map(|arm| arm.rate.extent());
     let across = PlotScale::from_zero(ends.chain(limit.map(|of| of.drawn * 1.25)), f64::INFINITY);
     let (lo, hi) = arms
@@ -446,9 +438,9 @@ pub(crate) fn trade_off(title: &str, arms: &[TradeOffArm], limit: Option<&DrawnL
     let ticks = up.ticks();
     for (tick, label) in AxisUnit::Percent.labelled(&ticks) {
         let y = plot.y(tick);
-        let correct = if Some(&tick) == ticks.last() { " correct" } else { "" };
+        let label = if Some(&tick) == ticks.last() { format!("{label} {right}") } else { label };
         plot.svg.across("g", y);
-        plot.svg.text("t.st.halo", "0", y - 4.0, &(label + correct));
+        plot.svg.text("t.st.halo", "0", y - 4.0, &label);
     }
     plot.svg.across("z", bottom);
     let mut desc = Vec::new();
@@ -514,7 +506,9 @@ mod tests {
     }
 
     fn bars(counts: SwitchCounts, top: f64) -> String {
-        chart(&format!("share_bars(of, {top:?}, \"Men\")"), counts)
+        let share = |n: i64| part(n, counts.all());
+        let shares = [counts.keep, counts.held(), counts.held_after()].map(share);
+        chart(&format!("share_bars(of, {shares:?}, {top:?}, \"Men\")"), counts)
     }
 
     fn drawn(counts: SwitchCounts) -> String {
@@ -606,11 +600,12 @@ mod tests {
         let narrow = histogram(200, |i| if i == 100 { 1000 } else { 0 });
         assert_eq!(central(&narrow, 20).len(), 20);
         assert_eq!(central(&[], 20).len(), 0);
-        let svg = change_bars("x", &shown, PlotScale::new(-0.2, 0.2), 0.05, Some(-0.09));
+        let (scale, mean) = (PlotScale::new(-0.2, 0.2), (-0.09, format!("mean {}", signed(-0.09))));
+        let svg = change_bars(("x", ""), &shown, (scale, 0.05), Some(&mean), "still");
         assert!(svg.contains("mean \u{2212}0.09") && svg.matches("stay sl").count() == 40, "{svg}");
         assert!(svg.len() < 5000, "{}", svg.len());
         let scores = score_bars(
-            "x",
+            ("x", ""),
             &[bins, Vec::new()],
             PlotScale::new(0.0, 1.0),
             0.05,
@@ -618,8 +613,8 @@ mod tests {
         );
         scores.says(&["area ve"]);
         scores.lacks(&["NaN"]);
-        let none = change_bars("x", &[], PlotScale::new(0.0, 0.0), 0.0, None);
-        none.says(&["no change"]);
+        let none = change_bars(("x", ""), &[], (PlotScale::new(0.0, 0.0), 0.0), None, "still");
+        none.says(&["still"]);
         none.lacks(&["NaN"]);
     }
 
@@ -634,10 +629,11 @@ mod tests {
             "x",
             &[arm("base", 0.16, 0.854), arm("<all>", 0.04, 0.846), arm("near", 0.041, 0.846)],
             Some(&limit()),
+            "correct",
         );
         assert_eq!((svg.matches("#dot").count(), svg.matches("#ring").count()), (2, 1));
         assert_eq!(svg.matches("mutl").count(), 2);
         svg.says(&["&lt;all&gt;", "% correct"]);
-        trade_off("x", &[], None).lacks(&["NaN"]);
+        trade_off("x", &[], None, "").lacks(&["NaN"]);
     }
 }

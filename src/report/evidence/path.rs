@@ -17,7 +17,7 @@ use crate::report::brief::limits;
 use crate::report::brief::shares::GroupFavourableShare;
 use crate::report::brief::voice::DecisionVoice;
 use crate::report::draw::plot::SwitchSide;
-use crate::report::evidence::retraining::{self, ArmRateChange, JUDGED_CORRECTLY};
+use crate::report::evidence::retraining::{self, ArmRateChange};
 use crate::report::evidence::why;
 use crate::report::page::PageSection;
 use crate::report::page::number::{self, NumberFormat, ends_text, value_text};
@@ -107,7 +107,8 @@ impl<'a> PathWalk<'a> {
         let kept = limit.filter(|limit| limit.verdict == "pass");
         // The tables name a group only where enough people switch.
         let names = !matches!(inputs.voice.decision(), DecisionVoice::Predicted);
-        let stands_out = all.is_clear_of(compared) && (finding.worse.is_some() || !names);
+        let is_named = finding.worse.is_some() || finding.contested;
+        let stands_out = all.is_clear_of(compared) && (is_named || !names);
         let code = match (stands_out, kept) {
             (false, _) => "stable",
             (true, Some(_)) => "kept",
@@ -374,7 +375,7 @@ impl<'a> PathWalk<'a> {
         };
         let share = |value: f64| value_text(NumberFormat::Share, value, best.interval);
         let mut accuracy = found.iter().filter(|other| other.arm == best.arm);
-        let accuracy = accuracy.find(|other| other.label == JUDGED_CORRECTLY);
+        let accuracy = accuracy.find(|other| !other.is_harm);
         let change = |of: &ArmRateChange, ends, m| number(NumberFormat::Points, of.by, ends, m);
         let facts = context! {
             arm => short(&best.arm), rate => best.label.as_str(), before => share(best.before),

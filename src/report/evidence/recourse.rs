@@ -7,11 +7,15 @@ use minijinja::value::Value;
 use crate::report::brief::inputs::BriefInputs;
 use crate::report::page::PageSection;
 use crate::report::page::number::{NumberFormat, count, value_text};
+use crate::report::page::words::cut;
 use crate::report::section::recourse;
 use crate::report::section::recourse::cards::{
     UnfairSubgroup, UnfairSubgroups, end_of, unfair_subgroups,
 };
 use crate::text::fact;
+
+/// Letters of a group next to a bar or curve.
+const LETTERS: usize = 21;
 
 /// Subgroups of a comparison on the page, and comparisons.
 const SUBGROUPS_AT_MOST: usize = 4;
@@ -44,14 +48,6 @@ fn pictures(inputs: &BriefInputs<'_>, of: &UnfairSubgroups<'_>) -> Value {
     }
 }
 
-/// A group next to a bar or curve, where there is room for few letters.
-fn few_letters(group: &str) -> String {
-    match group.char_indices().nth(20) {
-        None => group.to_owned(),
-        Some((at, _)) => format!("{}\u{2026}", &group[..at]),
-    }
-}
-
 fn panel(
     inputs: &BriefInputs<'_>,
     recourse: &str,
@@ -59,7 +55,7 @@ fn panel(
     most: f64,
 ) -> Value {
     let curves = &subgroup.curves;
-    let groups = curves.names.map(|group| few_letters(&inputs.voice.group(recourse, group)));
+    let groups = curves.names.map(|group| cut(&inputs.voice.group(recourse, group), LETTERS));
     let last = curves.steps.len().saturating_sub(1);
     let at = subgroup.cost.map_or(last, |cost| {
         // What rounding left of a sum of costs is no cost.

@@ -28,15 +28,12 @@ const EXPERIMENTS_AT_MOST: usize = 2;
 /// Rows of an experiment.
 const ROWS_AT_MOST: usize = 10;
 
-/// What accuracy is called.
-pub(super) const JUDGED_CORRECTLY: &str = "People judged correctly";
-
 /// What a rate became in an arm.
 #[derive(Serialize)]
 pub(super) struct ArmRateChange {
     /// The arm.
     pub(super) arm: String,
-    /// What the rate is called.
+    /// What the rate is called; empty of accuracy.
     pub(super) label: String,
     /// The rate before.
     pub(super) before: f64,
@@ -168,9 +165,10 @@ pub(super) fn changes(inputs: &BriefInputs<'_>, words: &ExperimentWords) -> Vec<
             (metric, "direction") if HARM.contains(&metric) => {
                 (voice.switch_label(side_of(metric), attribute, pair), true)
             }
-            ("acc", "total") => (JUDGED_CORRECTLY.to_owned(), false),
+            ("acc", "total") => (String::new(), false),
             ("acc", "group") => {
-                (format!("{} judged wrongly", voice.group(attribute, pair.0)), true)
+                let group = voice.group(attribute, pair.0).into();
+                (voice.say(("voice.html", "judged_wrongly"), &[group]), true)
             }
             ("demp_difference" | "eopp_difference" | "acc_difference", "pair") => {
                 let name = voice.measured(metric).unwrap_or_else(|| terms::name(metric));
@@ -286,8 +284,7 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
     let all: Vec<Vec<ArmRateChange>> = shown.iter().map(|words| changes(inputs, words)).collect();
     let told = shown.iter().zip(&all).filter_map(|(words, all)| experiment(inputs, words, all));
     let facts = context! {
-        experiments => told.collect::<Value>(), correctly => JUDGED_CORRECTLY,
-        trainings => DecidingRange::TRAININGS.short,
+        experiments => told.collect::<Value>(), trainings => DecidingRange::TRAININGS.short,
     };
     Some(PageSection::of_facts("retraining", "retraining.html", facts))
 }

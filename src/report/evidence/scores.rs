@@ -7,7 +7,7 @@ use minijinja::value::Value;
 use crate::folder::manifest::ModelWords;
 use crate::report::brief::harm::{HarmResult, directions};
 use crate::report::brief::inputs::BriefInputs;
-use crate::report::draw::panel::{central, highest};
+use crate::report::draw::panel::{cases, central, highest, signed};
 use crate::report::draw::plot::{AxisUnit, PlotScale};
 use crate::report::page::PageSection;
 use crate::report::page::number::three_digits;
@@ -80,7 +80,9 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
         let cut_off = cut_off.filter(|(at, _)| (lowest..=most).contains(at));
         context! {
             result => fact(*result), scores => fact(&[before, after]), change => fact(change),
-            mean => mean(result), cut_offs => fact(&Vec::from_iter(cut_off)),
+            mean => fact(&mean(result).filter(|mean| *mean != 0.0).map(|mean| (mean, signed(mean)))),
+            n => [before, after, change].map(|bins| cases(bins).n),
+            cut_offs => fact(&Vec::from_iter(cut_off)),
         }
     });
     let panels: Value = panels.collect();

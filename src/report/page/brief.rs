@@ -11,57 +11,17 @@ use crate::text::fact;
 
 /// `report.html` as HTML: the first section of the brief is the verdict.
 pub(crate) fn html(
-    title: &str,
+    title: Option<&str>,
     audit: &AuditFolder,
     voice: Value,
     [brief, evidence]: [Vec<PageSection>; 2],
 ) -> String {
     let m = &audit.manifest;
-    let foot = foot(&m.job, &m.run, m.words.version.as_deref());
-    let css = [&palette::css(), include_str!("report.css"), include_str!("chart.css"), &foot];
+    let css = [&palette::css(), include_str!("report.css"), include_str!("chart.css")];
     let page = context! {
         title, m => fact(m), has_cases => !audit.cases.is_empty(),
         briefs => brief.len(), defs => DEFS, css => css.concat(),
         sections => brief.iter().chain(&evidence).map(Value::from).collect::<Value>(),
     };
     render::page("report.html", Some(voice), page)
-}
-
-/// The foot of each printed page.
-fn foot(job: &str, run: &str, version: Option<&str>) -> String {
-    let version = version.map_or_else(String::new, |version| format!(", model version {version}"));
-    let left = css_text(&format!("{job}, run {run}{version}"));
-    format!(
-        "@media print{{@page{{size:A4;margin:10mm 16mm \
-         12mm;@bottom-left{{content:\"{left}\";font:8pt \
-         sans-serif;color:#535966}}@bottom-right{{content:\"Page \" counter(page) \" of \" \
-         counter(pages);font:8pt sans-serif;color:#535966}}}}}}\n"
-    )
-}
-
-/// Text for a string of a style sheet, which nothing in it can end.
-fn css_text(text: &str) -> String {
-    let mut escaped = String::new();
-    for c in text.chars().take(120) {
-        match c {
-            'a'..='z' | 'A'..='Z' | '0'..='9' | ' ' | '.' | ',' | '-' | '_' | ':' => {
-                escaped.push(c)
-            }
-            c => escaped.push_str(&format!("\\{:x} ", u32::from(c))),
-        }
-    }
-    escaped
-}
-
-#[cfg(test)]
-mod tests {
-    use super::foot;
-    use crate::tests::Says;
-
-    #[test]
-    fn the_foot_of_a_page_cannot_end_its_style() {
-        let css = foot("a\"}</style><script>", "7d0c1f", Some("2026.11"));
-        css.lacks(&["</style>", "a\"}"]);
-        css.says(&["a\\22 \\7d \\3c \\2f style", "run 7d0c1f, model version 2026.11"]);
-    }
 }

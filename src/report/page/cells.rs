@@ -1,26 +1,26 @@
 //! Tables of values: cells of metrics at keys, and the notes below them.
 
-use crate::report::draw::chart;
 use crate::report::draw::plot::PlotPoint;
 use crate::report::page::cell_notes::Below;
 use crate::report::page::number::{self, NumberFormat};
 use crate::report::page::words::RichText;
-use crate::report::page::{DASH, PageCell, PageTable, ReportRow, terms};
+use crate::report::page::{PageCell, PageTable, ReportRow, terms};
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::panel::ResultKey;
 use crate::table::MetricRow;
 
 /// A value with counts and interval as a cell.
 pub(crate) fn cell(measure: Option<&MetricRow>, kind: NumberFormat) -> PageCell {
-    let Some(measure) = measure else { return DASH.into() };
+    let Some(measure) = measure else { return PageCell::none() };
     let below = Below::of(measure);
     let Some(value) = measure.value else {
-        return PageCell { below, ..PageCell::new("undefined", [terms::why(measure)]) };
+        let why = RichText::new().text(terms::why(measure));
+        return PageCell { below, ..PageCell::new("undefined", [why]) };
     };
     let counts = measure.counts().map(|(part, whole)| number::of(part, whole));
     let interval = measure.ends().map(|(lo, hi)| kind.interval(value, lo, hi));
-    let few = measure.is_small().then(|| "few cases".to_owned());
-    let small = counts.into_iter().chain(interval).chain(few).map(RichText::from);
+    let small = counts.into_iter().chain(interval).map(RichText::from);
+    let small = small.chain(measure.is_small().then(|| "few_cases".into()));
     // How it was found, where that is not obvious.
     let small = small.chain(measure.flips().map(|of| RichText::new().flips(of)));
     PageCell { below, ..PageCell::new(kind.value(value), small) }
@@ -33,11 +33,11 @@ pub(crate) fn cell_with_placebo(measure: Option<&MetricRow>, kind: NumberFormat)
     let Some((measure, value)) = measure.and_then(|of| Some((of, of.value?))) else { return shown };
     for (what, ends) in [
         ("noise", measure.placebo()),
-        ("other fits", measure.over_fits()),
-        ("other trainings", measure.over_trainings()),
+        ("other_fits", measure.over_fits()),
+        ("other_trainings", measure.over_trainings()),
     ] {
-        let words = ends.map(|(lo, hi)| format!("{what} {}", terms::noise(kind, value, lo, hi)));
-        shown.small.extend(words.map(RichText::from));
+        let told = ends.map(|(lo, hi)| format!(" {}", terms::noise(kind, value, lo, hi)));
+        shown.small.extend(told.map(|ends| RichText::new().word(what).text(ends)));
     }
     shown
 }
@@ -52,8 +52,7 @@ pub(crate) fn whiskers(
         Some(PlotPoint { second: noise(of), ..PlotPoint::new(of.value?, of.ends()) })
     };
     let drawn: Option<Vec<PlotPoint>> = measures.iter().map(|of| mark((*of)?)).collect();
-    let drawing = drawn.map(|drawn| RichText::new().drawing(chart::whiskers(&drawn, end)));
-    drawing.unwrap_or_default().into()
+    drawn.map(|drawn| RichText::new().whiskers(drawn, end)).unwrap_or_default().into()
 }
 
 /// How the cells of a table of values are made.
@@ -62,8 +61,8 @@ type CellFn = fn(Option<&MetricRow>, NumberFormat) -> PageCell;
 /// Values with a row per key and a column per metric.
 pub(crate) struct ValuesByKey<'t> {
     pub(crate) audit: &'t AuditFolder,
-    /// The head over the heads of rows.
-    pub(crate) first: &'t str,
+    /// The key of the head over the heads of rows.
+    pub(crate) first: &'static str,
     /// The head and the key of each row.
     pub(crate) keys: &'t [(RichText, ResultKey)],
     /// The metrics; those of which no key has a value are left out.
@@ -78,7 +77,7 @@ impl<'t> ValuesByKey<'t> {
     /// Values of an audit.
     pub(crate) fn of(
         audit: &'t AuditFolder,
-        first: &'t str,
+        first: &'static str,
         keys: &'t [(RichText, ResultKey)],
         metrics: &'t [&'static str],
     ) -> Self {

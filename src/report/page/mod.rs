@@ -119,7 +119,7 @@ impl PageCell {
 
     /// The cell in place of a value that does not exist.
     pub(super) fn none() -> Self {
-        DASH.into()
+        RichText::new().text(DASH).into()
     }
 
     /// A name; a dash where there is none.
@@ -158,8 +158,7 @@ impl From<&PageSection> for Value {
     }
 }
 
-/// A page of numbered sections about a run: `annex.html`, or what two folders differ in, which has
-/// its title in the template. `own` says
+/// A page of numbered sections about a run: `annex.html`, or what two folders differ in. `own` says
 /// whether it is the annex of the page that is next to it and has positions of single rows, and the
 /// catalog data set that stand-in data replaced.
 pub(super) fn of_sections(
@@ -211,8 +210,8 @@ impl PageCell {
     fn is_empty(&self) -> bool {
         let main = &self.main;
         let nothing = *main == RichText::new()
-            || *main == RichText::from("")
-            || *main == RichText::from(DASH);
+            || *main == RichText::new().text("")
+            || *main == RichText::new().text(DASH);
         nothing && self.small.is_empty() && self.heat.is_none() && self.id.is_empty()
     }
 }

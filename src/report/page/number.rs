@@ -5,6 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::metric::MetricUnit;
+use crate::metric::rate::clause_of_code;
 use crate::report::read::tally::WeightedCount;
 
 /// U+202F, between the digits of large numbers and before the per cent sign.
@@ -304,7 +305,7 @@ fn decimals(value: f64) -> Option<usize> {
 /// Three significant digits: `13.1`, `0.0588`, `1 230`, `4.20 × 10⁻⁷`; 0, 1 and 100 are alone.
 pub(crate) fn three_digits(value: f64) -> String {
     let Some(e) = exponent(value) else {
-        return if value == 0.0 { "0".to_owned() } else { "not finite".to_owned() };
+        return if value == 0.0 { "0" } else { clause_of_code("not_finite") }.to_owned();
     };
     if value.abs() == 100.0 || value.abs() == 1.0 {
         return fixed(value, 0);

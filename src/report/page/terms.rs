@@ -6,13 +6,12 @@ use minijinja::context;
 use crate::counterfactual::strategy::{self, StrategyRecord};
 use crate::metric::catalog::find;
 use crate::metric::evidence::labels::SELECTIVE_LABELS;
-use crate::metric::rate::Undefined;
+use crate::metric::rate::clause_of_code;
 use crate::metric::{GapTransform, Metric, MetricUnit};
 use crate::report::page::PageBlock;
 use crate::report::page::glossary::GlossaryEntry;
 use crate::report::page::number::NumberFormat;
 use crate::report::page::words::RichText;
-use crate::report::read::panel::AuditPanel;
 use crate::table::{ComparisonRow, MetricRow, has_flag};
 use crate::text::fact;
 
@@ -107,15 +106,16 @@ pub(crate) fn kind(metric: &str, scope: &str) -> NumberFormat {
     }
 }
 
-/// Which of two groups is above in a ratio, as words after the name of a metric: `first` and
-/// `second` are what the groups are called; empty for what is not a ratio, because a difference is
-/// the first minus the second.
-pub(crate) fn above_and_below(metric: &str, first: &str, second: &str) -> String {
-    if find(metric).and_then(Metric::transform) == Some(GapTransform::SmallerOverLarger) {
-        return " lower over higher".to_owned();
-    }
-    let sides = ratio_sides(metric, [first, second]);
-    sides.map_or_else(String::new, |[above, below]| format!(" {above} over {below}"))
+/// The head of a metric, and behind it which of two groups is above in a ratio: the words of
+/// `sides` have the first of them above and the second. Nothing for what is not a ratio, because a
+/// difference is the first minus the second.
+pub(crate) fn above_and_below(head: RichText, metric: &str, sides: [&'static str; 2]) -> RichText {
+    let of_sizes = find(metric).and_then(Metric::transform);
+    let word = match of_sizes == Some(GapTransform::SmallerOverLarger) {
+        true => Some("lower_over_higher"),
+        false => ratio_sides(metric, sides).map(|[above, _]| above),
+    };
+    word.map_or(head.clone(), |word| head.text(" ").word(word))
 }
 
 /// The one of two groups that is above in a ratio, and the other; none of what is no ratio of a
@@ -128,26 +128,21 @@ pub(crate) fn ratio_sides<T>(metric: &str, [first, second]: [T; 2]) -> Option<[T
     }
 }
 
-/// What a metric in the scope of the difference of two directions does with them, as a word between
-/// their names.
-pub(crate) fn between_directions(metric: &str) -> &'static str {
-    if find(metric).is_some_and(Metric::is_of_two_directions) { " over " } else { " minus " }
+/// Whether a metric in the scope of the difference of two directions divides one by the other.
+pub(crate) fn divides_directions(metric: &str) -> bool {
+    find(metric).is_some_and(Metric::is_of_two_directions)
 }
 
-/// The note of a row that depends on labels which are missing for some people more often than for
-/// others; none for other rows.
-pub(crate) fn missing_labels(row: &ComparisonRow) -> Option<&'static str> {
+/// Whether a row depends on labels that are missing for some people more often than for others.
+pub(crate) fn lacks_labels(row: &ComparisonRow) -> bool {
     has_flag(&row.flags, SELECTIVE_LABELS)
-        .then_some("labels are missing for some people more often than for others")
 }
 
 /// Why a value is undefined, in words that end a sentence begun with "because".
 pub(crate) fn reason(code: &str) -> &str {
-    match (Undefined::of_code(code), code) {
-        (Some(reason), _) => reason.clause(),
-        (None, "boundary") => "the interval cannot be estimated at the boundary",
-        (None, "") => "no reason is given",
-        (None, other) => other,
+    match clause_of_code(if code.is_empty() { "no_reason" } else { code }) {
+        "" => code,
+        clause => clause,
     }
 }
 
@@ -155,7 +150,7 @@ pub(crate) fn reason(code: &str) -> &str {
 /// valid, though the group may be large.
 pub(crate) fn why(measure: &MetricRow) -> &str {
     match (measure.undefined.as_str(), measure.family.as_str()) {
-        ("empty_group", "ccm" | "eccm" | "shift") => "there is no valid counterfactual",
+        ("empty_group", "ccm" | "eccm" | "shift") => reason("no_valid_counterfactual"),
         (code, _) => reason(code),
     }
 }
@@ -174,20 +169,10 @@ pub(crate) fn noise(kind: NumberFormat, value: f64, lo: f64, hi: f64) -> String 
     }
 }
 
-/// `set flip (naive), model gbm`.
-pub(crate) fn origin(panel: &AuditPanel) -> RichText {
-    let words = RichText::new().text("set ").name(&panel.set);
-    let words = if panel.strategy.is_empty() {
-        words
-    } else {
-        words.text(format!(" ({})", panel.strategy))
-    };
-    words.text(", model ").name(&panel.model)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Undefined, above_and_below, kind, reason};
+    use super::{RichText, above_and_below, kind, reason};
+    use crate::metric::rate::Undefined;
     use crate::report::page::number::NumberFormat;
 
     #[test]
@@ -209,12 +194,18 @@ mod tests {
 
     #[test]
     fn ratios_say_what_stands_above() {
-        let said = |metric| above_and_below(metric, "first", "second");
-        assert_eq!(said("di"), " second over first");
-        assert_eq!(said("demp_ratio"), " first over second");
-        assert_eq!(said("f1_ratio"), " first over second");
-        assert_eq!(said("demp_min_ratio"), " lower over higher");
-        assert_eq!(said("demp_difference"), "");
+        let sides = ["first_over_second", "second_over_first"];
+        for (metric, word) in [
+            ("di", Some("second_over_first")),
+            ("demp_ratio", Some("first_over_second")),
+            ("f1_ratio", Some("first_over_second")),
+            ("demp_min_ratio", Some("lower_over_higher")),
+            ("demp_difference", None),
+        ] {
+            let head = || RichText::new().code("M");
+            let expected = word.map_or_else(head, |word| head().text(" ").word(word));
+            assert_eq!(above_and_below(head(), metric, sides), expected, "{metric}");
+        }
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Sentences whose parts are typed: names from the data are kept separate from our own words, so
-//! that they can be isolated.
+//! Cells and heads of tables whose parts are typed: names from the data, which are isolated, numbers,
+//! and our own words, which are keys of `blocks.html`.
 
 use std::borrow::Cow;
 
@@ -7,35 +7,48 @@ use minijinja::value::Value;
 use serde::Serialize;
 
 use crate::metric::evidence::flip_test::FlipSearch;
+use crate::report::draw::plot::PlotPoint;
 use crate::text::fact;
 
 /// A part of a sentence; `words` of `blocks.html` lays it out.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", content = "text", rename_all = "snake_case")]
 enum TextSpan {
-    /// Our own words.
+    /// Our own words, by their key in `blocks.html`.
+    Word(&'static str),
+    /// A number, or a sign.
     Text(String),
     /// A name from data or job: shown in isolation, cut to the eye where it is long and by
     /// [`short`] where it is very long.
     Name(String),
-    /// Words that the job, the data or a file path brings: shown in isolation, never cut.
-    Quote(String),
     /// A word of tables, job or command line.
     Code(String),
     /// The symbol of a metric, which leads to its entry in the glossary.
     Metric { symbol: String, id: String, name: String },
     /// The number that matters.
     Strong(String),
-    /// A drawing next to words that say the same.
-    Drawing(String),
+    /// Values on an axis from 0 to an end, next to cells that say the same.
+    Whiskers(Vec<PlotPoint>, f64),
     /// Small print.
     Small(String),
+    /// Where a value holds.
+    Place(MeasuredPlace),
     /// How the value of a flip test was found.
     Flips(FlipSearch),
 }
 
-/// A sentence or a phrase.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+/// Where a value holds: `place` of `compared.html` words it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct MeasuredPlace {
+    pub(crate) scope: String,
+    pub(crate) from: String,
+    pub(crate) to: String,
+    /// Of two directions, whether one is divided by the other; else it is subtracted.
+    pub(crate) over: bool,
+}
+
+/// A cell, a head or a line of small print.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(crate) struct RichText(Vec<TextSpan>);
 
 impl RichText {
@@ -49,7 +62,17 @@ impl RichText {
         self
     }
 
-    /// Adds our own words.
+    /// Adds our own words by their key.
+    pub(crate) fn word(self, key: &'static str) -> Self {
+        self.with(TextSpan::Word(key))
+    }
+
+    /// Adds where a value holds.
+    pub(crate) fn place(self, place: MeasuredPlace) -> Self {
+        self.with(TextSpan::Place(place))
+    }
+
+    /// Adds a number or a sign.
     pub(crate) fn text(self, text: impl Into<String>) -> Self {
         self.with(TextSpan::Text(text.into()))
     }
@@ -57,11 +80,6 @@ impl RichText {
     /// Adds a name from data or job.
     pub(crate) fn name(self, name: impl Into<String>) -> Self {
         self.with(TextSpan::Name(name.into()))
-    }
-
-    /// Adds words that the job, the data or a file path brings.
-    pub(crate) fn quote(self, quote: impl Into<String>) -> Self {
-        self.with(TextSpan::Quote(quote.into()))
     }
 
     /// Adds a word of tables, job or command line.
@@ -86,9 +104,9 @@ impl RichText {
         self.with(TextSpan::Strong(text.into()))
     }
 
-    /// Adds a drawing of [`crate::report::draw::chart`].
-    pub(crate) fn drawing(self, svg: String) -> Self {
-        self.with(TextSpan::Drawing(svg))
+    /// Adds values on an axis from 0 to `end`.
+    pub(crate) fn whiskers(self, values: Vec<PlotPoint>, end: f64) -> Self {
+        self.with(TextSpan::Whiskers(values, end))
     }
 
     /// Adds small print.
@@ -106,33 +124,12 @@ impl RichText {
         self.0.extend(other.0);
         self
     }
-
-    /// A direction: `A → B`.
-    pub(crate) fn direction(from: &str, to: &str) -> Self {
-        RichText::new().name(from).text(" \u{2192} ").name(to)
-    }
-
-    /// Only the words, for labels of drawings and regions.
-    pub(crate) fn plain(&self) -> String {
-        self.0
-            .iter()
-            .map(|span| match span {
-                TextSpan::Name(text) => short(text),
-                TextSpan::Text(text)
-                | TextSpan::Quote(text)
-                | TextSpan::Code(text)
-                | TextSpan::Strong(text)
-                | TextSpan::Small(text) => text.into(),
-                TextSpan::Metric { symbol, .. } => symbol.into(),
-                TextSpan::Drawing(_) | TextSpan::Flips(_) => "".into(),
-            })
-            .collect()
-    }
 }
 
-impl From<&str> for RichText {
-    fn from(text: &str) -> Self {
-        RichText::new().text(text)
+/// Our own words by their key.
+impl From<&'static str> for RichText {
+    fn from(key: &'static str) -> Self {
+        RichText::new().word(key)
     }
 }
 
@@ -187,6 +184,14 @@ pub(crate) fn short(name: &str) -> Cow<'_, str> {
     format!("{}\u{2026}{}", &name[..head], &name[tail..]).into()
 }
 
+/// A name with at most so many letters, for drawings: the last is a sign where it is longer.
+pub(crate) fn cut(name: &str, letters: usize) -> String {
+    match name.char_indices().nth(letters - 1) {
+        Some((at, _)) if name.chars().count() > letters => format!("{}\u{2026}", &name[..at]),
+        _ => name.to_owned(),
+    }
+}
+
 /// A level as the page calls it: the empty one `(empty)`, one of blanks only by their pictures.
 pub(crate) fn level(name: &str) -> Cow<'_, str> {
     if name.is_empty() {
@@ -204,9 +209,24 @@ pub(crate) fn level(name: &str) -> Cow<'_, str> {
     name.chars().map(picture).collect::<String>().into()
 }
 
+/// Text for a string of a style sheet, which nothing in it can end.
+pub(crate) fn css_text(text: &str) -> String {
+    let mut escaped = String::new();
+    for c in text.chars().take(120) {
+        match c {
+            'a'..='z' | 'A'..='Z' | '0'..='9' | ' ' | '.' | ',' | '-' | '_' | ':' => {
+                escaped.push(c)
+            }
+            c => escaped.push_str(&format!("\\{:x} ", u32::from(c))),
+        }
+    }
+    escaped
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{NAME_AT_MOST, capital, level, short};
+    use super::{NAME_AT_MOST, capital, css_text, cut, level, short};
+    use crate::tests::Says;
 
     #[test]
     fn a_sentence_opens_with_a_capital() {
@@ -229,10 +249,24 @@ mod tests {
     }
 
     #[test]
+    fn names_in_drawings_have_few_letters() {
+        assert_eq!(cut("hours-per-week", 20), "hours-per-week");
+        assert_eq!(cut("\u{e9}\u{e9}\u{e9}", 3), "\u{e9}\u{e9}\u{e9}");
+        assert_eq!(cut("\u{e9}\u{e9}\u{e9}\u{e9}", 3), "\u{e9}\u{e9}\u{2026}");
+    }
+
+    #[test]
     fn levels_of_nothing_are_seen() {
         assert_eq!(
             ["", " ", "  ", "\t", "\u{a0}", "a "].map(level),
             ["(empty)", "\u{2423}", "\u{2423}\u{2423}", "\u{2409}", "[U+00A0]", "a "]
         );
+    }
+
+    #[test]
+    fn the_foot_of_a_page_cannot_end_its_style() {
+        let css = css_text("a\"}</style><script>, run 7d0c1f, model version 2026.11");
+        css.lacks(&["</style>", "a\"}"]);
+        css.says(&["a\\22 \\7d \\3c \\2f style", "run 7d0c1f, model version 2026.11"]);
     }
 }

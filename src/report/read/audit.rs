@@ -141,9 +141,11 @@ fn patterns(tables: &Path) -> Result<Vec<SwitchPatternRow>> {
 }
 
 fn read_text(path: &Path) -> Result<String> {
-    files::read_text(path).map_err(|e| {
-        let hint = "name a finished folder of `cfaudit run`";
-        if path.exists() { e } else { Error::operator("read", path, e.cause(), hint) }
+    files::read_text(path).map_err(|e| match path.exists() {
+        true => e,
+        false => {
+            Error::operator("read", path, e.cause(), "name a finished folder of `cfaudit run`")
+        }
     })
 }
 
@@ -253,14 +255,9 @@ impl AuditFolder {
         self.groups.iter().filter(|row| row.slice.is_empty()).filter(is_own)
     }
 
-    /// The title of the page: as the job words it, or the job's name.
-    pub(crate) fn title(&self) -> String {
-        let title = self.manifest.words.title.trim();
-        if title.is_empty() {
-            format!("Counterfactual fairness audit: {}", self.manifest.job)
-        } else {
-            title.to_owned()
-        }
+    /// The title of the page as the job words it.
+    pub(crate) fn title(&self) -> Option<&str> {
+        Some(self.manifest.words.title.trim()).filter(|title| !title.is_empty())
     }
 
     /// Rows of a long table that the page shows.

@@ -220,7 +220,7 @@ macro_rules! keyed_rows {
 }
 keyed_rows!(
     MetricRow of class, CountRow, ScoreShiftRow of class, TransitionRow, CurveRow of class,
-    ComparisonRow by audit_key, GateRow by audit_key of class, HistoryRow by audit_key of class
+    ComparisonRow by audit_key of class, GateRow by audit_key of class, HistoryRow by audit_key of class
 );
 
 /// The changes of an arm that other trainings of the model give.

@@ -11,11 +11,11 @@ use minijinja::value::Value;
 
 use crate::folder::manifest::RunComparison;
 use crate::metric::catalog::place::PageList;
-use crate::report::draw::chart;
+use crate::report::draw::chart::tick;
 use crate::report::draw::plot::round_up;
 use crate::report::page::PageSection;
-use crate::report::page::number::{self, NumberFormat};
-use crate::report::page::terms::{self, PageGlossary};
+use crate::report::page::number;
+use crate::report::page::terms::PageGlossary;
 use crate::report::section::models::{kinds, place};
 use crate::report::shown_changes::ShownChanges;
 use crate::table::{ChangeRow, RefitReason, WITH_FITS};
@@ -116,13 +116,8 @@ fn drawn(changes: &[ChangeRow], glossary: &mut PageGlossary<'_>) -> (Vec<Value>,
         }
         let values = rows.iter().flat_map(|row| [row.old_value, row.new_value]).flatten();
         let end = round_up(values.fold(0.0, f64::max));
-        let row = |row: &&ChangeRow| {
-            let both = row.old_value.zip(row.new_value);
-            let drawing = both.map(|(old, new)| chart::dumbbell(old, new, end)).unwrap_or_default();
-            context!(drawing, ..change_facts(row, glossary))
-        };
-        let (end, rows) = (chart::tick(end * 100.0), rows.iter().map(row).collect::<Vec<_>>());
-        found.push(context!(set, attribute, model, end, rows));
+        let rows: Vec<Value> = rows.iter().map(|row| change_facts(row, glossary)).collect();
+        found.push(context!(set, attribute, model, end, tick => tick(end * 100.0), rows));
     }
     let more = same.len().saturating_sub(DRAWN_AT_MOST);
     let same = same.iter().take(DRAWN_AT_MOST);
@@ -133,31 +128,17 @@ fn drawn(changes: &[ChangeRow], glossary: &mut PageGlossary<'_>) -> (Vec<Value>,
     (found, same.map(named).collect(), more)
 }
 
-/// A change as a row of a table.
+/// A change as a row of a table, with its metric.
 fn change_facts(row: &ChangeRow, glossary: &mut PageGlossary<'_>) -> Value {
+    context!(metric => glossary.title(&row.metric), ..change_row_facts(row))
+}
+
+/// A change, where it holds, and how its values are printed and how the change.
+pub(crate) fn change_row_facts(row: &ChangeRow) -> Value {
     let key = &row.key;
     context! {
-        metric => glossary.title(&row.metric), row => fact(row),
-        place => place(&row.metric, &key.scope, [&key.from_group, &key.to_group]),
-        kinds => kinds(&row.metric, &key.scope), reading => reading(row),
-    }
-}
-
-/// How the change of a metric is printed: shares and gaps of shares in points.
-pub(crate) fn apart(row: &ChangeRow) -> NumberFormat {
-    terms::kind(row.metric.as_str(), row.key.scope.as_str()).of_change()
-}
-
-/// `worse, clear`.
-pub(crate) fn reading(row: &ChangeRow) -> String {
-    let paired = if row.paired == 1 { "paired" } else { "unpaired" };
-    match (row.reading.as_str(), row.lo.is_some()) {
-        _ if row.difference.is_none() => "undefined".to_owned(),
-        _ if row.status == "refitted" => "not judged: refitted".to_owned(),
-        (_, false) => "no interval".to_owned(),
-        ("", true) if row.interval == "identical" => "nothing differs".to_owned(),
-        ("", true) => format!("not clear, {paired}"),
-        (reading, true) => format!("{reading}, clear, {paired}"),
+        row => fact(row), kinds => kinds(&row.metric, &key.scope),
+        place => fact(&place(&row.metric, &key.scope, [&key.from_group, &key.to_group])),
     }
 }
 

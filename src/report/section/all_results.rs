@@ -8,8 +8,9 @@ use crate::report::brief::voice::{AuditVoice, DecisionVoice};
 use crate::report::page::cells::cell;
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::{RichText, capital};
-use crate::report::page::{DASH, PageCell, PageSection, PageTable, ReportRow};
+use crate::report::page::{PageCell, PageSection, PageTable, ReportRow};
 use crate::report::read::audit::AuditFolder;
+use crate::report::section::models::place_of;
 use crate::table::deciding_range::DecidingRange;
 
 /// Rows on the page; the others are in the table `metrics`.
@@ -27,8 +28,9 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
     let second = harm::seconds(shown.iter().copied()).join(", or ");
     let has = |range: DecidingRange| shown.iter().any(|result| result.second == Some(range));
     let second = if second.is_empty() { DecidingRange::GRAPHS.other } else { &second };
-    let head = ["Who", "Model", "Set", "Metric", "Share", &capital(second), "Shuffled groups"];
-    let head = head.map(RichText::from).into_iter().chain(["Worse off".into()]);
+    let head = ["who", "model", "set", "metric", "share"].map(RichText::from).into_iter();
+    let head = head.chain([capital(second).into()]);
+    let head = head.chain(["shuffled_groups", "worse_off"].map(RichText::from));
     let rows = shown.iter().map(|result| row(audit, result, glossary));
     let table = PageTable::new(head, rows);
     let facts = context! {
@@ -44,17 +46,16 @@ fn row(audit: &AuditFolder, result: &HarmResult, glossary: &mut PageGlossary<'_>
     let kind = terms::kind(result.metric, "direction");
     let ends = |ends: Option<(f64, f64)>| {
         let told = |(lo, hi)| format!("{}\u{202f}%", kind.interval(result.point.value, lo, hi));
-        ends.map_or_else(|| DASH.to_owned(), told)
+        ends.map_or_else(PageCell::none, |ends| told(ends).into())
     };
     let cells = [
         PageCell::name(&result.key.model),
         PageCell::name(&result.key.set),
         glossary.head(result.metric).into(),
         cell(audit.measure(&result.key, result.metric), kind),
-        ends(result.point.second).into(),
-        ends(result.placebo).into(),
+        ends(result.point.second),
+        ends(result.placebo),
         PageCell::name(result.worse.as_ref().map_or("", |group| &group.name)),
     ];
-    let head = RichText::direction(&result.key.from, &result.key.to);
-    ReportRow { id: result.anchor(), ..ReportRow::new(head, cells) }
+    ReportRow { id: result.anchor(), ..ReportRow::new(place_of(&result.key), cells) }
 }

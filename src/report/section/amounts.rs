@@ -7,6 +7,7 @@ use minijinja::value::Value;
 use crate::metric::catalog::place::PageList;
 use crate::report::page::cells::ValuesByKey;
 use crate::report::page::terms::PageGlossary;
+use crate::report::page::words::RichText;
 use crate::report::page::{PageCell, PageSection, number};
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::panel::ResultKey;
@@ -75,11 +76,11 @@ fn table(
     let more = rows.len().saturating_sub(ROWS_AT_MOST);
     rows.truncate(ROWS_AT_MOST);
     let is_counted = list != PageList::AmountGaps;
-    let first = if is_counted { "Who" } else { "Groups" };
+    let first = if is_counted { "who" } else { "groups" };
     let values = ValuesByKey::of(audit, first, &rows, list.ids());
     let mut table = values.table(&mut |id| glossary.head(id))?;
     if is_counted {
-        table.head.insert(1, "Counted".into());
+        table.head.insert(1, "counted".into());
         for (row, (_, key)) in table.rows.iter_mut().zip(&rows) {
             row.cells.insert(0, counts(audit, key));
         }
@@ -97,8 +98,8 @@ fn counts(audit: &AuditFolder, key: &ResultKey) -> PageCell {
     };
     let Some(row) = audit.amounts.iter().find(is_own) else { return PageCell::none() };
     let told =
-        [(row.n_missing, "without an amount"), (row.n_zero, "of 0"), (row.n_negative, "below 0")];
+        [(row.n_missing, "without_an_amount"), (row.n_zero, "of_0"), (row.n_negative, "below_0")];
     let small = told.into_iter().filter(|(n, _)| *n > 0);
-    let small = small.map(|(n, what)| format!("{} {what}", number::count(n)));
+    let small = small.map(|(n, what)| RichText::from(number::count(n)).text(" ").word(what));
     PageCell::new(number::count(row.n), small)
 }

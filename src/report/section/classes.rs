@@ -21,6 +21,7 @@ use crate::report::read::audit::AuditFolder;
 use crate::report::read::classes::ClassResults;
 use crate::report::read::panel::{AuditPanel, ResultKey};
 use crate::report::read::tally::WeightedCount;
+use crate::report::section::models::place_of;
 
 /// Classes that are shown separately; one more does too where it would be all others.
 const SHOWN: usize = 8;
@@ -67,11 +68,15 @@ impl ClassResults {
         }
         let name = |i: usize| match shown.get(i) {
             Some(class) => RichText::new().name(*class),
-            None => format!("{} other classes", self.names.len() - shown.len()).into(),
+            None => {
+                let others = self.names.len() - shown.len();
+                RichText::from(others.to_string()).word("other_classes")
+            }
         };
         let cell = |before: usize, after: usize, whole: WeightedCount| {
             let tally = sums[before][after];
-            let share = number::share(tally, whole, false).unwrap_or_else(|| "no row".to_owned());
+            let share = number::share(tally, whole, false);
+            let share = share.map_or_else(|| "no_row".into(), RichText::from);
             let names = shown.get(before).zip(shown.get(after));
             let names = names.map(|(a, b)| ((*a).to_owned(), (*b).to_owned()));
             let interval = names.and_then(|names| self.transitions.get(key)?.get(&names));
@@ -80,7 +85,7 @@ impl ClassResults {
                 .zip(part)
                 .map(|((lo, hi), part)| NumberFormat::Share.interval(part, *lo, *hi));
             let heat = Some(part.map_or(0, palette::step));
-            let small = std::iter::once(share).chain(ends);
+            let small = std::iter::once(share).chain(ends.map(RichText::from));
             PageCell { heat, ..PageCell::new(number::count(tally.n), small) }
         };
         let rows = (0..places).map(|before| {
@@ -89,7 +94,7 @@ impl ClassResults {
         });
         let other = WeightedCount { n: all.n - same.n, weight: all.weight - same.weight };
         let is_of_labels = key.set.is_empty();
-        let corner = if is_of_labels { "Label" } else { "Predicted" };
+        let corner = if is_of_labels { "label" } else { "predicted" };
         let head = std::iter::once(corner.into()).chain((0..places).map(name));
         context! {
             of, is_of_labels, n => other.n, all => all.n,
@@ -108,7 +113,7 @@ fn one_vs_all(
 ) -> Option<Value> {
     let named = |class: &&str| (RichText::new().name(*class), key.of_class(class));
     let keys: Vec<_> = shown.iter().map(named).collect();
-    let values = ValuesByKey::of(audit, "Class", &keys, metrics);
+    let values = ValuesByKey::of(audit, "class", &keys, metrics);
     let table = values.table(&mut |metric| glossary.head(metric))?;
     Some(context!(of, table))
 }
@@ -126,7 +131,7 @@ fn block(
     let shown = classes.shown(total);
     let is_of_labels = total.set.is_empty();
     let list = if is_of_labels { PageList::ClassGroups } else { PageList::ClassSwitches };
-    let all = is_of_labels.then(|| ("All groups".into(), total.clone()));
+    let all = is_of_labels.then(|| ("all_groups".into(), total.clone()));
     let matrices = told.iter().cloned().chain(all);
     let matrices = matrices.map(|(of, key)| classes.matrix(&key, &shown, of, weighted));
     let matrices: Value = matrices.collect();
@@ -146,7 +151,7 @@ pub(crate) fn of_panel(
     panel: &AuditPanel,
     glossary: &mut PageGlossary<'_>,
 ) -> Option<PageBlock> {
-    let named = |d: &ResultKey| (RichText::direction(&d.from, &d.to), d.clone());
+    let named = |d: &ResultKey| (place_of(d), d.clone());
     let drawn: Vec<_> = panel.directions.iter().take(panel.drawn).map(named).collect();
     block(audit, &drawn, (&panel.total(), 0), glossary)
 }

@@ -22,6 +22,7 @@ use crate::report::read::audit::AuditFolder;
 use crate::report::read::panel::{
     EccmTallies, KeyedRow, ResultKey, TrainingChanges, is_clear_change,
 };
+use crate::report::section::models::place_of;
 use crate::report::section::switches::ECCM;
 use crate::table::{ArmFoldRow, ArmRow, ComparisonRow, MetricRow};
 
@@ -88,14 +89,15 @@ impl<'a> ArmChange<'a> {
     fn lines(&self) -> impl Iterator<Item = RichText> {
         let trainings = match TrainingChanges::of(self.row) {
             TrainingChanges::NotAsked => None,
-            TrainingChanges::TooFew => Some("too few trainings give this change".to_owned()),
+            TrainingChanges::TooFew => Some("too_few_trainings".into()),
             TrainingChanges::Range((lo, hi)) => {
-                Some(format!("other trainings: change {}", self.kind.interval(self.value, lo, hi)))
+                let ends = self.kind.interval(self.value, lo, hi);
+                Some(RichText::from("change_of_other_trainings").text(ends))
             }
         };
-        std::iter::once(RichText::from("change ").and(self.value()))
-            .chain(self.ends().into_iter().chain(trainings).map(RichText::from))
-            .chain(terms::missing_labels(self.row).map(RichText::from))
+        std::iter::once(RichText::from("change").and(self.value()))
+            .chain(self.ends().map(RichText::from).into_iter().chain(trainings))
+            .chain(terms::lacks_labels(self.row).then(|| "missing_labels".into()))
     }
 }
 
@@ -116,9 +118,9 @@ fn apart_from_zero(before: f64, after: f64) -> Option<f64> {
 fn in_size(before: f64, after: f64, kind: NumberFormat) -> Option<&'static str> {
     match apart_from_zero(before, after) {
         _ if !matches!(kind, NumberFormat::Points | NumberFormat::Signed) => None,
-        None => Some("the gap is reversed"),
-        Some(change) if change < 0.0 => Some("the gap is narrower"),
-        Some(change) if change > 0.0 => Some("the gap is wider"),
+        None => Some("gap_reversed"),
+        Some(change) if change < 0.0 => Some("gap_narrower"),
+        Some(change) if change > 0.0 => Some("gap_wider"),
         Some(_) => None,
     }
 }
@@ -206,7 +208,7 @@ impl<'a> ExperimentNumbers<'a> {
             performance => first.and_then(|key| {
                 let metrics = PageList::ArmPerformance.ids().iter();
                 let row = |m: &&'static str| (glossary.title(m), key.clone(), *m);
-                self.table("Metric", metrics.map(row).collect())
+                self.table("metric", metrics.map(row).collect())
             }), gaps => attributes().map(|name| self.gaps(name, glossary)).collect::<Value>(),
             switches => changed.iter().map(|of| self.switching(of, glossary)).collect::<Value>(),
             by_fold => self.folds(&changed, glossary),
@@ -290,7 +292,7 @@ impl<'a> ExperimentNumbers<'a> {
                 let base = self.base(key, metric).filter(|_| key.scope == "pair");
                 Some(context! {
                     metric => metric_name, by => *by, clear => change.clear(),
-                    missing => terms::missing_labels(change.row), words => change.words(),
+                    missing => terms::lacks_labels(change.row), words => change.words(),
                     gap => base.map(|base| change.of_gap(base, terms::kind(metric, "pair"))),
                 })
             };
@@ -301,7 +303,7 @@ impl<'a> ExperimentNumbers<'a> {
     }
 
     /// A table with the arms in columns; none where no arm has any of the values.
-    fn table(&self, head: &str, rows: Vec<ArmTableRow<'_>>) -> Option<PageTable> {
+    fn table(&self, head: &'static str, rows: Vec<ArmTableRow<'_>>) -> Option<PageTable> {
         let row = |(head, key, metric): ArmTableRow<'_>| {
             let measure = |arm: &ComparedArm<'a>| self.measure(arm, &key, metric);
             let has_any = self.arms.iter().any(|arm| measure(arm).is_some());
@@ -312,7 +314,7 @@ impl<'a> ExperimentNumbers<'a> {
     }
 
     /// The arms as heads of columns.
-    fn head(&self, first: &str) -> Vec<RichText> {
+    fn head(&self, first: &'static str) -> Vec<RichText> {
         let arms = self.arms.iter().map(|arm| RichText::new().name(arm.name));
         std::iter::once(first.into()).chain(arms).collect()
     }
@@ -332,7 +334,8 @@ impl<'a> ExperimentNumbers<'a> {
             cell.small.extend(change.lines());
         } else if let Some((value, base)) = both {
             // For score metrics only the difference is known.
-            cell.small.push(format!("change {}", kind.of_change().value(value - base)).into());
+            let change = kind.of_change().value(value - base);
+            cell.small.push(RichText::from("change").text(change));
         }
         let both = both.filter(|_| key.scope == "pair");
         let size = both.and_then(|(value, base)| in_size(base, value, kind));
@@ -354,7 +357,7 @@ impl<'a> ExperimentNumbers<'a> {
         let mut table = |key: &ResultKey| {
             let gaps = PageList::ArmGaps.ids().iter();
             let rows = gaps.map(|m| (glossary.title(m), key.clone(), *m)).collect();
-            Some(context!(from => &key.from, to => &key.to, table => self.table("Gap", rows)?))
+            Some(context!(from => &key.from, to => &key.to, table => self.table("gap", rows)?))
         };
         let tables: Value = keys.iter().take(PAIRS_AT_MOST).filter_map(&mut table).collect();
         context!(attribute, tables, more => keys.len().saturating_sub(PAIRS_AT_MOST))
@@ -380,12 +383,12 @@ impl<'a> ExperimentNumbers<'a> {
             let rows = directions.chain(list.ids().iter().take(1).map(|m| (&total, *m)));
             let row = |(key, metric): (&ResultKey, &'static str)| {
                 let head = match key.scope.as_str() {
-                    "total" => RichText::from("all directions, "),
-                    _ => RichText::direction(&key.from, &key.to).text(", "),
+                    "total" => RichText::from("of_all_directions"),
+                    _ => place_of(key).text(", "),
                 };
                 (head.and(glossary.title(metric)), key.clone(), metric)
             };
-            self.table("Direction and metric", rows.map(row).collect())
+            self.table("direction_and_metric", rows.map(row).collect())
         };
         let rates = if n > 2 { PageList::ArmSwitchesOfMany } else { PageList::ArmSwitches };
         context! {
@@ -415,12 +418,13 @@ impl<'a> ExperimentNumbers<'a> {
                     })
                 };
                 let [predicted, cf] = [factual, cf].map(|side| ["negative", "positive"][side]);
-                let text = format!(" label {name}, predicted {predicted}, counterfactual {cf}");
-                let head = RichText::new().code(*symbol).text(text);
+                let sides = [("of_label", name), ("as_predicted", predicted), ("as_changed", cf)];
+                let head = RichText::new().code(*symbol);
+                let head = sides.iter().fold(head, |head, (what, side)| head.word(what).word(side));
                 rows.push(ReportRow::new(head, arms.iter().map(cell)));
             }
         }
-        let table = PageTable::new(self.head("Cell"), rows);
+        let table = PageTable::new(self.head("cell"), rows);
         Some(context!(attribute => &key.attribute, from => &key.from, to => &key.to, table))
     }
 
@@ -447,16 +451,16 @@ impl<'a> ExperimentNumbers<'a> {
                 let row = by_arm.get(arm.name)?;
                 let mean = row.mean?;
                 let spread = without_sign(kind.of_change());
-                let sd = row.sd.map(|sd| format!("sd {}", spread.value(sd)));
+                let sd = row.sd.map(|sd| RichText::from("sd").text(spread.value(sd)));
                 let ends = row.lowest.zip(row.highest);
-                let ends = ends.map(|(lo, hi)| kind.interval(mean, lo, hi));
+                let ends = ends.map(|(lo, hi)| kind.interval(mean, lo, hi).into());
                 Some(PageCell::new(kind.value(mean), sd.into_iter().chain(ends)))
             };
             let head = glossary.title(metric);
-            let head = if of.is_empty() { head } else { head.text(" by ").name(of) };
+            let head = if of.is_empty() { head } else { head.word("by").name(of) };
             let cells = self.arms.iter().map(|arm| cell(arm).unwrap_or_else(PageCell::none));
             ReportRow::new(head, cells)
         };
-        PageTable::new(self.head("Metric"), found.into_iter().map(row)).filled()
+        PageTable::new(self.head("metric"), found.into_iter().map(row)).filled()
     }
 }

@@ -141,7 +141,7 @@ impl<'a> GroupsSubject<'a> {
     /// A row per key, a column per metric of a list.
     fn by_key(
         &self,
-        first: &str,
+        first: &'static str,
         keys: &[(RichText, ResultKey)],
         list: PageList,
         head: &mut dyn FnMut(&str) -> RichText,
@@ -161,7 +161,7 @@ impl<'a> GroupsSubject<'a> {
                 self.audit.measure(key, metric).map_or("", |m| m.impaired_group.as_str());
             ReportRow::new(head(metric), [self.value(key, metric), PageCell::name(impaired)])
         };
-        PageTable::new(["Metric", "Value", "Group at a disadvantage"], metrics.iter().map(row))
+        PageTable::new(["metric", "value", "group_at_a_disadvantage"], metrics.iter().map(row))
     }
 
     fn two_groups(&self, groups: [&String; 2], glossary: &mut PageGlossary<'_>) -> PageTable {
@@ -171,13 +171,13 @@ impl<'a> GroupsSubject<'a> {
         let (total, pair) = (self.at("total", "", ""), self.at("pair", groups[0], groups[1]));
         let [a, b] = groups.map(|group| RichText::new().name(group));
         let head = [
-            "Metric".into(),
+            "metric".into(),
             self.sized(groups[0]),
             self.sized(groups[1]),
-            "0 to 100\u{202f}%".into(),
-            "All".into(),
-            RichText::from("Difference, ").and(a.clone()).text(" minus ").and(b.clone()),
-            RichText::from("Ratio, ").and(a).text(" to ").and(b),
+            RichText::new().text("0 to 100\u{202f}%"),
+            "all".into(),
+            RichText::from("difference_of").and(a.clone()).word("minus").and(b.clone()),
+            RichText::from("ratio_of").and(a).word("to").and(b),
         ];
         let row = |metric: &&str| {
             let id = |g: usize| format!("{}-{g}-{metric}", self.id);
@@ -203,9 +203,9 @@ impl<'a> GroupsSubject<'a> {
         let mut keys: Vec<(RichText, ResultKey)> =
             groups.map(|g| (self.sized(g), self.at("group", g, ""))).collect();
         let anchors = (self.id.as_str(), keys.len());
-        keys.push(("All groups".into(), self.at("total", "", "")));
+        keys.push(("all_groups".into(), self.at("total", "", "")));
         let metrics = PageList::GroupColumns.ids();
-        let values = ValuesByKey::of(self.audit, "Group (people)", &keys, metrics);
+        let values = ValuesByKey::of(self.audit, "group_with_people", &keys, metrics);
         ValuesByKey { anchors, ..values }.table(&mut |m| glossary.head(m))
     }
 
@@ -252,8 +252,9 @@ impl<'a> GroupsSubject<'a> {
                 let mut head = |m: &str| glossary.title(m).and(turned_by_name(m, key));
                 self.by_metric(key, &metrics, &mut head).filled()
             }
-            _ => self.by_key("Pair", &pairs, list, &mut |m| {
-                glossary.head(m).text(terms::above_and_below(m, "first", "second"))
+            _ => self.by_key("pair", &pairs, list, &mut |m| {
+                let sides = ["first_over_second", "second_over_first"];
+                terms::above_and_below(glossary.head(m), m, sides)
             }),
         };
         Some(context!(table => table?, shown => pairs.len(), all))
@@ -289,7 +290,7 @@ impl<'a> GroupsSubject<'a> {
             let mut value = self.value(&key, metric);
             let without = measure.and_then(|m| m.groups_undefined).filter(|n| *n > 0);
             let without = without.map(|n| number::count_of(n, "group", "groups"));
-            value.small.extend(without.map(|n| RichText::from(format!("{n} without a value"))));
+            value.small.extend(without.map(|n| RichText::from(n).word("without_a_value")));
             let ends =
                 measure.map_or(["", ""], |m| [m.highest_group.as_str(), m.lowest_group.as_str()]);
             let distance = distance_to_all(metric).and_then(|metric| {
@@ -303,7 +304,7 @@ impl<'a> GroupsSubject<'a> {
             let cells = [value, highest, lowest, distance.unwrap_or_else(PageCell::none)];
             ReportRow::new(glossary.title(metric), cells)
         };
-        let head = ["Metric", "Value", "Highest", "Lowest", "Furthest from all"];
+        let head = ["metric", "value", "highest", "lowest", "furthest_from_all"];
         PageTable::new(head, metrics.iter().map(row)).filled()
     }
 
@@ -315,8 +316,9 @@ impl<'a> GroupsSubject<'a> {
         keys.retain(|(_, key)| self.audit.at(key).is_some());
         let all = keys.len();
         keys.truncate(self.audit.rows_shown().max(COMPARISONS_AT_MOST));
-        let table = self.by_key("Group", &keys, PageList::PairGaps, &mut |m| {
-            glossary.head(m).text(terms::above_and_below(m, "group", "others"))
+        let table = self.by_key("group", &keys, PageList::PairGaps, &mut |m| {
+            let sides = ["group_over_others", "others_over_group"];
+            terms::above_and_below(glossary.head(m), m, sides)
         });
         Some(context!(table => table?, shown => keys.len(), all))
     }
@@ -369,13 +371,13 @@ impl<'a> GroupsSubject<'a> {
             metrics.retain(|m| !PageList::ClarifyNotes.shows(m) || says(m));
             let mut table = self.by_metric(key, &metrics, &mut |m| glossary.title(m));
             table.rows.extend(of_all.iter().map(|metric| {
-                let head = glossary.title(metric).text(", everybody");
+                let head = glossary.title(metric).word("of_everybody");
                 ReportRow::new(head, [self.value(&total, metric), PageCell::none()])
             }));
             tables.push(context!(id => "clarify", sides, table));
         } else if !found.is_empty() {
             for (list, id) in lists.into_iter().zip(["outcomes", "deserts", "notes"]) {
-                let first = "Favoured facet and d";
+                let first = "favoured_facet_and_other";
                 let table = self.by_key(first, &found, list, &mut |m| glossary.head(m));
                 tables.extend(table.map(|table| context!(id, table, shown => found.len(), all)));
             }
@@ -404,7 +406,7 @@ impl<'a> GroupsSubject<'a> {
 fn turned_by_name(metric: &str, key: &ResultKey) -> RichText {
     let sides = terms::ratio_sides(metric, [&key.from, &key.to]);
     sides.map_or_else(RichText::new, |[above, below]| {
-        RichText::from(", ").name(above).text(" over ").name(below)
+        RichText::new().text(", ").name(above).word("over").name(below)
     })
 }
 

@@ -10,7 +10,6 @@ use serde::Serialize;
 
 use crate::report::page::PageSection;
 use crate::report::page::terms::{self, PageGlossary};
-use crate::report::page::words::RichText;
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::grouped::grouped;
 use crate::report::read::panel::ResultKey;
@@ -147,7 +146,7 @@ fn none_valid(audit: &AuditFolder, key: &ResultKey) -> Option<i64> {
 /// Undefined values by metric and reason, how many and where the first is; those of a set without
 /// any valid counterfactual together.
 fn undefined(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> Vec<Value> {
-    type Counted = (usize, RichText);
+    type Counted = (usize, Value);
     let mut found: BTreeMap<[&str; 4], Counted> = BTreeMap::new();
     let mut gone: BTreeMap<(&str, &str, i64), Counted> = BTreeMap::new();
     for (key, metrics) in audit.of_all_rows() {
@@ -177,10 +176,8 @@ fn undefined(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> Vec<Value>
 
 /// Where a value is, with its set and model. What compares two directions can be a ratio, which is
 /// no difference.
-fn place(key: &ResultKey) -> RichText {
+fn place(key: &ResultKey) -> Value {
     let scope = if key.scope == "difference" { "pair" } else { &key.scope };
     let place = models::place("", scope, [&key.from, &key.to]);
-    let named = [("set", &key.set), ("model", &key.model)].into_iter();
-    let named = named.filter(|(_, name)| !name.is_empty());
-    named.fold(place, |words, (word, name)| words.text(format!(", {word} ")).name(name))
+    context!(place => fact(&place), set => &key.set, model => &key.model)
 }

@@ -7,7 +7,7 @@ use minijinja::context;
 use minijinja::value::Value;
 
 use crate::report::page::terms::PageGlossary;
-use crate::report::page::words::RichText;
+use crate::report::page::words::{MeasuredPlace, RichText};
 use crate::report::page::{PageSection, terms};
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::panel::ResultKey;
@@ -15,17 +15,16 @@ use crate::report::shown_changes::clearness;
 use crate::table::ComparisonRow;
 use crate::text::fact;
 
-/// Tables on one page: two models, set and attribute.
+/// Tables on one page: two models, set, attribute and class.
 const TABLES_AT_MOST: usize = 12;
 
 /// The section; none where the job compares no models.
 pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> Option<PageSection> {
-    let mut tables: BTreeMap<[&str; 4], Vec<&ComparisonRow>> = BTreeMap::new();
+    let mut tables: BTreeMap<[&str; 5], Vec<&ComparisonRow>> = BTreeMap::new();
     // Arms of experiments have their own section.
     for row in audit.comparisons.iter().filter(|row| row.arm.is_empty()) {
-        let key = [&row.model, &row.against, &row.counterfactual, &row.sensitive]
-            .map(|text| text.as_str());
-        tables.entry(key).or_default().push(row);
+        let key = [&row.model, &row.against, &row.counterfactual, &row.sensitive, &row.class];
+        tables.entry(key.map(|text| text.as_str())).or_default().push(row);
     }
     if tables.is_empty() {
         return None;
@@ -39,7 +38,7 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
 
 fn pair(
     audit: &AuditFolder,
-    [model, against, set, attribute]: [&str; 4],
+    [model, against, set, attribute, class]: [&str; 5],
     mut rows: Vec<&ComparisonRow>,
     glossary: &mut PageGlossary<'_>,
 ) -> Value {
@@ -51,15 +50,15 @@ fn pair(
     rows.truncate(audit.rows_shown());
     let level = rows.iter().find_map(|row| row.level);
     let rows: Vec<Value> = rows.iter().map(|r| row(r, glossary)).collect();
-    context!(model, against, set, attribute, all, clear, level, rows)
+    context!(model, against, set, attribute, class, all, clear, level, rows)
 }
 
 fn row(row: &ComparisonRow, glossary: &mut PageGlossary<'_>) -> Value {
     context! {
         metric => glossary.title(&row.metric), row => fact(row),
-        place => place(&row.metric, &row.scope, [&row.from_group, &row.to_group]),
+        place => fact(&place(&row.metric, &row.scope, [&row.from_group, &row.to_group])),
         kinds => kinds(&row.metric, &row.scope), why => terms::reason(&row.undefined),
-        missing => terms::missing_labels(row),
+        missing => terms::lacks_labels(row),
     }
 }
 
@@ -71,24 +70,11 @@ pub(crate) fn kinds(metric: &str, scope: &str) -> Value {
 
 /// Where a value holds, whatever its metric.
 pub(crate) fn place_of(key: &ResultKey) -> RichText {
-    place("", &key.scope, [&key.from, &key.to])
+    RichText::new().place(place("", &key.scope, [&key.from, &key.to]))
 }
 
 /// Where a value of a metric holds.
-pub(crate) fn place(metric: &str, scope: &str, [from, to]: [&str; 2]) -> RichText {
-    match scope {
-        "total" => "everybody".into(),
-        "direction" => RichText::direction(from, to),
-        "one_to_rest" => RichText::new().name(from).text(" as each of the others"),
-        "rest_to_one" => RichText::new().text("all others as ").name(to),
-        "one_vs_rest" if from.is_empty() => RichText::new().text("all others and ").name(to),
-        "one_vs_rest" => RichText::new().name(from).text(" and all others"),
-        "pair" => RichText::new().name(from).text(" and ").name(to),
-        "difference" => {
-            let between = terms::between_directions(metric);
-            RichText::direction(from, to).text(between).and(RichText::direction(to, from))
-        }
-        "worst_case" => "the groups furthest apart".into(),
-        _ => RichText::new().name(from),
-    }
+pub(crate) fn place(metric: &str, scope: &str, [from, to]: [&str; 2]) -> MeasuredPlace {
+    let [scope, from, to] = [scope, from, to].map(str::to_owned);
+    MeasuredPlace { scope, from, to, over: terms::divides_directions(metric) }
 }

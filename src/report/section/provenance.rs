@@ -13,17 +13,11 @@ const FILES_AT_MOST: usize = 60;
 /// Characters of the resolved job shown.
 const JOB_AT_MOST: usize = 120_000;
 
-/// A query that every folder answers.
-const QUERY: &str = "select model, counterfactual, from_group, to_group, metric, value, lo, hi, \
-    numerator, denominator\n\
-    from 'tables/metrics.parquet' where metric in ('sr', 'nsr', 'psr') and support = 'all' order \
-    by value desc;";
-
 /// The section.
 pub(crate) fn section(audit: &AuditFolder) -> PageSection {
     let job: String = audit.job.chars().take(JOB_AT_MOST).collect();
     let facts = context! {
-        m => fact(&audit.manifest), files_at_most => FILES_AT_MOST, query => QUERY,
+        m => fact(&audit.manifest), files_at_most => FILES_AT_MOST,
         is_cut => job.len() < audit.job.len(), characters => JOB_AT_MOST, job,
     };
     PageSection::of_facts("provenance", "provenance.html", facts)

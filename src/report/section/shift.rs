@@ -12,7 +12,6 @@ use crate::report::draw::plot::{PlotScale, round_up};
 use crate::report::draw::{chart, panel as drawn_panel};
 use crate::report::page::cells::{ValuesByKey, cell_with_placebo};
 use crate::report::page::terms::{self, PageGlossary};
-use crate::report::page::words::RichText;
 use crate::report::page::{PageBlock, PageSection, PageTable, number};
 use crate::report::read::audit::{AuditFolder, ScoreHistograms};
 use crate::report::read::panel::{AuditPanel, ResultKey};
@@ -45,7 +44,7 @@ pub(crate) fn section(
         let facts = context! {
             part => "panel", id => format!("s{}", panel.id), heading => switches::heading(panel),
             drawn => switches::drawn(panel), graphs => terms::follows_graphs(&panel.strategy),
-            scale => scale.map(|words| RichText::new().quote(&words)),
+            scale,
             drawings => drawings(audit, panel), table => table(audit, panel, glossary),
         };
         blocks.push(PageBlock("shift.html", facts));
@@ -97,11 +96,12 @@ fn drawings(audit: &AuditFolder, panel: &AuditPanel) -> Value {
             let share = number::percent_text(sr.value?, sr.is_weighted());
             Some(context!(of => number::of(part, whole), share))
         });
-        let changes = (change, change_scale, change_top, None::<f64>);
+        let changes = (change, change_scale, change_top);
+        let n = [original, counterfactual].map(|bins| drawn_panel::cases(bins).n);
         let scores = ([original, counterfactual], score_scale, score_top, &thresholds);
         context! {
             from => &direction.from, to => &direction.to, crossing, changes => fact(&changes),
-            scores => fact(&scores), moves => chart::moves(change, audit.manifest.weight.is_some()),
+            scores => fact(&scores), n, moves => chart::moves(change, audit.manifest.weight.is_some()),
             factual => middle(original), counterfactual => middle(counterfactual),
         }
     };
@@ -147,12 +147,12 @@ fn table(
 ) -> Option<PageTable> {
     let directions = panel.directions.iter().take(panel.drawn).cloned();
     let mut keys: Vec<_> = directions.map(|key| (place_of(&key), key)).collect();
-    keys.push(("All directions".into(), panel.total()));
+    keys.push(("all_directions".into(), panel.total()));
     if let [a, b] = panel.groups.as_slice() {
         let gap = panel.difference(a, b);
         keys.push((place_of(&gap), gap));
     }
     keys.retain(|(_, key)| audit.at(key).is_some());
-    let values = ValuesByKey::of(audit, "Direction", &keys, PageList::ScoreShifts.ids());
+    let values = ValuesByKey::of(audit, "direction", &keys, PageList::ScoreShifts.ids());
     ValuesByKey { cell: cell_with_placebo, ..values }.table(&mut |m| glossary.head(m))
 }

@@ -79,7 +79,7 @@ fn columns(
         let column = |metric: &Metric| SliceColumn {
             key: key(&set.name, "total", ["", ""]),
             metric: metric.id,
-            head: RichText::new().text(", set ").name(&set.name),
+            head: RichText::from("in_set").name(&set.name),
         };
         metrics()
             .filter(|metric| metric.family == MetricFamily::Ccm)
@@ -127,7 +127,7 @@ fn table(
     let shown = slices.len();
     let values = |slice| columns.iter().map(move |column| at(audit, slice, column));
     let heads = columns.iter().map(|column| column.head.clone());
-    let head = ["Slice", "People"].map(RichText::from).into_iter().chain(heads);
+    let head = ["slice", "people"].map(RichText::from).into_iter().chain(heads);
     let rows = slices.iter().map(|slice| {
         let people = values(slice).flatten().map(|m| m.n_rows).max();
         let people = people.map_or_else(String::new, number::count);

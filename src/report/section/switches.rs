@@ -59,9 +59,10 @@ pub(crate) fn section(
     Some(PageSection::new("switches", blocks))
 }
 
-/// `sex, set flip (naive), model gbm`.
-pub(crate) fn heading(panel: &AuditPanel) -> RichText {
-    RichText::new().name(&panel.attribute).text(": ").and(terms::origin(panel))
+/// What a panel is of.
+pub(crate) fn heading(panel: &AuditPanel) -> Value {
+    let AuditPanel { attribute, set, strategy, model, .. } = panel;
+    context!(attribute, set, strategy, model)
 }
 
 /// Which directions of a panel the page draws, where these are not all.
@@ -159,7 +160,6 @@ fn matrix(sides: &[MatrixSide<'_>], weighted: bool) -> Value {
         let [[cn, sp], [sn, cp]] = side.cells.all();
         let (switched, all) = (sp.plus(sn), sp.plus(sn).plus(cn).plus(cp));
         let share = number::share(switched, all, weighted);
-        let share = share.unwrap_or_else(|| WEIGHS_NOTHING.to_owned());
         let MatrixSide { id, direction: ResultKey { from, to, .. }, .. } = side;
         let (all, switched, positive, negative) = (all.n, switched.n, sp.n, sn.n);
         context!(id, from, to, all, switched, positive, negative, share)
@@ -170,9 +170,6 @@ fn matrix(sides: &[MatrixSide<'_>], weighted: bool) -> Value {
     context!(sides, labelled, wide, rows)
 }
 
-/// The text in place of a share of people who weigh nothing together.
-const WEIGHS_NOTHING: &str = "no weight";
-
 /// The rows "predicted positive" and "predicted negative" of counts of each direction.
 fn rows(label: &str, sides: &[SwitchTallies], symbols: &[[&str; 2]; 2]) -> [Value; 2] {
     let row = |factual: usize, label: &str, head: &str, symbols: [&str; 2]| {
@@ -181,10 +178,9 @@ fn rows(label: &str, sides: &[SwitchTallies], symbols: &[[&str; 2]; 2]) -> [Valu
             let whole = counts[0].plus(counts[1]);
             let cell = move |(cf, symbol): (usize, &str)| {
                 let tally = counts[cf];
-                let none = || if whole.n > 0 { WEIGHS_NOTHING } else { "no row" }.to_owned();
-                let share = number::share(tally, whole, false).unwrap_or_else(none);
+                let share = number::share(tally, whole, false);
                 let step = tally.part_of(whole).map_or(0, palette::step);
-                context!(symbol, n => tally.n, share, step, switches => factual != cf)
+                context!(symbol, n => tally.n, share, of => whole.n, step, switches => factual != cf)
             };
             [1, 0].into_iter().zip(symbols).map(cell).collect::<Vec<Value>>()
         };
@@ -216,7 +212,7 @@ impl SwitchPanel<'_> {
         let (audit, panel) = (self.audit, self.panel);
         let keys = &panel.directions;
         let shown = present(audit, PageList::SwitchRows, keys);
-        let both = (keys.len() > 1).then(|| (RichText::from("Both directions"), panel.total()));
+        let both = (keys.len() > 1).then(|| (RichText::from("both_directions"), panel.total()));
         let ends = panel.groups.first().zip(panel.groups.get(1));
         let difference = ends.map(|(a, b)| panel.difference(a, b));
         let difference = difference.filter(|key| audit.at(key).is_some());
@@ -228,7 +224,7 @@ impl SwitchPanel<'_> {
             .flat_map(|m| [m.ends().map_or(m.value, |i| Some(i.1)), m.placebo().map(|p| p.1)]);
         let end = round_up(highest.flatten().fold(0.0, f64::max)).min(1.0);
         let drawn = RichText::from(format!("0 to {}", number::level(end)));
-        let head = std::iter::once("Metric".into()).chain(keys.iter().map(place_of));
+        let head = std::iter::once("metric".into()).chain(keys.iter().map(place_of));
         let head = head.chain([drawn]).chain(others.iter().map(|(head, _)| head.clone()));
         let row = |metric: &&str| {
             let value = |key: &ResultKey| {
@@ -254,10 +250,10 @@ impl SwitchPanel<'_> {
             directions.iter().map(|key| (place_of(key), key.clone())).collect();
         // The columns are only those of the directions.
         let metrics = present(audit, PageList::SwitchColumns, directions);
-        let total = ("All directions".into(), panel.total());
+        let total = ("all_directions".into(), panel.total());
         keys.extend(Some(total).filter(|(_, key)| audit.at(key).is_some()));
         let id = format!("p{}", panel.id);
-        let values = ValuesByKey::of(audit, "Direction", &keys, &metrics);
+        let values = ValuesByKey::of(audit, "direction", &keys, &metrics);
         let values = ValuesByKey { cell: cell_with_placebo, anchors: (&id, panel.drawn), ..values };
         values.table(&mut |m| glossary.head(m)).unwrap_or_default()
     }
@@ -277,10 +273,10 @@ impl SwitchPanel<'_> {
         if shown == 0 {
             return None;
         }
-        let mut head = vec!["Group".into()];
+        let mut head = vec!["group".into()];
         head.extend(metrics.iter().map(|metric| glossary.head(metric)));
-        let rests = ["to all others", "from all others"];
-        head.extend(rests.map(|words| glossary.head("sr").text(" ").text(words)));
+        let rests = ["to_all_others", "from_all_others"];
+        head.extend(rests.map(|word| glossary.head("sr").text(" ").word(word)));
         let row = |head: RichText, to_rest: &ResultKey, from_rest: Option<ResultKey>| {
             let value =
                 |key: &ResultKey, m: &str| cell(audit.measure(key, m), terms::kind(m, "total"));
@@ -292,7 +288,7 @@ impl SwitchPanel<'_> {
         let of_group = |(group, key): &(&String, ResultKey)| {
             row(RichText::new().name(group.as_str()), key, Some(panel.rest_to_one(group)))
         };
-        let total = row("All groups".into(), &panel.total(), None);
+        let total = row("all_groups".into(), &panel.total(), None);
         let rows = groups[..shown].iter().map(of_group).chain([total]);
         Some(context!(table => PageTable::new(head, rows), shown, all))
     }
@@ -316,7 +312,7 @@ impl SwitchPanel<'_> {
         let head = groups.iter().enumerate().map(of_group);
         let cell = |from: &String, to: &String| -> PageCell {
             if from == to {
-                return "\u{b7}".into();
+                return RichText::new().text("\u{b7}").into();
             }
             let measure = self.audit.measure(&self.panel.direction(from, to), "sr");
             let Some((measure, rate)) = measure.and_then(|of| Some((of, of.value?))) else {
@@ -326,7 +322,8 @@ impl SwitchPanel<'_> {
             let counts = counts.map(|(part, whole)| number::of(part, whole));
             let digits = NumberFormat::Share.value(rate);
             let shade = palette::step(if highest > 0.0 { rate / highest } else { 0.0 });
-            let cell = PageCell::new(digits.trim_end_matches(['%', '\u{202f}']), counts);
+            let digits = digits.trim_end_matches(['%', '\u{202f}']).to_owned();
+            let cell = PageCell::new(digits, counts);
             PageCell { heat: Some(shade), ..cell }
         };
         let rows = groups.iter().enumerate().map(|(i, from)| {
@@ -334,7 +331,7 @@ impl SwitchPanel<'_> {
             let head = RichText::new().text(number).name(from);
             ReportRow::new(head, groups.iter().map(|to| cell(from, to)))
         });
-        let table = PageTable::new(std::iter::once("Factual group".into()).chain(head), rows);
+        let table = PageTable::new(std::iter::once("factual_group".into()).chain(head), rows);
         let entry = glossary.show("sr");
         Some(context!(metric => entry.name, symbol => entry.symbol, named, table))
     }

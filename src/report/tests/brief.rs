@@ -43,12 +43,28 @@ fn harmed(sample: &FolderSample, named: bool) -> tempfile::TempDir {
                     let worse = |group: &str| if named { group.to_owned() } else { String::new() };
                     push(&mut metrics, at, ["favoured_by_group", "ccm", &worse(to)], &favoured, n);
                     push(&mut metrics, at, ["denied_by_group", "ccm", &worse(from)], &denied, n);
+                    // The differences name the later group.
+                    let at = ValuePlace { scope: "difference", ..at };
+                    for metric in ["favoured_by_group", "denied_by_group"].iter().filter(|_| f < t)
+                    {
+                        let value = SampleValue::Number(0.1);
+                        push(&mut metrics, at, [metric, "ccm", &worse(to)], &value, n);
+                    }
                 }
             }
         }
     }
     write_rows(&tables, &metrics).unwrap();
     folder
+}
+
+/// Lets the differences between directions name this group as worse off.
+fn name_in_differences(folder: &Path, group: &str) {
+    let tables = folder.join("tables");
+    let mut metrics = read_rows::<MetricRow>(&tables).unwrap();
+    let differences = metrics.iter_mut().filter(|row| row.key.scope == "difference");
+    differences.for_each(|row| row.impaired_group = group.into());
+    write_rows(&tables, &metrics).unwrap();
 }
 
 /// Changes the manifest of a folder.
@@ -206,16 +222,11 @@ fn a_direction_that_turns_with_the_training_is_not_certain() {
         let folder = harmed(&sample, true);
         let tables = folder.path().join("tables");
         let mut metrics = read_rows::<MetricRow>(&tables).unwrap();
-        let of =
-            |row: &&MetricRow| row.metric.ends_with("_by_group") && row.key.from_group == "Male";
-        let differences: Vec<MetricRow> = metrics.iter().filter(of).cloned().collect();
-        metrics.extend(differences.into_iter().map(|mut row| {
-            row.key.scope = "difference".into();
+        for row in metrics.iter_mut().filter(|row| row.key.scope == "difference") {
             (row.value, row.training_lo, row.training_hi) = (Some(0.04), Some(lo), Some(hi));
             // Other fits, which are wider, do not turn it.
             (row.fit_lo, row.fit_hi) = (Some(0.01), Some(0.9));
-            row
-        }));
+        }
         write_rows(&tables, &metrics).unwrap();
         section(&pages("turns", folder.path()), "verdict")
     };
@@ -224,6 +235,30 @@ fn a_direction_that_turns_with_the_training_is_not_certain() {
                  trainings of the model.";
     assert!(told((-0.1, 0.4)).contains(words), "{}", told((-0.1, 0.4)));
     told((0.01, 0.4)).lacks(&["is not certain"]);
+}
+
+/// Where the people of either group would gain as members of the other, no group is called worse
+/// off: neither in the first sentence nor next to the results.
+#[test]
+fn results_that_contradict_each_other_name_no_group() {
+    let sample = FolderSample { gates: harm_gates(), ..two_groups() };
+    let folder = harmed(&sample, true);
+    let told = |impaired: &str| {
+        name_in_differences(folder.path(), impaired);
+        let html = pages("contested", folder.path());
+        ["verdict", "all"].map(|id| section(&html, id))
+    };
+    let differ = "Results of this test differ on which of the two groups is worse off.";
+    let [verdict, all] = told("Female");
+    verdict.says(&["treats people in group Female worse"]);
+    verdict.lacks(&[differ]);
+    all.says(&["worse off, it is Female"]);
+    for impaired in ["", "Male"] {
+        let [verdict, all] = told(impaired);
+        verdict.says(&[differ]);
+        verdict.lacks(&["treats people in group Female worse"]);
+        all.lacks(&["it is Female"]);
+    }
 }
 
 /// Weighted shares times people give the order, and not a number of people.
@@ -237,6 +272,13 @@ fn the_order_of_all_results_is_said() {
     let told = "Sorted by the weighted share of people whose decision would change, times their \
                 number.";
     all(true).says(&[told]);
+    // The first chart, too, weighs: of Male 178 + 2 x 13 as they are, 178 + 2 x 33 of 1075.
+    let sample = FolderSample { weighted: true, ..two_groups() };
+    section(&page_of("chart-weighted", &sample, true), "verdict").says(&[
+        "Shares are weighted; the numbers of people are not.",
+        "Male 1029 people 19.0 %as they are 22.7 %as Female",
+        "191 of 1029 with the actual group",
+    ]);
 }
 
 /// The limits of the page for a gate with these cells, from the question on.
@@ -677,8 +719,13 @@ fn without_noise() -> FolderSample {
 /// A line for each step, with its number, and what had no data.
 #[test]
 fn the_path_says_what_to_do_next() {
-    let path = section(&page_of("path", &without_noise(), true), "path");
-    path.says(&[
+    let folder = harmed(&without_noise(), true);
+    let path = |group: &str| {
+        name_in_differences(folder.path(), group);
+        section(&pages("path", folder.path()), "path")
+    };
+    path("").lacks(&["By this"]);
+    path("Male").says(&[
         "Do decisions stay the same if only the group changes? No: ",
         "; the largest of 2) of the decisions of the gbm model would be different",
         "Which decisions are lost, and whose? 50 of 838 ",
@@ -809,7 +856,7 @@ fn add_case(folder: &Path, features: &[(&str, &str, &str)], scores: [f64; 2]) {
         score_cf: Some(scores[1]),
         ..CfExampleRow::of(
             "model=gbm, counterfactual=flip, sensitive=group of people, from_group=Male, \
-             to_group=Female, decision=1",
+             to_group=Female, decision=1, decision_cf=0",
         )
     };
     let rows: Vec<CfExampleRow> = features.iter().map(row).collect();

@@ -108,7 +108,7 @@ fn result(set: &Value, side: &str) -> Value {
     json!({"model": {"name": "gbm", "ambiguous": side == "either"}, "set": set,
         "attribute": attribute(false), "from": group("M"), "to": group("F"), "side": side,
         "point": point(), "second": range(), "counts": [3, 9], "whole": 9, "placebo": [0.0, 0.1],
-        "worse": group("F"), "weighted": true, "nobody": false, "number": 4})
+        "worse": group("F"), "contested": false, "weighted": true, "nobody": false, "number": 4})
 }
 
 fn scale() -> Value {
@@ -245,7 +245,7 @@ fn verdicts() -> Vec<Value> {
     let plain = limit(vec![part(json!({"kind": "value"}), &sets[0])]);
     let nothing = || json!({"kind": "nothing"});
     let none = json!({"result": null, "knowledge": null, "unsupported": null, "unmoved": null,
-        "few": null, "turns": null, "only_entry": true, "more": null, "decided_by": null, "level": null});
+        "few": null, "turns": null, "only_entry": true, "more": null, "unsupported_of_more": null, "decided_by": null, "level": null});
     let effects = |n: usize| json!(vec![["a", "b"]; n]);
     let knowledge = json!({"scenario": "low", "statements": [
         {"kind": "order", "tiers": [["a", "b"], ["c"]]},
@@ -257,18 +257,20 @@ fn verdicts() -> Vec<Value> {
     let test = |set: &Value, fields: Value| {
         let decided =
             json!({"range": range(), "kind": "share", "ends": [0.1, 0.2], "is_first": true});
-        let test = json!({"result": result(set, "lost"), "knowledge": knowledge,
+        let contested = with(&result(set, "lost"), json!({"worse": null, "contested": true}));
+        let test = json!({"result": contested, "knowledge": knowledge,
             "only_entry": false, "decided_by": decided,
             "unsupported": rare, "unmoved": [1, 9], "few": [group("M"), 3],
             "turns": {"value": 0.1, "ends": [-0.1, 0.3], "range": range()},
-            "more": switch(result(set, "gained")), "level": 0.95});
+            "more": switch(result(set, "gained")), "unsupported_of_more": rare, "level": 0.95});
         with(&test, fields)
     };
     let mut all = Vec::new();
     for (i, set) in sets.iter().enumerate() {
         for side in ["lost", "gained", "either"] {
             for worse in [json!(null), group("F"), group("M")] {
-                let result = with(&result(set, side), json!({"worse": worse}));
+                let result =
+                    with(&result(set, side), json!({"worse": worse, "contested": worse.is_null()}));
                 let (limit, opening) = match i % 3 {
                     0 => (json!(null), "plain"),
                     1 => (plain.clone(), "none_broken"),
@@ -322,7 +324,7 @@ fn charts() -> Vec<Value> {
     let sets = sets();
     let counts = json!({"keep": 1, "lose": 2, "gain": 3, "without": 4});
     let turned = json!({"group": group("M"), "other": group("F"), "counts": counts, "all": 10,
-        "held": 3, "before": 0.3, "after": 0.4});
+        "held": 3, "kept": 0.1, "before": 0.3, "after": 0.4});
     let rows = json!({"kind": "rows", "result": result(&sets[0], "lost"), "reference": group("M"),
         "is_reference": true, "own": turned, "other": group("F"), "groups": [turned], "more": 2,
         "scale": scale()});
@@ -362,7 +364,7 @@ fn forests() -> Vec<Value> {
     let blocks = [
         json!({"kind": "all", "group": group("F")}),
         json!({"kind": "some", "group": group("M"), "clear": 1, "named": named}),
-        json!({"kind": "classes"}),
+        json!({"kind": "unclear"}),
         json!({"kind": "nobody"}),
     ];
     let forest = json!({"notes": notes, "level": 0.95, "seconds": ["x", "y"],

@@ -46,19 +46,17 @@ impl ClassScores {
             .map(ClassScores)
     }
 
+    /// The reader of each class.
+    pub(crate) fn into_columns(self) -> Vec<ScoreReader> {
+        self.0
+    }
+
     /// The number of classes.
     pub(crate) fn n_classes(&self) -> u32 {
         u32::try_from(self.0.len()).unwrap_or(u32::MAX)
     }
 
-    /// The predicted class of each row of a row group; none where a score is missing.
-    pub(crate) fn predicted(&self, group: usize) -> Result<Vec<Option<u32>>> {
-        let scores = self.read(group)?;
-        let class = |scores| most_likely_class(scores).and_then(|class| u32::try_from(class).ok());
-        Ok(scores.scores.chunks(scores.n_classes).map(class).collect())
-    }
-
-    fn read(&self, group: usize) -> Result<ClassScoreGroup> {
+    pub(crate) fn read(&self, group: usize) -> Result<ClassScoreGroup> {
         let n_classes = self.0.len();
         let mut scores = Vec::new();
         for (class, reader) in self.0.iter().enumerate() {
@@ -79,6 +77,12 @@ pub(crate) struct ClassScoreGroup {
 }
 
 impl ClassScoreGroup {
+    /// The predicted class of each row; none where a score is missing.
+    pub(crate) fn predicted(&self) -> Vec<Option<u32>> {
+        let class = |scores| most_likely_class(scores).and_then(|class| u32::try_from(class).ok());
+        self.scores.chunks(self.n_classes).map(class).collect()
+    }
+
     /// The predicted class and the scores of all classes; neither if a score is missing.
     fn at(&self, i: usize) -> (Option<usize>, &[Option<f64>]) {
         let scores = &self.scores[i * self.n_classes..(i + 1) * self.n_classes];
@@ -94,10 +98,6 @@ pub(crate) type ClassCountInputs = CountInputs<ClassScores, ()>;
 pub(crate) fn class_grid(layout: &Layout) -> ScoreGrid {
     let weighted = layout.weight.is_some();
     ScoreGrid { scale: ScoreScale::default(), strict: false, weighted, threshold: None }
-}
-
-fn n_classes(layout: &Layout) -> usize {
-    layout.label.as_ref().map_or(0, |label| label.classes.len())
 }
 
 /// Counts the audited rows of one model by the groups of one attribute. Slices have numbers from
@@ -118,7 +118,7 @@ pub(crate) fn gather_rows(
     let strata = no_strata(layout, attribute);
     let empty = |blocks| {
         let counts = no_rows(layout, ranks.len(), blocks, class_grid(layout), strata.as_ref());
-        FactualClassCounts::new(n_classes(layout), &counts)
+        FactualClassCounts::new(layout.n_classes(), &counts)
     };
     let n_slices = slices.map_or(0, |(slices, _)| slices.len());
     let start = || (empty(blocks), vec![None::<FactualClassCounts>; n_slices]);
@@ -161,7 +161,7 @@ pub(crate) fn gather_rows(
 }
 
 /// The class of the label of a row, where it has one.
-fn class_at(batch: &PreparedBatch, i: usize) -> Option<usize> {
+pub(crate) fn class_at(batch: &PreparedBatch, i: usize) -> Option<usize> {
     batch.class.get(i).filter(|&&class| class != MISSING_CLASS).map(|&class| usize::from(class))
 }
 

@@ -121,16 +121,20 @@ impl<'a> SetScoreInputs<'a> {
         })
     }
 
-    /// As [`Self::open`], where the scores are those of `n` classes.
-    fn open_classes(&self, row_context: RowContext<'_>, n: usize) -> Result<ClassCountInputs> {
-        Ok(ClassCountInputs {
+    /// The scores, of a label of two sides or of several classes, and what they belong to.
+    pub(crate) fn open_set(&self, row_context: RowContext<'_>) -> Result<ScoredSet> {
+        let n = row_context.rows.layout().n_classes();
+        if n == 0 {
+            return self.open(row_context).map(ScoredSet::Sides);
+        }
+        Ok(ScoredSet::Classes(ClassCountInputs {
             rule: (),
             attribute: self.position,
             counterfactuals: self.generated.open(row_context)?,
             support: self.generated.support(row_context.ctx)?,
             scores: self.scored.scores.of_classes(row_context, n)?,
             scores_cf: self.scores_cf.of_classes(row_context, n)?,
-        })
+        }))
     }
 }
 
@@ -340,18 +344,11 @@ fn plan_switches<'a>(
         let write = |name: &str| ctx.out().join(name);
         let layout = row_context.rows.layout();
         let slices = sliced.then(|| AttributeSlices::of(layout, sources.position)).transpose()?;
-        let count = |scored: ScoredSet<'_>| {
-            let parts = CountedParts { slices: slices.as_ref(), smallest, n_folds };
-            switches::count_switches((passes, row_context), scored, blocks, wanted, parts)
-        };
-        let counted = match plan.n_classes() {
-            Some(n) => {
-                let scored = sources.open_classes(row_context, n)?;
-                count(ScoredSet::Classes(&scored, n))
-            }
-            None => count(ScoredSet::Sides(&sources.open(row_context)?)),
-        };
-        let Some(CountedSet { whole, slices, folds }) = counted? else { return Ok(()) };
+        let parts = CountedParts { slices: slices.as_ref(), smallest, n_folds };
+        let scored = &sources.open_set(row_context)?;
+        let counted =
+            switches::count_switches((passes, row_context), scored, blocks, wanted, parts)?;
+        let Some(CountedSet { whole, slices, folds }) = counted else { return Ok(()) };
         if sliced {
             files::write_json(&write(SLICE_EVIDENCE), &slices)?;
         }

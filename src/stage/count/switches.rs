@@ -9,13 +9,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::Layout;
 use crate::data::rows::PreparedBatch;
-use crate::data::rows::aligned::CounterfactualReader;
+use crate::data::rows::aligned::{CounterfactualKeys, CounterfactualReader};
+use crate::data::rows::split::RowRoles;
 use crate::error::{Error, Result};
-use crate::exec::accumulator::{Accumulator, merge_present};
+use crate::exec::accumulator::{Accumulator, merge_each, merge_present};
 use crate::exec::internal_error;
 use crate::metric::evidence::class_counts::{ClassCounterfactual, ClassPerson};
 use crate::metric::evidence::counts::CounterfactualCounts;
-use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
+use crate::metric::evidence::paired_counts::{PairedCell, PairedCounts};
+use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson, cell_index};
 use crate::metric::evidence::shift_pass::{ShiftEvidence, ShiftPass};
 use crate::metric::value::classes::SwitchClassCounts;
 use crate::stage::count::classes::{ClassCountInputs, ClassScoredGroup, class_grid};
@@ -24,7 +26,7 @@ use crate::stage::count::evidence::{
     score_grid,
 };
 use crate::stage::count::slices::{AttributeSlices, CountedSlices};
-use crate::stage::row_context::RowContext;
+use crate::stage::row_context::{DecisionRule, RowContext};
 use crate::stage::sharding::share::{ShardPass, StagePasses};
 
 /// The score metrics that are wanted.
@@ -161,26 +163,25 @@ fn second_pass(
 }
 
 /// The scored counterfactuals of one model, set and attribute.
-#[derive(Clone, Copy)]
-pub(crate) enum ScoredSet<'a> {
+pub(crate) enum ScoredSet {
     /// For a label of two sides.
-    Sides(&'a CountInputs),
-    /// For this many classes: each class against the rest is a label of two sides.
-    Classes(&'a ClassCountInputs, usize),
+    Sides(CountInputs),
+    /// For several classes: each class against the rest is a label of two sides.
+    Classes(ClassCountInputs),
 }
 
-impl ScoredSet<'_> {
-    fn attribute(&self) -> usize {
+impl ScoredSet {
+    pub(super) fn attribute(&self) -> usize {
         match self {
             ScoredSet::Sides(scored) => scored.attribute,
-            ScoredSet::Classes(scored, _) => scored.attribute,
+            ScoredSet::Classes(scored) => scored.attribute,
         }
     }
 
-    fn counterfactuals(&self) -> &CounterfactualReader {
+    pub(super) fn counterfactuals(&self) -> &CounterfactualReader {
         match self {
             ScoredSet::Sides(scored) => &scored.counterfactuals,
-            ScoredSet::Classes(scored, _) => &scored.counterfactuals,
+            ScoredSet::Classes(scored) => &scored.counterfactuals,
         }
     }
 
@@ -188,16 +189,118 @@ impl ScoredSet<'_> {
     fn n_whole(&self) -> usize {
         match self {
             ScoredSet::Sides(_) => 1,
-            ScoredSet::Classes(_, n_classes) => *n_classes,
+            ScoredSet::Classes(scored) => scored.scores.n_classes() as usize,
         }
     }
+
+    /// One row group with what is predicted.
+    ///
+    /// # Errors
+    /// A file is damaged.
+    pub(super) fn decided(&self, row_context: RowContext<'_>, g: usize) -> Result<DecidedGroup> {
+        let scored = match self {
+            ScoredSet::Sides(scored) => scored,
+            ScoredSet::Classes(scored) => {
+                let of = ClassScoredGroup::read_classes(row_context, scored, g)?;
+                let (predicted, predicted_cf) = (of.scores.predicted(), of.scores_cf.predicted());
+                let ScoredGroup { batch, roles, keys, .. } = of;
+                let (scores, scores_cf) = (Vec::new(), Vec::new());
+                return Ok(DecidedGroup {
+                    batch,
+                    roles,
+                    keys,
+                    predicted,
+                    predicted_cf,
+                    scores,
+                    scores_cf,
+                });
+            }
+        };
+        let of = ScoredGroup::read(row_context, scored, g, true)?;
+        let [rule, rule_cf] = &of.rules;
+        let decide = |rule: &DecisionRule, (i, &score): (usize, &f64)| {
+            rule.decide(&of.batch, of.roles.audited(i), i, score).map(u32::from)
+        };
+        let parents = of.keys.parent.iter().map(|&parent| parent as usize);
+        let predicted = of.scores.iter().enumerate().map(|of| decide(rule, of)).collect();
+        let predicted_cf = parents.zip(&of.scores_cf).map(|of| decide(rule_cf, of)).collect();
+        let scores = of.scores.iter().map(|&score| rule.shown(score)).collect();
+        let scores_cf = of.scores_cf.iter().map(|&score| rule_cf.shown(score)).collect();
+        let ScoredGroup { batch, roles, keys, .. } = of;
+        Ok(DecidedGroup { batch, roles, keys, predicted, predicted_cf, scores, scores_cf })
+    }
+
+    /// Fails where the weights of all counterfactuals could outgrow their sums.
+    fn check_weight_total(&self, layout: &Layout) -> Result<()> {
+        check_weight_total(layout, self.counterfactuals().n_rows().max(layout.n_rows))
+    }
+}
+
+/// One row group with what a model predicts: of two sides 0 or 1, of several classes the class.
+pub(super) struct DecidedGroup {
+    pub(super) batch: PreparedBatch,
+    pub(super) roles: RowRoles,
+    pub(super) keys: CounterfactualKeys,
+    pub(super) predicted: Vec<Option<u32>>,
+    pub(super) predicted_cf: Vec<Option<u32>>,
+    /// In the numbers of the model; empty of several classes.
+    pub(super) scores: Vec<Option<f64>>,
+    pub(super) scores_cf: Vec<Option<f64>>,
+}
+
+/// Counts the pairs of the counterfactuals that two models score, in their directions: once for a
+/// label of two sides, once for each class against all others.
+///
+/// # Errors
+/// A file cannot be read, weights that outgrow their sums, or the run is to stop.
+pub(crate) fn gather_pairs(
+    row_context: RowContext<'_>,
+    [first, second]: [&ScoredSet; 2],
+) -> Result<Vec<(u64, PairedCounts)>> {
+    let layout = row_context.rows.layout();
+    first.check_weight_total(layout)?;
+    let n = layout.attributes[first.attribute()].groups.len();
+    let blocks = CountSettings { scores: false, together: false, curves: false };
+    let pass =
+        |scored| SwitchPass { context: row_context, scored, blocks, slices: None, n_folds: 0 };
+    let found = row_context.row_groups().fold(
+        || vec![PairedCounts::new(n, counting_unit(layout)); first.n_whole()],
+        |parts, g| {
+            let mut of_first = Vec::new();
+            pass(first).rows(g, |row| {
+                if let CountedRow::Sides(_, (_, person, cfs)) = row {
+                    let cells = cfs.iter().map(|moved| switch_cell(person, moved));
+                    of_first.push(cells.collect::<Vec<_>>());
+                }
+            })?;
+            // Both models score the same counterfactuals, so they are in the same order.
+            let mut of_first = of_first.iter();
+            pass(second).rows(g, |row| {
+                let CountedRow::Sides(number, (key, person, cfs)) = row else { return };
+                let said = of_first.next().into_iter().flatten();
+                let cells = said.zip(cfs).map(|(&one, moved)| PairedCell {
+                    place: person.group * n + moved.to,
+                    cells: [one, switch_cell(person, moved)],
+                });
+                parts[number].add((key, person.weight), cells);
+            })
+        },
+        merge_each,
+    )?;
+    Ok((0..).zip(found).collect())
+}
+
+/// The cell that a counterfactual fills.
+fn switch_cell(person: &ScoredPerson, moved: &ScoredCounterfactual) -> Option<usize> {
+    let (predicted, predicted_cf) = person.predicted.zip(moved.predicted)?;
+    Some(cell_index(person.label, predicted, predicted_cf))
 }
 
 /// A pass over the counterfactuals.
 #[derive(Clone, Copy)]
 struct SwitchPass<'a> {
     context: RowContext<'a>,
-    scored: ScoredSet<'a>,
+    scored: &'a ScoredSet,
     blocks: CountSettings,
     /// The numbers of slices follow those of all people.
     slices: Option<&'a AttributeSlices>,
@@ -243,7 +346,7 @@ impl SwitchPass<'_> {
         let (layout, position) = (self.layout(), self.scored.attribute());
         let scored = match self.scored {
             ScoredSet::Sides(scored) => scored,
-            ScoredSet::Classes(scored, n_classes) => {
+            ScoredSet::Classes(scored) => {
                 let group = ClassScoredGroup::read_classes(self.context, scored, g)?;
                 let mut parts = Vec::new();
                 group.people(layout, position, |i, person, cfs| {
@@ -254,7 +357,7 @@ impl SwitchPass<'_> {
                         slices.each_of_row(layout, &group.batch, i, each);
                     }
                     let row = (group.batch.person_keys()[i], person, cfs);
-                    CountedRow::of_classes(n_classes, &parts, row, &mut each);
+                    CountedRow::of_classes(self.scored.n_whole(), &parts, row, &mut each);
                 });
                 return Ok(group.batch.row.len() as u64);
             }
@@ -348,13 +451,13 @@ pub(crate) struct CountedSet {
 /// A file cannot be read, the sum of the weights may overflow, or the run is to stop.
 pub(crate) fn count_switches(
     (passes, row_context): (StagePasses<'_>, RowContext<'_>),
-    scored: ScoredSet<'_>,
+    scored: &ScoredSet,
     blocks: CountSettings,
     wanted: Option<ShiftSettings>,
     CountedParts { slices, smallest, n_folds }: CountedParts<'_>,
 ) -> Result<Option<CountedSet>> {
     let layout = row_context.rows.layout();
-    check_weight_total(layout, scored.counterfactuals().n_rows().max(layout.n_rows))?;
+    scored.check_weight_total(layout)?;
     let n_folds = if n_folds > 1 { n_folds } else { 0 };
     let pass = SwitchPass { context: row_context, scored, blocks, slices, n_folds };
     let (n_whole, n_parts) = (scored.n_whole(), pass.n_parts());

@@ -22,7 +22,7 @@ use crate::counterfactual::graph_uncertain::knobs::GraphUncertainBlock;
 use crate::counterfactual::plan::ExternalSource;
 use crate::data::column::declared::DeclaredColumns;
 use crate::data::source::ParquetSource;
-use crate::data::source::catalog::download::{self, DataSetAccess, DataSetPresence};
+use crate::data::source::catalog::download::{self, DataSetAccess};
 use crate::data::source::catalog::{self, DataSetFile, DataSetOrigin, FileVersion, PublicDataSet};
 use crate::data::source::csv_import::{self, CsvBlock};
 use crate::data::source::file_list::find_listed;
@@ -633,18 +633,13 @@ fn locate_data_set(
     let set = catalog::data_set(&rows.name).ok_or_else(|| {
         Fault::new("unknown-data-set", format!("the catalog has no data set `{}`", rows.name))
     })?;
-    let there = if absent == AbsentDataSet::AssumeAvailable {
-        Some(download::find_in_folder(set, &settings.data_dir)?)
-    } else {
-        None
-    };
-    let origin = match there {
-        Some(DataSetPresence::Complete(found)) => DataSetOrigin::Files(found),
-        Some(DataSetPresence::Incomplete(expected)) => {
-            input.to_download = Some(set.name);
-            DataSetOrigin::Files(expected)
+    let origin = match absent {
+        AbsentDataSet::AssumeAvailable => {
+            let (files, whole) = download::find_in_folder(set, &settings.data_dir)?;
+            input.to_download = (!whole).then_some(set.name);
+            DataSetOrigin::Files(files)
         }
-        None => {
+        AbsentDataSet::Download => {
             let fetch = download::http(CONNECT, DOWNLOAD);
             let stand_in = rows.when_unreachable == crate::job::WhenUnreachable::StandIn;
             let access = DataSetAccess { data_dir: &settings.data_dir, stand_in, fetch: &fetch };

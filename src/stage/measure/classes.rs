@@ -127,7 +127,10 @@ impl<'a> ClassMeasurement<'a> {
     }
 
     /// A builder for each class against the rest: each is an audit of two sides.
-    fn each_vs_rest(&self, builder: &RowBuilder<'a>) -> impl Iterator<Item = RowBuilder<'a>> {
+    pub(super) fn each_vs_rest(
+        &self,
+        builder: &RowBuilder<'a>,
+    ) -> impl Iterator<Item = RowBuilder<'a>> {
         let (builder, label, clarified) = (builder.clone(), self.label, self.clarified);
         label.classes.iter().flatten().map(move |name| {
             let wanted = label.positive.contains(name) == label.favours_positive();

@@ -29,6 +29,7 @@ use crate::job;
 use crate::job::check::CheckedJob;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::labels::MissingLabels;
+use crate::metric::evidence::paired_counts::PairedCounts;
 use crate::metric::evidence::shift_pass::ShiftEvidence;
 use crate::metric::noise::placebo::PlaceboEvidence;
 use crate::metric::noise::repeats::SetRepeat;
@@ -66,8 +67,7 @@ use crate::stage::stage_builder::StageInput;
 use crate::table::file::write_rows;
 use crate::table::merged::gather_rows;
 use crate::table::{
-    ArmFoldRow, CfDistributionRow, CfFeatureRow, CfMapRow, CfQualityRow, ComparisonRow, FilterRow,
-    whole,
+    ArmFoldRow, CfDistributionRow, CfFeatureRow, CfMapRow, CfQualityRow, ComparisonRow,
 };
 use row_builder::AuditTexts;
 pub(crate) use row_builder::{ResultTables, RowBuilder};
@@ -79,23 +79,8 @@ const CURVE_FILES: &str = "curve-files";
 ///
 /// # Errors
 /// A file cannot be written.
-pub fn write_prepared(out: &Path, prepared: &PrepareFindings, source_rows: u64) -> Result<()> {
-    let mut filters = Vec::<FilterRow>::new();
-    filters.push(FilterRow {
-        step: 0,
-        what: "rows of the source".into(),
-        rows_in: whole(source_rows),
-        rows_out: whole(source_rows),
-    });
-    for (i, step) in prepared.filters.iter().enumerate() {
-        filters.push(FilterRow {
-            step: whole(i as u64 + 1),
-            what: step.what.as_str().into(),
-            rows_in: whole(step.rows_in),
-            rows_out: whole(step.rows_out),
-        });
-    }
-    write_rows(out, &filters)?;
+pub fn write_prepared(out: &Path, prepared: &PrepareFindings) -> Result<()> {
+    write_rows(out, &prepared.filters)?;
     write_rows(out, &prepared.issues)?;
     let layout = &prepared.layout;
     let population = prepared.left_out.iter().flat_map(|(state, attribute, groups)| {
@@ -174,7 +159,7 @@ fn repeats_key(audit: &CountedAudit) -> RepeatsKey {
     (audit.arm.clone(), audit.model.clone(), audit.set.clone(), audit.attribute)
 }
 
-impl AuditMeasurement<'_> {
+impl<'a> AuditMeasurement<'a> {
     fn is_selective(&self, arm: &str, model: &str, attribute: usize) -> bool {
         let key = (arm.to_owned(), model.to_owned(), attribute);
         self.selective.get(&key) == Some(&true)
@@ -192,21 +177,27 @@ impl AuditMeasurement<'_> {
         }
     }
 
+    /// How the classes of the label are measured; none of a label of two sides.
+    fn classes(&self) -> Option<ClassMeasurement<'a>> {
+        let (job, workers) = (&self.checked.job, self.context.workers);
+        let label = job.data.label.column().filter(|label| label.classes.is_some())?;
+        let (clarified, smallest) = (job.clarify_class(), job.metrics.smallest_cell.get());
+        Some(ClassMeasurement { label, clarified, workers, smallest })
+    }
+
     fn add(&mut self, audit: &CountedAudit, stages: &AuditInputs) -> Result<()> {
         let (ctx, layout) = (self.context.ctx, self.context.rows.layout());
         let text = stages.count.text(ctx, EVIDENCE)?;
         if audit.set.is_none() {
-            self.add_labels(audit, &missing_labels(&text, &stages.count, self.checked)?);
+            let counts = counts_of_sides(&text, &stages.count, self.checked)?;
+            let found: Vec<_> = counts.iter().map(MissingLabels::from_counts).collect();
+            self.add_labels(audit, &found);
         }
         let builder = self.builder(audit, layout);
         let names = AttributeSlices::of(layout, audit.attribute)?;
-        let (workers, count, job) = (self.context.workers, &stages.count, &self.checked.job);
-        let smallest = job.metrics.smallest_cell.get();
-        let label = job.data.label.column().filter(|label| label.classes.is_some());
-        let clarified = job.clarify_class();
-        let of_classes =
-            label.map(|label| ClassMeasurement { label, clarified, workers, smallest });
-        match (of_classes, audit.set.is_some()) {
+        let (workers, count) = (self.context.workers, &stages.count);
+        let smallest = self.checked.job.metrics.smallest_cell.get();
+        match (self.classes(), audit.set.is_some()) {
             (None, false) => {
                 let whole: FactualCounts = count.parse(&text)?;
                 let parts = self.parts((&builder, &names), count, whole)?;
@@ -464,28 +455,36 @@ impl AuditMeasurement<'_> {
             let other_is_selective = self.is_selective(&other.arm, &other.model, other.attribute);
             let selective = builder.selective || other_is_selective;
             let builder = RowBuilder { selective, ..builder };
-            let (counts, settings) = (pair.counts.read(ctx, EVIDENCE)?, &builder.settings);
-            let compared = if audit.set.is_none() {
-                let scored: [FactualCounts; 2] =
-                    [stages.count.read(ctx, EVIDENCE)?, others.count.read(ctx, EVIDENCE)?];
-                workers.within(|| {
-                    let mut compared = compare_rows(&counts, settings);
-                    // Only over rows that both models score.
-                    let scores = MeasureContext::new(settings);
-                    compared.extend(scores.compare_scores(scored.each_ref(), RowsOf::Both));
-                    compared
-                })
-            } else {
-                workers.within(|| compare_switches(&counts, settings))
+            let counts: Vec<PairedCounts> = pair.counts.read(ctx, EVIDENCE)?;
+            let scored = |count: &StageInput<CountStage>| match audit.set {
+                None => counts_of_sides(&count.text(ctx, EVIDENCE)?, count, self.checked),
+                Some(_) => Ok(Vec::new()),
             };
+            let scored = [scored(&stages.count)?, scored(&others.count)?];
             let [first, second] =
                 [audit, other].map(|audit| self.trainings.get(&repeats_key(audit)));
             // Repeats on resampled rows cannot be paired with repeats on the same rows.
             let alike = self.resamples(audit) == self.resamples(other);
             let pair = first.zip(second).filter(|_| alike);
             let changes = pair.map(|(first, second)| first.minus(second));
-            let row = |value| builder.comparison_row(other, value, changes.as_ref());
-            rows.extend(compared.iter().map(row));
+            let parts = match self.classes() {
+                None => vec![builder],
+                Some(classes) => classes.each_vs_rest(&builder).collect(),
+            };
+            for (i, (part, counts)) in parts.iter().zip(&counts).enumerate() {
+                let compare = || {
+                    let [Some(one), Some(two)] = scored.each_ref().map(|of| of.get(i)) else {
+                        return compare_switches(counts, &part.settings);
+                    };
+                    let mut compared = compare_rows(counts, &part.settings);
+                    // For rows that both score; other rows do not count.
+                    let scores = MeasureContext::new(&part.settings);
+                    compared.extend(scores.compare_scores([one, two], RowsOf::Both));
+                    compared
+                };
+                let row = |of| part.comparison_row(other, of, changes.as_ref());
+                rows.extend(workers.within(compare).iter().map(row));
+            }
         }
         Ok(rows)
     }
@@ -540,18 +539,17 @@ fn fit_of(
     Some(KnowledgeFit::new(reference, &scores.0, &scores.1))
 }
 
-/// The missing labels of the factual rows; with several classes, one entry for each class against
+/// The counts of the factual rows: for a label of two sides, or for each class against
 /// the rest.
-fn missing_labels(
+fn counts_of_sides(
     text: &str,
     stage: &StageInput<CountStage>,
     checked: &CheckedJob,
-) -> Result<Vec<MissingLabels>> {
-    if checked.job.data.label.column().is_some_and(|label| label.classes.is_some()) {
-        let counts: FactualClassCounts = stage.parse(text)?;
-        return Ok(counts.one_vs_rest.iter().map(MissingLabels::from_counts).collect());
+) -> Result<Vec<FactualCounts>> {
+    match checked.job.data.label.classes() {
+        Some(_) => Ok(stage.parse::<FactualClassCounts>(text)?.one_vs_rest),
+        None => Ok(vec![stage.parse(text)?]),
     }
-    Ok(vec![MissingLabels::from_counts(&stage.parse(text)?)])
 }
 
 /// Joins the tables of quality of all sets and attributes.

@@ -418,6 +418,7 @@ impl RowBuilder<'_> {
             scope: key.scope,
             from_group: key.from_group,
             to_group: key.to_group,
+            class: self.class.into(),
             metric: compared.metric.id.into(),
             family: compared.metric.family.as_str().into(),
             difference: difference.ok().and_then(finite),

@@ -15,18 +15,15 @@ use serde::Serialize;
 
 use crate::causal::encoding::constant_columns;
 use crate::counterfactual::write_back::features_set_with;
-use crate::data::prepare::params::{FilterStep, MISSING_VALUES};
+use crate::data::prepare::params::MISSING_VALUES;
+use crate::data::rows::RowsReader;
 use crate::data::rows::profile::{ColumnCounts, GroupProfile, LabelCounts, PreparedProfile};
-use crate::data::rows::split::RolesReader;
-use crate::data::rows::{Projection, RowsReader};
 use crate::data::values::ValueClass;
 use crate::data::{Feature, FeatureKind, Layout, RowIdKind};
 use crate::error::{Error, FilePlace, Result};
-use crate::exec::accumulator::PieceLoop;
 use crate::exec::cancel::CancelFlag;
 use crate::exec::event::Observer;
 use crate::exec::folder::ScratchFolder;
-use crate::exec::pieces::StageWatch;
 use crate::exec::result_store::StoreView;
 use crate::exec::{ExecSettings, StageContext, StageRecord, StageStatus};
 use crate::explain::hint_of_issue;
@@ -36,8 +33,6 @@ use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::value::sanity::ModelSanity;
 use crate::model::contract::{ModelContract, TermSource};
 use crate::model::kind::python::PythonBlock;
-use crate::num::additive::Additive;
-use crate::stage::artifact::ROLES;
 use crate::stage::gate::blind;
 use crate::stage::gate::model_issues::of_sanity;
 use crate::stage::generate::support::{UnsupportedValue, told_in_words};
@@ -171,7 +166,12 @@ impl ContractPreview {
                 missing.join(" or ")
             ));
         }
+        let by_class = score.by_class.iter().map(|(of, (name, _))| format!("`{name}` for `{of}`"));
+        let by_class: Vec<String> = by_class.collect();
         parts.push(match &score.class {
+            None if !by_class.is_empty() => {
+                format!("its scores are {}, {}", by_class.join(", "), from(score.source))
+            }
             Some(class) => format!(
                 "its score is the probability of `{class}` among its classes {}, {}",
                 score.classes.join(", "),
@@ -392,12 +392,13 @@ fn constant_variables(plan: &StagePlan<'_>, constant: &[String]) -> Result<()> {
 
 /// The sides of the split that lack a value of the label, unless all rows do.
 fn one_sided_labels(layout: &Layout, look: &RowsLook) -> Vec<IssueNote> {
-    let Some(label) = &layout.label else { return Vec::new() };
-    let mut all = look.labels.trained;
-    all.absorb(&look.labels.audited);
-    let lacking = match all.positive == 0 || all.negative == 0 {
-        true => Vec::new(),
-        false => look.labels.lacking(&label.column),
+    let of_two = layout.label.as_ref().filter(|label| label.classes.is_empty());
+    let Some(label) = of_two else { return Vec::new() };
+    let labels = look.profile.labels;
+    let seen = |count: fn(&LabelCounts) -> u64| count(&labels.trained) + count(&labels.audited) > 0;
+    let lacking = match seen(|labels| labels.positive) && seen(|labels| labels.negative) {
+        true => labels.lacking(&label.column),
+        false => Vec::new(),
     };
     let issue = |(n, text): (u64, String)| {
         IssueNote::warning(ONE_SIDED_LABEL, &label.column, n, text)
@@ -442,6 +443,17 @@ fn with_prepared<T>(
         see(&plan, &input, &records)
     };
     look().map_err(|error| with_place(error, checked))
+}
+
+/// One step that can lose rows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct FilterStep {
+    /// The step, as the job writes it.
+    pub what: String,
+    /// Rows before it.
+    pub rows_in: u64,
+    /// Rows after it.
+    pub rows_out: u64,
 }
 
 /// What an audit depends on; serializes as `cfaudit data --json` prints it.
@@ -564,11 +576,10 @@ pub(crate) fn data(
     with_prepared(checked, settings, observer, cancel, Some(true), |plan, input, records| {
         let folder = |kind| folder_of(records, kind);
         let rows = RowsReader::open(&folder(UnitKind::Prepare))?;
-        let roles = RolesReader::open(&folder(UnitKind::Split).join(ROLES), &rows)?;
-        let profile = profile(plan, &rows, &roles, cancel)?;
         let layout = rows.layout();
         let (filters, mut issues) = filters_and_issues(&folder(UnitKind::Prepare))?;
         let look = RowsLook::read(&folder(UnitKind::Labels))?;
+        let labels = look.profile.labels.all();
         issues.extend(selective(plan, layout, &look.counted, records)?);
         issues.extend(against_labels(plan, &look.counted));
         issues.extend(one_sided_labels(layout, &look));
@@ -579,9 +590,9 @@ pub(crate) fn data(
                 positive: label.positive.clone(),
                 negative: label.negative.clone(),
                 favourable: if role.favours_positive() { "positive" } else { "negative" },
-                n_positive: profile.labels.positive,
-                n_negative: profile.labels.negative,
-                n_missing: profile.labels.missing,
+                n_positive: labels.positive,
+                n_negative: labels.negative,
+                n_missing: labels.missing,
             });
         Ok(DataPreview {
             job: job.name.to_string(),
@@ -593,34 +604,13 @@ pub(crate) fn data(
                 audited: look.audited,
             },
             filters: filters.into_iter().skip(1).collect(),
-            columns: columns(checked, layout, &profile, &issues),
+            columns: columns(checked, layout, &look.profile, &issues),
             issues,
             label,
-            attributes: attributes(layout, &profile),
+            attributes: attributes(layout, &look.profile),
             awaited: input.awaited.clone(),
         })
     })
-}
-
-fn profile(
-    plan: &StagePlan<'_>,
-    rows: &RowsReader,
-    roles: &RolesReader,
-    cancel: &CancelFlag,
-) -> Result<PreparedProfile> {
-    let by_folds = plan.job.data.split.as_ref().is_some_and(|s| s.folds.is_some());
-    let layout = rows.layout();
-    let check = || cancel.check();
-    let watch = StageWatch { check: &check, ..StageWatch::SILENT };
-    let row_groups = PieceLoop { workers: plan.workers, watch, n: rows.n_groups() };
-    row_groups.gather(
-        || PreparedProfile::empty(layout),
-        |profile, g| {
-            let batch = rows.read(g, Projection::ALL)?;
-            profile.add(layout, &batch, &roles.read(g)?, by_folds);
-            Ok(0)
-        },
-    )
 }
 
 /// The steps that can lose rows, the source first, and what was met.

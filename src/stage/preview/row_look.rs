@@ -6,14 +6,12 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::data::Layout;
 use crate::data::rows::Projection;
-use crate::data::rows::profile::LabelCounts;
-use crate::data::rows::split::TRAIN;
-use crate::data::{LabelDefinition, Layout};
+use crate::data::rows::profile::{LabelCounts, LabelsByRole, PreparedProfile};
 use crate::error::Result;
 use crate::exec::files;
 use crate::job::{ModelBlock, ThresholdRule};
-use crate::num::additive::{Additive, additive};
 use crate::num::score_scale::ScoreScale;
 use crate::stage::count::evidence::{CountSettings, RowCounting};
 use crate::stage::decided_scores::rule_of;
@@ -40,8 +38,8 @@ pub(crate) struct RowsLook {
     pub(crate) trained: u64,
     /// The audited rows.
     pub(crate) counted: CountedRows,
-    /// The labels of each side of the split.
-    pub(crate) labels: SideLabels,
+    /// All kept rows.
+    pub(crate) profile: PreparedProfile,
     /// What is suspicious about the features.
     pub(crate) traps: Vec<IssueNote>,
     /// Features with one value among the training rows.
@@ -51,17 +49,7 @@ pub(crate) struct RowsLook {
     pub(crate) unsupported: BTreeMap<String, Vec<UnsupportedValue>>,
 }
 
-/// The labels of the training rows and of the audited ones; with folds all train, and are counted
-/// only as audited.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct SideLabels {
-    pub(crate) trained: LabelCounts,
-    pub(crate) audited: LabelCounts,
-}
-
-additive!(SideLabels { trained, audited });
-
-impl SideLabels {
+impl LabelsByRole {
     /// The values of the label `column` that the sides lack, a sentence each, with the number of
     /// rows.
     pub(crate) fn lacking(&self, column: &str) -> Vec<(u64, String)> {
@@ -119,7 +107,7 @@ impl Stage for LabelStage {
                     (row_context.roles.n_audited(), row_context.roles.n_trained());
                 let counted = count(plan, row_context)?;
                 let (traps, constant) = traps::find(plan, row_context)?;
-                let labels = side_labels(row_context)?;
+                let profile = profile(row_context)?;
                 let mut unsupported = BTreeMap::new();
                 for (support, &position) in
                     support.iter().flat_map(|of| tested.iter().map(move |at| (of, at)))
@@ -130,30 +118,22 @@ impl Stage for LabelStage {
                     let name = layout.attributes[position].name.clone();
                     unsupported.insert(name, found.transpose()?.unwrap_or_default());
                 }
-                Ok(RowsLook { audited, trained, counted, labels, traps, constant, unsupported })
+                Ok(RowsLook { audited, trained, counted, profile, traps, constant, unsupported })
             })?;
             files::write_compact(&ctx.out().join(COUNTED), &look)
         })
     }
 }
 
-fn side_labels(row_context: RowContext<'_>) -> Result<SideLabels> {
-    let is_of_two = |label: &LabelDefinition| label.classes.is_empty();
-    if !row_context.rows.layout().label.as_ref().is_some_and(is_of_two) {
-        return Ok(SideLabels::default());
-    }
-    let add = |sides: &mut SideLabels, g: usize| {
-        let (batch, roles) = row_context.read(g, Projection::NO_FEATURES)?;
-        for (i, &label) in batch.label.iter().enumerate() {
-            if roles.audited(i).is_some() {
-                sides.audited.add(label);
-            } else if roles.0.get(i) == Some(&TRAIN) {
-                sides.trained.add(label);
-            }
-        }
+/// Counts of all kept rows.
+fn profile(row_context: RowContext<'_>) -> Result<PreparedProfile> {
+    let (layout, by_folds) = (row_context.rows.layout(), row_context.roles.n_folds() > 1);
+    let add = |profile: &mut PreparedProfile, g: usize| {
+        let (batch, roles) = row_context.read(g, Projection::ALL)?;
+        profile.add(layout, &batch, &roles, by_folds);
         Ok(0)
     };
-    row_context.row_groups().fold(SideLabels::default, add, |all, part| all.absorb(&part))
+    row_context.row_groups().gather(|| PreparedProfile::empty(layout), add)
 }
 
 fn count(plan: &StagePlan<'_>, row_context: RowContext<'_>) -> Result<CountedRows> {

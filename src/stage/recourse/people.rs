@@ -371,7 +371,7 @@ fn recourse_column(
         FeatureColumn::Number(numbers) => {
             let bins: Vec<DerivedBin> = name
                 .as_ref()
-                .and_then(|name| Some(job.data.bins.get(name)?.of(name)))
+                .and_then(|name| Some(job.data.bins.get(name)?.bins()))
                 .unwrap_or_default();
             if !bins.is_empty() {
                 let cut = bin_numbers(numbers, &bins);

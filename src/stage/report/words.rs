@@ -447,7 +447,7 @@ pub(crate) fn glossary(id: &str) -> Option<GlossaryEntry> {
     let metric = crate::metric::catalog::find(id)?;
     Some(GlossaryEntry {
         id: metric.id.to_owned(),
-        symbol: metric.symbol.to_owned(),
+        symbol: metric.symbol().to_owned(),
         name: metric.text(MetricText::Name).to_owned(),
         family: metric.family.as_str().to_owned(),
         formula: metric.text(MetricText::Formula).to_owned(),

@@ -12,8 +12,9 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::data::exchange::keyed::{KeyedFile, ScoreKey};
+use crate::data::exchange::to_score::RequestRow;
 use crate::data::rows::aligned::{
-    CounterfactualKeys, CounterfactualReader, ScoreReader, create_scores, write_precision,
+    CounterfactualReader, ScoreReader, create_scores, write_precision,
 };
 use crate::data::rows::split::RowRoles;
 use crate::data::rows::{PreparedBatch, Projection};
@@ -25,7 +26,7 @@ use crate::num::additive::Additive;
 use crate::num::seed::{h, u01};
 use crate::stage::row_context::RowContext;
 use crate::stage::score::score_file::{
-    LeftoverScore, SCORE_KEY_HINT, STALE_SCORES_HINT, ScoreFile, WantedKeys,
+    LeftoverScore, SCORE_KEY_HINT, STALE_SCORES_HINT, ScoreFile, WantedKey,
 };
 
 /// File of the stage `score` where rows are scored again.
@@ -113,6 +114,17 @@ impl RecheckSample {
             .filter(|&i| eligible(batch, roles, attribute, i) && drawn(self.hash(batch.row_key[i])))
             .collect()
     }
+
+    /// These rows, each asked for in its own group of an attribute.
+    pub(crate) fn asked<'b>(
+        &self,
+        batch: &'b PreparedBatch,
+        roles: &RowRoles,
+        attribute: usize,
+    ) -> impl Iterator<Item = RequestRow> + use<'b> {
+        let again = self.rows(batch, roles, Some(attribute)).into_iter();
+        again.map(move |row| RequestRow::of_row(row, attribute, batch.groups[attribute][row]))
+    }
 }
 
 /// Whether a row is audited, and, where it is to have counterfactuals, of a declared group.
@@ -164,43 +176,16 @@ pub(crate) struct JoinedScores {
 
 additive!(accumulated JoinedScores { entries, again });
 
-/// One key of the file that is wanted.
-#[derive(Debug, Clone, Copy)]
-struct WantedKey {
-    key: ScoreKey,
-    own: Option<u16>,
-    /// Position of the row in its row group.
-    row: usize,
-    /// Where its score goes; none for a row that is scored again.
-    to: Option<usize>,
-}
-
 /// What is wanted of one row group.
-#[derive(Default)]
 struct WantedGroup {
-    keys: WantedKeys,
-    /// Positions of the rows in their row group.
-    row: Vec<u32>,
-    /// Where the scores go, [`RECHECKED_ROW`] for a row that is scored again; empty where each has
-    /// the place at which it is wanted.
-    to: Vec<u32>,
+    /// Its rows, or its counterfactuals as part 1, in the order of the file.
+    asked: Vec<RequestRow>,
+    /// Their keys.
+    keys: Vec<WantedKey>,
     /// Scores that the stage writes.
     n_scores: usize,
     /// The factual scores of the rows; empty where nothing is compared.
     factual: Vec<f64>,
-}
-
-/// The place of a row that is scored again.
-const RECHECKED_ROW: u32 = u32::MAX;
-
-impl WantedGroup {
-    /// One wanted key.
-    fn key(&self, k: usize) -> WantedKey {
-        let to = self.to.get(k).copied().unwrap_or(k as u32);
-        let (key, own) = self.keys.get(k);
-        let to = (to != RECHECKED_ROW).then_some(to as usize);
-        WantedKey { key, own, row: self.row[k] as usize, to }
-    }
 }
 
 /// The counterfactuals whose scores a file holds.
@@ -223,10 +208,10 @@ pub(crate) struct ScoreFileJoin<'a> {
     pub(crate) set: Option<JoinedCounterfactuals<'a>>,
 }
 
-/// The key of a row in its own group of an attribute.
-fn own_key(batch: &PreparedBatch, attribute: usize, row: usize) -> ScoreKey {
-    let to_group = batch.groups[attribute][row];
-    ScoreKey { row_key: batch.row_key[row], to_group, cf_index: 0 }
+/// The rows of a row group that are audited, as they are.
+pub(crate) fn audited_rows(roles: &RowRoles) -> impl Iterator<Item = RequestRow> {
+    let audited = (0..roles.0.len()).filter(|&row| roles.audited(row).is_some());
+    audited.map(|row| RequestRow::of_row(row, 0, 0))
 }
 
 impl ScoreFileJoin<'_> {
@@ -235,101 +220,76 @@ impl ScoreFileJoin<'_> {
         self.set.map(|set| &self.context.rows.layout().attributes[set.attribute])
     }
 
+    /// Whether a row is asked for a second time.
+    fn is_recheck(&self, asked: &RequestRow) -> bool {
+        self.set.is_some() && asked.source.0 == 0
+    }
+
     /// How far scores of rows that are scored again may differ.
     fn tolerance(&self) -> Option<f64> {
         self.set?.recheck?.factual.map(|(_, tolerance)| tolerance)
     }
 
+    /// The key of a counterfactual, or of a row in a group.
+    fn key(batch: &PreparedBatch, of: &RequestRow) -> ScoreKey {
+        let RequestRow { row, to_group, cf_index, .. } = *of;
+        ScoreKey { row_key: batch.row_key[row], to_group, cf_index }
+    }
+
     /// What is wanted of a row group.
     fn wanted(&self, g: usize) -> Result<WantedGroup> {
-        let RowContext { rows, roles, .. } = self.context;
-        let batch = rows.read(g, Projection::KEYS)?;
-        let Some(JoinedCounterfactuals { made, attribute, recheck }) = self.set else {
-            let (n_scores, roles) = (batch.row.len(), roles.read(g)?);
-            let audited = (0..n_scores as u32).filter(|&i| roles.audited(i as usize).is_some());
-            let row: Vec<u32> = audited.collect();
-            let (row_key, to) = match row.len() == n_scores {
-                true => (batch.row_key, Vec::new()),
-                false => (row.iter().map(|&i| batch.row_key[i as usize]).collect(), row.clone()),
-            };
-            let keys = WantedKeys { row_key, ..WantedKeys::default() };
-            return Ok(WantedGroup { keys, row, to, n_scores, factual: Vec::new() });
-        };
-        let CounterfactualKeys { parent, to_group, cf_index } = made.keys(g)?;
-        let own = parent.iter().map(|&row| batch.groups[attribute][row as usize]).collect();
-        let row_key = parent.iter().map(|&row| batch.row_key[row as usize]).collect();
-        let wanted = WantedGroup {
-            keys: WantedKeys { row_key, to_group, cf_index, own },
-            n_scores: parent.len(),
-            row: parent,
-            ..WantedGroup::default()
-        };
-        let Some(RecheckAgainst { sample, factual: Some((scores, _)) }) = recheck else {
-            return Ok(wanted);
-        };
-        let again = sample.rows(&batch, &roles.read(g)?, Some(attribute)).into_iter();
-        let again = again.map(|row| {
-            let key = own_key(&batch, attribute, row);
-            WantedKey { key, own: Some(key.to_group), row, to: None }
-        });
-        Ok(WantedGroup { factual: scores.read(g)?, ..with_rechecked(&wanted, again) })
+        let (batch, roles) = self.context.read(g, Projection::KEYS)?;
+        let (mut asked, mut factual, mut n_scores) = (Vec::new(), Vec::new(), batch.row.len());
+        match self.set {
+            None => asked.extend(audited_rows(&roles)),
+            Some(JoinedCounterfactuals { made, attribute, recheck }) => {
+                asked.extend(RequestRow::of_keys(&made.keys(g)?, attribute, 1));
+                n_scores = asked.len();
+                if let Some(RecheckAgainst { sample, factual: Some((scores, _)) }) = recheck {
+                    asked.extend(sample.asked(&batch, &roles, attribute));
+                    factual = scores.read(g)?;
+                }
+            }
+        }
+        asked.sort_unstable();
+        let own = |of: &RequestRow| self.set.map(|set| batch.groups[set.attribute][of.row]);
+        let key = |of: &RequestRow| WantedKey { key: Self::key(&batch, of), own: own(of) };
+        let keys = asked.iter().map(key).collect();
+        Ok(WantedGroup { asked, keys, n_scores, factual })
     }
 
     /// The keys that a row group has, and why an entry of such a key is left over; of a key that is
     /// named twice the last counts.
     fn known(&self, g: usize) -> Result<Vec<(ScoreKey, LeftoverScore)>> {
         let (batch, roles) = self.context.read(g, Projection::KEYS)?;
-        let key = |row: usize, to_group, cf_index| ScoreKey {
-            row_key: batch.row_key[row],
-            to_group,
-            cf_index,
-        };
+        let key = |of: RequestRow| Self::key(&batch, &of);
         let Some(JoinedCounterfactuals { made, attribute, recheck }) = self.set else {
             let left = |i: usize| match roles.audited(i) {
                 Some(_) => LeftoverScore::Duplicate,
                 None => LeftoverScore::NotAsked,
             };
-            return Ok((0..batch.row.len()).map(|i| (key(i, 0, 0), left(i))).collect());
+            let rows = 0..batch.row.len();
+            return Ok(rows.map(|i| (key(RequestRow::of_row(i, 0, 0)), left(i))).collect());
         };
         let keys = made.keys(g)?;
-        let made = (0..keys.parent.len())
-            .map(|k| key(keys.parent[k] as usize, keys.to_group[k], keys.cf_index[k]));
-        let mut known: Vec<_> = made.map(|key| (key, LeftoverScore::Duplicate)).collect();
+        let made = RequestRow::of_keys(&keys, attribute, 1);
+        let mut known: Vec<_> = made.map(|of| (key(of), LeftoverScore::Duplicate)).collect();
         let n_groups = self.attribute().map_or(0, |of| of.groups.len());
         let n_groups = u16::try_from(n_groups).unwrap_or(u16::MAX);
         for i in 0..batch.row.len() {
+            let of = |to: u16| key(RequestRow::of_row(i, attribute, to));
             if eligible(&batch, &roles, Some(attribute), i) {
-                known.push((own_key(&batch, attribute, i), LeftoverScore::OwnGroup));
+                known.push((of(batch.groups[attribute][i]), LeftoverScore::OwnGroup));
             } else {
-                known.extend((0..n_groups).map(|to| (key(i, to, 0), LeftoverScore::NotAsked)));
+                known.extend((0..n_groups).map(|to| (of(to), LeftoverScore::NotAsked)));
             }
         }
         if let Some(RecheckAgainst { sample, factual }) = recheck {
             let left =
                 if factual.is_some() { LeftoverScore::Duplicate } else { LeftoverScore::NotAsked };
-            let again = sample.rows(&batch, &roles, Some(attribute)).into_iter();
-            known.extend(again.map(|row| (own_key(&batch, attribute, row), left)));
+            known.extend(sample.asked(&batch, &roles, attribute).map(|of| (key(of), left)));
         }
         Ok(known)
-    }
-}
-
-/// The wanted keys with rows that are scored again, in the order of the file.
-fn with_rechecked(wanted: &WantedGroup, again: impl Iterator<Item = WantedKey>) -> WantedGroup {
-    let mut all: Vec<WantedKey> =
-        (0..wanted.row.len()).map(|k| wanted.key(k)).chain(again).collect();
-    all.sort_by_key(|w| (w.row, w.key.to_group, w.key.cf_index));
-    WantedGroup {
-        keys: WantedKeys {
-            row_key: all.iter().map(|w| w.key.row_key).collect(),
-            to_group: all.iter().map(|w| w.key.to_group).collect(),
-            cf_index: all.iter().map(|w| w.key.cf_index).collect(),
-            own: all.iter().filter_map(|w| w.own).collect(),
-        },
-        row: all.iter().map(|w| w.row as u32).collect(),
-        to: all.iter().map(|w| w.to.map_or(RECHECKED_ROW, |to| to as u32)).collect(),
-        n_scores: wanted.n_scores,
-        factual: Vec::new(),
     }
 }
 
@@ -337,7 +297,7 @@ fn with_rechecked(wanted: &WantedGroup, again: impl Iterator<Item = WantedKey>) 
 #[derive(Default)]
 struct MissingKeys {
     n: u64,
-    first: Option<(usize, WantedKey)>,
+    first: Option<(usize, RequestRow)>,
 }
 
 /// Rows scored again.
@@ -385,21 +345,19 @@ impl ScoreFileJoin<'_> {
                 Ok((group.n_scores as u64, group))
             },
             |g, group| {
-                entries += group.row.len() as u64;
+                entries += group.asked.len() as u64;
                 let found = file.take(&group.keys, |k| {
                     lacking.n += 1;
-                    lacking.first.get_or_insert_with(|| (g, group.key(k)));
+                    lacking.first.get_or_insert((g, group.asked[k]));
                 })?;
-                if group.to.is_empty() {
-                    return writer.append(encoder.scores(found)?);
-                }
                 let mut scores = vec![f64::NAN; group.n_scores];
-                for ((&to, &row), score) in group.to.iter().zip(&group.row).zip(found) {
-                    if to == RECHECKED_ROW {
-                        let (row, tolerance) = (row as usize, tolerance.unwrap_or(f64::INFINITY));
-                        compared.add((g, row), group.factual[row], score, tolerance);
+                for (asked, score) in group.asked.iter().zip(found) {
+                    if self.is_recheck(asked) {
+                        let tolerance = tolerance.unwrap_or(f64::INFINITY);
+                        let factual = group.factual[asked.row];
+                        compared.add((g, asked.row), factual, score, tolerance);
                     } else {
-                        scores[to as usize] = score;
+                        scores[asked.source.1] = score;
                     }
                 }
                 writer.append(encoder.scores(scores)?)
@@ -448,7 +406,7 @@ impl ScoreFileJoin<'_> {
                 for (key, left) in self.known(g)? {
                     judged.entry(key).and_modify(|judged| *judged = Some(left));
                 }
-                rows.read_row_keys(g)?.iter().for_each(|row| {
+                rows.read(g, Projection::KEYS)?.row_key.iter().for_each(|row| {
                     strange.remove(row);
                 });
             }
@@ -474,19 +432,18 @@ impl ScoreFileJoin<'_> {
         Ok(self.context.rows.read_ids(g)?.text(row))
     }
 
-    fn missing_scores(&self, n: u64, of: u64, g: usize, first: &WantedKey) -> Result<Fault> {
+    fn missing_scores(&self, n: u64, of: u64, g: usize, first: &RequestRow) -> Result<Fault> {
         let mut key = format!("row_id `{}`", self.id(g, first.row)?);
         let mut hint = "score every line of the rows to score, with the same key; a row that \
                         cannot be scored has a null score"
             .to_owned();
         if let Some(attribute) = self.attribute() {
-            let to =
-                attribute.groups.get(usize::from(first.key.to_group)).map_or("", String::as_str);
+            let to = attribute.groups.get(usize::from(first.to_group)).map_or("", String::as_str);
             key = format!(
                 "{key}, sensitive `{}`, to_group `{to}`, cf_index {}",
-                attribute.name, first.key.cf_index
+                attribute.name, first.cf_index
             );
-            if first.to.is_none() {
+            if self.is_recheck(first) {
                 hint = format!(
                     "{hint}; lines whose `to_group` is their own group are required by `recheck`"
                 );

@@ -16,40 +16,17 @@ use crate::data::exchange::keyed::{KeyedFile, ScoreColumns, ScoreEntry, ScoreKey
 use crate::error::{Error, Fault, Result};
 use crate::stage::row_context::RowContext;
 
-/// The keys that are wanted of a row group, in the order in which files are written.
-#[derive(Default)]
-pub(super) struct WantedKeys {
-    pub(super) row_key: Vec<u64>,
-    /// For counterfactuals; empty for rows.
-    pub(super) to_group: Vec<u16>,
-    /// The same.
-    pub(super) cf_index: Vec<u16>,
-    /// The row's own group, of counterfactuals.
-    pub(super) own: Vec<u16>,
+/// A key that is wanted.
+pub(super) struct WantedKey {
+    pub(super) key: ScoreKey,
+    /// The row's own group, of a counterfactual.
+    pub(super) own: Option<u16>,
 }
 
-impl WantedKeys {
-    /// One of the entries, with the row's own group.
-    pub(super) fn get(&self, k: usize) -> (ScoreKey, Option<u16>) {
-        let at = |column: &[u16]| column.get(k).copied().unwrap_or(0);
-        let (to_group, cf_index) = (at(&self.to_group), at(&self.cf_index));
-        let key = ScoreKey { row_key: self.row_key[k], to_group, cf_index };
-        (key, self.own.get(k).copied())
-    }
-
-    /// Whether the `n` keys from `k` on are the entries from `first` on.
-    fn are_next(&self, k: usize, found: &ScoreColumns, first: usize, n: usize) -> bool {
-        let zero = |column: &[u16]| column.iter().all(|&index| index == 0);
-        let same = |mine: &[u16], theirs: &[u16]| match (mine.is_empty(), theirs.is_empty()) {
-            (false, false) => mine[k..k + n] == theirs[first..first + n],
-            (false, true) => zero(&mine[k..k + n]),
-            (true, false) => zero(&theirs[first..first + n]),
-            (true, true) => true,
-        };
-        self.row_key[k..k + n] == found.row_key[first..first + n]
-            && same(&self.to_group, &found.to_group)
-            && same(&self.cf_index, &found.cf_index)
-            && (found.from_group.is_empty() || same(&self.own, &found.from_group))
+impl WantedKey {
+    /// Whether an entry names another group as the row's own.
+    fn is_contradicted(&self, entry: &ScoreEntry) -> bool {
+        entry.from_group.zip(self.own).is_some_and(|(stated, own)| stated != own)
     }
 }
 
@@ -168,30 +145,29 @@ impl<'a> ScoreFile<'a> {
     /// from the row's; of a shard, keys that are not the next entries.
     pub(super) fn take(
         &mut self,
-        wanted: &WantedKeys,
+        wanted: &[WantedKey],
         mut lacks: impl FnMut(usize),
     ) -> Result<Vec<f64>> {
-        let n_wanted = wanted.row_key.len();
-        if let Some(&first) = wanted.row_key.first().filter(|_| self.seeks) {
+        if let Some(first) = wanted.first().filter(|_| self.seeks) {
             self.seeks = false;
-            self.seek(first)?;
+            self.seek(first.key.row_key)?;
         }
-        let mut scores = Vec::with_capacity(n_wanted);
-        while scores.len() < n_wanted {
+        let mut scores = Vec::with_capacity(wanted.len());
+        while let Some(next) = wanted.get(scores.len()) {
             let k = scores.len();
-            let mut n = n_wanted - k;
             if self.waiting.is_empty() {
                 if self.next().is_none() && self.read_on()? {
                     continue;
                 }
-                if let Some(found) = &self.current {
-                    n = n.min(found.row_key.len() - self.taken).max(1);
-                    if self.taken < found.row_key.len() && wanted.are_next(k, found, self.taken, n)
-                    {
-                        scores.extend_from_slice(&found.score[self.taken..self.taken + n]);
-                        self.taken += n;
-                        continue;
-                    }
+                let found = self.current.iter().flat_map(|found| found.iter_from(self.taken));
+                let is_next = |(entry, wanted): &(ScoreEntry, &WantedKey)| {
+                    entry.key == wanted.key && !wanted.is_contradicted(entry)
+                };
+                let found = found.zip(&wanted[k..]).take_while(is_next);
+                scores.extend(found.map(|(entry, _)| entry.score));
+                self.taken += scores.len() - k;
+                if scores.len() > k {
+                    continue;
                 }
             }
             if self.context.rows.are_of_shard() {
@@ -201,31 +177,26 @@ impl<'a> ScoreFile<'a> {
                 let fault = Fault::new("unsorted-scores", what).in_file(self.file.path());
                 return fault.fail(hint);
             }
-            for k in k..k + n {
-                let (key, own) = wanted.get(k);
-                let found = self.find(key)?;
-                if let Some(entry) = &found {
-                    self.check_own(entry, own)?;
-                } else {
-                    lacks(k);
-                }
-                scores.push(found.map_or(f64::NAN, |entry| entry.score));
+            let found = self.find(next.key)?;
+            match &found {
+                Some(entry) => self.check_own(entry, next)?,
+                None => lacks(k),
             }
+            scores.push(found.map_or(f64::NAN, |entry| entry.score));
         }
         Ok(scores)
     }
 
     /// Fails where an entry names another group as the row's own.
-    fn check_own(&self, entry: &ScoreEntry, own: Option<u16>) -> Result<()> {
-        let (Some(stated), Some(own)) = (entry.from_group, own) else { return Ok(()) };
-        if stated == own {
+    fn check_own(&self, entry: &ScoreEntry, wanted: &WantedKey) -> Result<()> {
+        if !wanted.is_contradicted(entry) {
             return Ok(());
         }
-        let name = |group: u16| self.file.group_name(group);
+        let name = |group: Option<u16>| group.map_or("", |group| self.file.group_name(group));
         let what = format!(
             "the counterfactual names `{}` as the row's own group, which is `{}`",
-            name(stated),
-            name(own)
+            name(entry.from_group),
+            name(wanted.own)
         );
         Fault::new("bad-scores", what)
             .in_file(self.file.path())

@@ -47,7 +47,7 @@ pub(crate) fn pattern_columns(
                 let name_of = ColumnName::new(name);
                 let bins = name_of
                     .as_ref()
-                    .and_then(|of| Some(job.data.bins.get(of)?.of(of)))
+                    .and_then(|of| Some(job.data.bins.get(of)?.bins()))
                     .unwrap_or_default();
                 if !bins.is_empty() {
                     PatternColumn::of_bins(name, numbers, &bins)

@@ -20,10 +20,7 @@ use crate::table::{ColumnDef, ColumnType, TableDef, TableRow};
 const TABLE_GROUP_ROWS: usize = 1_000_000;
 
 /// Rows of one row group in long tables: the open group is the memory that writing them takes.
-const LONG_GROUP_ROWS: usize = 250_000;
-
-/// Rows of a long table that are encoded at a time; divides [`LONG_GROUP_ROWS`].
-const LONG_CHUNK_ROWS: usize = 50_000;
+const LONG_GROUP_ROWS: usize = 245 * ROWS_AT_ONCE;
 
 /// Rows that become columns at a time: as many as a fast cache holds, for each column walks over
 /// all of them, and as many as are encoded at a time.
@@ -56,8 +53,7 @@ fn table_metadata(def: &TableDef) -> Vec<(&'static str, String)> {
 /// # Errors
 /// The disk refuses.
 pub(crate) fn write_rows<R: TableRow>(folder: &Path, rows: &[R]) -> Result<()> {
-    let mut rows: Vec<&R> = rows.iter().collect();
-    rows.sort_by_cached_key(|row| row.sort_key());
+    let rows = sorted(rows);
     let path = folder.join(R::TABLE.file());
     let (encoder, mut writer) =
         GroupWriter::create(&path, &schema_of(R::TABLE), &table_metadata(R::TABLE))?;
@@ -66,6 +62,22 @@ pub(crate) fn write_rows<R: TableRow>(folder: &Path, rows: &[R]) -> Result<()> {
         writer.append(encoder.encode_parts(&parts.collect::<Result<Vec<_>>>()?)?)?;
     }
     writer.finish()
+}
+
+/// Rows in the order of their keys; those of equal keys in the order in which they come.
+fn sorted<R: TableRow>(rows: &[R]) -> Vec<&R> {
+    let keys: Vec<Vec<u8>> = rows.iter().map(TableRow::sort_key).collect();
+    // Most keys begin alike; what comes next decides most comparisons without a look at the rest.
+    let alike = |key: &[u8]| key.iter().zip(&keys[0]).take_while(|(a, b)| a == b).count();
+    let shared = keys.iter().map(|key| alike(key)).min().unwrap_or(0);
+    let next = |key: &[u8]| {
+        let mut head = [0; 16];
+        head.iter_mut().zip(&key[shared..]).for_each(|(head, byte)| *head = *byte);
+        u128::from_be_bytes(head)
+    };
+    let mut order: Vec<_> = keys.iter().map(|key| (next(key), key)).zip(rows).collect();
+    order.sort_by(|(one, _), (other, _)| one.cmp(other));
+    order.into_iter().map(|(_, row)| row).collect()
 }
 
 fn batch_of<'a, R: TableRow + 'a>(
@@ -125,14 +137,15 @@ impl<R: TableRow> RowWriter<R> {
     }
 }
 
-/// Writes a long table. Rows are gathered into chunks of one size before they are encoded, so the
-/// bytes do not depend on how they arrive; a row group holds 250,000 rows.
+/// Writes a long table. Rows are encoded [`ROWS_AT_ONCE`], so the bytes do not depend on how they
+/// arrive; a row group holds [`LONG_GROUP_ROWS`].
 pub(crate) struct LongWriter {
     encoder: GroupEncoder,
     writer: GroupWriter,
     def: &'static TableDef,
     path: PathBuf,
     open: Option<OpenGroup>,
+    /// Fewer rows than are encoded at once.
     pending: Vec<RecordBatch>,
     n_pending: usize,
 }
@@ -160,20 +173,34 @@ impl LongWriter {
     pub(crate) fn push_batch(&mut self, batch: RecordBatch) -> Result<()> {
         self.n_pending += batch.num_rows();
         self.pending.push(batch);
-        while self.n_pending >= LONG_CHUNK_ROWS {
-            self.write(LONG_CHUNK_ROWS)?;
+        if self.n_pending < ROWS_AT_ONCE {
+            return Ok(());
         }
+        let batch = self.take_pending()?;
+        let whole = batch.num_rows() - batch.num_rows() % ROWS_AT_ONCE;
+        for at in (0..whole).step_by(ROWS_AT_ONCE) {
+            self.encode(&batch.slice(at, ROWS_AT_ONCE))?;
+        }
+        self.n_pending = batch.num_rows() - whole;
+        self.pending = vec![batch.slice(whole, self.n_pending)];
         Ok(())
     }
 
-    /// Encodes the first `n` waiting rows.
-    fn write(&mut self, n: usize) -> Result<()> {
+    fn take_pending(&mut self) -> Result<RecordBatch> {
+        self.n_pending = 0;
+        match (self.pending.pop(), self.pending.is_empty()) {
+            (Some(only), true) => Ok(only),
+            (last, _) => {
+                self.pending.extend(last);
+                concat_batches(&Arc::new(schema_of(self.def)), &std::mem::take(&mut self.pending))
+                    .map_err(|e| unreadable(&self.path, FileOwner::Program, e))
+            }
+        }
+    }
+
+    /// Encodes rows as the next of the open row group.
+    fn encode(&mut self, rows: &RecordBatch) -> Result<()> {
         let fail = |e: &dyn std::fmt::Display| unreadable(&self.path, FileOwner::Program, e);
-        let all =
-            concat_batches(&Arc::new(schema_of(self.def)), &self.pending).map_err(|e| fail(&e))?;
-        let chunk = all.slice(0, n);
-        self.pending = vec![all.slice(n, all.num_rows() - n)];
-        self.n_pending -= n;
         let mut open = match self.open.take() {
             Some(open) => open,
             None => OpenGroup {
@@ -182,14 +209,14 @@ impl LongWriter {
             },
         };
         let mut writers = open.columns.iter_mut();
-        for (field, column) in self.encoder.schema.fields().iter().zip(chunk.columns()) {
+        for (field, column) in self.encoder.schema.fields().iter().zip(rows.columns()) {
             for leaf in compute_leaves(field, column).map_err(|e| fail(&e))? {
                 if let Some(writer) = writers.next() {
                     writer.write(&leaf).map_err(|e| fail(&e))?;
                 }
             }
         }
-        open.rows += n;
+        open.rows += rows.num_rows();
         if open.rows >= LONG_GROUP_ROWS {
             return self.close(open);
         }
@@ -211,7 +238,8 @@ impl LongWriter {
     /// The disk refuses.
     pub(crate) fn finish(mut self) -> Result<()> {
         if self.n_pending > 0 {
-            self.write(self.n_pending)?;
+            let rest = self.take_pending()?;
+            self.encode(&rest)?;
         }
         if let Some(open) = self.open.take() {
             self.close(open)?;
@@ -454,7 +482,7 @@ mod tests {
     /// A long table has the same bytes however its rows arrive.
     #[test]
     fn rows_that_are_made_are_rows_that_are_pushed() {
-        let n = LONG_CHUNK_ROWS + ROWS_AT_ONCE + 7;
+        let n = 5 * ROWS_AT_ONCE + 7;
         let row = |i: usize| CurveRow {
             metric: ["a", "b", "c"][i * i % 3].into(),
             step: i as i64,
@@ -467,11 +495,16 @@ mod tests {
             writer.finish().unwrap();
             std::fs::read(folder.path().join(CurveRow::TABLE.file())).unwrap()
         };
-        let pushed = write(&|writer| writer.push(&(0..n).map(row).collect::<Vec<_>>()).unwrap());
+        let rows: Vec<CurveRow> = (0..n).map(row).collect();
         let made = write(&|writer| writer.extend((0..n).map(row)).unwrap());
-        assert_eq!(pushed, made);
+        for at_once in [7, ROWS_AT_ONCE - 1, ROWS_AT_ONCE + 1, n] {
+            let pushed = write(&|writer| {
+                rows.chunks(at_once).for_each(|part| writer.push(part).unwrap());
+            });
+            assert!(pushed == made, "{at_once} rows at once");
+        }
         let folder = tempfile::tempdir().unwrap();
-        write_rows(folder.path(), &(0..n).map(row).collect::<Vec<_>>()).unwrap();
+        write_rows(folder.path(), &rows).unwrap();
         let found = read_rows::<CurveRow>(folder.path()).unwrap();
         assert!(found.len() == n && found.iter().all(|found| *found == row(found.step as usize)));
     }

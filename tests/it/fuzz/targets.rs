@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use cfaudit::data::exchange::keyed::{AnswerValues, KeyedFile};
-use cfaudit::data::exchange::score_stream::read_stream;
+use cfaudit::data::exchange::score_stream::{WantedScores, read_stream};
 use cfaudit::data::source::file_profile::profile_file;
 use cfaudit::data::{Attribute, RowIdKind};
 use cfaudit::error::{Error, JobProblem};
@@ -419,8 +419,10 @@ pub(super) const SCORES: WrittenColumns = WrittenColumns {
                 AnswerValues::Scores(ScoreScale::default()),
             )?;
             (0..file.n_groups()).try_for_each(|group| {
-                file.read(group)
-                    .map(|entries| entries.iter().for_each(|e| drop(file.describe_row(e.file_row))))
+                let entries = file.read(group)?;
+                let entries = (0..entries.row_key.len()).filter_map(|i| entries.get(i));
+                entries.for_each(|entry| drop(file.describe_row(entry.file_row)));
+                Ok(())
             })
         };
         judged({ read }())
@@ -438,7 +440,7 @@ pub(super) const STREAMS: WrittenColumns = WrittenColumns {
         let mut n = 0;
         let read = read_stream(
             &mut input,
-            n_rows,
+            WantedScores { n_rows, columns: &["score"] },
             &|bytes| String::from_utf8_lossy(bytes).into_owned(),
             &mut |scores| {
                 n += scores.len() as u64;

@@ -52,23 +52,15 @@ pub(crate) fn http(
     }
 }
 
-/// The part of a data set that is in the data folder.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum DataSetPresence {
-    /// All of it.
-    Complete(VerifiedFiles),
-    /// Some files are missing; this assumes the newest version of each missing member.
-    Incomplete(VerifiedFiles),
-}
-
-/// Looks for a data set in the data folder and downloads nothing.
+/// Looks for a data set in the data folder and downloads nothing; its files, and whether all of
+/// them are there: the newest version of each missing member is assumed.
 ///
 /// # Errors
 /// A file of the folder has another checksum, or cannot be read.
 pub(crate) fn find_in_folder(
     set: &'static PublicDataSet,
     data_dir: &Path,
-) -> Result<DataSetPresence> {
+) -> Result<(VerifiedFiles, bool)> {
     let folder = data_dir.join(set.name);
     let there = versions_in(set, &folder)?;
     let whole = there.iter().all(Option::is_some);
@@ -77,8 +69,7 @@ pub(crate) fn find_in_folder(
         .zip(set.members)
         .filter_map(|(form, member)| form.or_else(|| member.versions.first()))
         .collect();
-    let found = VerifiedFiles { folder, versions: forms };
-    Ok(if whole { DataSetPresence::Complete(found) } else { DataSetPresence::Incomplete(found) })
+    Ok((VerifiedFiles { folder, versions: forms }, whole))
 }
 
 /// The version of each member that is in the folder.

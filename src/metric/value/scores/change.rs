@@ -31,7 +31,7 @@ use std::collections::BTreeSet;
 
 use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::labelled_scores::{LabelledScores, RankedScore};
-use crate::metric::interval::IntervalProcedure;
+use crate::metric::interval::{IntervalProcedure, note};
 use crate::metric::missing_interval::MissingInterval;
 use crate::metric::rate::{MetricValue, Undefined};
 use crate::metric::scope::{GroupSelection, MetricScope};
@@ -183,7 +183,7 @@ impl MeasureContext<'_> {
         };
         let mut found = ComparedValue::new(self, place, values, n_rows, basis);
         if found.interval.is_some() {
-            found.ci_method.push_str(", paired by person");
+            found.ci_method += &note("paired_by_person", &[]);
         }
         found
     }

@@ -58,7 +58,9 @@ use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::labelled_scores::{LabelledScores, RankedScore};
 use crate::metric::evidence::units::WeightSums;
-use crate::metric::interval::{IntervalProcedure, ValueInterval, wilson_of_share, z_of_level};
+use crate::metric::interval::{
+    IntervalProcedure, ValueInterval, note, wilson_of_share, z_of_level,
+};
 use crate::metric::missing_interval::{IntervalOrReason, MissingInterval};
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::{GroupSelection, MetricScope};
@@ -449,8 +451,7 @@ impl<'a> FoundScore<'a> {
     ) -> MeasuredValue {
         let (interval, mut words) = context.interval(self.value, || self.interval(context));
         if let Some((rows, _)) = self.fit.as_ref().filter(|(rows, _)| rows.n_cut > 0) {
-            let (cut, n) = (rows.n_cut, self.n());
-            words.push_str(&format!("; {cut} of {n} scores are cut to [0.000001, 0.999999]"));
+            words += &note("cut_scores", &[("{cut}", rows.n_cut), ("{n}", self.n())]);
         }
         let mut measured =
             MeasuredValue::new(context, place, self.value, (interval, words), self.people());

@@ -6,15 +6,14 @@
 //! interval of people), which graph is the right one, and which coefficients it has (other graphs,
 //! refits). Assumptions that all graphs share are not part of any interval and are stated in words.
 //! The drawing of a scenario holds every edge that is in at least one graph in twenty; all of them
-//! are in the table below it. [`graphs`](crate::report::read::graphs) reads the tables, [`drawing`]
-//! draws a scenario.
+//! are in the table below it. [`graphs`](crate::report::read::graphs) reads the tables.
 
-mod drawing;
 pub(crate) mod knowledge;
 pub(crate) mod values;
 
 use minijinja::context;
 use minijinja::value::Value;
+use serde::Serialize;
 
 use crate::metric::MetricUnit;
 use crate::metric::catalog::find;
@@ -22,6 +21,7 @@ use crate::metric::catalog::graph::FIT_WORSE;
 use crate::metric::catalog::place::PageList;
 use crate::metric::value::worlds::{ENOUGH_BOOTSTRAPS, is_outside};
 use crate::report::draw::chart;
+use crate::report::draw::graph::GraphChart;
 use crate::report::draw::plot::{PlotPoint, round_up};
 use crate::report::page::number::{self, NumberFormat, three_digits};
 use crate::report::page::terms::{self, PageGlossary};
@@ -62,7 +62,9 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
         (true, false) => "some",
         (false, _) => "none",
     };
-    let (persons, middle) = (audit.manifest.person.is_some(), middle(audit));
+    let persons = audit.manifest.person.is_some();
+    // Which part of the values of all graphs their intervals hold.
+    let middle = audit.of_all_rows().flat_map(|(_, of)| of.values()).find_map(|of| of.world_level);
     let mut attributes: Vec<Value> = Vec::new();
     for (attribute, scenarios) in groups {
         let of = AttributeGraphs { audit, attribute, scenarios };
@@ -76,8 +78,8 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
         let contradicts: Vec<_> =
             scenarios.iter().filter_map(|of| of.causes_of_the_attribute()).collect();
         attributes.push(context! {
-            id => format!("graphs-{}", scenarios[0].id), attribute, middle => &middle,
-            enough => ENOUGH_BOOTSTRAPS, overview,
+            id => format!("graphs-{}", scenarios[0].id), attribute, enough => ENOUGH_BOOTSTRAPS,
+            overview,
             sampled, values => values::values(audit, scenarios), determined,
             few => of.few_bootstraps(), contradicts => fact(&contradicts),
             changes => of.changes(), rates, variances, drawings => drawings(scenarios),
@@ -129,15 +131,15 @@ impl<'a> AttributeGraphs<'a> {
             let cells = std::iter::once(bootstraps).chain(metrics.iter().map(cell));
             ReportRow::new(RichText::new().name(&scenario.set), cells)
         };
-        let mut head = vec![RichText::from("Set"), "Bootstraps".into()];
+        let mut head = vec![RichText::from("set"), "bootstraps".into()];
         head.extend(metrics.iter().map(|metric| {
             let entry = glossary.show(metric);
-            RichText::from(match *metric {
-                "n_graphs" => "Graphs".to_owned(),
-                "n_graphs_distinct" => "Different".to_owned(),
-                "n_classes" => "Classes".to_owned(),
-                _ => entry.symbol,
-            })
+            match *metric {
+                "n_graphs" => "graphs".into(),
+                "n_graphs_distinct" => "different_graphs".into(),
+                "n_classes" => "classes_of_graphs".into(),
+                _ => RichText::from(entry.symbol),
+            }
         }));
         PageTable::new(head, self.scenarios.iter().map(row))
     }
@@ -149,19 +151,12 @@ impl<'a> AttributeGraphs<'a> {
         fn which(
             scenario: &ScenarioGraphs,
             odd: impl Fn(&GraphRow) -> bool,
-        ) -> Option<(String, &GraphRow)> {
+        ) -> Option<(OddBootstraps, &GraphRow)> {
             let found: Vec<_> = scenario.bootstraps.iter().filter(|b| odd(b)).collect();
-            let numbers: Vec<String> = found.iter().map(|b| b.bootstrap.to_string()).collect();
-            let all = scenario.bootstraps.len();
-            let named = match found.len() {
-                0 => return None,
-                1 if all == 1 => "the only bootstrap".to_owned(),
-                n if n == all => format!("all {} bootstraps", number::size(all)),
-                1 => format!("bootstrap {}", numbers[0]),
-                n if n <= NAMED_AT_MOST => format!("bootstraps {}", numbers.join(", ")),
-                n => format!("{} of {} bootstraps", number::size(n), number::size(all)),
-            };
-            Some((named, found[0]))
+            let (n, all) = (found.len(), scenario.bootstraps.len());
+            let named = found.iter().filter(|_| n < all && n <= NAMED_AT_MOST);
+            let numbers = named.map(|b| b.bootstrap).collect();
+            Some((OddBootstraps { n, all, numbers }, *found.first()?))
         }
         let list = |names: &[&str]| names.iter().copied().collect::<Value>();
         let sampled = self.scenarios.iter().filter_map(|of| {
@@ -169,7 +164,8 @@ impl<'a> AttributeGraphs<'a> {
             Some((which, of.set.as_str()))
         });
         let sampled = grouped(sampled).into_iter();
-        let sampled = sampled.map(|(which, sets)| context!(which, sets => list(&sets)));
+        let sampled =
+            sampled.map(|(which, sets)| context!(which => fact(&which), sets => list(&sets)));
         let determined = self.scenarios.iter().filter_map(|of| {
             let (which, first) = which(of, |b| !b.determined.is_empty())?;
             let variable = first.determined.split(',').next().unwrap_or_default();
@@ -178,7 +174,7 @@ impl<'a> AttributeGraphs<'a> {
         let determined = grouped(determined).into_iter();
         let determined = determined.map(|((which, variable, lacking), sets)| {
             let (lacking, sets) = (list(&lacking), list(&sets));
-            context!(which, variable, lacking, sets, level => MISSING_LEVEL)
+            context!(which => fact(&which), variable, lacking, sets, level => MISSING_LEVEL)
         });
         (sampled.collect(), determined.collect())
     }
@@ -309,8 +305,7 @@ impl<'a> AttributeGraphs<'a> {
         let end = round_up(ends.reduce(f64::max)?);
         let cell = |scenario: &&ScenarioGraphs, pair: &[String; 2]| {
             let (n, point) = of(scenario, pair)?;
-            let svg = chart::whiskers(&[point], end);
-            Some(context!(n, svg, ..fact(&point)))
+            Some(context!(n, end, ..fact(&point)))
         };
         let rows = directions.iter().filter(|pair| scenarios.iter().any(|s| of(s, pair).is_some()));
         let rows = rows.map(|pair| {
@@ -376,11 +371,12 @@ fn lacking<'a>(scenario: &'a ScenarioGraphs, variable: &str) -> Vec<&'a str> {
     if lacking.len() > 1 && lacking.contains(&variable) { lacking } else { Vec::new() }
 }
 
-/// Which part of the values of all graphs their intervals hold: "the middle 95 %".
-fn middle(audit: &AuditFolder) -> String {
-    let level = audit.of_all_rows().flat_map(|(_, of)| of.values()).find_map(|of| of.world_level);
-    let part = level.map(|level| format!("the middle {}", number::level(level)));
-    part.unwrap_or_else(|| "the middle".to_owned())
+/// Bootstraps in which something is odd: how many of all, and their numbers where these are few.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+struct OddBootstraps {
+    n: usize,
+    all: usize,
+    numbers: Vec<i64>,
 }
 
 /// A rate in one direction, with its value in each scenario.
@@ -394,13 +390,11 @@ fn heads(scenarios: &[&ScenarioGraphs]) -> Vec<Value> {
 /// A rate with both intervals.
 fn rate(measure: &MetricRow, end: f64) -> Value {
     let across = measure.over_graphs();
-    let drawn = measure.value.map(|value| {
-        let both = [measure.ends(), across].map(|ends| PlotPoint::new(value, ends));
-        chart::whiskers(&both, end)
-    });
+    let drawn =
+        measure.value.map(|value| [measure.ends(), across].map(|ends| PlotPoint::new(value, ends)));
     let is_outside = measure.value.zip(across).is_some_and(|(mean, ends)| is_outside(mean, ends));
     context! {
-        of => fact(measure), why => terms::why(measure), svg => drawn, is_outside,
+        of => fact(measure), why => terms::why(measure), drawn => fact(&drawn), end, is_outside,
         differs => across.is_some_and(|(lo, hi)| lo < hi),
     }
 }
@@ -409,8 +403,7 @@ fn rate(measure: &MetricRow, end: f64) -> Value {
 fn drawings(scenarios: &[&ScenarioGraphs]) -> Value {
     let shown = || scenarios.iter().take(DRAWN_AT_MOST);
     context! {
-        svgs => shown().map(|scenario| drawing::of(scenario)).collect::<Value>(),
-        sets => shown().map(|scenario| &scenario.set).collect::<Value>(),
+        charts => fact(&shown().map(|scenario| GraphChart::of(scenario)).collect::<Vec<_>>()),
         tiers => shown().any(|s| s.has_tiers()), least => NumberFormat::Share.value(LEAST),
     }
 }

@@ -1,4 +1,4 @@
-//! A scenario as a drawing: a column of variables per tier, edges as wide as the share of graphs
+//! The graphs of a scenario: a column of variables per tier, edges as wide as the share of graphs
 //! that have them.
 //!
 //! Tiers run from left to right; variables without a tier have their own column before them. Inside
@@ -10,8 +10,10 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::report::draw::svg::{Svg, at};
-use crate::report::page::number::NumberFormat;
+use crate::report::page::words::cut;
 use crate::report::read::graphs::{LEAST, ScenarioGraphs};
 
 /// Height of a box and distance of two rows.
@@ -40,75 +42,82 @@ struct VariableBox {
 }
 
 /// A column: its tier and the variables from top to bottom.
-struct TierColumn<'a> {
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct TierColumn {
     tier: Option<i64>,
-    variables: Vec<&'a str>,
+    variables: Vec<String>,
 }
 
-/// The drawing.
-pub(crate) fn of(scenario: &ScenarioGraphs) -> String {
-    let columns = columns(scenario);
-    let mut drawn: Vec<(&str, &str, f64)> = scenario
-        .edges
-        .iter()
-        .map(|((cause, effect), e)| (cause.as_str(), effect.as_str(), e.frequency))
-        .filter(|e| e.2 >= LEAST)
-        .collect();
-    // Strong edges lie on top.
-    drawn.sort_by(|a, b| a.2.total_cmp(&b.2).then((a.0, a.1).cmp(&(b.0, b.1))));
-    let (places, width) = places(&columns, &drawn);
-    let height = places.values().map(|p| p.y + BOX).fold(0.0, f64::max);
-    let id = format!("graph{}", scenario.id);
-    let mut svg = Svg::default();
-    svg.raw(&format!(
-        "<defs><marker id=\"{id}-a\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" \
-         markerWidth=\"8\" markerHeight=\"8\" markerUnits=\"userSpaceOnUse\" orient=\"auto\"><path \
-         class=\"tip\" d=\"M0 0.5L8 4L0 7.5z\"/></marker></defs>"
-    ));
-    svg.text("head", MARGIN.0, 14.0, &scenario.set);
-    for column in columns.iter().filter(|_| scenario.has_tiers()) {
-        if let Some(place) = column.variables.first().and_then(|name| places.get(name)) {
-            let words = column
-                .tier
-                .map_or_else(|| "no tier".to_owned(), |tier| format!("tier {}", tier + 1));
-            svg.text("mid", place.x + place.width / 2.0, MARGIN.1 - 12.0, &words);
-        }
-    }
-    for (cause, effect, share) in &drawn {
-        if let (Some(a), Some(b)) = (places.get(cause), places.get(effect)) {
-            svg.raw(&edge(&id, a, b, *share));
-        }
-    }
-    for (name, place) in
-        columns.iter().flat_map(|c| &c.variables).filter_map(|name| Some((name, places.get(name)?)))
-    {
-        let class = if *name == scenario.sensitive { "node.own" } else { "node" };
-        svg.rect(class, [place.x, place.width], [place.y - BOX / 2.0, BOX]);
-        svg.text("name.mid", place.x + place.width / 2.0, place.y + 4.0, &cut(name));
-    }
-    let words = drawn.iter().rev().take(8).map(|(cause, effect, share)| {
-        format!("{cause} to {effect} {}", NumberFormat::Share.value(*share))
-    });
-    let words = words.collect::<Vec<_>>().join(", ");
-    let attributes = format!("class=\"graph\" width=\"{}\" ", at(width));
-    let title = format!("Edges of {}", scenario.set);
-    svg.scaled(
-        &attributes,
-        [width, height],
-        &id,
-        (&title, &format!("The most frequent edges: {words}")),
-    )
+/// The graphs of a scenario as they are drawn.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct GraphChart {
+    /// Unique on the page: letters, digits and hyphens.
+    id: String,
+    set: String,
+    /// The variable of the attribute.
+    own: String,
+    /// From left to right.
+    columns: Vec<TierColumn>,
+    /// Cause, effect and the share of graphs with the edge; the strongest last, which lie on top.
+    edges: Vec<(String, String, f64)>,
 }
 
-fn cut(name: &str) -> String {
-    if name.chars().count() <= LETTERS {
-        return name.to_owned();
+impl GraphChart {
+    /// What is drawn of a scenario.
+    pub(crate) fn of(scenario: &ScenarioGraphs) -> Self {
+        let frequent = scenario.edges.iter().filter(|(_, edge)| edge.frequency >= LEAST);
+        let mut edges: Vec<(String, String, f64)> = frequent
+            .map(|((cause, effect), edge)| (cause.clone(), effect.clone(), edge.frequency))
+            .collect();
+        edges.sort_by(|a, b| a.2.total_cmp(&b.2).then((&a.0, &a.1).cmp(&(&b.0, &b.1))));
+        GraphChart {
+            id: format!("graph{}", scenario.id),
+            set: scenario.set.clone(),
+            own: scenario.sensitive.clone(),
+            columns: columns(scenario),
+            edges,
+        }
     }
-    name.chars().take(LETTERS - 1).chain(['\u{2026}']).collect()
+
+    /// The drawing; `tiers` are the words over a column without a tier, and before the number of one.
+    pub(crate) fn drawn(&self, words: (&str, &str), [none, tier]: &[String; 2]) -> String {
+        let GraphChart { id, columns, edges, .. } = self;
+        let (places, width) = places(columns, edges);
+        let height = places.values().map(|p| p.y + BOX).fold(0.0, f64::max);
+        let mut svg = Svg::default();
+        svg.raw(&format!(
+            "<defs><marker id=\"{id}-a\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" \
+             markerWidth=\"8\" markerHeight=\"8\" markerUnits=\"userSpaceOnUse\" \
+             orient=\"auto\"><path class=\"tip\" d=\"M0 0.5L8 4L0 7.5z\"/></marker></defs>"
+        ));
+        svg.text("head", MARGIN.0, 14.0, &self.set);
+        let has_tiers = columns.iter().any(|column| column.tier.is_some());
+        for column in columns.iter().filter(|_| has_tiers) {
+            let first = column.variables.first().and_then(|name| places.get(name.as_str()));
+            if let Some(place) = first {
+                let label =
+                    column.tier.map_or_else(|| none.clone(), |n| format!("{tier} {}", n + 1));
+                svg.text("mid", place.x + place.width / 2.0, MARGIN.1 - 12.0, &label);
+            }
+        }
+        for (cause, effect, share) in edges {
+            if let (Some(a), Some(b)) = (places.get(cause.as_str()), places.get(effect.as_str())) {
+                svg.raw(&edge(id, a, b, *share));
+            }
+        }
+        for name in columns.iter().flat_map(|column| &column.variables) {
+            let Some(place) = places.get(name.as_str()) else { continue };
+            let class = if *name == self.own { "node.own" } else { "node" };
+            svg.rect(class, [place.x, place.width], [place.y - BOX / 2.0, BOX]);
+            svg.text("name.mid", place.x + place.width / 2.0, place.y + 4.0, &cut(name, LETTERS));
+        }
+        let attributes = format!("class=\"graph\" width=\"{}\" ", at(width));
+        svg.scaled(&attributes, [width, height], id, words)
+    }
 }
 
 /// The columns from left to right.
-fn columns(scenario: &ScenarioGraphs) -> Vec<TierColumn<'_>> {
+fn columns(scenario: &ScenarioGraphs) -> Vec<TierColumn> {
     let variables = scenario.variables();
     let depth = depths(scenario, &variables);
     let mut tiers: Vec<Option<i64>> = variables.iter().map(|v| v.1).collect();
@@ -118,7 +127,8 @@ fn columns(scenario: &ScenarioGraphs) -> Vec<TierColumn<'_>> {
         let mut members: Vec<usize> =
             (0..variables.len()).filter(|&v| variables[v].1 == tier).collect();
         members.sort_by_key(|&v| (depth[v], v));
-        TierColumn { tier, variables: members.into_iter().map(|v| variables[v].0).collect() }
+        let names = members.into_iter().map(|v| variables[v].0.to_owned());
+        TierColumn { tier, variables: names.collect() }
     };
     tiers.into_iter().map(column).collect()
 }
@@ -177,8 +187,8 @@ fn reach(rows: usize) -> f64 {
 
 /// Where every variable stands, and the width of the whole.
 fn places<'a>(
-    columns: &[TierColumn<'a>],
-    edges: &[(&str, &str, f64)],
+    columns: &'a [TierColumn],
+    edges: &[(String, String, f64)],
 ) -> (BTreeMap<&'a str, VariableBox>, f64) {
     let tallest = columns.iter().map(|c| c.variables.len()).max().unwrap_or(1);
     let mut places = BTreeMap::new();
@@ -196,13 +206,13 @@ fn places<'a>(
         let width = column
             .variables
             .iter()
-            .map(|name| cut(name).chars().count() as f64 * LETTER + 16.0)
+            .map(|name| cut(name, LETTERS).chars().count() as f64 * LETTER + 16.0)
             .fold(0.0, f64::max);
         x += widest(true);
         let spare = (tallest - column.variables.len()) as f64 / 2.0;
         for (row, name) in column.variables.iter().enumerate() {
             let y = MARGIN.1 + BOX / 2.0 + (row as f64 + spare) * STEP;
-            places.insert(*name, VariableBox { column: number, row, x, y, width });
+            places.insert(name.as_str(), VariableBox { column: number, row, x, y, width });
         }
         x += width + widest(false) + if number + 1 < columns.len() { FREE } else { MARGIN.0 };
     }
@@ -244,7 +254,7 @@ fn edge(id: &str, a: &VariableBox, b: &VariableBox, share: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{columns, cut, of};
+    use super::{GraphChart, columns};
     use crate::report::read::graphs::ScenarioGraphs;
     use crate::table::{EdgeRow, NodeRow};
     use crate::tests::Says;
@@ -287,7 +297,10 @@ mod tests {
         assert_eq!(names(&free), ["a c b d"]);
         let tiers = scenario(&edges, [Some(0), Some(1), Some(1), None]);
         assert_eq!(names(&tiers), ["d", "a", "c b"]);
-        let svg = of(&tiers);
+        let drawn = |of: &ScenarioGraphs| {
+            GraphChart::of(of).drawn(("x", ""), &["no tier", "tier"].map(str::to_owned))
+        };
+        let svg = drawn(&tiers);
         // One edge is too rare; of the others two are below one half.
         assert_eq!(
             (svg.matches(r#"class="edge""#).count(), svg.matches("stroke-dasharray").count()),
@@ -299,12 +312,6 @@ mod tests {
         );
         svg.says(&["no tier", "tier 2", "graph/&lt;low&gt;"]);
         svg.lacks(&["<low>"]);
-        of(&free).lacks(&["tier"]);
-    }
-
-    #[test]
-    fn long_names_are_cut() {
-        assert_eq!(cut("hours-per-week"), "hours-per-week");
-        assert_eq!(cut("a name that does not fit into a box").chars().count(), 20);
+        drawn(&free).lacks(&["tier"]);
     }
 }
