@@ -404,7 +404,7 @@ fn check(args: &CheckArgs) -> Result<Exit> {
         return Ok(exit);
     }
     let (text, warnings, _) = result?;
-    // With `--quiet` what somebody must act on remains.
+    // With `--quiet` messages that need an action are still shown.
     let text = if args.job_flags.log.quiet && !args.resolved {
         preview::warnings_text(&warnings, true)
     } else {

@@ -1,10 +1,10 @@
-//! The contract with a model that the run does not train: which columns it gets and in which order,
-//! which class its score is about, what a missing value becomes, and which levels it knows.
+//! The contract with a model that the run does not train: its columns and their order, the class of
+//! its score, the value for missing values, and the levels that it knows.
 //!
 //! A file describes itself ([`ModelSignature`]), a job adds what the file leaves open
 //! ([`ContractTerms`]), and [`ModelContract::settle`] makes one contract of both: the same for
-//! every kind of model. A term is read from the file, from the job, or from a convention that the
-//! documents state; what none of them says is a [`ContractGap`], never a guess.
+//! every kind of model. A term is read from the file, from the job, or from a documented
+//! convention; a term that none of them gives is a [`ContractGap`], never a guess.
 //!
 //! Conventions: an input without names that takes all columns gets them in the order of
 //! `data.sensitive` and `data.features`; a single number a row is the score of the positive class;
@@ -28,7 +28,7 @@ const NAMED: usize = 20;
 /// The most classes of a model that does not state their number.
 const MOST_CLASSES: usize = 10_000;
 
-/// Where a term is from.
+/// The source of a term.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum TermSource {
@@ -103,7 +103,7 @@ impl MissingAs {
     }
 }
 
-/// How an input says which columns it takes.
+/// How an input identifies its columns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum InputColumns {
@@ -126,8 +126,8 @@ pub struct ModelInput {
     pub kind: InputKind,
     /// What a missing value becomes.
     pub missing: MissingAs,
-    /// By position, the levels that the model knows; none where it names none. Null among them: it
-    /// knows missing values.
+    /// By position, the levels that the model knows; none if it does not name them. Null among them
+    /// means that it knows missing values.
     pub levels: Vec<Option<Vec<Value>>>,
 }
 
@@ -139,7 +139,7 @@ impl ModelInput {
     }
 }
 
-/// What a model gives for a row, as its file describes it.
+/// The output of a model for a row, as its file describes it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ScoreOutput {
@@ -150,12 +150,12 @@ pub enum ScoreOutput {
     SecondOfTwo,
     /// A probability for each of these classes.
     Classes(Vec<Value>),
-    /// A probability for each of this number of classes, which the file does not name; none where
-    /// the number is open, and may be one.
+    /// A probability for each of this number of classes, which the file does not name; none if the
+    /// number is open, and may be one.
     Unnamed(Option<usize>),
 }
 
-/// What a model says about itself.
+/// The description of a model in its file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ModelSignature {
     /// Its inputs, in order; none for scores that are computed elsewhere.
@@ -171,7 +171,7 @@ impl ModelSignature {
     }
 }
 
-/// What the job says about a contract.
+/// The terms of a contract in the job.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct ContractTerms<'a> {
     /// The columns of the only input, in order; empty where the job names none.
@@ -249,7 +249,7 @@ pub(crate) struct ContractColumn {
 /// Which class the score is about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ScoreTerm {
-    /// The class, as the model writes it; none for one number a row, which is the score of the
+    /// The class, as the model writes it; none for one number per row, which is the score of the
     /// positive class.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,
@@ -297,9 +297,10 @@ impl ScoreTerm {
         (width == self.by_class.len()).then(places)
     }
 
-    /// Where a row of several numbers has the score; none where none of them is known to be it.
+    /// The position of the score in a row of several numbers; none if it is unknown. If the job
+    /// names
     ///
-    /// Where the job names the class, the model may have more of them than are known.
+    /// the class, the model may have more classes than are known.
     pub(crate) fn position(&self) -> Option<ClassPosition> {
         let among = (self.source != TermSource::Job).then_some(self.classes.len());
         self.position.map(|at| ClassPosition { at, among })
@@ -322,8 +323,8 @@ pub(crate) struct ModelContract {
 struct VisibleColumns<'a>(Vec<&'a str>);
 
 impl<'a> VisibleColumns<'a> {
-    /// The column that a file means by a name: the column of that name, or the only one that is so
-    /// with `_` for blanks, as LightGBM writes it.
+    /// The column that a name in a file refers to: the column of that name, or the only column with
+    /// that name after blanks are replaced by `_`, as LightGBM writes it.
     ///
     /// Errs where several are.
     fn find(&self, name: &str) -> Result<Option<&'a str>, ContractGap> {
@@ -663,7 +664,7 @@ fn settle_score(
                 "remove `class`",
             ));
         }
-        // As the model writes it; else the one that means the same.
+        // The class as the model writes it; else the one with the same meaning.
         let exact = classes.iter().position(|class| class == asked.as_str());
         let same = matching(&classes, |class| is_same_value(class, asked.as_str()));
         let position = exact.or(match same[..] {
@@ -686,8 +687,9 @@ fn settle_score(
     let known = match output {
         ScoreOutput::Single => return Ok(ScoreTerm::single()),
         ScoreOutput::Classes(_) => true,
-        // Numbers of columns are classes of the label only where it has as many values, and holds
-        // nothing else; of a label without negative rows only its positive values are known.
+        // Numbers of columns are classes of the label only if the label has the same number of
+        // values and no others; of a label without negative rows only the positive values are
+        // known.
         ScoreOutput::SecondOfTwo | ScoreOutput::Unnamed(_) => label.is_some_and(|label| {
             let values = || label.positive.iter().chain(&label.negative);
             let is_value = |class: &String| values().any(|value| is_same_value(class, value));
@@ -804,7 +806,7 @@ mod tests {
         assert_eq!(found(InputColumns::Any, &["age", "sex"]), by_job);
         assert_eq!(found(InputColumns::Unnamed(Some(2)), &["age", "sex"]), by_job);
         assert_eq!(found(InputColumns::Unnamed(None), &["age", "sex"]), by_job);
-        // Names of the file that are no columns of the job are called by the job.
+        // The job names the columns for names of the file that are not columns of the job.
         assert_eq!(found(named(&["x0", "sex"]), &["age", "sex"]), by_job);
     }
 
@@ -904,7 +906,7 @@ mod tests {
             gap.hint.says(&[hint]);
         };
         other_values(&two, &one_two, "`class: 0` or `class: 1`");
-        // A table of three columns is about three classes, and says nothing of two of them.
+        // A table of three columns has three classes, not two.
         let three = ScoreOutput::Unnamed(Some(3));
         other_values(&three, &zero_one, "`class: 0` or `class: 1` or `class: 2`");
         assert_eq!(class(&three, Some("1"), Some(&zero_one)), settled("1", 1));

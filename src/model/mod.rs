@@ -24,7 +24,7 @@ use crate::error::Result;
 use crate::model::encode::FeatureEncoder;
 use crate::num::float_precision::FloatPrecision;
 
-/// What a model that is trained here learns from, besides the rows.
+/// The inputs of a training, in addition to the rows.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct TrainerInputs {
     /// The features of the rows.
@@ -41,7 +41,7 @@ pub trait Scorer: Send + Sync {
     /// several classes [`Self::width`] scores, in the order of the classes.
     ///
     /// # Errors
-    /// A model that was trained elsewhere fails, or gives no probabilities.
+    /// An external model fails, or gives no probabilities.
     fn score(&self, rows: &FeatureRows, scores: &mut Vec<f64>) -> Result<()>;
 
     /// Number of scores of a row.
@@ -49,7 +49,7 @@ pub trait Scorer: Send + Sync {
         1
     }
 
-    /// The number of bits in which the model gives scores.
+    /// The precision of the model's scores.
     fn precision(&self) -> FloatPrecision {
         FloatPrecision::Double
     }

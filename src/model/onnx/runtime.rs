@@ -94,7 +94,8 @@ impl OnnxScorer {
         let environment = environment(libraries, params)?;
         let session = open_session(params, &environment)?;
         let shapes = input_shapes(params, &session)?;
-        // The runtime has read the file: if its graph cannot be read here, it says nothing.
+        // The runtime has read the file: a graph that cannot be read here gives no classes and
+        // levels.
         let graph = OnnxGraph::read(&params.path).unwrap_or_default();
         let widths: Vec<(&str, usize)> =
             shapes.iter().map(|shape| (shape.name, shape.width.unwrap_or(0))).collect();
@@ -327,7 +328,7 @@ impl Scorer for OnnxScorer {
             for from in (0..block.len()).step_by(step) {
                 let at = from..block.len().min(from + step);
                 let end = scores.len() + at.len() * self.width();
-                // As many rows as the model takes, the last one again and again.
+                // The number of rows that the model takes; the last row is repeated.
                 let n = self.batch.unwrap_or(2).max(at.len());
                 self.block(&mut session, &inputs, (&at, n), scores)?;
                 scores.truncate(end);

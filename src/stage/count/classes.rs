@@ -197,8 +197,8 @@ impl ClassScoredGroup {
         })
     }
 
-    /// Calls `each` with every audited row that has a group and a positive weight: its position, its
-    /// person and the counterfactuals.
+    /// Calls `each` with every audited row that has a group and a positive weight: its position,
+    /// its person and the counterfactuals.
     pub(crate) fn people(
         &self,
         layout: &Layout,

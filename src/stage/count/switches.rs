@@ -41,8 +41,8 @@ pub(crate) struct ShiftSettings {
 pub(crate) struct SwitchPart {
     /// All classes together, for all people and for each slice; empty if the label has two sides.
     classes: Vec<Option<SwitchClassCounts>>,
-    /// The counts by number: all people, each slice and each fold. If the label has several classes,
-    /// each of these has one entry per class against the rest.
+    /// The counts by number: all people, each slice and each fold. If the label has several
+    /// classes, each of these has one entry per class against the rest.
     all: Vec<Option<CounterfactualCounts>>,
 }
 
@@ -99,8 +99,8 @@ pub(crate) enum CountedRow<'a> {
 }
 
 impl CountedRow<'_> {
-    /// Calls `each` for every part (all people and the slices of the row): once with all classes, and
-    /// once with each class against the rest.
+    /// Calls `each` for every part (all people and the slices of the row): once with all classes,
+    /// and once with each class against the rest.
     pub(crate) fn of_classes(
         classes: usize,
         parts: &[usize],

@@ -253,7 +253,7 @@ impl<'a> AuditMeasurement<'a> {
         }
     }
 
-    /// Everybody, and the slices of an audit, each with what was counted there.
+    /// The parts of an audit (all people, and the slices) with their counts.
     fn parts<'b, S: DeserializeOwned>(
         &self,
         (whole, names): (&RowBuilder<'b>, &'b AttributeSlices),
@@ -318,8 +318,8 @@ impl<'a> AuditMeasurement<'a> {
         })
     }
 
-    /// Measures the repeated trainings of the model of an audit, if there are any. Returns the key of
-    /// their values.
+    /// Measures the repeated trainings of the model of an audit, if there are any. Returns the key
+    /// of their values.
     fn add_trainings(
         &mut self,
         builder: &RowBuilder<'_>,
@@ -432,8 +432,8 @@ impl<'a> AuditMeasurement<'a> {
         Ok(())
     }
 
-    /// Whether the repeated trainings of the model use resampled rows; none if there are no repeated
-    /// trainings.
+    /// Whether the repeated trainings of the model use resampled rows; none if there are no
+    /// repeated trainings.
     fn resamples(&self, audit: &CountedAudit) -> Option<bool> {
         let mut models = self.checked.job.models.iter();
         let (_, model) = models.find(|(name, _)| name.as_str() == audit.model)?;
