@@ -596,9 +596,12 @@ fn settle_classes(
     };
     let mut found = ScoreTerm { source: TermSource::Job, ..ScoreTerm::single() };
     for class in label.iter().flat_map(|label| &label.classes) {
-        let asked = named.iter().find(|(of, _)| of.as_str() == class).map(|(_, asked)| asked);
-        let one = settle_score(output, asked, label).map_err(|of| gap(of.what))?;
-        let (Some(name), Some(at)) = (one.class, one.position) else {
+        let asked = named.get(&Word(class.clone()));
+        let one = asked.map(|asked| settle_score(output, Some(asked), label)).transpose();
+        let one = one.map_err(|of| gap(of.what))?;
+        let Some((name, at, classes)) =
+            one.and_then(|of| Some((of.class?, of.position?, of.classes)))
+        else {
             return Err(gap(format!("the model gives no number for the class `{class}`")));
         };
         if found.by_class.values().any(|(_, other)| *other == at) {
@@ -606,8 +609,8 @@ fn settle_classes(
                 "two classes of the label are the class `{name}` of the model"
             )));
         }
-        if one.classes.len() > found.classes.len() {
-            found.classes = one.classes;
+        if classes.len() > found.classes.len() {
+            found.classes = classes;
         }
         found.by_class.insert(class.clone(), (name, at));
     }
@@ -863,6 +866,45 @@ mod tests {
         let terms = ContractTerms { class: asked.as_ref(), ..ContractTerms::default() };
         let contract = ModelContract::settle(&signature, &terms, &COLUMNS, label)?;
         Ok((contract.score.class, contract.score.position))
+    }
+
+    #[test]
+    fn each_class_of_the_label_is_one_of_the_model() {
+        let settle = |output: ScoreOutput, names: [&str; 3]| {
+            let classes = ["low", "mid", "high"];
+            let word = |text: &str| Word(text.to_owned());
+            let named = classes.iter().zip(names).rev().map(|(of, name)| (word(of), word(name)));
+            let named = named.collect();
+            let terms = ContractTerms { classes: Some(&named), ..ContractTerms::default() };
+            let classes = classes.map(str::to_owned).to_vec();
+            let label = LabelDefinition { classes, ..label(&["low"], &["mid", "high"]) };
+            let signature = ModelSignature { inputs: Vec::new(), output };
+            ModelContract::settle(&signature, &terms, &COLUMNS, Some(&label))
+        };
+        let named = || ScoreOutput::Classes(vec![json!("c"), json!("a"), json!("b")]);
+        let (unnamed, open) = (ScoreOutput::Unnamed(Some(3)), ScoreOutput::Unnamed(None));
+        for (output, names, places) in [
+            (named(), ["a", "b", "c"], [1, 2, 0]),
+            (unnamed.clone(), ["2", "1.0", "0"], [2, 1, 0]),
+            (open.clone(), ["0", "2", "1"], [0, 2, 1]),
+        ] {
+            let score = settle(output, names).unwrap().score;
+            assert_eq!((score.n_scores(), score.source), (3, TermSource::Job));
+            assert_eq!(score.places(3), Some(places.to_vec()));
+            assert_eq!([1, 2, 4].map(|width| score.places(width)), [None, None, None]);
+        }
+        for (output, names, what) in [
+            (ScoreOutput::Single, ["0", "1", "2"], "gives one number a row"),
+            (ScoreOutput::SecondOfTwo, ["0", "1", "2"], "has no class `2`"),
+            (named(), ["a", "b", "d"], "has no class `d`"),
+            (unnamed, ["0", "1", "1.0"], "two classes of the label are the class `1`"),
+            (ScoreOutput::Unnamed(Some(4)), ["0", "1", "2"], "has 4 classes"),
+            (open, ["0", "1", "3"], "has 4 classes"),
+        ] {
+            let gap = settle(output, names).unwrap_err();
+            assert!(gap.what.contains(what), "{}", gap.what);
+            assert_eq!((gap.code, gap.key), ("model-class", "classes"));
+        }
     }
 
     #[test]
