@@ -18,6 +18,8 @@
 //! In addition to its key an entry holds the hash of what each needed stage had written. A program
 //! of the user's that gives another result on a forced run keeps its key, and that hash shows the
 //! change: stages that depend on the old result run again, and none does if the result is the same.
+//! It also holds the hashes of files that only the work itself finds, such as the modules that a
+//! Python model imports: where one of them changes, the entry is stale.
 //!
 //! Choice: a stage names the first difference in the order code, inputs, needs; one reason is
 //! enough for a reader to act on.

@@ -266,6 +266,60 @@ fn a_series_is_read_by_its_index() {
     work.run(3, "job.yaml", "").says(&["another index than the frame of these rows", "to_numpy()"]);
 }
 
+/// A module that is imported, by the function or by a pickle, scores again when it changes.
+#[test]
+fn a_changed_import_scores_again() {
+    let Some(python) = interpreter("pyarrow, pandas") else { return };
+    let work = with_python(&format!("{{call: \"scoring:score\", with: {python}}}"));
+    let scores = |expected: f64| {
+        let outcomes = work.table("outcomes");
+        assert!(outcomes.records().all(|row| row.real("score") == Some(expected)), "{expected}");
+    };
+    work.write("coef.py", "K = 0.25\n");
+    work.write("scoring.py", "import coef, json\ndef score(rows): return [coef.K] * len(rows)\n");
+    let pickle = "import pickle, own; pickle.dump(own.Model(), open('model.pkl', 'wb'))";
+    let model = "import coef\nclass Model:\n    def predict_proba(self, rows):\n        return \
+                 [[coef.K]] * len(rows)\n";
+    work.write("own.py", model);
+    let made = Command::new(&python).args(["-c", pickle]).current_dir(work.path("")).output();
+    assert!(made.unwrap().status.success());
+    for job in ["call: \"scoring:score\"", "pickle: model.pkl"] {
+        work.write("coef.py", "K = 0.25\n");
+        work.write("job.yaml", &JOB.replace("PYTHON", &format!("{{{job}, with: {python}}}")));
+        work.run(0, "job.yaml", "");
+        work.run(0, "job.yaml", "").says(&["nothing to do"]);
+        scores(0.25);
+        work.write("coef.py", "K = 0.125\n");
+        work.run(0, "job.yaml", "").says(&["score/model=live: runs, `file coef.py` changed"]);
+        scores(0.125);
+        work.run(0, "job.yaml", "").says(&["nothing to do"]);
+    }
+}
+
+/// Few rows are asked again in part and in another order, so that a model is found that gives the
+/// scores in an order of its own, or by what the other rows are.
+#[test]
+fn few_rows_are_asked_in_another_order() {
+    let Some(python) = interpreter("pyarrow, pandas") else { return };
+    let work = with_python(&format!("{{call: \"scoring:score\", with: {python}}}"));
+    let job = work.read("job.yaml");
+    let gates = "gates:\n  gap: {metric: demp_difference, model: live, between: worst_case, at_most: \
+                 1, decide_by: estimate}\non_inconclusive: warn\n";
+    let job = job.replace("row_id: id\n", "row_id: id\n  keep: [\"id < 5096\"]\n") + gates;
+    work.write("job.yaml", &job);
+    for (answer, code) in [
+        ("s", "limit-kept"),
+        ("numpy.sort(s)", "not-repeatable"),
+        ("(s - s.min()) / (s.max() - s.min())", "not-repeatable"),
+        ("0.5 + (s - s.mean()) / 4", "not-repeatable"),
+    ] {
+        let text = "import numpy\ndef score(rows):\n    s = rows['age'].to_numpy() / 100\n    return ";
+        work.write("scoring.py", &format!("{text}{answer}\n"));
+        work.run(0, "job.yaml", "");
+        assert_eq!(work.table("gates").at("decides=1").text("reason_code"), code, "{answer}");
+    }
+}
+
 /// What a function may do wrong, each with its own message.
 #[test]
 fn functions_that_fail_say_why() {
