@@ -303,9 +303,9 @@ fn few_rows_are_asked_in_another_order() {
     let Some(python) = interpreter("pyarrow, pandas") else { return };
     let work = with_python(&format!("{{call: \"scoring:score\", with: {python}}}"));
     let job = work.read("job.yaml");
-    let gates = "gates:\n  gap: {metric: demp_difference, model: live, between: worst_case, at_most: \
-                 1, decide_by: estimate}\non_inconclusive: warn\n";
-    let job = job.replace("row_id: id\n", "row_id: id\n  keep: [\"id < 5096\"]\n") + gates;
+    let gates = "gates:\n  gap: {metric: demp_difference, model: live, between: worst_case, \
+                 at_most: 1, decide_by: estimate}\non_inconclusive: warn\n";
+    let job = job.replace("row_id: id\n", "row_id: id\n  keep: [{id: {below: 5096}}]\n") + gates;
     work.write("job.yaml", &job);
     for (answer, code) in [
         ("s", "limit-kept"),
@@ -313,7 +313,8 @@ fn few_rows_are_asked_in_another_order() {
         ("(s - s.min()) / (s.max() - s.min())", "not-repeatable"),
         ("0.5 + (s - s.mean()) / 4", "not-repeatable"),
     ] {
-        let text = "import numpy\ndef score(rows):\n    s = rows['age'].to_numpy() / 100\n    return ";
+        let text =
+            "import numpy\ndef score(rows):\n    s = rows['age'].to_numpy() / 100\n    return ";
         work.write("scoring.py", &format!("{text}{answer}\n"));
         work.run(0, "job.yaml", "");
         assert_eq!(work.table("gates").at("decides=1").text("reason_code"), code, "{answer}");
@@ -330,7 +331,10 @@ fn functions_that_fail_say_why() {
         ("return [0.5]", "| cfaudit: 1 scores came back for 2000 rows"),
         ("return None", "| cfaudit: the answer for 2000 rows is `None`: give one number for each"),
         ("return 0.5", "| cfaudit: the answer for 2000 rows is `0.5`: give one number for each"),
-        ("return {i: 0.5 for i in range(len(rows))}", "| cfaudit: the answer for 2000 rows is a dict"),
+        (
+            "return {i: 0.5 for i in range(len(rows))}",
+            "| cfaudit: the answer for 2000 rows is a dict",
+        ),
         ("return set(range(len(rows)))", "is a set, which is no list: give one number for each"),
         ("return '1' * len(rows)", "is a str, which is no list"),
         ("return bytes(len(rows))", "is a bytes, which is no list"),

@@ -91,13 +91,13 @@ def loaded(path):
 def loaded_files(known, installed=tuple(map(sysconfig.get_path, ("stdlib", "platstdlib")))):
     """SHA-256 of the files of all modules but installed ones, by path from the working directory, as
     each was when it was first seen."""
-    for name, module in list(sys.modules.items()):
+    for module in list(sys.modules.values()):
         try:
             # A module that is loaded when it is needed stays as it is.
             file = object.__getattribute__(module, "__dict__").get("__file__")
         except AttributeError:
             continue
-        if name == "__main__" or not isinstance(file, str) or file in known:
+        if not isinstance(file, str) or file in known:
             continue
         known[file] = None
         path = os.path.join(FOLDER, file)
@@ -311,7 +311,8 @@ def main():
         score = Estimator(model, asked.mlflow, sha256)
     else:
         score = Estimator(loaded(asked.pickle), asked.pickle)
-    known = {}
+    # This program, which libraries also list under other names, is no part of the model.
+    known = {__file__: None}
     loaded_files(known)
     # At the end of the input there is nothing to look at.
     while sys.stdin.buffer.peek(1):

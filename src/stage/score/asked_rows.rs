@@ -1,8 +1,8 @@
 //! The rows that a model is asked, block by block: those of the audit, counterfactuals, and rows
 //! that a stage makes.
 
-use crate::data::rows::{PreparedBatch, Projection};
 use crate::data::rows::aligned::CounterfactualReader;
+use crate::data::rows::{PreparedBatch, Projection};
 use crate::data::{Attribute, FeatureRows, RowIdKind};
 use crate::error::Result;
 use crate::stage::row_context::RowContext;
