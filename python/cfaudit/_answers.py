@@ -5,6 +5,8 @@ Part of the package `cfaudit`, and of the script by which the program asks Pytho
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Set
+
 # Type checkers take it as true; to import `typing` would take half of the time of this package.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -97,8 +99,14 @@ def in_order(found: Any, n: int) -> Any:
     The rows of a frame are numbered from 0. A Series or frame of pandas says by its index which
     number belongs to which row: `pandas.concat` of the answers for parts of the rows has another
     order than the rows. A generator becomes a list. Raises ValueError where the answer is no
-    sequence, or its index is not that of the frame.
+    sequence of numbers, or its index is not that of the frame.
     """
+    # What is iterated by keys, without an order or by letters.
+    if isinstance(found, (Mapping, Set, str, bytes, bytearray)):
+        raise ValueError(
+            f"the answer for {n} rows is a {type(found).__name__}, which is no list: give one number for "
+            "each row, in the order of the rows"
+        )
     if type(found).__module__.split(".")[0] == "pandas" and hasattr(found, "reindex"):
         import pandas
 

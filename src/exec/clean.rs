@@ -230,7 +230,7 @@ mod tests {
 
     use super::*;
     use crate::exec::fingerprint::StageFingerprint;
-    use crate::exec::result_store::{PresentEntry, StoreLookup};
+    use crate::exec::result_store::{PresentEntry, StageDone, StoreLookup};
 
     /// A result of a stage with this many bytes, which a job used this many days ago.
     fn add(
@@ -250,7 +250,8 @@ mod tests {
         };
         let draft = store.draft().unwrap();
         std::fs::write(draft.path().join("rows"), vec![0; bytes]).unwrap();
-        store.commit(draft, &fingerprint, &[], 1, PresentEntry::Keep).unwrap();
+        let done = StageDone { rows: 1, ..StageDone::default() };
+        store.commit(draft, &fingerprint, &[], done, PresentEntry::Keep).unwrap();
         let key = fingerprint.key();
         for (job, days) in uses {
             store.make_marks(job).unwrap();

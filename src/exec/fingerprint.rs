@@ -18,7 +18,8 @@
 //! In addition to its key an entry holds the hash of the files of each needed stage. If a program
 //! of the user gives another result on a forced run, its key is the same, and that hash shows the
 //! change: stages that depend on the old result run again; if the result is the same, no stage
-//! does.
+//! does. An entry also holds the hashes of files that only the work itself finds, such as the
+//! modules that a Python model imports: if one of them changes, the entry is stale.
 //!
 //! Choice: a stage names the first difference in the order code, inputs, needs; one reason is
 //! enough for a reader to act on.

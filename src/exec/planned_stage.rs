@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
@@ -70,6 +71,7 @@ pub struct StageContext<'a> {
     total: AtomicU64,
     /// Milliseconds after the start when the next progress event may be sent.
     next_report: AtomicU64,
+    loaded: Mutex<BTreeMap<String, String>>,
 }
 
 impl<'a> StageContext<'a> {
@@ -91,6 +93,7 @@ impl<'a> StageContext<'a> {
             rows: AtomicU64::new(0),
             total: AtomicU64::new(0),
             next_report: AtomicU64::new(0),
+            loaded: Mutex::default(),
         }
     }
 
@@ -151,6 +154,17 @@ impl StageContext<'_> {
                 ms,
             });
         }
+    }
+
+    /// Notes files that only the work itself finds, by path with their SHA-256: the result is stale
+    /// when one of them changes.
+    pub(crate) fn note_loaded(&self, files: BTreeMap<String, String>) {
+        self.loaded.lock().unwrap_or_else(PoisonError::into_inner).extend(files);
+    }
+
+    /// The files that were noted.
+    pub(super) fn into_loaded(self) -> BTreeMap<String, String> {
+        self.loaded.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Id of this stage, for events.

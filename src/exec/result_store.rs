@@ -115,8 +115,19 @@ struct EntryRecord {
     fingerprint: StageFingerprint,
     /// Hash of what each needed stage had written, in the order of `needs`.
     need_outputs: Vec<String>,
-    rows: u64,
+    #[serde(flatten)]
+    done: StageDone,
     files: BTreeMap<String, FileMark>,
+}
+
+/// What a stage says about its work.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct StageDone {
+    /// Rows that it counted.
+    pub(super) rows: u64,
+    /// SHA-256 of the files that it found, by path: no key holds them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) loaded: BTreeMap<String, String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -199,7 +210,7 @@ impl ResultStore {
         draft: ScratchFolder,
         fingerprint: &StageFingerprint,
         needs: &[&StoreEntry],
-        rows: u64,
+        done: StageDone,
         there: PresentEntry,
     ) -> Result<StoreEntry> {
         let mut files = BTreeMap::new();
@@ -217,7 +228,7 @@ impl ResultStore {
             key: key.clone(),
             fingerprint: fingerprint.clone(),
             need_outputs,
-            rows,
+            done,
             files,
         };
         let text = serde_json::to_vec_pretty(&about).expect("texts and numbers serialize");
@@ -232,7 +243,8 @@ impl ResultStore {
                 StoreLookup::Sound(old)
                     if (old.record == about
                         || (there != PresentEntry::Replace
-                            && old.record.need_outputs == about.need_outputs))
+                            && old.record.need_outputs == about.need_outputs
+                            && old.record.done.loaded == about.done.loaded))
                         && (there == PresentEntry::Keep
                             || old.damage(&mut || Ok(()))?.is_none()) =>
                 {
@@ -459,6 +471,15 @@ impl StoreEntry {
             .map(|(id, _)| id.clone())
     }
 
+    /// The first of the files that the stage itself found which is another now, with the hash that
+    /// it had, and has.
+    pub(super) fn changed_file(&self) -> Option<(String, [Option<String>; 2])> {
+        self.record.done.loaded.iter().find_map(|(path, was)| {
+            let is = files::hash_file(Path::new(path)).ok().map(|(sha256, _)| sha256);
+            (is.as_ref() != Some(was)).then(|| (path.clone(), [Some(was.clone()), is]))
+        })
+    }
+
     /// The first file whose bytes are not those that were written, and the damage.
     ///
     /// `check` is called between pieces; its error ends the check.
@@ -479,7 +500,7 @@ impl StoreEntry {
 
     /// Rows that the stage counted.
     pub(super) fn rows(&self) -> u64 {
-        self.record.rows
+        self.record.done.rows
     }
 
     /// Size of all its files.
@@ -594,7 +615,8 @@ mod tests {
         let draft = store.draft().unwrap();
         std::fs::create_dir(draft.path().join("part")).unwrap();
         std::fs::write(draft.path().join("part/0"), text).unwrap();
-        store.commit(draft, &fingerprint(id), &[], 3, there).unwrap()
+        let done = StageDone { rows: 3, ..StageDone::default() };
+        store.commit(draft, &fingerprint(id), &[], done, there).unwrap()
     }
 
     fn names(folder: &Path) -> Vec<String> {

@@ -13,7 +13,7 @@ use crate::exec::pieces::at_once;
 use crate::exec::planned_stage::{
     ExecSettings, PlannedStage, StageContext, StageRecord, StageStatus, millis,
 };
-use crate::exec::result_store::{PresentEntry, ResultStore, StoreEntry, StoreView};
+use crate::exec::result_store::{PresentEntry, ResultStore, StageDone, StoreEntry, StoreView};
 use crate::exec::staleness::{ChosenStage, damaged, find, steps};
 
 /// For each stage whether it would run, and why. Runs and changes nothing.
@@ -160,8 +160,8 @@ fn run_stage(
         StaleReason::EntryDamaged { .. } => PresentEntry::KeepIfSame,
         _ => PresentEntry::Keep,
     };
-    drop(context);
-    let entry = store.commit(draft, &step.fingerprint, &needs, rows, there)?;
+    let done = StageDone { rows, loaded: context.into_loaded() };
+    let entry = store.commit(draft, &step.fingerprint, &needs, done, there)?;
     observer.on(&Event::StageEnd {
         stage: stage.id.clone(),
         rows,

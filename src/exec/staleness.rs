@@ -35,7 +35,12 @@ pub(super) fn find(
     }
     Ok(match store.look(&step.key)? {
         StoreLookup::Sound(entry) => match entry.outdated_need(entries) {
-            None => Ok(*entry),
+            None => match entry.changed_file() {
+                None => Ok(*entry),
+                Some((path, [old, new])) => {
+                    Err(StaleReason::InputChanged { name: format!("file {path}"), old, new })
+                }
+            },
             Some(id) => Err(StaleReason::NeedReran { id }),
         },
         StoreLookup::Damaged { file, what } => Err(StaleReason::EntryDamaged { file, what }),
@@ -125,7 +130,9 @@ pub(super) fn damaged(
     let mut damaged = DamagedFiles::new();
     let mut sound: BTreeMap<&str, Box<StoreEntry>> = BTreeMap::new();
     for step in steps.iter().filter(|step| !step.forced) {
-        if let StoreLookup::Sound(entry) = store.look(&step.key)? {
+        if let StoreLookup::Sound(entry) = store.look(&step.key)?
+            && entry.changed_file().is_none()
+        {
             sound.insert(step.stage.id.as_str(), entry);
         }
     }

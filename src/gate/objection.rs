@@ -7,9 +7,12 @@
 //! [`GateRuling::object`](crate::gate::question::GateRuling::object). Both carry a code of the
 //! column `reason_code`; a job accepts some of them by name (`accept` of a model or a set).
 
+use std::collections::BTreeMap;
+
 use crate::gate::question::{GateQuestion, GateSubject, GateTables};
-use crate::gate::reason::{EmptySearch, GateReason};
-use crate::table::UnknownLevelRow;
+use crate::gate::reason::{EmptySearch, GateReason, OneSidedSet};
+use crate::metric::value::sanity::one_decision_after;
+use crate::table::{AuditKey, CountRow, IssueRow, UnknownLevelRow};
 
 /// The arm that adds nothing, with which the others are compared.
 const BASE: &str = "base";
@@ -55,13 +58,63 @@ fn of_arm(question: &GateQuestion, tables: GateTables<'_>) -> Option<GateReason>
     (added == 0).then_some(GateReason::NothingLookedAt { search })
 }
 
+/// An objection to a model of a question; of one to sets the part about its own.
+fn of_sets(objection: GateReason, question: &GateQuestion) -> Option<GateReason> {
+    let GateReason::OneDecision { model, mut sets } = objection else { return Some(objection) };
+    sets.retain(|set| {
+        set.counterfactual == question.counterfactual
+            && question.attributes.contains(&set.sensitive)
+    });
+    (!sets.is_empty()).then_some(GateReason::OneDecision { model, sets })
+}
+
+/// The issues about models that decide alike about all counterfactuals of a set, by the table of
+/// counts.
+pub(crate) fn one_sided(counts: &[CountRow]) -> Vec<IssueRow> {
+    // By model, set and attribute, then by prediction: counterfactuals, and those of their rows.
+    let mut decided: BTreeMap<_, BTreeMap<&str, [u64; 2]>> = BTreeMap::new();
+    for row in counts {
+        let AuditKey { arm, model, counterfactual, sensitive, scope, slice, .. } = &row.key;
+        let all = arm.is_empty() && slice.is_empty() && *scope == "direction";
+        if all && !row.predicted.is_empty() && !row.predicted_cf.is_empty() {
+            let audit = (model.as_str(), (counterfactual.as_str(), sensitive.as_str()));
+            let of_audit = decided.entry(audit).or_default();
+            let n = u64::try_from(row.n).unwrap_or(0);
+            of_audit.entry(&row.predicted_cf).or_default()[0] += n;
+            of_audit.entry(&row.predicted).or_default()[1] += n;
+        }
+    }
+    let mut found: BTreeMap<&str, Vec<OneSidedSet>> = BTreeMap::new();
+    for ((model, (counterfactual, sensitive)), by_word) in &decided {
+        let [after, before] =
+            [0, 1].map(|side| by_word.values().map(|n| n[side]).collect::<Vec<_>>());
+        let one = one_decision_after(after, &before);
+        found.entry(model).or_default().extend(one.and_then(|(at, n)| {
+            Some(OneSidedSet {
+                counterfactual: (*counterfactual).to_owned(),
+                sensitive: (*sensitive).to_owned(),
+                decision: (*by_word.keys().nth(at)?).to_owned(),
+                n,
+                before: before[at],
+            })
+        }));
+    }
+    let found = found.into_iter().filter(|(_, sets)| !sets.is_empty());
+    let issue = |(model, sets): (&str, Vec<OneSidedSet>)| {
+        let n = sets.len() as u64;
+        GateReason::OneDecision { model: model.to_owned(), sets }.issue_about(model, n)
+    };
+    found.map(issue).collect()
+}
+
 /// Why a question cannot be decided, whatever its verdict would be; empty where it can.
 pub(super) fn of_question(question: &GateQuestion, tables: GateTables<'_>) -> Vec<GateReason> {
     let about_model = tables
         .issues
         .iter()
         .filter(|issue| !question.model.is_empty() && issue.r#where.as_str() == question.model);
-    let of_model = about_model.filter_map(GateReason::of_issue);
+    let of_model =
+        about_model.filter_map(GateReason::of_issue).filter_map(|of| of_sets(of, question));
     let of_levels = of_levels(question, tables);
     let all = question.objections.iter().cloned().chain(of_model).chain(of_levels);
     let all = all.chain(of_arm(question, tables));

@@ -23,6 +23,7 @@ pub(crate) fn of_job(checked: &CheckedJob) -> Vec<IssueNote> {
         .chain(unweighted(job))
         .chain(unexplained(job))
         .chain(unchecked(job, WARNING))
+        .chain(unkept(job, WARNING))
         .chain(one_sided(job))
         .collect()
 }
@@ -30,7 +31,8 @@ pub(crate) fn of_job(checked: &CheckedJob) -> Vec<IssueNote> {
 /// What every run also reports in the table `issues`. Only `check` warns that scores are not
 /// checked: a night of cron must be silent.
 pub(crate) fn of_run(job: &Job) -> Vec<IssueNote> {
-    unweighted(job).into_iter().chain(unexplained(job)).chain(unchecked(job, INFO)).collect()
+    let said = unweighted(job).into_iter().chain(unexplained(job)).chain(unchecked(job, INFO));
+    said.chain(unkept(job, INFO)).collect()
 }
 
 /// The columns whose counterfactuals hold whole numbers because their values do, reported by every
@@ -207,6 +209,16 @@ fn unchecked(job: &Job, severity: &str) -> impl Iterator<Item = IssueNote> {
         issue("no-recheck", severity, place, of)
             .with_hint(format!("add `recheck` to detect {what} of another model version"))
     })
+}
+
+/// Outcomes that are asked for, and that a job without a set does not have.
+fn unkept(job: &Job, severity: &str) -> Option<IssueNote> {
+    let is_idle = job.run.keeps_outcomes() == Some(true) && job.counterfactuals.is_empty();
+    let text = "outcomes are kept of counterfactuals, and the job has no set: nothing is kept, \
+                and a later run compares its people with these as if they were others"
+        .to_owned();
+    let note = || issue("no-outcomes", severity, path(&["run", "keep_rows"]), text);
+    is_idle.then(note).map(|of| of.with_hint("add a set, such as `flip: {naive: {}}`".to_owned()))
 }
 
 /// Blocks of `why` that say who switches, and not through which features.

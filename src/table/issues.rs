@@ -35,8 +35,9 @@ table! {
         /// other_side, no_group, without_score or without_label; null = another code
         state: Option<SharedText>,
         /// the arguments of the code, as a JSON object: of `selective` its `shares`, each two that
-        /// differ, of rows where `of_rows`, and the `model`; of `inverted-scores` and
-        /// `not-repeatable` those of the reason of that code in `gates`; empty = another code
+        /// differ, of rows where `of_rows`, and the `model`; of `inverted-scores`,
+        /// `not-repeatable` and, about counterfactuals, `one-decision` those of the reason of that
+        /// code in `gates`; empty = another code
         args: SharedText,
     }
 }

@@ -202,6 +202,23 @@ fn columns_of(n: usize) -> Vec<(&'static str, ArrayRef)> {
     vec![("sex", text(["f", "m"])), ("repaid", repaid), ("age", ages), ("town", text(["a", "b"]))]
 }
 
+/// A file in a folder that says something else than its own column.
+#[test]
+fn folders_that_contradict_a_column_are_refused() {
+    let work = with_source("{parquet: lake}");
+    for sex in ["f", "m"] {
+        fs::create_dir_all(work.path(&format!("lake/sex={sex}"))).unwrap();
+        let mut columns = columns_of(40);
+        columns[0].1 = column((0..40).map(|_| sex));
+        work.parquet(&format!("lake/sex={sex}/part.parquet"), columns);
+    }
+    work.run(0, "job.yaml", "");
+    fs::remove_dir_all(work.path("out")).unwrap();
+    work.parquet("lake/sex=m/more.parquet", columns_of(40));
+    let words = "column `sex` holds `f` in the folder `sex=m`";
+    refused(&work, 3, &["error[other-folder]", words, "lake/sex=m/more.parquet"]);
+}
+
 #[test]
 fn values_that_do_not_fit_and_ids_that_are_not_there() {
     let work = with_source("{parquet: rows.parquet}");

@@ -266,6 +266,61 @@ fn a_series_is_read_by_its_index() {
     work.run(3, "job.yaml", "").says(&["another index than the frame of these rows", "to_numpy()"]);
 }
 
+/// A module that is imported, by the function or by a pickle, scores again when it changes.
+#[test]
+fn a_changed_import_scores_again() {
+    let Some(python) = interpreter("pyarrow, pandas") else { return };
+    let work = with_python(&format!("{{call: \"scoring:score\", with: {python}}}"));
+    let scores = |expected: f64| {
+        let outcomes = work.table("outcomes");
+        assert!(outcomes.records().all(|row| row.real("score") == Some(expected)), "{expected}");
+    };
+    work.write("coef.py", "K = 0.25\n");
+    work.write("scoring.py", "import coef, json\ndef score(rows): return [coef.K] * len(rows)\n");
+    let pickle = "import pickle, own; pickle.dump(own.Model(), open('model.pkl', 'wb'))";
+    let model = "import coef\nclass Model:\n    def predict_proba(self, rows):\n        return \
+                 [[coef.K]] * len(rows)\n";
+    work.write("own.py", model);
+    let made = Command::new(&python).args(["-c", pickle]).current_dir(work.path("")).output();
+    assert!(made.unwrap().status.success());
+    for job in ["call: \"scoring:score\"", "pickle: model.pkl"] {
+        work.write("coef.py", "K = 0.25\n");
+        work.write("job.yaml", &JOB.replace("PYTHON", &format!("{{{job}, with: {python}}}")));
+        work.run(0, "job.yaml", "");
+        work.run(0, "job.yaml", "").says(&["nothing to do"]);
+        scores(0.25);
+        work.write("coef.py", "K = 0.125\n");
+        work.run(0, "job.yaml", "").says(&["score/model=live: runs, `file coef.py` changed"]);
+        scores(0.125);
+        work.run(0, "job.yaml", "").says(&["nothing to do"]);
+    }
+}
+
+/// Few rows are asked again in part and in another order, so that a model is found that gives the
+/// scores in an order of its own, or by what the other rows are.
+#[test]
+fn few_rows_are_asked_in_another_order() {
+    let Some(python) = interpreter("pyarrow, pandas") else { return };
+    let work = with_python(&format!("{{call: \"scoring:score\", with: {python}}}"));
+    let job = work.read("job.yaml");
+    let gates = "gates:\n  gap: {metric: demp_difference, model: live, between: worst_case, \
+                 at_most: 1, decide_by: estimate}\non_inconclusive: warn\n";
+    let job = job.replace("row_id: id\n", "row_id: id\n  keep: [{id: {below: 5096}}]\n") + gates;
+    work.write("job.yaml", &job);
+    for (answer, code) in [
+        ("s", "limit-kept"),
+        ("numpy.sort(s)", "not-repeatable"),
+        ("(s - s.min()) / (s.max() - s.min())", "not-repeatable"),
+        ("0.5 + (s - s.mean()) / 4", "not-repeatable"),
+    ] {
+        let text =
+            "import numpy\ndef score(rows):\n    s = rows['age'].to_numpy() / 100\n    return ";
+        work.write("scoring.py", &format!("{text}{answer}\n"));
+        work.run(0, "job.yaml", "");
+        assert_eq!(work.table("gates").at("decides=1").text("reason_code"), code, "{answer}");
+    }
+}
+
 /// What a function may do wrong, each with its own message.
 #[test]
 fn functions_that_fail_say_why() {
@@ -276,6 +331,13 @@ fn functions_that_fail_say_why() {
         ("return [0.5]", "| cfaudit: 1 scores came back for 2000 rows"),
         ("return None", "| cfaudit: the answer for 2000 rows is `None`: give one number for each"),
         ("return 0.5", "| cfaudit: the answer for 2000 rows is `0.5`: give one number for each"),
+        (
+            "return {i: 0.5 for i in range(len(rows))}",
+            "| cfaudit: the answer for 2000 rows is a dict",
+        ),
+        ("return set(range(len(rows)))", "is a set, which is no list: give one number for each"),
+        ("return '1' * len(rows)", "is a str, which is no list"),
+        ("return bytes(len(rows))", "is a bytes, which is no list"),
         ("return ['high'] * len(rows)", "| cfaudit: a score is `'high'`: give a number for each"),
         ("return [None] * len(rows)", "gave no score (null or NaN) for a row"),
         ("return [1.5] * len(rows)", "gave the score `1.5`, which is not in [0, 1]"),

@@ -98,6 +98,41 @@ fn one_decision_for_everybody_is_said_first() {
     }
 }
 
+/// Scores of counterfactuals on another scale than those of the rows.
+#[test]
+fn counterfactuals_on_another_scale_leave_gates_undecided() {
+    use crate::work::Rows;
+    let work = people();
+    let gate = "metric: denied_by_group, counterfactual: flip, direction: {sex: [f, m]}, model: m, \
+                at_most: 0.05";
+    let scores = "scores: {factual: {column: score}, counterfactual: {parquet: cf.parquet, column: \
+                  score}}, threshold: 0.5";
+    let set = "counterfactuals: {flip: {naive: {}}}\nmodels:\n  m: ";
+    let with = |more: &str, divisor: f64| {
+        let text = job(LABEL, &format!("{scores}{more}"), gate).replace("models:\n  m: ", set);
+        work.write("job.yaml", &text.replace("families: [group]", "families: [group, ccm]"));
+        let score = |i: i64| {
+            let granted = (i / 2 % 2 == 1) != (i % 9 == 0);
+            let score = (i * 37 % 400) as f64 / 1000.0 + if granted { 0.5 } else { 0.1 };
+            score / divisor
+        };
+        Rows::of(0..400_i64)
+            .with("row_id", |i| i)
+            .with("sensitive", |_| "sex")
+            .with("to_group", |i| ["m", "f"][i as usize % 2])
+            .with("score", score)
+            .write(&work, "cf.parquet");
+        work.run(0, "job.yaml", "");
+        judged(&work)
+    };
+    assert_eq!(with("", 1.0).0[0], "pass");
+    let ([verdict, code, reason], codes) = with("", 100.0);
+    assert_eq!([verdict.as_str(), &code], ["inconclusive", "one-decision"]);
+    reason.says(&["`m` decides negative for all 400 counterfactuals of `flip` (`sex`)"]);
+    assert!(codes.contains(&"one-decision".to_owned()), "{codes:?}");
+    assert_ne!(with(", accept: [one-decision]", 100.0).0[1], "one-decision");
+}
+
 /// The score of a class is that of another one: of three classes those two are inverted.
 #[test]
 fn scores_of_exchanged_classes_are_found() {

@@ -14,16 +14,17 @@ use crate::data::column::declared::{
     DeclaredColumn, DeclaredColumns, DeclaredType, without_percent,
 };
 use crate::data::column::profile::{ColumnProfile, SeenValue};
+use crate::data::source::ParquetSource;
 use crate::data::source::csv_import::CsvBlock;
 use crate::data::source::csv_records::{CsvDialect, CsvRecord, CsvTable, TextEncoding};
 use crate::data::source::found_files::find_files;
 use crate::data::source::notation::{FieldClass, NumberNotation};
-use crate::data::source::{ParquetSource, hive_keys};
 use crate::data::spelling::Spelling;
 use crate::data::values::{ValueClass, type_in_words};
 use crate::error::{Error, Fault, Result};
 use crate::num::hash::FastHasher;
 use crate::param::Word;
+use crate::table::file::folder_keys::hive_keys;
 use crate::table::file::{BATCH_ROWS, FileOwner, ParquetFile};
 
 /// Smallest size of the sample; at most twice as many, or all rows of a shorter file.

@@ -27,7 +27,6 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, RecordBatch, StringArray, new_null_array};
 use arrow::datatypes::DataType;
 use indexmap::IndexSet;
-use percent_encoding::percent_decode_str;
 
 use crate::data::canonical::canonical_text;
 use crate::data::column::declared::{DeclaredColumn, DeclaredColumns, DeclaredType, MistypedValue};
@@ -39,6 +38,7 @@ use crate::data::values::{SourceValues, ValueClass, as_decimals, type_in_words};
 use crate::error::{Fault, Result};
 use crate::nearest::nearest;
 use crate::num::float_precision::FloatPrecision;
+use crate::table::file::folder_keys::{HIVE_NULL, hive_keys};
 use crate::table::file::{FileOwner, ParquetFile};
 
 /// Rows per piece, unless a row group would have more than [`MAX_SLICES`] of them.
@@ -46,9 +46,6 @@ use crate::table::file::{FileOwner, ParquetFile};
 /// To reach a slice, the reader skips the rows before it.
 const PIECE_ROWS: usize = 262_144;
 const MAX_SLICES: usize = 16;
-
-/// How Hive and Spark write a missing key value.
-const HIVE_NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 
 /// The rows of a job as typed columns.
 #[derive(Debug)]
@@ -537,26 +534,6 @@ impl ParquetSource {
             _ => fault,
         }
     }
-}
-
-/// The `key=value` folders of a path, outermost first.
-fn hive_keys(path: &Path) -> Vec<(String, String)> {
-    let folders = path.parent().into_iter().flat_map(Path::components);
-    folders
-        .filter_map(|c| {
-            c.as_os_str()
-                .to_str()?
-                .split_once('=')
-                .map(|(k, v)| (percent_decoded(k), percent_decoded(v)))
-        })
-        .collect()
-}
-
-/// Decodes `%3A`: Hive writes characters that a file system may refuse this way.
-///
-/// Text that is not such a code is kept.
-fn percent_decoded(text: &str) -> String {
-    percent_decode_str(text).decode_utf8().unwrap_or(text.into()).into_owned()
 }
 
 /// The value of a column that is the key of a folder; `None` where the file holds the column.

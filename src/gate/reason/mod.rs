@@ -171,6 +171,19 @@ pub(crate) enum EmptySearch {
     Subgroups(u64),
 }
 
+/// All counterfactuals of a set and attribute have one decision.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct OneSidedSet {
+    pub(crate) counterfactual: String,
+    pub(crate) sensitive: String,
+    /// The prediction, as the table `counts` has it.
+    pub(crate) decision: String,
+    /// Counterfactuals.
+    pub(crate) n: u64,
+    /// Those whose rows have this decision.
+    pub(crate) before: u64,
+}
+
 /// A change that the rows to score do not show.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct UnshownChange {
@@ -262,6 +275,8 @@ pub(crate) enum GateReason {
     NotRepeatable { model: String, scored: RecheckWords },
     /// What looked at nothing.
     NothingLookedAt { search: EmptySearch },
+    /// A model decides alike about all counterfactuals of sets, and not about their rows.
+    OneDecision { model: String, sets: Vec<OneSidedSet> },
     /// Whether the new run has it.
     OnlyInOneRun { new: bool },
     /// All of the range keeps the limit, or breaks it, and the value does not.

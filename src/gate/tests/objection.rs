@@ -23,8 +23,9 @@ fn an_issue_about_its_model_leaves_a_gate_inconclusive_unless_it_is_accepted() {
     let of = |issues: &[IssueRow], q: &GateQuestion, lines: &str| {
         check(q, (GateTables { issues, ..by(&metrics).0 }, None), lines);
     };
-    let text = "model `m` scored 100 rows twice, and 3 of the scores differ, by up to 0.25: its \
-                numbers change from run to run";
+    let text = "model `m` scored 100 rows twice, the second time in another order and without \
+                the others, and 3 of the scores differ, by up to 0.25: they change from call to \
+                call, depend on the other rows, or are not in the order of the rows";
     let twice = objected("not-repeatable", "m");
     assert!(twice.holds("code=not-repeatable, severity=warning, where=m, n=7"));
     assert_eq!(twice.text, text);

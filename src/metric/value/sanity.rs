@@ -6,7 +6,9 @@
 //! label than among the others: Newcombe's 95 % interval of the difference is below 0. Then the
 //! score probably belongs to another class, or the job names the wrong positive label.
 //!
-//! If a model decides the same for all people, gaps and switches of decisions have no meaning.
+//! If a model decides the same for all people, gaps and switches of decisions have no meaning. If
+//! it decides the same for all counterfactuals of a set only, their scores are probably on another
+//! scale.
 
 use serde::{Deserialize, Serialize};
 
@@ -103,6 +105,18 @@ impl ModelSanity {
     }
 }
 
+/// The decision that all counterfactuals have, and their number, where their rows have others: the
+/// interval of the difference between the two shares of that decision is above 0, so that a few
+/// switches of a rare decision are none. By decision the number of counterfactuals, and of their
+/// rows, each counted once a counterfactual.
+pub(crate) fn one_decision_after(decided: Vec<u64>, before: &[u64]) -> Option<(usize, u64)> {
+    let after = ModelSanity { inverted: Vec::new(), decided };
+    let (decision, n) = after.one_decision()?;
+    let of_rows = Rate::of(before[decision], before.iter().sum());
+    let z = z_of_level(Level::DEFAULT.get());
+    newcombe(Rate::of(n, n), of_rows, z).filter(|ends| ends.lo > 0.0).map(|_| (decision, n))
+}
+
 fn inverted_scores(counts: &FactualCounts, class: Option<usize>) -> Option<InvertedOrder> {
     let (auc, hi) = auc_of_all(counts, Level::DEFAULT)?;
     (hi < 0.5).then_some(InvertedOrder::Scores { class, auc, hi })
@@ -110,7 +124,7 @@ fn inverted_scores(counts: &FactualCounts, class: Option<usize>) -> Option<Inver
 
 #[cfg(test)]
 mod tests {
-    use super::{InvertedOrder, ModelSanity};
+    use super::{InvertedOrder, ModelSanity, one_decision_after};
     use crate::metric::evidence::counting_unit::CountingUnit;
     use crate::metric::evidence::counts::FactualCounts;
     use crate::metric::evidence::labelled_scores::LabelledScores;
@@ -143,6 +157,19 @@ mod tests {
         assert_eq!(decided(0, [0, 5, 0, 5]).one_decision(), Some((0, 10)));
         assert_eq!(decided(1, [0, 5, 0, 5]).one_decision(), None);
         assert_eq!(decided(1, [0; 4]).one_decision(), None, "one person");
+    }
+
+    #[test]
+    fn one_decision_for_all_counterfactuals_is_found_where_their_rows_have_others() {
+        assert_eq!(one_decision_after(vec![600, 0], &[403, 197]), Some((0, 600)));
+        assert_eq!(one_decision_after(vec![0, 30], &[20, 10]), Some((1, 30)));
+        assert_eq!(one_decision_after(vec![599, 1], &[403, 197]), None);
+        assert_eq!(one_decision_after(vec![600, 0], &[600, 0]), None, "as their rows");
+        // A few switches of a rare decision, and few people.
+        assert_eq!(one_decision_after(vec![200, 0], &[198, 2]), None);
+        assert_eq!(one_decision_after(vec![3, 0], &[2, 1]), None);
+        assert_eq!(one_decision_after(vec![1, 0], &[0, 1]), None);
+        assert_eq!(one_decision_after(vec![0, 0], &[0, 0]), None);
     }
 
     fn scored(turned: bool, scores: [&[f64]; 2]) -> Option<InvertedOrder> {

@@ -13,4 +13,6 @@ pub enum AcceptedOfModel {
     InvertedScores,
     /// It scores the same rows differently when it is asked twice.
     NotRepeatable,
+    /// It decides alike about all counterfactuals of a set, and not about their rows.
+    OneDecision,
 }

@@ -15,6 +15,7 @@ import os
 import pickle
 import re
 import sys
+import sysconfig
 import tempfile
 import types
 
@@ -22,9 +23,10 @@ import types
 OUTPUT = os.fdopen(os.dup(1), "wb")
 os.dup2(2, 1)
 sys.stdout = sys.stderr
-sys.path.insert(0, os.getcwd())
+FOLDER = os.getcwd()
+sys.path.insert(0, FOLDER)
 
-DESCRIBE, DESCRIPTION = b"cfaudit.describe", b"cfaudit.description"
+DESCRIBE, DESCRIPTION, LOADED = b"cfaudit.describe", b"cfaudit.description", b"cfaudit.loaded"
 POSITION, MODEL_HASH = b"cfaudit.position", b"cfaudit.sha256"
 
 
@@ -84,6 +86,29 @@ def loaded(path):
         fail(f"{path} cannot be loaded by pickle ({cause}): where joblib wrote it, pip install joblib")
     finally:
         sys.modules["__main__"] = own
+
+
+def loaded_files(known, installed=tuple(map(sysconfig.get_path, ("stdlib", "platstdlib")))):
+    """SHA-256 of the files of all modules but installed ones, by path from the working directory, as
+    each was when it was first seen."""
+    for module in list(sys.modules.values()):
+        try:
+            # A module that is loaded when it is needed stays as it is.
+            file = object.__getattribute__(module, "__dict__").get("__file__")
+        except AttributeError:
+            continue
+        if not isinstance(file, str) or file in known:
+            continue
+        known[file] = None
+        path = os.path.join(FOLDER, file)
+        folders = path.split(os.sep)
+        if "site-packages" in folders or "dist-packages" in folders or path.startswith(installed):
+            continue
+        if os.path.isfile(path):
+            with open(path, "rb") as content:
+                known[file] = hashlib.sha256(content.read()).hexdigest()
+    found = {os.path.relpath(os.path.join(FOLDER, of), FOLDER): known[of] for of in known if known[of]}
+    return json.dumps(found, sort_keys=True)
 
 
 def hash_of_files(folder):
@@ -286,11 +311,14 @@ def main():
         score = Estimator(model, asked.mlflow, sha256)
     else:
         score = Estimator(loaded(asked.pickle), asked.pickle)
+    # This program, which libraries also list under other names, is no part of the model.
+    known = {__file__: None}
+    loaded_files(known)
     # At the end of the input there is nothing to look at.
     while sys.stdin.buffer.peek(1):
         with pa.ipc.open_stream(sys.stdin.buffer) as rows:
             about = rows.schema.metadata or {}
-            told = {DESCRIPTION: json.dumps(score.description())} if DESCRIBE in about else None
+            told = {DESCRIPTION: json.dumps(score.description())} if DESCRIBE in about else {}
             # `1`, or `1 of 2` if it was found among two classes.
             position, _, classes = about.get(POSITION, b"").decode().partition(" of ")
             position = (int(position), int(classes) if classes else None) if position else None
@@ -305,12 +333,13 @@ def main():
                 except ValueError as cause:
                     fail(cause)
                 if written is None:
-                    written = pa.schema([("score", found.type)])
+                    written = pa.schema([("score", found.type)], metadata={LOADED: loaded_files(known)})
                     out = pa.ipc.new_stream(OUTPUT, written)
                 if found.type != written.field("score").type:
                     fail("some scores have 32 bits and some 64: give all in one precision")
                 out.write_batch(pa.record_batch([found], schema=written))
             if out is None:
+                told[LOADED] = loaded_files(known)
                 out = pa.ipc.new_stream(OUTPUT, pa.schema([("score", pa.float64())], metadata=told))
             out.close()
         OUTPUT.flush()

@@ -17,6 +17,7 @@ use crate::error::{Exit, Result};
 use crate::exec::{StageContext, files};
 use crate::gate;
 use crate::gate::counted::CountedGate;
+use crate::gate::objection::one_sided;
 use crate::gate::question::{GateQuantity, GateQuestion, GateTables};
 use crate::gate::reason::{GateCount, GateReason, GateStatus};
 use crate::job::check::CheckedJob;
@@ -49,11 +50,12 @@ pub(crate) fn judge(
     (measured, everybody): (&MeasuredTables, &StageInput<PopulationStage>),
     baseline: Option<&StageInput<BaselineStage>>,
     (recourse, why): (&[NamedFolder<'_>], &[NamedFolder<'_>]),
-    (issues, unknown, hidden): (Vec<IssueRow>, Vec<UnknownLevelRow>, Vec<HiddenCauseRow>),
+    (mut issues, unknown, hidden): (Vec<IssueRow>, Vec<UnknownLevelRow>, Vec<HiddenCauseRow>),
 ) -> Result<()> {
     // An experiment audits the people of the plain audit.
     let groups = read_rows::<GroupRow>(measured.plain.folder(ctx))?;
     let counts = read_rows::<CountRow>(measured.all.folder(ctx))?;
+    issues.extend(one_sided(&counts));
     let arms = read_rows::<ArmRow>(measured.all.folder(ctx))?;
     let mut population = read_rows::<PopulationRow>(measured.plain.folder(ctx))?;
     population.extend(read_rows::<PopulationRow>(everybody.folder(ctx))?);

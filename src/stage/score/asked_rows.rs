@@ -1,8 +1,8 @@
 //! The rows that a model is asked, block by block: those of the audit, counterfactuals, and rows
 //! that a stage makes.
 
-use crate::data::rows::Projection;
 use crate::data::rows::aligned::CounterfactualReader;
+use crate::data::rows::{PreparedBatch, Projection};
 use crate::data::{Attribute, FeatureRows, RowIdKind};
 use crate::error::Result;
 use crate::stage::row_context::RowContext;
@@ -74,17 +74,15 @@ impl AskedRows for PairedRows<'_> {
 
 /// Which of the prepared rows are asked.
 #[derive(Clone, Copy)]
-pub(crate) enum AskedPart<'a> {
+pub(crate) enum AskedPart {
     /// Those that are audited.
     Audited,
     /// Those with a label that train for a fold.
     Training(u8),
-    /// Some of those that are audited, a second time.
-    Again(&'a RecheckSample),
 }
 
 /// Prepared rows.
-pub(crate) struct PreparedRows<'a>(pub RowContext<'a>, pub AskedPart<'a>);
+pub(crate) struct PreparedRows<'a>(pub RowContext<'a>, pub AskedPart);
 
 impl AskedRows for PreparedRows<'_> {
     fn n_blocks(&self) -> usize {
@@ -95,18 +93,11 @@ impl AskedRows for PreparedRows<'_> {
         let RowContext { rows, roles, .. } = self.0;
         let roles = roles.read(group)?;
         let folds: Vec<Option<u8>> = (0..roles.0.len()).map(|i| roles.audited(i)).collect();
-        let (asked, fold) = match self.1 {
-            AskedPart::Audited => return Ok(folds),
-            AskedPart::Training(fold) => (
-                training_rows(&rows.read(group, Projection::NO_FEATURES)?, &roles, fold),
-                Some(fold),
-            ),
-            AskedPart::Again(sample) => {
-                (sample.rows(&rows.read(group, Projection::NO_FEATURES)?, &roles, None), None)
-            }
-        };
+        let AskedPart::Training(fold) = self.1 else { return Ok(folds) };
         let mut found = vec![None; folds.len()];
-        asked.into_iter().for_each(|i| found[i] = fold.or(folds[i]));
+        training_rows(&rows.read(group, Projection::NO_FEATURES)?, &roles, fold)
+            .into_iter()
+            .for_each(|i| found[i] = Some(fold));
         Ok(found)
     }
 
@@ -116,6 +107,43 @@ impl AskedRows for PreparedRows<'_> {
 
     fn name(&self, group: usize, i: usize) -> Result<String> {
         row_name(self.0, group, i)
+    }
+}
+
+/// Audited rows that are asked a second time: in the reverse order of all rows and without the
+/// others, so that a model is found whose scores depend on the order or on each other.
+pub(crate) struct RecheckedRows<'a>(pub RowContext<'a>, pub &'a RecheckSample);
+
+impl RecheckedRows<'_> {
+    /// The row group of a block, without features, and the rows of it that are asked.
+    pub(crate) fn asked(&self, block: usize) -> Result<(usize, PreparedBatch, Vec<usize>)> {
+        let group = self.n_blocks() - 1 - block;
+        let (batch, roles) = self.0.read(group, Projection::NO_FEATURES)?;
+        let mut asked = self.1.rows(&batch, &roles, None);
+        asked.reverse();
+        Ok((group, batch, asked))
+    }
+}
+
+impl AskedRows for RecheckedRows<'_> {
+    fn n_blocks(&self) -> usize {
+        self.0.rows.n_groups()
+    }
+
+    fn folds(&self, block: usize) -> Result<Vec<Option<u8>>> {
+        let (group, _, asked) = self.asked(block)?;
+        let roles = self.0.roles.read(group)?;
+        Ok(asked.into_iter().map(|i| roles.audited(i)).collect())
+    }
+
+    fn rows(&self, block: usize) -> Result<FeatureRows> {
+        let (group, _, asked) = self.asked(block)?;
+        Ok(self.0.rows.read(group, Projection::ALL)?.rows.take(&asked))
+    }
+
+    fn name(&self, block: usize, i: usize) -> Result<String> {
+        let (group, _, asked) = self.asked(block)?;
+        row_name(self.0, group, asked[i])
     }
 }
 

@@ -230,7 +230,9 @@ impl<'a> CommandCall<'a> {
             Some(kept) => kept.ask(ctx, &program, ask, read),
             None => child::run(ctx, &program, ask, read),
         };
-        told.map(|(text, _)| text).map_err(|e| self.with_place(e, "score"))
+        let ((text, loaded), _) = told.map_err(|e| self.with_place(e, "score"))?;
+        ctx.note_loaded(loaded);
+        Ok(text)
     }
 
     /// Looks for its programs, and lets Python import what it will need; scores nothing. `module`
@@ -458,7 +460,11 @@ impl<'a> CommandCall<'a> {
             let mut take = |part: &[f64]| spool.push(part);
             match self.kept {
                 None => read_stream(output, wanted, &shown, &mut take),
-                Some(_) => read_answer(output, wanted, &shown, &mut take),
+                Some(_) => {
+                    let (precision, loaded) = read_answer(output, wanted, &shown, &mut take)?;
+                    ctx.note_loaded(loaded);
+                    Ok(precision)
+                }
             }
         };
         let (streamed, ended) = self.feed((ctx, &program), (columns, &rows), &mut feed, read)?;

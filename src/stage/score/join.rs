@@ -36,7 +36,8 @@ pub(crate) const RECHECKED: &str = "rechecked.json";
 const RECHECK_STREAM: u64 = u64::from_le_bytes(*b"recheck\0");
 
 /// The audited rows that are scored again as they are: those with `u01(h(seed, row_key, recheck))`
-/// below the share, and those with the lowest hashes, so that there are always some.
+/// below the share, and those with the lowest hashes, so that there are always some: of few rows
+/// about half, so that there are others.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RecheckSample {
     seed: u64,
@@ -46,7 +47,7 @@ pub(crate) struct RecheckSample {
 
 impl RecheckSample {
     /// Draws among the audited rows, of a declared group where an attribute is given; at least so
-    /// many, or all.
+    /// many, or of few rows a part.
     ///
     /// # Errors
     /// The rows cannot be read, or the run is to stop.
@@ -75,11 +76,15 @@ impl RecheckSample {
                 lowest.truncate(at_least);
             },
         )?;
-        let enough = lowest.len() == at_least;
-        Ok(RecheckSample {
-            lowest: lowest.last().copied().filter(|_| enough).unwrap_or(u64::MAX),
-            ..all
-        })
+        let last = lowest.last().copied().filter(|_| lowest.len() == at_least);
+        let end = lowest.first().copied().map_or(0, Self::end);
+        Ok(RecheckSample { lowest: last.unwrap_or(u64::MAX).min(end), ..all })
+    }
+
+    /// The largest hash of a row that is drawn for having one of the lowest, given the lowest of
+    /// all: so few rows are drawn only in part, in every shard alike.
+    pub(crate) fn end(lowest: u64) -> u64 {
+        lowest.max(u64::MAX / 2)
     }
 
     /// Only the rows that the share draws.

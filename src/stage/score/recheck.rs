@@ -1,10 +1,10 @@
-//! The stage `recheck`: a program or an ONNX file scores some rows a second time. Where the
-//! answers differ, every number of the model changes from run to run, and no gate on it is decided,
-//! unless the job accepts that.
+//! The stage `recheck`: a program or an ONNX file scores some rows a second time, in another order
+//! and without the others. Where the answers differ, scores change from call to call, depend on
+//! other rows or belong to other rows, and no gate on the model is decided, unless the job accepts
+//! that.
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::rows::Projection;
 use crate::error::Result;
 use crate::exec::accumulator::Accumulator;
 use crate::exec::files;
@@ -14,9 +14,8 @@ use crate::job::ModelBlock;
 use crate::num::additive::Additive;
 use crate::stage::kinds::{RecheckStage, ScoreStage};
 use crate::stage::models::AskedModels;
-use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
-use crate::stage::score::asked_rows::{AskedPart, PreparedRows};
+use crate::stage::score::asked_rows::RecheckedRows;
 use crate::stage::score::join::{RECHECKED, RecheckSample};
 use crate::stage::sharding::share::ShardPass;
 use crate::stage::stage_builder::{Opens, Planned, Stage, StageBuilder};
@@ -26,7 +25,7 @@ use crate::unit::AuditUnit;
 /// Share of the audited rows that are scored twice.
 const RECHECK_SHARE: f64 = 0.01;
 
-/// The least number of rows, or all where there are fewer.
+/// The least number of rows, or those that [`RecheckSample`] draws of few.
 const RECHECK_AT_LEAST: usize = 100;
 
 /// Two answers for one row that differ by more than this share of the scale are not the same.
@@ -46,22 +45,20 @@ impl Stage for RecheckStage {
                 let (share, at_least) = (RECHECK_SHARE, RECHECK_AT_LEAST);
                 let again = RecheckSample::draw(row_context, None, seed.0, share, at_least)?;
                 let first = first.open_each(row_context)?;
-                let compare = |group: usize, scores: Vec<f64>| {
-                    let RowContext { rows, roles, .. } = row_context;
-                    let (batch, mut part) =
-                        (rows.read(group, Projection::NO_FEATURES)?, SecondAnswers::default());
-                    let asked = again.rows(&batch, &roles.read(group)?, None);
+                let rows = RecheckedRows(row_context, &again);
+                let compare = |block: usize, scores: Vec<f64>| {
+                    let (mut part, (group, batch, asked)) =
+                        (SecondAnswers::default(), rows.asked(block)?);
                     if asked.is_empty() {
                         return Ok(part);
                     }
                     let first = first.iter().map(|scores| scores.read(group));
                     let first = first.collect::<Result<Vec<_>>>()?;
-                    for row in asked {
+                    for (row, second) in asked.into_iter().zip(scores.chunks(n_columns)) {
                         let hash = again.hash(batch.row_key[row]);
                         let mut compared = RecheckWords::default();
-                        for (class, first) in first.iter().enumerate() {
-                            let again = scores[row * n_columns + class];
-                            compared.compare(first[row], again, tolerance);
+                        for (first, second) in first.iter().zip(second) {
+                            compared.compare(first[row], *second, tolerance);
                         }
                         // A row is compared once, however many scores it has.
                         let differ = compared.differ.min(1);
@@ -76,7 +73,6 @@ impl Stage for RecheckStage {
                     Ok(part)
                 };
                 let mut answers = SecondAnswers::default();
-                let rows = PreparedRows(row_context, AskedPart::Again(&again));
                 let models = asked.open(row_context)?;
                 models.score_blocks(row_context, &rows, &compare, &mut |part| {
                     answers.merge(part);
@@ -115,9 +111,11 @@ impl SecondAnswers {
         if self.drawn.rows >= RECHECK_AT_LEAST as u64 {
             return self.drawn;
         }
-        // All rows that the share draws are among the lowest then.
+        // All rows that the share draws are among the lowest then. Shards draw each for itself.
+        let end = self.lowest.first().map_or(0, |row| RecheckSample::end(row.hash));
         let mut all = RecheckWords::default();
-        self.lowest.iter().for_each(|row| all.absorb(&row.compared));
+        let asked = self.lowest.iter().filter(|row| row.hash <= end);
+        asked.for_each(|row| all.absorb(&row.compared));
         all
     }
 }
@@ -185,9 +183,13 @@ mod tests {
             all.result()
         };
         let least = RECHECK_AT_LEAST as u64;
-        assert_eq!((of(40, 3).rows, of(3 * least, 3).rows), (40, least));
-        assert_eq!(of(3 * least, 2 * least).rows, 2 * least);
+        assert_eq!((of(8 * least, 3).rows, of(3 * least, 2 * least).rows), (least, 2 * least));
+        // Of few rows a strict part: about half, and at least one.
+        let asked: Vec<u64> = (0..40).filter(|row| h(1, *row, 2) <= u64::MAX / 2).collect();
+        let differ = asked.iter().filter(|row| row.is_multiple_of(3)).count() as u64;
         let few = of(40, 3);
-        assert_eq!((few.differ, few.largest), (14, 39.0 / 64.0));
+        assert_eq!((few.rows, few.differ), (asked.len() as u64, differ));
+        assert!((10..30).contains(&few.rows), "{few:?}");
+        assert_eq!((of(1, 0).rows, of(0, 0).rows), (1, 0));
     }
 }

@@ -9,6 +9,7 @@
 //! all. All have a fixed `created_by` and no times, so equal contents are equal bytes.
 
 mod byte_source;
+pub(crate) mod folder_keys;
 mod footer;
 mod open;
 mod rows;

@@ -17,6 +17,7 @@ use parquet::basic::Encoding;
 use parquet::file::reader::Length;
 
 use super::byte_source::{ByteSource, ObjectBytes};
+use super::folder_keys::check_folders;
 use super::footer::contradiction;
 use super::{FileOwner, unreadable};
 use crate::error::Result;
@@ -302,7 +303,11 @@ impl ParquetFile {
                 due = due.saturating_sub(batch.num_rows());
             }
             let told = |e| failure().unwrap_or_else(|| unreadable(&path, owner, e));
-            batch.map(|batch| batch.map_err(told))
+            let checked = |batch: RecordBatch| match owner {
+                FileOwner::User => check_folders(&path, &batch).map(|()| batch),
+                FileOwner::Program => Ok(batch),
+            };
+            batch.map(|batch| batch.map_err(told).and_then(checked))
         };
         Ok((schema, std::iter::from_fn(next)))
     }

@@ -92,13 +92,13 @@ fn shell(script: &str, more: &str) -> String {
 pub(crate) const WELL: &str =
     "if [ $(wc -c) -lt 20000 ]; then cat again.arrow; else cat canned.arrow; fi";
 
-/// The 100 rows of all that are scored a second time, in order: those with the lowest hashes of
-/// their keys.
+/// The 100 rows of all that are scored a second time, in reverse order: those with the lowest
+/// hashes of their keys.
 fn drawn(seed: u64) -> Vec<usize> {
     let mut rows: Vec<usize> = (0..N).collect();
     rows.sort_by_key(|&i| h(seed, 1000 + i as u64, u64::from_le_bytes(*b"recheck\0")));
     rows.truncate(100);
-    rows.sort_unstable();
+    rows.sort_unstable_by_key(|&i| std::cmp::Reverse(i));
     rows
 }
 

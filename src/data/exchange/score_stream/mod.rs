@@ -12,6 +12,7 @@
 //! whether a score is in [0, 1].
 //! Source: "Serialization and Interprocess Communication" of the Arrow columnar format, version 1.
 
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
@@ -62,7 +63,7 @@ pub fn read_stream(
     fit: &dyn Fn(&[u8]) -> String,
     sink: &mut dyn FnMut(&[f64]) -> Result<()>,
 ) -> Result<FloatPrecision> {
-    let precision = read_answer(source, wanted, fit, sink)?;
+    let (precision, _) = read_answer(source, wanted, fit, sink)?;
     if fill(source, &mut [0])? > 0 {
         return Err(stream_fault("wrote to its standard output after the end of the stream").into());
     }
@@ -70,7 +71,7 @@ pub fn read_stream(
 }
 
 /// Reads one stream up to its end mark and no more, as [`read_stream`] does: of a program that goes
-/// on, another may follow.
+/// on, another may follow. Also gives the files of code that the stream says are loaded.
 ///
 /// # Errors
 /// As [`read_stream`].
@@ -79,9 +80,9 @@ pub(crate) fn read_answer(
     WantedScores { n_rows, columns }: WantedScores<'_>,
     fit: &dyn Fn(&[u8]) -> String,
     sink: &mut dyn FnMut(&[f64]) -> Result<()>,
-) -> Result<FloatPrecision> {
+) -> Result<(FloatPrecision, LoadedFiles)> {
     let schema = opening(source, fit, "")?;
-    let precision = precision_of(&schema, columns)?;
+    let (precision, loaded) = (precision_of(&schema, columns)?, loaded_files(&schema)?);
     let plain = schema.fields().iter().map(|of| Field::new(of.name(), DataType::Float64, true));
     let plain = Arc::new(Schema::new(plain.collect::<Vec<_>>()));
     let width = columns.len() as u64;
@@ -110,11 +111,24 @@ pub(crate) fn read_answer(
     if n_scores < n_rows {
         return Err(too_few_scores_fault(n_scores, n_rows).into());
     }
-    Ok(precision)
+    Ok((precision, loaded))
+}
+
+/// What the schema of an answer says: the files of code that decide it.
+const LOADED: &str = "cfaudit.loaded";
+
+/// SHA-256 of files by path.
+pub(crate) type LoadedFiles = BTreeMap<String, String>;
+
+fn loaded_files(schema: &Schema) -> Result<LoadedFiles> {
+    let loaded = schema.metadata().get(LOADED).map(|text| serde_json::from_str(text));
+    loaded.transpose().map(Option::unwrap_or_default).map_err(|cause| {
+        stream_fault(format!("wrote a damaged list of the files that it loaded: {cause}")).into()
+    })
 }
 
 /// Reads one stream without scores up to its end mark, and gives the text that its schema has under
-/// a key.
+/// a key, with the files of code that are loaded.
 ///
 /// # Errors
 /// The output is not such a stream; says what it is.
@@ -122,12 +136,13 @@ pub(crate) fn read_description(
     source: &mut dyn Read,
     key: &str,
     fit: &dyn Fn(&[u8]) -> String,
-) -> Result<String> {
-    let Some(text) = opening(source, fit, "")?.metadata().get(key).cloned() else {
+) -> Result<(String, LoadedFiles)> {
+    let schema = opening(source, fit, "")?;
+    let Some(text) = schema.metadata().get(key).cloned() else {
         return Err(stream_fault("wrote a stream without a description of the model").into());
     };
     match next_message(source, None)? {
-        None => Ok(text),
+        None => Ok((text, loaded_files(&schema)?)),
         Some(_) => Err(stream_fault("wrote scores for which it got no rows").into()),
     }
 }
