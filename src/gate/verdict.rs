@@ -29,7 +29,7 @@ pub(super) fn inconclusive_reason(
         return Some(first.clone());
     }
     if seen.row.value.is_none() {
-        let (undefined, of_change) = (seen.row.undefined.to_string(), seen.is_change);
+        let (undefined, of_change) = (seen.row.why_undefined().to_owned(), seen.is_change);
         return Some(GateReason::Undefined { undefined, of_change });
     }
     if has_flag(&seen.row.flags, SELECTIVE_LABELS) {
@@ -38,11 +38,14 @@ pub(super) fn inconclusive_reason(
     if has_flag(&seen.row.flags, NEGATIVE_PART) {
         return Some(GateReason::NegativePart);
     }
-    // Rows of a person are not separate cases, and people of weight 0 carry no information.
-    let (people, cases) = match (seen.row.n_persons, seen.row.weight_denominator.is_some()) {
-        (Some(_), true) => (CountedUnit::Persons, CountedUnit::WeightedBelow),
-        (Some(_), false) => (CountedUnit::Persons, CountedUnit::PersonsBelow),
-        (None, _) => (CountedUnit::People, CountedUnit::Cases),
+    // Rows and counterfactuals of a person are not separate cases, and people of weight 0 carry no
+    // information.
+    let people = seen.row.n_persons.map_or(CountedUnit::People, |_| CountedUnit::Persons);
+    let persons = seen.row.n_persons.or(seen.row.denominator_persons);
+    let cases = match (persons, seen.row.weight_denominator.is_some()) {
+        (Some(_), true) => CountedUnit::WeightedBelow,
+        (Some(_), false) => CountedUnit::PersonsBelow,
+        (None, _) => CountedUnit::Cases,
     };
     // A gap or a distance has no denominator of its own: its people must be enough, and no group or
     // rate behind it may be small.

@@ -34,7 +34,8 @@ const SCHEMA: &str = "http://cyclonedx.org/schema/bom-1.6.schema.json";
 /// The bill of materials.
 pub(crate) fn model_card(audit: &ExportedAudit<'_>) -> String {
     let manifest = audit.manifest;
-    let voice = &AuditVoice::new(manifest, has_classes(manifest));
+    let own = audit.metrics.iter().filter(|row| row.key.arm.is_empty() && row.key.slice.is_empty());
+    let voice = &AuditVoice::new(manifest, has_classes(manifest)).with_counts(own);
     let inputs = inputs(manifest, voice);
     let data: Vec<Value> = inputs
         .iter()
@@ -280,7 +281,8 @@ fn assessed(row: &MetricRow, voice: &AuditVoice<'_>) -> Fact {
     let percent = |share: f64, decimals| fixed_digits(100.0 * share, decimals);
     let group = |name: &str| fact(&voice.called_group(&row.key.sensitive, name));
     context! {
-        set, strategy => voice.set(set).map_or("", |set| set.strategy.as_str()),
+        set, called => fact(&voice.called_set(set)),
+        strategy => voice.set(set).map_or("", |set| set.strategy.as_str()),
         side => fact(&side_of(&row.metric)), from => group(&row.key.from_group),
         to => group(&row.key.to_group), share => row.value.map(|share| percent(share, decimals)),
         ends => ends.map(|(lo, hi)| interval_digits(100.0 * lo, 100.0 * hi, decimals)),
@@ -409,6 +411,12 @@ mod tests {
             "Set flip (naive): of 219 women who are granted the loan 1 (0.46 %; 95 % interval \
              20.00 to 50.00) would be refused as men."
         );
+        let several = [metrics[3].clone().with("n_rows=30")];
+        let women = &self::card(&manifest, &several, &[])["components"][0]["modelCard"];
+        let women = &women["considerations"]["fairnessAssessments"][1]["harms"];
+        let told = women.as_str().unwrap_or_default();
+        assert!(told.contains("of 125 counterfactuals of refused women 46 ("), "{told}");
+        let women = &card["considerations"]["fairnessAssessments"][1];
         let men = &card["considerations"]["fairnessAssessments"][0];
         assert_eq!((&men["harms"], &men["benefits"]), (&women["benefits"], &women["harms"]));
         let limit = card["considerations"]["ethicalConsiderations"][0]["name"].as_str().unwrap();

@@ -114,8 +114,7 @@ table! {
         old_rows: i64,
         /// people behind the value of the run; 0 = no such row
         new_rows: i64,
-        /// denominator_persons of `metrics` in the baseline; null = neither `data.person` nor
-        /// `data.weight` there, or no rate
+        /// denominator_persons of `metrics` in the baseline; null = null there
         old_denominator_persons: Option<i64>,
         /// the same in the run; null as old_denominator_persons
         new_denominator_persons: Option<i64>,

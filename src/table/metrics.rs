@@ -45,14 +45,14 @@ table! {
         /// those whose rows n_rows are: persons with `data.person`, else people; with `data.weight`
         /// only such that weigh more than 0; null = neither in the job
         n_persons: Option<i64>,
-        /// of n_persons those with a row below a rate, without `data.person` their cases; of a
+        /// people or persons with a row of positive weight below a rate; of a
         /// graph-uncertain set at least so many persons, where the denominator depends on what
-        /// switches; null as n_persons, and where the metric is not a rate
+        /// switches; null where the metric is not a rate, and without `data.person` and
+        /// `data.weight` also where nobody counts more than once below it
         denominator_persons: Option<i64>,
         /// effective number of cases: denominator, with weights Kish's number of rows, over the
         /// design effect of persons; of a mean over several graphs whose denominator is the same
-        /// in all of them that of its people; else null as denominator_persons, and where a row
-        /// counts more than once and the rate is not 0 or 1
+        /// in all of them that of its people; else null as denominator_persons
         n_eff: Option<f64>,
         /// lower end of the interval; null = none
         lo: Option<f64>,
@@ -156,6 +156,17 @@ table! {
         lowest_group: SharedText,
         /// of worst_case the groups without a value, which are left out; null = another scope
         groups_undefined: Option<i64>,
+    }
+}
+
+impl MetricRow {
+    /// The code of why it is undefined: a value about counterfactuals has no people if none of
+    /// these is valid, though the group may be large.
+    pub(crate) fn why_undefined(&self) -> &str {
+        match (self.undefined.as_str(), self.family.as_str()) {
+            ("empty_group", "ccm" | "eccm" | "shift") => "no_valid_counterfactual",
+            (code, _) => code,
+        }
     }
 }
 

@@ -310,6 +310,9 @@ pub(crate) enum GateReason {
     /// of them are enough; the worst end, none where it has no bound.
     UnmeasuredPeople {
         lacking: Vec<(Lack, u64)>,
+        /// Whether a person counts once for each of several counterfactuals.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        decisions: bool,
         enough: u64,
         worst: ComparedPart,
         end: Option<f64>,

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::{GateCount, GateFindings, GateReason};
 use crate::metric::noise::repeats::MIN_REPEATS_FOR_TAILS;
-use crate::metric::rate::Undefined;
+use crate::metric::rate::{Undefined, clause_of_code};
 use crate::metric::value::worlds::ENOUGH_BOOTSTRAPS;
 use crate::table::REFITTED;
 use crate::table::deciding_range::DecidingRange;
@@ -23,6 +23,11 @@ static WORDS: LazyLock<Environment<'static>> = LazyLock::new(|| {
     words.add_global("enough_bootstraps", ENOUGH_BOOTSTRAPS);
     words.add_filter("meaning", |code: &str| {
         Undefined::of_code(code).map_or("", Undefined::meaning)
+    });
+    // What only pages say about a code has no sentence.
+    words.add_filter("clause", |code: &str| match Undefined::of_code(code) {
+        Some(_) => "",
+        None => clause_of_code(code),
     });
     words.add_filter("plain", |x: f64| x.to_string());
     words.add_filter("digits", |x: f64| format!("{x:.4}"));

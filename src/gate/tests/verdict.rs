@@ -112,6 +112,10 @@ fn too_few_cases_undefined_values_and_absent_rows_are_never_a_pass() {
     check(&of_cases(122), by(&value), "<= 0.9 | pass");
     let says = "<= 0.9 | inconclusive | empty_group: No row of the group";
     check(&question(direction()), by(&undefined), says);
+    // The group may be large.
+    let invalid = [nsr().with(UNDEFINED).with("family=ccm")];
+    let says = "<= 0.9 | inconclusive | undefined: no_valid_counterfactual: there is no valid";
+    check(&question(direction()), by(&invalid), says);
     check(&question(direction()), by(&[]), "<= 0.9 | inconclusive");
     let any = asked("sr_any", GateSubject::Total);
     check(&any, by(&value), "<= 0.9 | inconclusive | needs three groups or more");

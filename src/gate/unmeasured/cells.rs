@@ -25,6 +25,8 @@ pub(super) struct UnknownPeople {
 pub(super) struct Arrangement {
     pub(super) sides: Vec<KnownPeople>,
     pub(super) unknown: Vec<UnknownPeople>,
+    /// Whether a person with a group counts once for each of several counterfactuals.
+    pub(super) of_decisions: bool,
 }
 
 /// The known people of a side, by the cells of its value: rows, weights, and how precise a row is.
@@ -134,6 +136,8 @@ impl Arrangement {
             parts.len() / groups.len().max(1)
         });
         let times = targets.max().unwrap_or(1) as u64;
+        let mut parts = sides.iter().flat_map(|(parts, _)| parts);
+        all.of_decisions = times > 1 || parts.any(|part| part.repeats > 1);
         // A person without a group may be on any side.
         for i in 0..9 {
             let cells = cells(i / 3, i % 3);

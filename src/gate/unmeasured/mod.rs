@@ -76,8 +76,9 @@ pub(super) fn could_break(case: GateCase<'_>) -> Option<GateReason> {
     };
     // None where only those of the earlier run count.
     let enough = worst.enough(limit);
+    let (decisions, end) = (worst.of_decisions, finite(worst.end));
     let lacking = worst.lacking.into_iter().filter(|(_, n)| *n > 0).collect();
-    Some(GateReason::UnmeasuredPeople { lacking, enough, worst: what, end: finite(worst.end) })
+    Some(GateReason::UnmeasuredPeople { lacking, decisions, enough, worst: what, end })
 }
 
 /// The smallest and the largest possible value with everybody measured.

@@ -276,6 +276,7 @@ impl RangeBound {
         WorstCase {
             end: self.end(u64::MAX) + more,
             lacking: self.lacking.clone(),
+            of_decisions: false,
             with: Box::new(move |n| Some(self.end(n) + more)),
         }
     }

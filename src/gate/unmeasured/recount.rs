@@ -37,7 +37,7 @@ impl<'a> Recount<'a> {
         metric: &'static Metric,
         form: ValueForm,
     ) -> Self {
-        let Arrangement { sides, unknown } = &people;
+        let Arrangement { sides, unknown, .. } = &people;
         let all: f64 = sides.iter().flat_map(|side| side.weights).sum::<f64>()
             + unknown.iter().map(|of| of.weight * of.times as f64).sum::<f64>();
         let value = ValueOfCells {
@@ -141,7 +141,7 @@ impl<'a> Recount<'a> {
         for UnknownPeople { lack, rows, .. } in standing.iter().map(|i| &self.people.unknown[*i]) {
             *lacking.entry(*lack).or_default() += rows;
         }
-        let order = self.by_gain(&at, &standing);
+        let (order, of_decisions) = (self.by_gain(&at, &standing), self.people.of_decisions);
         let with = move |n: u64| {
             let (mut left, mut taken) = (n, vec![0; at.len()]);
             for &i in &order {
@@ -150,7 +150,7 @@ impl<'a> Recount<'a> {
             }
             Some(self.judged(self.with(&at, |i| taken[i])?) + more)
         };
-        Some(WorstCase { end: end + more, lacking, with: Box::new(with) })
+        Some(WorstCase { end: end + more, lacking, of_decisions, with: Box::new(with) })
     }
 
     /// The unknown people at these places, first those who move the value most, each towards

@@ -16,6 +16,8 @@ pub(super) struct WorstCase<'a> {
     pub(super) end: f64,
     /// Those who move it there.
     pub(super) lacking: LackingPeople,
+    /// Whether a person with a group counts once for each of several counterfactuals.
+    pub(super) of_decisions: bool,
     /// The same end with a number of them, those first who move it most.
     pub(super) with: Box<dyn Fn(u64) -> Option<f64> + 'a>,
 }

@@ -45,7 +45,8 @@ fn a_person_with_one_row_is_a_person() {
             assert_eq!((plain.numerator, plain.denominator), (found.numerator, found.denominator));
             assert_eq!((plain.weights, &plain.flags), (found.weights, &found.flags), "{what}");
             let persons = found.persons.unwrap();
-            assert!(plain.persons.is_none() && persons.n > 0, "{what}");
+            // A person may have several counterfactuals below a rate.
+            assert!(plain.persons.is_none_or(|of| of == persons) && persons.n > 0, "{what}");
             formulas += usize::from(found.interval.is_some());
             assert!(same_ends(found.interval, plain.interval, 1e-9), "{what}");
             if let Some(below) = persons.denominator {

@@ -8,6 +8,22 @@ use crate::metric::estimate::share::RowsBelow;
 /// A row: whose it is, its group, and whether it is a case.
 type PersonRow = (u64, usize, bool);
 
+/// Without persons each row is one, however many counterfactuals it has below a rate: several in a
+/// direction, or one for each of several other groups.
+#[test]
+fn a_row_with_several_counterfactuals_is_one_person_below_a_rate() {
+    for (groups, per_target) in [(2, 1), (2, 3), (3, 1)] {
+        let found = gather(&people(groups, per_target, 600), groups, true, 2, &asked()).measured;
+        for scope in [MetricScope::Direction(0, 1), MetricScope::Total] {
+            let several = per_target > 1 || groups > 2 && scope == MetricScope::Total;
+            let sr = one(&found, "sr", scope);
+            let below = sr.persons.and_then(|of| of.denominator);
+            assert_eq!(below, several.then_some(sr.n_rows), "{groups} {per_target} {scope:?}");
+            assert_eq!(sr.denominator > Some(sr.n_rows), several);
+        }
+    }
+}
+
 fn asked() -> MeasureSettings {
     of_families(&[MetricFamily::Performance, MetricFamily::Group, MetricFamily::Ccm])
 }

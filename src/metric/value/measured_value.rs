@@ -76,7 +76,7 @@ pub(crate) fn finite_or_overflow(value: MetricValue) -> MetricValue {
 }
 
 /// The numbers of persons who carry the information of a value, if a person may have several rows
-/// or people have weights: persons with a row of positive weight.
+/// or several cases below a rate, or people have weights: persons with a row of positive weight.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct PersonBasis {
     /// Persons with a row behind the value.
@@ -289,14 +289,14 @@ pub(crate) trait Subject {
         let (units, rate) = (self.units(reading), self.rate(reading, CellNumbers::People));
         let (weights, share) = (self.rate(reading, CellNumbers::Weight), self.share(reading));
         let counted = |cell| self.counts(reading, cell);
-        // Without persons, cases: a row has one for each counterfactual.
-        let below = |share: &Share| if units.are_persons() { share.n_units } else { share.n_rows };
-        let denominator = rate.map(|_| share.as_ref().map_or(0, below));
+        let denominator = rate.map(|_| share.as_ref().map_or(0, |share| share.n_units));
+        // A row has a case for each counterfactual.
+        let repeats = rate.is_some() && share.as_ref().is_some_and(|of| of.n_units < of.n_rows);
         let basis = || PersonBasis { n: units.n_units(counted), denominator };
         let people = SubjectPeople {
             n: units.n_rows(counted),
             cases: rate.map(|rate| rate.denominator),
-            persons: (!units.is_plain()).then(basis),
+            persons: (!units.is_plain() || repeats).then(basis),
         };
         let weights = weights.filter(|_| units.weighted);
         SubjectValue { value: self.value(reading), rate, weights, share, people }

@@ -45,7 +45,7 @@ pub(crate) fn not_shown(
         untested => untested.map(|a| attribute(voice, &a.name)).collect::<Value>(),
         unscored => m.models.iter().filter_map(|of| unscored(audit, of, voice)).collect::<Value>(),
         trained_again => values.any(|of| of.over_trainings().is_some()),
-        narrow => is_narrow(m.rows.audited), excluded => excluded(audit, results),
+        narrow => is_narrow(m.rows.audited), excluded => excluded(audit, voice),
         overturning => hidden_cause::weakest(audit).map(fact),
         graphs => has(&["graph-uncertain"]), features => has(&["greedy", "plausible", "transport"]),
         trained => trained.map(|of| fact(&voice.called_model(&of.name))).collect::<Value>(), scores => of_kind("scores"),
@@ -86,28 +86,47 @@ fn unscored(audit: &AuditFolder, model: &ModelWords, voice: &AuditVoice<'_>) -> 
     })
 }
 
-/// The people whom tests exclude for lack of a valid counterfactual, with their number by set; none
-/// where there is nobody.
-fn excluded(audit: &AuditFolder, results: &[HarmResult]) -> Option<Value> {
-    let directions: BTreeSet<ResultKey> = results
-        .iter()
-        .map(|result| result.key.of_any_model())
-        .filter(|direction| audit.quality.discards(direction))
-        .collect();
-    if directions.is_empty() {
+/// Whom tests exclude for lack of a valid counterfactual, with their number by set, and whether a
+/// person counts once for each of several other groups; none where there is nobody.
+fn excluded(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Option<Value> {
+    // For each set its attributes; the people without a valid counterfactual as a member of another
+    // group, and all who should have one, once for each such group.
+    let mut sets: BTreeMap<&str, (BTreeSet<&str>, [i64; 2])> = BTreeMap::new();
+    let pairs = audit.quality.pairs.iter();
+    for (pair, values) in pairs.filter(|(pair, _)| !pair.from.is_empty()) {
+        let (all, valid) = (whole(values, "n_pairs"), whole(values, "n_pairs_valid"));
+        if audit.quality.discards(pair) && all > 0 {
+            let (attributes, counts) = sets.entry(&pair.set).or_default();
+            attributes.insert(&pair.attribute);
+            *counts = [counts[0] + (all - valid).max(0), counts[1] + all];
+        }
+    }
+    if sets.is_empty() {
         return None;
     }
-    // For each set: the people without a valid counterfactual, and all who should have one.
-    let mut sets: BTreeMap<&str, [i64; 2]> = BTreeMap::new();
-    for direction in &directions {
-        let Some(values) = audit.quality.values(direction) else { continue };
-        let all = whole(values, "n_pairs");
-        let of_set = sets.entry(direction.set.as_str()).or_default();
-        of_set[0] += (all - whole(values, "n_pairs_valid")).max(0);
-        of_set[1] += all;
-    }
-    let parts = sets.into_iter().filter(|(_, [without, _])| *without > 0);
-    Some(parts.map(|(set, [without, all])| context!(set, without, all)).collect())
+    let several = sets.values().any(|(attributes, _)| {
+        attributes.len() > 1 || attributes.iter().any(|name| voice.has_several_others(name))
+    });
+    let parts = sets.into_iter().filter(|(_, (_, [without, _]))| *without > 0);
+    let parts = parts.map(|(set, (_, [without, all]))| context!(set, without, all));
+    Some(context!(several, sets => parts.collect::<Value>()))
+}
+
+/// The sets that test nobody, by attribute: how many counterfactuals were made, all of which were
+/// discarded; none where only the values of the set show that it has none with a score.
+pub(crate) fn without_anybody(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Value {
+    let of_attributes = audit.manifest.counterfactuals.iter().flat_map(|set| {
+        set.attributes.iter().map(move |attribute| (set.name.as_str(), attribute.as_str()))
+    });
+    let found = of_attributes.filter_map(|(set, name)| {
+        let made = audit.quality.none_valid(&ResultKey::of_set(set, name));
+        let own = audit.measures().filter(|(key, _)| key.set == set && key.attribute == name);
+        let mut counted =
+            own.flat_map(|(_, values)| values.values()).map(|of| of.n_rows).peekable();
+        let is_empty = made.is_some() || counted.peek().is_some() && counted.all(|n| n == 0);
+        is_empty.then(|| context!(set, made, attribute => attribute(voice, name)))
+    });
+    found.collect()
 }
 
 /// Terms and lines to sign; what the job gives is filled in. Without words of the job the people

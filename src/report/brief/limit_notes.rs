@@ -14,7 +14,7 @@ use crate::report::read::score_tables::ReportedCurve;
 use crate::table::GateRow;
 
 /// The people needed, from the row of a gate; none where it has no number. `of_persons`: a person
-/// may have several rows, or none with a weight above 0.
+/// may have several rows or counterfactuals, or none with a weight above 0.
 pub(super) fn need(row: &GateRow, voice: &AuditVoice<'_>, of_persons: bool) -> Option<LimitNeed> {
     let n = row.n_needed_80?;
     if of_persons {

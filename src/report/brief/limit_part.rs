@@ -54,7 +54,8 @@ pub(crate) enum LimitSubject {
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(crate) enum LimitNeed {
-    /// Persons, or people with a weight above 0: rows are not comparable with them.
+    /// Persons, or people with a weight above 0: rows and counterfactuals are not comparable with
+    /// them.
     Persons { n: i64 },
     /// People below the value, and people to audit, who are more.
     Audited { n: i64, audited: i64 },

@@ -291,8 +291,12 @@ impl<'a> GateShape<'a> {
             scale: PlotScale::new(0.0, 1.0),
             ahead,
             other_side,
-            needed: deciding_need(own())
-                .and_then(|row| need(row, voice, of_rows || audit.manifest.weight.is_some())),
+            needed: deciding_need(own()).and_then(|row| {
+                // A person may have several counterfactuals below a rate, too.
+                let measure = audit.measure(&row.key(), &row.metric);
+                let repeats = measure.is_some_and(|of| of.denominator_persons.is_some());
+                need(row, voice, of_rows || audit.manifest.weight.is_some() || repeats)
+            }),
             no_threshold: no_threshold.flatten(),
             leaves_out_trainings: self.of_change
                 && self.decides != "estimate"

@@ -37,7 +37,7 @@ use crate::text::fact;
 /// The page of a folder.
 pub(crate) fn page(audit: &AuditFolder, title: Option<&str>) -> String {
     let m = &audit.manifest;
-    let voice = AuditVoice::new(m, audit.classes.are_there());
+    let voice = AuditVoice::of_audit(audit);
     let results = harm::all(audit, &voice);
     let shares = shares::all(audit, &voice);
     let limits = limits::all(audit, &voice);
@@ -103,7 +103,8 @@ fn brief(inputs: &BriefInputs<'_>) -> Vec<PageSection> {
         stand_in => &audit.manifest.stand_in, audited => audit.manifest.rows.audited,
         tally => limits::tally(limits), first => first_of_all(audit, voice),
         hero => inputs.hero_facts(&finding),
-        retrained => evidence::retraining::answer(inputs), persons => words::persons(audit),
+        retrained => evidence::retraining::answer(inputs),
+        untested => closing::without_anybody(audit, voice), persons => words::persons(audit),
         doubts => doubts(audit),
         unbound => unbound(audit).into_iter().collect::<Value>(),
         chart => inputs.hero_chart(&finding),

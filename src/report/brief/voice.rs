@@ -3,6 +3,8 @@
 //! Here they are facts, resolved once, so that no template looks anything up; `page/voice.html`
 //! words them. Rust code that needs such words asks [`AuditVoice`], which calls the same macros.
 
+use std::collections::BTreeSet;
+
 use minijinja::Environment;
 use minijinja::value::Value;
 use serde::Serialize;
@@ -12,7 +14,9 @@ use crate::metric::GapTransform;
 use crate::metric::catalog::find;
 use crate::report::draw::plot::SwitchSide;
 use crate::report::page::render::vocabulary;
+use crate::report::read::audit::AuditFolder;
 use crate::report::section::graphs::values::{ValueKnobs, ValuesInShort};
+use crate::table::MetricRow;
 use crate::text::{fact, said};
 
 /// Names of models that say something else in front of `model`: which of several models is meant,
@@ -47,6 +51,9 @@ struct VoiceFacts {
     of_rows: bool,
     /// Whether some set of causal graphs makes rows.
     makes_rows: bool,
+    /// The sets in which a person has several counterfactuals as a member of another group, so
+    /// that their counts are counterfactuals.
+    several: BTreeSet<String>,
     /// Whether shares are weighted.
     weighted: bool,
     /// Whether there is an annex to lead to.
@@ -99,6 +106,8 @@ pub(crate) struct CalledSet {
     change: SetChange,
     /// Whether it changes nothing but the entry.
     pub(crate) only_entry: bool,
+    /// Whether a person has several counterfactuals as a member of another group.
+    pub(crate) several: bool,
     /// The features that it may move; none where it may move all.
     moved: Option<Vec<String>>,
     /// Whether another set reads alike, so that its name must be added.
@@ -202,11 +211,29 @@ impl<'a> AuditVoice<'a> {
             decision,
             of_rows: manifest.person.is_some(),
             makes_rows,
+            several: BTreeSet::new(),
             weighted: manifest.weight.is_some(),
             annex: !manifest.words.without_annex,
         };
         let vocabulary = vocabulary(fact(&facts));
         AuditVoice { manifest, facts, vocabulary }
+    }
+
+    /// The words of an audit with its tables.
+    pub(crate) fn of_audit(audit: &'a AuditFolder) -> Self {
+        let rows = audit.measures().flat_map(|(_, values)| values.values());
+        AuditVoice::new(&audit.manifest, audit.classes.are_there()).with_counts(rows)
+    }
+
+    /// The same words where some values count more cases than rows in a direction.
+    pub(crate) fn with_counts<'m>(self, values: impl Iterator<Item = &'m MetricRow>) -> Self {
+        let repeats = |row: &&MetricRow| {
+            row.key.scope == "direction"
+                && row.denominator.is_some_and(|n| (1..n).contains(&row.n_rows))
+        };
+        let several = values.filter(repeats).map(|row| row.key.counterfactual.to_string());
+        let facts = VoiceFacts { several: several.collect(), ..self.facts };
+        AuditVoice { vocabulary: vocabulary(fact(&facts)), facts, ..self }
     }
 
     /// The two decisions.
@@ -290,6 +317,7 @@ impl<'a> AuditVoice<'a> {
             strategy: set.map(|set| set.strategy.clone()),
             change,
             only_entry: is_of("naive"),
+            several: self.facts.several.contains(name),
             moved: set.and_then(moved),
             ambiguous,
             values: is_of("graph-uncertain")

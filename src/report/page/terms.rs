@@ -146,13 +146,9 @@ pub(crate) fn reason(code: &str) -> &str {
     }
 }
 
-/// Why a measure is undefined: a value about counterfactuals has no people if none of these is
-/// valid, though the group may be large.
+/// Why a measure is undefined.
 pub(crate) fn why(measure: &MetricRow) -> &str {
-    match (measure.undefined.as_str(), measure.family.as_str()) {
-        ("empty_group", "ccm" | "eccm" | "shift") => reason("no_valid_counterfactual"),
-        (code, _) => reason(code),
-    }
+    reason(measure.why_undefined())
 }
 
 /// Whether a strategy follows causal graphs.

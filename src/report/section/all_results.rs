@@ -18,7 +18,7 @@ const ROWS_AT_MOST: usize = 200;
 
 /// The section; none where no counterfactual was measured.
 pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> Option<PageSection> {
-    let voice = AuditVoice::new(&audit.manifest, audit.classes.are_there());
+    let voice = AuditVoice::of_audit(audit);
     let results = harm::all(audit, &voice);
     let ranked = ranked(&results);
     let shown = &ranked[..ranked.len().min(ROWS_AT_MOST)];
@@ -35,6 +35,7 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
     let table = PageTable::new(head, rows);
     let facts = context! {
         amounts => matches!(voice.decision(), DecisionVoice::Amounts { .. }),
+        several => shown.iter().any(|result| result.set.several),
         more => ranked.len() - shown.len(), table, fits => has(DecidingRange::FITS),
         trainings => has(DecidingRange::TRAININGS), graphs => has(DecidingRange::GRAPHS),
         placebo => shown.iter().any(|result| result.placebo.is_some()),

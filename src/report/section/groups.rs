@@ -166,7 +166,7 @@ impl<'a> GroupsSubject<'a> {
 
     fn two_groups(&self, groups: [&String; 2], glossary: &mut PageGlossary<'_>) -> PageTable {
         let audit = self.audit;
-        let voice = AuditVoice::new(&audit.manifest, audit.classes.are_there());
+        let voice = AuditVoice::of_audit(audit);
         let keys = groups.map(|g| self.at("group", g, ""));
         let (total, pair) = (self.at("total", "", ""), self.at("pair", groups[0], groups[1]));
         let [a, b] = groups.map(|group| RichText::new().name(group));

@@ -523,6 +523,68 @@ fn what_no_test_counts_is_given_in_numbers() {
     assert!(not.contains(excluded), "{not}");
 }
 
+/// Where a person has several counterfactuals in a set, its counts are no people, but a limit needs
+/// people.
+#[test]
+fn counts_of_several_counterfactuals_of_a_person_are_not_called_people() {
+    let gates = vec![("no-harm", "inconclusive", "warn", "favoured_by_group", Some((0, 1)), 1)];
+    let folder = harmed(&FolderSample { gates, ..two_groups() }, true);
+    let tables = folder.path().join("tables");
+    let mut metrics = read_rows::<MetricRow>(&tables).unwrap();
+    for row in metrics.iter_mut().filter(|row| row.key.scope == "direction") {
+        row.n_rows = 40;
+        row.denominator_persons = row.denominator.map(|n| n.min(40));
+    }
+    write_rows(&tables, &metrics).unwrap();
+    let mut gates = read_rows::<GateRow>(&tables).unwrap();
+    gates.iter_mut().for_each(|row| row.n_needed_80 = Some(121));
+    write_rows(&tables, &gates).unwrap();
+    let html = pages("several", folder.path());
+    let verdict = section(&html, "verdict");
+    verdict.says(&[
+        "13 of 191 counterfactuals of people in group Male",
+        "A person has several counterfactuals in flip, world: their counts are counterfactuals.",
+        "191 counterfactuals",
+    ]);
+    section(&html, "limits").says(&["With about 130 people who count here the question would be"]);
+    section(&html, "all").says(&["number of counterfactuals whose decision would change"]);
+}
+
+/// A set of which all counterfactuals were discarded has no results: the verdict says so.
+#[test]
+fn a_set_that_tests_nobody_is_named_on_the_first_page() {
+    let told = |discarded: f64| {
+        let quality = Some(QualitySample { discarded, ..QualitySample::new() });
+        let folder = harmed(&FolderSample { quality, ..two_groups() }, true);
+        if discarded == 1.0 {
+            let tables = folder.path().join("tables");
+            let mut metrics = read_rows::<MetricRow>(&tables).unwrap();
+            metrics.retain(|row| row.key.counterfactual != "world");
+            write_rows(&tables, &metrics).unwrap();
+        }
+        let html = pages("untested", folder.path());
+        ["verdict", "not"].map(|id| section(&html, id))
+    };
+    let words = "Nobody was tested by the set world. By group of people, all 200 counterfactuals \
+                 were discarded: this audit has no result of that test.";
+    let [verdict, not] = told(1.0);
+    verdict.says(&[words]);
+    not.says(&["People without a valid counterfactual (400 of 400 in the set world)"]);
+    told(0.25)[0].lacks(&["Nobody was tested"]);
+}
+
+/// Where people have several other groups, each is counted once for each of them.
+#[test]
+fn whom_no_test_counts_is_no_number_of_people_where_each_counts_several_times() {
+    let groups = names(&["a", "b", "c"]);
+    let quality = Some(QualitySample::new());
+    let folder = harmed(&FolderSample { groups, cells: spread, quality, ..two_groups() }, true);
+    section(&pages("not-counted-of-three", folder.path()), "not").says(&[
+        "Decisions as members of another group without a valid counterfactual (300 of 1200 in the \
+         set world) are excluded from the tests that move features",
+    ]);
+}
+
 #[test]
 fn of_a_limit_that_both_parts_break_the_one_that_harms_more_people_leads() {
     let gates = vec![

@@ -75,7 +75,7 @@ fn attribute(several: bool) -> Value {
 fn sets() -> Vec<Value> {
     let set = |strategy: Value, change: Value, moved: Value| {
         json!({"name": "s", "strategy": strategy, "change": change, "moved": moved,
-            "only_entry": strategy == "naive", "ambiguous": strategy == "greedy", "values": null})
+            "only_entry": strategy == "naive", "several": strategy == "plausible", "ambiguous": strategy == "greedy", "values": null})
     };
     let features = |paired: bool| json!({"kind": "features", "paired": paired});
     let graphs = json!({"kind": "graphs", "scenario": "low", "levels": "drawn", "are_rows": true});
@@ -224,6 +224,8 @@ fn verdict(sentence: Value, test: Value, chart: Value) -> Value {
         "hero": {"sentence": sentence, "test": test,
             "recourse": {"first": null, "is_said": false, "persons": {"rows": 2, "persons": 1}}},
         "retrained": {"empty": ["a"]},
+        "untested": [{"set": "s", "attribute": attribute(false), "made": null},
+            {"set": "s", "attribute": attribute(true), "made": 3}],
         "persons": {"n": 2, "column": "id", "recourse": true}, "unbound": ["a", "b"],
         "chart": chart})
 }
@@ -556,7 +558,7 @@ fn every_branch_of_a_template_is_reached() {
     let reached = Arc::new(Mutex::new(BTreeSet::new()));
     for (i, decision) in decisions.iter().enumerate() {
         let voice = json!({"decision": decision, "of_rows": i % 2 == 0, "makes_rows": true,
-            "weighted": i % 2 == 0, "annex": i % 2 == 0});
+            "several": if i % 2 == 0 { vec![] } else { vec!["s"] }, "weighted": i % 2 == 0, "annex": i % 2 == 0});
         let mut environment = environment(Some(minijinja::Value::from(Serde(&voice))));
         for (name, source) in TEMPLATES.iter().filter(|(name, _)| COUNTED.contains(name)) {
             let source = reporting(name, source, &mut branches);

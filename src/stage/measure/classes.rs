@@ -212,7 +212,8 @@ fn transition_row(row_builder: &RowBuilder<'_>, transition: &ClassTransition) ->
     let [from_class, to_class] = classes.map(|class| label_classes[class].as_str().into());
     let row = row_builder.metric_row(measured);
     // Without rows of the class there are no persons.
-    let persons = measured.persons.and_then(|persons| persons.denominator).filter(|n| *n > 0);
+    let persons = measured.persons.filter(|_| row.n_persons.is_some());
+    let persons = persons.and_then(|persons| persons.denominator).filter(|n| *n > 0);
     TransitionRow {
         key: row.key,
         from_class,

@@ -319,7 +319,10 @@ impl RowBuilder<'_> {
             weight_numerator: self.weight(measured.weights.map(|weights| weights.0)),
             weight_denominator: self.weight(measured.weights.map(|weights| weights.1)),
             n_rows: whole(measured.n_rows),
-            n_persons: measured.persons.map(|persons| whole(persons.n)),
+            n_persons: measured
+                .persons
+                .filter(|_| self.layout.person.is_some() || self.layout.weight.is_some())
+                .map(|persons| whole(persons.n)),
             denominator_persons: measured
                 .persons
                 .and_then(|persons| persons.denominator)

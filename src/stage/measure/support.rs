@@ -60,8 +60,10 @@ pub(crate) fn with_supported(
 ) -> Vec<MetricRow> {
     let families = [MetricFamily::Ccm, MetricFamily::Eccm].map(MetricFamily::as_str);
     let has_both = |row: &&mut MetricRow| families.contains(&row.family.as_str());
-    let people =
-        |row: &MetricRow| row.denominator_persons.or(row.denominator).unwrap_or(row.n_rows);
+    let people = |row: &MetricRow| {
+        let persons = row.n_persons.and(row.denominator_persons);
+        persons.or(row.denominator).unwrap_or(row.n_rows)
+    };
     let with_both = rows.iter_mut().filter(has_both);
     let supported: Vec<MetricRow> = match supported {
         None => {
