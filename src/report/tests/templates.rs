@@ -222,8 +222,9 @@ fn verdict(sentence: Value, test: Value, chart: Value) -> Value {
         "first": [{"what": "no_group", "text": "t", "selective": null}],
         "doubts": [{"what": "no-recheck", "text": "t", "selective": null}],
         "hero": {"sentence": sentence, "test": test,
-            "recourse": {"first": null, "is_said": false, "persons": {"rows": 2, "persons": 1}}},
-        "retrained": {"empty": ["a"]},
+            "recourse": {"first": null, "persons": {"rows": 2, "persons": 1}}},
+        "retrained": {"experiments": [{"name": null, "idle": {"is_all": true, "nothing": ["a"]}}],
+            "more": 1, "has_rate": false},
         "persons": {"n": 2, "column": "id", "recourse": true}, "unbound": ["a", "b"],
         "chart": chart})
 }
