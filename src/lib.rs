@@ -61,7 +61,9 @@
     )
 )]
 
+mod control_characters;
 pub mod error;
+mod nearest;
 pub mod num;
 mod param;
 mod text;

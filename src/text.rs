@@ -7,6 +7,8 @@ use minijinja::value::{Serde, Value};
 use minijinja::{Environment, UndefinedBehavior};
 use serde::Serialize;
 
+use crate::control_characters::on_one_line;
+
 /// What is said where a template fails.
 pub(crate) const TESTED: &str =
     "the templates are part of the program: every block and every field they name is tested";
@@ -106,14 +108,16 @@ pub(crate) fn filled(template: &str, facts: &impl Serialize) -> String {
 
 /// Lines of cells as text, in columns two blanks apart that are as wide as their widest cell, and
 /// end there if `right` names them; columns that are empty in every line are left out. Each line
-/// begins with `indent`.
+/// begins with `indent`. Cells hold words of data: nothing in them moves the cursor.
 pub(crate) fn aligned(indent: &str, lines: &[Vec<String>], right: &[usize]) -> String {
+    let cells = |line: &Vec<String>| line.iter().map(|cell| on_one_line(cell)).collect();
+    let lines: Vec<Vec<String>> = lines.iter().map(cells).collect();
     let width = |line: &Vec<String>, c: usize| line.get(c).map_or(0, |cell| cell.chars().count());
     let n = lines.iter().map(Vec::len).max().unwrap_or(0);
     let widths: Vec<usize> =
         (0..n).map(|c| lines.iter().map(|line| width(line, c)).max().unwrap_or(0)).collect();
     let mut text = String::new();
-    for line in lines {
+    for line in &lines {
         let cells = line.iter().zip(&widths).enumerate().filter(|(_, (_, width))| **width > 0);
         let cells = cells.map(|(c, (cell, &width))| match right.contains(&c) {
             true => format!("{cell:>width$}"),
@@ -136,5 +140,7 @@ mod tests {
         assert_eq!(aligned("  ", &lines, &[]), "  a    1\n  bcd  20\n");
         assert_eq!(aligned("", &lines, &[2]), "a     1\nbcd  20\n");
         assert_eq!(aligned("  ", &[], &[]), "");
+        let hostile = [vec!["a\nb".to_owned(), "\u{1b}[2J".to_owned()]];
+        assert_eq!(aligned("", &hostile, &[]), "a\u{240a}b  \u{241b}[2J\n");
     }
 }

@@ -13,8 +13,8 @@
 //! all other values are those of the nearer parent (i where lambda < 0.5).
 //!
 //! Choice: squared distances are compared as whole numbers of 1e-9, ties by row number. A number
-//! that is missing in a parent is that of the nearer parent. A class of a single row has no
-//! neighbour and gives no synthetic row. Counts are of rows, not of their weights.
+//! that is missing in a parent is taken from the nearer parent. A class of a single row has no
+//! neighbour and gives no synthetic row. Rows are counted without weights.
 //! Cost: a search among all rows for each row of the rarer class ([`crate::num::neighbours`]); all
 //! rows are in memory.
 
@@ -33,7 +33,7 @@ use crate::num::summary::ascending;
 /// Units in a squared distance of 1.
 const DISTANCE_UNITS: f64 = 1e9;
 
-/// What the job says, and the seed of the draws.
+/// The settings of the job, and the seed of the draws.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct AdasynSettings {
     /// The knobs.
@@ -49,7 +49,7 @@ pub(crate) struct SyntheticRow {
     pub base: u32,
     /// Number of the neighbour that it moves towards.
     pub neighbour: u32,
-    /// Its position between the two, from 0 (the base) to below 1.
+    /// The position between the two, from 0 (the base) to below 1.
     pub lambda: f64,
 }
 
@@ -67,9 +67,9 @@ pub(crate) struct AdasynPlan {
     pub class: bool,
     /// Its rows, ascending.
     pub rows: Vec<u32>,
-    /// For each of these the share of the other class among its neighbours.
+    /// The share of the other class among the neighbours of each of these rows.
     pub other_class_shares: Vec<f64>,
-    /// For each of these the number of synthetic rows with this base.
+    /// The number of synthetic rows with each of these rows as base.
     pub rows_per_base: Vec<u64>,
     /// The synthetic rows, by base, then in the order of their draws.
     pub synthetic: Vec<SyntheticRow>,

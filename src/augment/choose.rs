@@ -25,7 +25,7 @@ pub(crate) struct CounterfactualCandidate {
     pub from: u16,
     /// Position of the group of the counterfactual.
     pub to: u16,
-    /// Its number among the counterfactuals of the row and group.
+    /// The number among the counterfactuals of the row and group.
     pub cf_index: u16,
     /// The label of its row.
     pub label: bool,
@@ -92,7 +92,7 @@ fn selection_key(seed: u64, candidate: &CounterfactualCandidate) -> SelectionKey
     (h(seed, candidate.row_key, u64::from(candidate.to)), candidate.key())
 }
 
-/// How many of `n` a fraction of them is, rounded to the nearest whole number.
+/// A fraction of `n`, rounded to the nearest whole number.
 pub(crate) fn share_of(fraction: f64, n: usize) -> usize {
     // Numbers of counterfactuals are far below 2^53, so they are exact as floats.
     ((fraction * n as f64 + 0.5 + 1e-9).floor() as usize).min(n)
@@ -153,7 +153,7 @@ impl Accumulator for RuleMatches {
 pub(crate) struct DrawnMatches {
     rules: Vec<SelectionRule>,
     seed: u64,
-    /// For each rule its last match that is taken; `None` where it takes none.
+    /// The last selected match of each rule; `None` if it selects none.
     last_keys: Vec<Option<SelectionKey>>,
 }
 
@@ -173,11 +173,11 @@ impl DrawnMatches {
 pub(crate) enum CounterfactualSelection {
     /// Every valid one.
     All,
-    /// Those that switch.
+    /// Counterfactuals that switch.
     Switched,
-    /// Those that were drawn.
+    /// Counterfactuals that were drawn.
     Drawn(DrawnMatches),
-    /// Those that are farthest from the training rows.
+    /// Counterfactuals that are farthest from the training rows.
     Farthest(BTreeSet<CandidateKey>),
 }
 

@@ -22,7 +22,7 @@ use crate::data::FeatureRows;
 /// Training rows to which distances are measured.
 pub(crate) struct GowerSpace {
     variables: Vec<StrategyVariable>,
-    /// For each variable the width of its numbers; none of levels.
+    /// The range of the numbers of each variable; none for levels.
     widths: Vec<Option<f64>>,
     /// The values of all rows, row by row; NaN = missing.
     values: Vec<f64>,
@@ -44,7 +44,7 @@ impl GowerSpace {
         GowerSpace { variables, widths, values }
     }
 
-    /// The distance of a row to the nearest of these; infinite where there are none.
+    /// The distance of a row to the nearest of these; infinite if there are none.
     pub(crate) fn nearest(&self, rows: &FeatureRows, i: usize) -> f64 {
         let own: Vec<f64> = self.variables.iter().map(|v| v.value(rows, i)).collect();
         if own.is_empty() {

@@ -15,9 +15,9 @@
 //! | `adasyn` | synthetic rows between neighbours of the rarer class |
 //! | `cfs_adasyn` | the counterfactuals of another arm, then synthetic rows from the enlarged set |
 //!
-//! A counterfactual carries the label and the weight of its original. [`choose`] decides which
-//! counterfactuals are taken, [`diverse`] how far they are from R, [`adasyn`] generates rows. All
-//! work on one row at a time, or on rows in memory; files, folds and models are left to the stages.
+//! A counterfactual has the label and the weight of its original. [`choose`] selects
+//! counterfactuals, [`diverse`] measures their distance to R, [`adasyn`] generates rows. All work
+//! on one row at a time, or on rows in memory; stages handle files, folds and models.
 
 pub(crate) mod adasyn;
 pub(crate) mod choose;

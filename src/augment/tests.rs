@@ -1,4 +1,4 @@
-//! Choices and synthetic rows: compared with two other programs, and checked for what they promise.
+//! Choices and synthetic rows: compared with two other programs, and checked for their invariants.
 
 use serde_json::{Value as Json, json};
 
@@ -300,7 +300,7 @@ fn the_farthest_by_gowers_distance() {
     };
     let found = distances(&rows(&[0.0, 10.0], &[0, 1], &[0, 2]));
     near(&found, &[0.0, 1.0 / 6.0, 1.0 / 3.0, 5.0 / 6.0, 1.0 / 3.0]);
-    // Missing against missing is no distance, and what does not vary is a level.
+    // Two missing values have distance 0, and a constant number is treated as a level.
     let found = distances(&rows(&[f64::NAN, 5.0], &[MISSING, 1], &[1, 1]));
     near(&found, &[1.0, 1.0 / 3.0, 1.0, 0.0, 2.0 / 3.0]);
     let taken = |distances: &[f64], keys: [u64; 5], fraction: f64| -> Vec<u64> {
@@ -310,7 +310,7 @@ fn the_farthest_by_gowers_distance() {
         keys.into_iter().filter(|key| choice.contains(&candidate(*key))).collect()
     };
     let of_two = [0.0, 1.0 / 6.0, 1.0 / 3.0, 5.0 / 6.0, 1.0 / 3.0];
-    // Of the two at a third the one with the lower key.
+    // Of two at the same distance the one with the lower key is taken.
     assert_eq!(taken(&of_two, [1, 2, 3, 4, 5], 0.4), [3, 4]);
     assert_eq!(taken(&of_two, [1, 2, 5, 4, 3], 0.4), [4, 3]);
     assert_eq!(taken(&of_two, [1, 2, 3, 4, 5], 0.0).len(), 0);

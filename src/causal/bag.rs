@@ -1,13 +1,12 @@
-//! The bag of DAGs: the DAGs found in all bootstrap replicates, and to what extent the replicates
-//! agree. `class.rs` lists or draws the DAGs of one class.
+//! The bag of DAGs: the DAGs found in all bootstrap replicates, and the agreement of the
+//! replicates. `class.rs` lists or draws the DAGs of one class.
 //!
 //! A replicate gives one equivalence class of DAGs; the bag holds the DAGs of all classes, so a DAG
 //! found in two replicates is two members (their equations differ).
 //! [`search_replicate`](crate::causal::search::GraphSearch::search_replicate) works on a single
 //! replicate; [`BagOfDags::from_replicates`] merges the replicates in their order, so the bag does
-//! not depend on the number or the timing of threads.
-//! Choice: in a sampled class each drawn DAG is one member: a class too large to list has the
-//! weight of its sample.
+//! not depend on the number or the timing of threads. Choice: in a sampled class each drawn DAG is
+//! one member, so a class that is too large to list has the weight of its sample.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +18,7 @@ use crate::causal::graph::{Dag, Pdag};
 use crate::causal::search::{DagLimits, SearchedReplicate};
 use crate::error::Result;
 
-/// How much a member counts.
+/// The weight of a member.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum MemberWeighting {
@@ -34,14 +33,14 @@ pub(crate) enum MemberWeighting {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BagReplicate {
-    /// Score of its DAGs; `None` where the graphs were given.
+    /// Score of its DAGs; `None` if the graphs were given.
     pub score: Option<f64>,
     /// Positions of its members in [`BagOfDags::dags`], in order; a sample may repeat a position.
     pub members: Vec<usize>,
-    /// Number of its class, from 0, among the different classes of the bag; 0 where the graphs were
+    /// Number of its class, from 0, among the different classes of the bag; 0 if the graphs were
     /// given.
     pub class: usize,
-    /// How many DAGs the class has, where known.
+    /// The number of DAGs of the class, if known.
     pub size: Option<u64>,
     /// How its members were chosen.
     pub drawn: DagSampling,
@@ -102,7 +101,7 @@ impl BagOfDags {
         )
     }
 
-    /// The bag in which each of `replicates` replicates has the graphs that were given.
+    /// The bag in which each of `replicates` replicates has the given graphs.
     ///
     /// Only the equations differ between replicates.
     ///

@@ -106,7 +106,7 @@ fn apply(class: &Pdag, removal: &EdgeRemoval) -> Pdag {
     graph
 }
 
-/// Extends a graph to a DAG (Dor and Tarsi 1992); `None` where there is none.
+/// Extends a graph to a DAG (Dor and Tarsi 1992); `None` if this is not possible.
 ///
 /// Directed edges are kept; the DAG has no new unshielded collider and no direction that the
 /// knowledge excludes. Repeatedly takes the lowest node that can be a sink and directs its edges

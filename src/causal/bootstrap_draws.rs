@@ -1,4 +1,5 @@
-//! How often each training row occurs in each bootstrap replicate, without a list of draws.
+//! The number of times that each training row occurs in each bootstrap replicate, without a list of
+//! draws.
 //!
 //! As in "Counterfactual Fairness with Graph Uncertainty", a replicate draws n of n rows with
 //! replacement; it is kept as whole multiplicities that sum to n. Rows come in blocks. A replicate
@@ -21,7 +22,7 @@ use crate::num::seed::RandomStream;
 #[derive(Debug, Clone)]
 pub struct BootstrapDraws {
     seed: u64,
-    /// For each block the position of its first row.
+    /// The position of the first row of each block.
     starts: Vec<u64>,
     source: DrawSource,
     /// Whether one more replicate holds every row once.
@@ -30,9 +31,9 @@ pub struct BootstrapDraws {
 
 #[derive(Debug, Clone)]
 enum DrawSource {
-    /// For each replicate, block and stratum how many rows are drawn.
+    /// The number of drawn rows for each replicate, block and stratum.
     Seeded { n_strata: usize, totals: Vec<Vec<u64>> },
-    /// For each replicate the multiplicity of every row.
+    /// The multiplicity of every row, for each replicate.
     Given(Vec<Vec<u32>>),
     /// The persons, and for each replicate the multiplicity of every person.
     Persons(PersonUnits, Vec<Vec<u32>>),
@@ -64,7 +65,7 @@ impl BootstrapDraws {
         }
     }
 
-    /// Bootstraps of persons; `sizes` are those of their rows.
+    /// Bootstraps of persons; `sizes` are the sizes of blocks of rows.
     pub(crate) fn by_person(
         seed: u64,
         replicates: usize,
@@ -109,12 +110,12 @@ impl BootstrapDraws {
         }
     }
 
-    /// One replicate that holds every row once: the training rows as they are.
+    /// One replicate that contains every training row once.
     pub fn all_rows(sizes: &[Vec<u64>]) -> Self {
         BootstrapDraws::from_multiplicities(Vec::new(), sizes).with_all_rows()
     }
 
-    /// These draws with one more replicate at the end, which holds every row once.
+    /// The same draws with one more replicate at the end, which contains every row once.
     pub fn with_all_rows(self) -> Self {
         BootstrapDraws { has_all_rows: true, ..self }
     }
@@ -124,7 +125,7 @@ impl BootstrapDraws {
         self.n_drawn() + usize::from(self.has_all_rows)
     }
 
-    /// Number of replicates that are drawn or given.
+    /// The number of drawn or given replicates.
     fn n_drawn(&self) -> usize {
         match &self.source {
             DrawSource::Seeded { totals, .. } => totals.len(),
@@ -132,7 +133,7 @@ impl BootstrapDraws {
         }
     }
 
-    /// How often each row of a block occurs in replicate `b`.
+    /// The number of times that each row of a block occurs in replicate `b`.
     ///
     /// `strata` holds the stratum of each row, 0 throughout without strata.
     pub fn multiplicities(&self, b: usize, block: usize, strata: &[usize]) -> Vec<u32> {
@@ -166,7 +167,7 @@ impl BootstrapDraws {
     }
 }
 
-/// For each block the number of rows before it.
+/// The number of rows before each block.
 fn block_starts(sizes: &[Vec<u64>]) -> Vec<u64> {
     let mut before = 0;
     let start = |block: &Vec<u64>| {

@@ -1,14 +1,14 @@
 //! Best order score search: an order of the variables that no single move improves, and its DAG.
 //!
 //! Source: Andrews et al. 2023, "Fast scalable and accurate discovery of DAGs using the best order
-//! score search and grow-shrink trees", algorithm 3. What the paper leaves open is done as in
+//! score search and grow-shrink trees", algorithm 3. Points that the paper leaves open follow
 //! Tetrad 7.6: start from the order of the variables, moves in that order, ties within
 //! [`TIE_TOLERANCE`] to the earlier place, tier by tier where every variable has a tier. The score
 //! of an order is the sum, over its variables, of the scores that their grow-shrink trees trace
-//! given the variables before them; the DAG consists of the traced parents.
-//! Choice: a required edge holds from the start, regardless of the chain of required edges that
-//! contains it (one pass of moving causes forward is repeated until nothing moves). Further starts
-//! are random orders from the stream given; a later one wins only if strictly better.
+//! given the variables before them; the DAG consists of the traced parents. Choice: a required edge
+//! is in the graph from the start, regardless of the chain of required edges that contains it
+//! (moving causes forward is repeated until nothing moves). Further starts are random orders from
+//! the given stream; a later start replaces the result only if it is strictly better.
 //!
 //! Cost: a sweep queries each tree about m^2 times for m variables; trees answer from their cache,
 //! so new scores are rare after the first sweep.
@@ -45,7 +45,7 @@ impl Default for BossSettings {
     }
 }
 
-/// What the search found.
+/// The result of the search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BossOutcome {
     /// The variables in the order found: parents before children.
@@ -57,7 +57,7 @@ pub struct BossOutcome {
 /// Version of the rule for the number of starts of a job that names none; raise it with the rule.
 pub const STARTS_POLICY: u32 = 2;
 
-/// Searches with `starts` starts; `stream` gives the random ones.
+/// Searches from `starts` orders; `stream` gives the random ones.
 pub fn boss(
     score: &GraphScore,
     knowledge: &Knowledge,
@@ -165,8 +165,8 @@ fn best_move(
     knowledge: &Knowledge,
     trees: &mut GrowShrinkForest<'_>,
 ) -> bool {
-    // scores[i]: the score of x at place i plus those of the variables before it; the walk back
-    // adds those of the variables after it.
+    // scores[i] is the score of x at place i plus the scores of the variables before it; the walk
+    // back adds the scores of the variables after it.
     let mut scores = Vec::with_capacity(order.len() + 1);
     let (mut ahead, mut sum, mut now) = (before, 0.0, 0);
     let mut visited = 0;

@@ -1,14 +1,14 @@
 //! The DAGs of an equivalence class: their number, all of them, or a sample.
 //!
-//! Definition: all ways to direct the undirected edges that give no cycle and no new unshielded
-//! collider and contradict no knowledge; the directed edges already contain what the knowledge
-//! fixes. The graph is closed under Meek's rules, so either direction of any undirected edge leads
-//! to at least one DAG: take the first such edge, orient it in each direction, close again and go
-//! on. Each DAG is found once. The list is sorted by edge lists.
+//! Definition: all ways to direct the undirected edges without a cycle, without a new unshielded
+//! collider and without contradicting the knowledge; the directed edges already contain the edges
+//! that the knowledge fixes. The graph is closed under Meek's rules, so either direction of any
+//! undirected edge leads to at least one DAG: take the first such edge, orient it in each
+//! direction, close again and continue. Each DAG is found once. The list is sorted by edge lists.
 //!
 //! Counting uses the same steps, but chain components (nodes connected by undirected edges) are
-//! counted separately and multiplied, and the count of each component is cached. That counts
-//! classes far too large to list: a path of 50 nodes, five complete graphs of 4.
+//! counted separately and multiplied, and the count of each component is cached. So classes
+//! can be counted that are far too large to list: a path of 50 nodes, five complete graphs of 4.
 //! Choice: counting gives up after [`MAX_COUNT_STEPS`] steps, or where a component has more than
 //! `MAX_COMPONENT_EDGES` undirected edges (counting under knowledge is hard in general); a list
 //! then stops at the limit.
@@ -24,7 +24,7 @@ use crate::causal::graph::{Dag, Pdag};
 use crate::causal::nodes::NodeSet;
 use crate::num::seed::RandomStream;
 
-/// Steps after which counting gives up: about a tenth of a second and at most 40 MB.
+/// Counting stops after this number of steps: about a tenth of a second and at most 40 MB.
 pub(crate) const MAX_COUNT_STEPS: usize = 20_000;
 
 /// Largest number of undirected edges of a counted component: each may add one level of recursion.
@@ -55,7 +55,7 @@ pub(crate) struct ListedDags {
 
 /// Lists the DAGs of a closed graph: all if there are at most `limit`, else that many, drawn.
 ///
-/// The graph is closed if it comes from [`Pdag::from_dag`], or was given and then closed.
+/// The graph must be closed: it comes from [`Pdag::from_dag`], or was given and then closed.
 pub(crate) fn list_or_sample(class: &Pdag, limit: usize, stream: &mut RandomStream) -> ListedDags {
     let mut counter = DagCounter::default();
     let size = counter.count(class);

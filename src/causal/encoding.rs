@@ -2,8 +2,9 @@
 //!
 //! As in the public code of "Counterfactual Fairness with Graph Uncertainty", a number becomes (x -
 //! mean) / sd with mean and population standard deviation of the training rows; a variable with two
-//! levels one indicator of the second; one with K > 2 levels K indicators, none dropped. Levels
-//! that no training row has get no column; a row of such a level has all indicators 0. This is the
+//! levels becomes one indicator of the second; one with K > 2 levels becomes K indicators, none
+//! dropped. Levels that no training row has get no column; a row with such a level has all
+//! indicators 0. This is the
 //! encoding of the models trained here (`model::encode`), so a shift of an encoded column means the
 //! same on both sides; ordered levels are numbers, too. Choice: rows in which a variable of the
 //! graph is missing are an error or are left out, never filled. Values of the sensitive column
@@ -60,7 +61,7 @@ pub enum VariableForm {
     Number {
         /// Mean of the training rows.
         mean: f64,
-        /// Their population standard deviation, above 0.
+        /// The population standard deviation, above 0.
         sd: f64,
         /// The smallest training value.
         smallest: f64,
@@ -101,9 +102,9 @@ pub struct GraphEncoding {
 /// Which training rows are used, block by block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrainingBlocks {
-    /// For each block the number of rows in each stratum; one number without strata.
+    /// The number of rows of each block in each stratum; one number without strata.
     pub sizes: Vec<Vec<u64>>,
-    /// For each row group the number of blocks before it.
+    /// The number of blocks before each row group.
     first_block: Vec<usize>,
     /// The variable whose levels are the strata.
     strata: Option<usize>,
@@ -111,10 +112,10 @@ pub struct TrainingBlocks {
     pub dropped: u64,
 }
 
-/// What a row group holds.
+/// The content of a row group.
 struct GroupCounts {
     tallies: Vec<TrainingTally>,
-    /// For each variable the rows without a value.
+    /// The number of rows without a value, for each variable.
     missing: Vec<u64>,
     /// The used rows of each block and stratum.
     sizes: Vec<Vec<u64>>,
@@ -122,7 +123,7 @@ struct GroupCounts {
     dropped: u64,
 }
 
-/// The fault of columns with one value, which no graph can contain; none without such columns.
+/// The error about columns with one value, which no graph can contain; none without such columns.
 pub(crate) fn constant_columns(columns: &[&str]) -> Option<Fault> {
     let first = columns.first()?;
     let list = list_words(columns.iter().map(|column| format!("`{column}`")), columns.len());
@@ -270,7 +271,7 @@ impl EncodedVariable {
         }
     }
 
-    /// The position of a level among those of the training rows; none where none of them has it.
+    /// The position of a level among those of the training rows; none if no training row has it.
     pub(crate) fn position_of(&self, code: u32) -> Option<usize> {
         match &self.form {
             VariableForm::Number { .. } => None,
@@ -347,7 +348,7 @@ impl TrainingBlocks {
 }
 
 impl GraphVariable {
-    /// Its column without rows.
+    /// An empty column of the variable.
     fn tally(&self) -> TrainingTally {
         let codes = |levels: &Vec<u32>| levels.iter().max().map_or(0, |&code| code as usize + 1);
         TrainingTally::new(self.feature, self.levels.as_ref().map(codes))

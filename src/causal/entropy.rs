@@ -25,7 +25,7 @@ pub(crate) struct EdgeShare {
     pub to: usize,
     /// Members that hold the edge.
     pub count: u64,
-    /// Their share of the weight of all members, in (0, 1].
+    /// The share of the weight of all members, in (0, 1].
     pub share: f64,
 }
 
@@ -104,7 +104,7 @@ mod tests {
         );
         let quarter = 2.0 - 0.75 * 3.0_f64.log2();
         assert!((shares.entropy - (3.0 * quarter + 1.0) / 4.0).abs() < 1e-15, "{shares:?}");
-        // Only the first has anything below node 0; the shares stay quarters.
+        // Only in the first has node 0 a descendant; the shares are still quarters.
         let cut = [
             descendant_subgraph(&one, 0),
             descendant_subgraph(&two, 0),

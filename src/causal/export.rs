@@ -70,7 +70,7 @@ fn quoted(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace(['\n', '\r'], " ")
 }
 
-/// Text between quotes in GML, which is ASCII with numbered entities.
+/// Text between quotes in GML: ASCII with numbered entities.
 fn entity(text: &str) -> String {
     text.chars().fold(String::new(), |mut made, c| {
         match c {

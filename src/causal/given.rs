@@ -11,7 +11,7 @@ use crate::causal::graph::Pdag;
 use crate::causal::knowledge::{Knowledge, cycle_text, find_cycle};
 use crate::causal::nodes::NodeSet;
 
-/// Why a graph given by the user is refused.
+/// The reason why a given graph is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GivenGraphError {
     /// A name that is not a variable of the graph.
@@ -54,7 +54,7 @@ impl fmt::Display for GivenGraphError {
     }
 }
 
-/// The class given by directed edges (cause, effect) and undirected ones.
+/// The class of a graph with these directed edges (cause, effect) and undirected edges.
 ///
 /// Directions that follow from the others are added.
 ///

@@ -19,11 +19,11 @@ use crate::causal::nodes::NodeSet;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "Edges", into = "Edges")]
 pub struct Dag {
-    /// For each node its parents.
+    /// The parents of each node.
     pub parents: Vec<NodeSet>,
 }
 
-/// A DAG as it is stored.
+/// The stored form of a DAG.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Edges {
@@ -105,11 +105,11 @@ impl Dag {
 /// A graph with directed and undirected edges.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pdag {
-    /// For each node the nodes with an edge into it.
+    /// The nodes with an edge into each node.
     pub parents: Vec<NodeSet>,
-    /// For each node the nodes that it has an edge to.
+    /// The nodes that each node has an edge to.
     pub children: Vec<NodeSet>,
-    /// For each node the nodes that an undirected edge joins it to.
+    /// The nodes that each node has an undirected edge with.
     pub neighbours: Vec<NodeSet>,
 }
 

@@ -222,8 +222,8 @@ impl GrowShrinkTree {
         self.whitened_row_starts(at, score.width, &mut rows);
         let start = self.branches.len();
         let mut work = Vec::new();
-        // Where x is one column, a variance above this cannot raise the score by one more column:
-        // no logarithm needed.
+        // If x is one column, one more column with a variance above this cannot raise the score, so
+        // no logarithm is needed.
         let most = left.variance_of_x() * libm::exp(-score.penalty / score.n) * (1.0 + 1e-9);
         let required = knowledge.required_causes(x);
         for y in node.available {
@@ -241,7 +241,8 @@ impl GrowShrinkTree {
                 });
             }
         }
-        // Stable: required ones among themselves, and equal scores, stay in the order of positions.
+        // The sort is stable: required candidates, and equal scores, stay in the order of
+        // positions.
         self.branches[start..].sort_by(|a, b| {
             match (required.contains(a.variable as usize), required.contains(b.variable as usize)) {
                 (false, false) => b.score.total_cmp(&a.score),
@@ -284,7 +285,7 @@ impl ResidualCovariance<'_> {
             .map_or(1.0, |c| self.residuals[c].max(SINGULAR_VARIANCE))
     }
 
-    /// The variance of x given also y, where both are one column.
+    /// The variance of x given also y, if both are one column.
     fn variance_given(&self, y: usize) -> Option<f64> {
         let (xs, ys) = (&self.score.columns[self.x], &self.score.columns[y]);
         if xs.len() != 1 || ys.len() != 1 {

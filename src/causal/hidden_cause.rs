@@ -1,16 +1,16 @@
-//! How far an unrecorded cause can move the expected change of a linear score when the attribute
+//! How much an unrecorded cause can bias the expected change of a linear score when the attribute
 //! changes.
 //!
 //! Source: Frisch, Waugh and Lovell: the effect of the attribute A on a column is its coefficient
 //! next to N, the variables that cannot follow from it; Cinelli and Hazlett 2020, "Making sense of
-//! sensitivity", equation 6: an unrecorded U that explains the shares r_a of what is left of A
-//! given N, and r_y of what is left of a target y given A and N, biases that coefficient by at most
-//! sqrt(r_y r_a / (1 - r_a)) sd(y left) / sd(A left). With several columns of A and a contrast d, 1
-//! / sd(A left) is sqrt(q), q = d' S(A|N)^+ d. So with the same share s of both, the bias is g(s)
-//! *unit*, g(s) = s / sqrt(1 - s), and a world only gives the unit:
+//! sensitivity", equation 6: an unrecorded U that explains the share r_a of the residual of A given
+//! N, and the share r_y of the residual of a target y given A and N, biases that coefficient by at
+//! most sqrt(r_y r_a / (1 - r_a)) sd(y residual) / sd(A residual). With several columns of A and a
+//! contrast d, 1 / sd(A residual) is sqrt(q), q = d' S(A|N)^+ d. So with the same share s of both,
+//! the bias is g(s) *unit*, g(s) = s / sqrt(1 - s), and only the unit depends on the world:
 //!
 //! - target *any*: sqrt(w_D' S(D|A,N) w_D q), w the weights of the score. It holds for every U,
-//!   whatever columns it reaches; D are the variables that may follow from A.
+//!   regardless of the columns that U affects; D are the variables that may follow from A.
 //! - target *v*, one variable of D: sqrt(k' S(v|pa(v),A,N) k q), k the change of the score per unit
 //!   of each column of v, carried down the fitted equations of D.
 //!
@@ -18,8 +18,8 @@
 //! 0 where its trace is at most 1e-10 of that of S_YY; equations and inverses are those of `scm`.
 //! *Benchmarks* are the same two shares of a recorded variable j of N, made into a bound on a U as
 //! strong as j (Cinelli and Hazlett, section 4.4, k = 1), and the one share s with the same bias.
-//! Choice: where j determines the target, or the attribute, the bound is 1; where nothing is left
-//! of the target, it is 0. Cost: one factorisation per set of variables that is conditioned on, all
+//! Choice: if j determines the target or the attribute, the bound is 1; if the target has no
+//! residual variance, it is 0. Cost: one factorisation per set of conditioning variables, all
 //! columns at once; members of one replicate share them. Expected values in the tests come from a
 //! numpy program, checked there with PySensemakr 0.0.8.
 
@@ -61,18 +61,18 @@ pub(crate) struct CauseBenchmark {
     pub equal: f64,
 }
 
-/// What a hidden cause can do to one target.
+/// The bias of a hidden cause through one target.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct TargetReach {
     /// The target.
     pub target: HiddenTarget,
     /// Bias of the score's change at g = 1, in units of the score, 0 or above.
     pub unit: f64,
-    /// Each variable that cannot follow from the attribute; empty where none is asked for.
+    /// Each variable that cannot follow from the attribute; empty if benchmarks are not requested.
     pub benchmarks: Vec<CauseBenchmark>,
 }
 
-/// What a hidden cause can do in one graph.
+/// The bias of a hidden cause in one graph.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct HiddenReach {
     /// The change of the score by the regression of everything that may follow on the attribute
@@ -82,14 +82,14 @@ pub(crate) struct HiddenReach {
     pub targets: Vec<TargetReach>,
 }
 
-/// A change of the attribute and the score that is asked about it.
+/// A change of the attribute, and the score whose change is examined.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ScoredChange {
     /// Position of the attribute.
     pub attribute: usize,
     /// How its encoded columns change.
     pub contrast: Vec<f64>,
-    /// For each encoded column of the graph the change of the score per unit.
+    /// The change of the score per unit of each encoded column of the graph.
     pub weights: Vec<f64>,
 }
 
@@ -105,8 +105,8 @@ pub(crate) fn may_follow(dag: &Dag, attribute: usize, never: NodeSet) -> NodeSet
     NodeSet::first_n(dag.parents.len()).without(attribute) - causes - never
 }
 
-/// The variables that knowledge keeps from following from another one: those of earlier tiers, and
-/// of its own where none of a tier causes another.
+/// The variables that cannot follow from another one by knowledge: variables of earlier tiers, and
+/// of the same tier if edges within it are forbidden.
 pub(crate) fn never_follow(knowledge: &Knowledge, attribute: usize) -> NodeSet {
     let Some(own) = knowledge.tier(attribute) else { return NodeSet::EMPTY };
     let is_kept = |v: &usize| {
@@ -121,7 +121,7 @@ pub(crate) fn never_follow(knowledge: &Knowledge, attribute: usize) -> NodeSet {
 pub(crate) struct ConditionalCovariance {
     columns: Vec<Range<usize>>,
     covariance: SymmetricMatrix,
-    /// For each set the coefficients of every column on those of the set.
+    /// The coefficients of every column on the columns of a set, for each set.
     known: HashMap<NodeSet, Rc<Vec<Vec<f64>>>>,
 }
 
@@ -148,7 +148,7 @@ impl ConditionalCovariance {
         self.covariance.lower[SymmetricMatrix::at(i.max(j), i.min(j))]
     }
 
-    /// For every column its coefficients on the columns of these variables.
+    /// The coefficients of every column on the columns of these variables.
     fn coefficients(&mut self, given: NodeSet) -> Rc<Vec<Vec<f64>>> {
         if let Some(known) = self.known.get(&given) {
             return Rc::clone(known);
@@ -176,7 +176,7 @@ impl ConditionalCovariance {
         rows.iter().map(|i| columns.iter().map(|j| entry(i, j)).collect()).collect()
     }
 
-    /// S(Y|X); 0 where nothing is left.
+    /// S(Y|X); 0 if there is no residual variance.
     fn left_of(&mut self, columns: &[usize], given: NodeSet) -> Vec<Vec<f64>> {
         let mut left = self.left(columns, columns, given);
         let before: f64 = columns.iter().map(|&c| self.entry(c, c)).sum();
@@ -187,8 +187,9 @@ impl ConditionalCovariance {
         left
     }
 
-    /// What a hidden cause can do in one graph to the change of a score; none where what cannot
-    /// follow determines the attribute. With `benchmarked` also how strong recorded variables are.
+    /// The bias of a hidden cause on the change of a score in one graph; none if variables that
+    /// cannot follow determine the attribute. With `benchmarked` also the strengths of recorded
+    /// variables.
     pub(crate) fn reach(
         &mut self,
         dag: &Dag,
@@ -245,8 +246,8 @@ impl ConditionalCovariance {
         Some(HiddenReach { regression, targets })
     }
 
-    /// The change of the score per unit of each column of a variable, carried down the fitted
-    /// equations of what may follow from the attribute.
+    /// The change of the score per unit of each column of a variable, propagated through the fitted
+    /// equations of the variables that may follow from the attribute.
     fn carried(&mut self, dag: &Dag, follow: NodeSet, v: usize, weights: &[f64]) -> Vec<f64> {
         let below: Vec<usize> = dag
             .topological_order()
@@ -272,8 +273,8 @@ impl ConditionalCovariance {
         found
     }
 
-    /// How strong a recorded variable is: `along` is S(A|N)^+ d, and `asked` has the columns of the
-    /// target, the change of the score per unit of each, and the square of the target's unit.
+    /// The strength of a recorded variable: `along` is S(A|N)^+ d, and `asked` has the columns of
+    /// the target, the change of the score per unit of each, and the square of the target's unit.
     fn benchmark(
         &mut self,
         j: usize,

@@ -74,9 +74,9 @@ pub(super) fn cycle_text(names: &[String]) -> String {
 pub struct Knowledge {
     tier: Vec<Option<usize>>,
     forbidden_within: Vec<bool>,
-    /// For each effect the causes that are forbidden.
+    /// The forbidden causes of each effect.
     forbidden: Vec<NodeSet>,
-    /// For each effect the causes that are required.
+    /// The required causes of each effect.
     required: Vec<NodeSet>,
 }
 
@@ -217,8 +217,7 @@ pub(super) fn find_cycle(parents: &[NodeSet]) -> Option<Vec<usize>> {
     while let Some(source) = left.into_iter().find(|&v| (parents[v] & left).is_empty()) {
         left.remove(source);
     }
-    // Every node that is left has a parent that is left: walking up must come back to a node seen
-    // before.
+    // Every remaining node has a remaining parent, so following parents reaches a visited node.
     let mut path = vec![left.lowest()?];
     loop {
         let last = path.last().copied()?;

@@ -2,9 +2,9 @@
 //! search and equations need of the rows.
 //!
 //! Sums run in f64 in the order of the rows inside a block and in fixed point over blocks, so they
-//! are the same for any threads and any size of row groups; sums of indicators are exact anyway.
+//! are the same for any number of threads and any size of row groups; sums of indicators are exact.
 //! Cost: for a row with p variables p^2 / 2 additions per replicate that holds it; memory
-//! (columns^2 / 2) x 16 bytes per replicate and thread. Indicators that are 0 cost nothing.
+//! (columns^2 / 2) x 16 bytes per replicate and thread. Indicators that are 0 take no time.
 
 use crate::causal::bootstrap_draws::BootstrapDraws;
 use crate::causal::encoding::{GraphEncoding, TrainingBlocks};

@@ -2,7 +2,7 @@
 //! several rows.
 //!
 //! Persons are numbered in the order of their first rows, and belong to the block and stratum of
-//! that row. Only the complete rows count, which graphs are learnt from.
+//! that row. Only complete rows count, because graphs are learnt from these.
 
 use std::collections::hash_map::Entry;
 
@@ -14,13 +14,13 @@ use crate::num::hash::FastMap;
 /// Persons by block, and the person of each row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct PersonUnits {
-    /// For each block the number of persons in each stratum.
+    /// The number of persons of each block in each stratum.
     sizes: Vec<Vec<u64>>,
-    /// For each block the strata of its persons.
+    /// The strata of the persons of each block.
     strata: Vec<Vec<usize>>,
-    /// For each row the number of its person.
+    /// The number of each row's person.
     of_rows: Vec<u32>,
-    /// For each person the number of rows.
+    /// The number of rows of each person.
     rows_of: Vec<u32>,
 }
 
@@ -71,22 +71,22 @@ impl PersonUnits {
         self.of_rows.push(number);
     }
 
-    /// For each block the number of persons in each stratum.
+    /// The number of persons of each block in each stratum.
     pub(crate) fn sizes(&self) -> &[Vec<u64>] {
         &self.sizes
     }
 
-    /// For each block the strata of its persons, in the order of their numbers.
+    /// The strata of the persons of each block, in the order of their numbers.
     pub(crate) fn strata(&self) -> &[Vec<usize>] {
         &self.strata
     }
 
-    /// For each row the number of its person.
+    /// The number of each row's person.
     pub(crate) fn of_rows(&self) -> &[u32] {
         &self.of_rows
     }
 
-    /// For each person the number of rows.
+    /// The number of rows of each person.
     pub(crate) fn rows_of(&self) -> &[u32] {
         &self.rows_of
     }

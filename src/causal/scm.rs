@@ -8,11 +8,11 @@
 //! coefficients, S the weighted covariances. K indicators and the intercept are collinear, so the
 //! solution of minimum norm is taken: eigenvalues of S_pp below 1e-10 times the largest count as
 //! zero.
-//! How: the known null space of S_pp (indicators of one variable sum to one; levels that the
+//! Method: the known null space of S_pp (indicators of one variable sum to one; levels that the
 //! replicate lacks) is filled by adding the projection on it, which changes no solution, and a
-//! Cholesky factorisation does the rest; eigenvectors are computed only where a pivot is small
-//! nevertheless. Columns of one variable share the factorisation, and so do DAGs in which it has
-//! the same parents. Cost: m^3 / 6 operations for m columns of parents, m^2 for each column.
+//! Cholesky factorisation solves the system; eigenvectors are computed only if a pivot is still
+//! small. Columns of one variable share the factorisation, and so do DAGs in which it has the same
+//! parents. Cost: m^3 / 6 operations for m columns of parents, m^2 for each column.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ use crate::num::linalg::SymmetricMatrix;
 /// Eigenvalues below this share of the largest count as zero.
 const EIGENVALUE_CUTOFF: f64 = 1e-10;
 
-/// Variances below this, in units of those of all training rows, are rounding noise.
+/// Variances below this, in units of those of all training rows, are rounding errors.
 const VARIANCE_NOISE: f64 = 1e-12;
 
 /// Pivots below this share of the largest diagonal entry call for eigenvectors.
@@ -41,7 +41,7 @@ const SMALL_PIVOT: f64 = 1e-6;
 pub(crate) struct VariableEquations {
     /// Encoded columns of the parents, ascending.
     pub parents: Vec<usize>,
-    /// For each column of the variable its intercept and one coefficient per parent column.
+    /// The intercept and one coefficient per parent column, for each column of the variable.
     pub columns: Vec<(f64, Vec<f64>)>,
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct VariableEquations {
 pub(crate) struct CausalModel {
     /// The graph.
     pub dag: Dag,
-    /// For each variable its equations; `None` for one without parents.
+    /// The equations of each variable; `None` for a variable without parents.
     pub equations: Vec<Option<Arc<VariableEquations>>>,
 }
 
@@ -216,7 +216,7 @@ mod tests {
                     let mut row = vec![0.0; n];
                     row[i % 3] = 1.0;
                     (3..n).for_each(|c| row[c] = stream.normal());
-                    // A second dependency, which the factorisation would miss.
+                    // A second dependency, which the factorisation would not detect.
                     if dependent {
                         row[5] = row[3] - 2.0 * row[4] + row[0];
                     }

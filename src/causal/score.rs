@@ -8,14 +8,13 @@
 //! penalty discount (the paper's is 2). Higher is better; the scale is 2 log-likelihood minus c k
 //! ln n.
 //!
-//! Exactly dependent columns: Tetrad scores them with the logarithm of rounding noise. Here, on the
-//! scale of correlations, a parent's column whose variance given those before it is below
-//! [`SINGULAR_VARIANCE`] is skipped but still counts in m; one of x scores with that bound instead
-//! and is not conditioned on.
-//! Choice: a variable with one value in a replicate has no column there: it scores 0 and can only
-//! have required edges.
-//! Cost: (columns of parents and x)^3 / 6 operations; the grow-shrink trees need less. Expected
-//! values: Tetrad 7.6, printed with the test data.
+//! Exactly dependent columns: Tetrad scores them with the logarithm of rounding errors. Here, on
+//! the scale of correlations, a parent's column whose variance given the previous columns is below
+//! [`SINGULAR_VARIANCE`] is skipped but still counts in m; such a column of x scores with that
+//! bound and is not conditioned on. Choice: a variable with one value in a replicate has no column
+//! there: it scores 0 and can only have required edges. Cost: (columns of parents and x)^3 / 6
+//! operations; the grow-shrink trees need less. Expected values: Tetrad 7.6, printed with the test
+//! data.
 
 use std::ops::Range;
 
@@ -33,9 +32,9 @@ pub struct GraphScore {
     pub(super) penalty: f64,
     /// Number of draws, or of independent rows that would be as precise.
     pub(super) n: f64,
-    /// For each variable its columns.
+    /// The columns of each variable.
     pub(super) columns: Vec<Range<usize>>,
-    /// For each variable the part of its score that no parent changes.
+    /// The part of each variable's score that does not depend on its parents.
     pub(super) base: Vec<f64>,
     /// Number of columns.
     pub(super) width: usize,
@@ -58,11 +57,11 @@ impl GraphScore {
         GraphScore::of_effective_rows(encoding, moments, discount, moments.n_draws())
     }
 
-    /// As [`Self::new`], where the draws are as precise as `n` independent rows.
+    /// As [`Self::new`], for draws that are as precise as `n` independent rows.
     ///
-    /// Choice: where a person has several rows, n is that of `effective_rows` of
-    /// [`BootstrapDraws`](crate::causal::bootstrap_draws::BootstrapDraws): the likelihood of rows
-    /// that repeat each other would find edges by chance.
+    /// Choice: if a person has several rows, n is that of `effective_rows` of
+    /// [`BootstrapDraws`](crate::causal::bootstrap_draws::BootstrapDraws): the likelihood of
+    /// repeated rows would find edges by chance.
     pub(crate) fn of_effective_rows(
         encoding: &GraphEncoding,
         moments: &EncodedMoments,
@@ -170,8 +169,8 @@ fn scored_columns(
     }
 }
 
-/// Subtracts a multiple of a row from cells, as many as it has. These are few, so that a call of
-/// `zip`, which the compiler does not always inline, would cost as much as they do.
+/// Subtracts a multiple of a row from the same number of cells. There are few cells, so a call of
+/// `zip`, which the compiler does not always inline, would take as long as the subtraction.
 #[inline(always)]
 pub(super) fn subtract_times(cells: &mut [f64], factor: f64, row: &[f64]) {
     let row = &row[..cells.len()];
@@ -183,7 +182,7 @@ pub(super) fn subtract_times(cells: &mut [f64], factor: f64, row: &[f64]) {
 /// Conditions the columns of a correlation matrix on each other in order.
 ///
 /// The matrix is `size * size`, upper triangle. Returns the sum of the logarithms of the variances
-/// of the columns from `given` on, and how many of these the columns before them determine.
+/// of the columns from `given` on, and the number of these that previous columns determine.
 pub(super) fn sweep(rest: &mut [f64], size: usize, given: usize) -> (f64, usize) {
     let (mut log_sum, mut determined) = (0.0, 0);
     for c in 0..size {

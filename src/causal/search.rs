@@ -61,7 +61,7 @@ pub(crate) struct SearchedReplicate {
     pub order: Vec<usize>,
     /// The DAG that the search ended with.
     pub dag: Dag,
-    /// Its class under knowledge.
+    /// The equivalence class under knowledge.
     pub class: Pdag,
     /// The DAGs of the class.
     pub listed: ListedDags,
@@ -69,7 +69,7 @@ pub(crate) struct SearchedReplicate {
     pub determined: Vec<usize>,
 }
 
-/// What the searches of all replicates have in common.
+/// The inputs that the searches of all replicates share.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct GraphSearch<'a> {
     /// Names of the variables.
@@ -90,7 +90,7 @@ impl GraphSearch<'_> {
     /// Searches replicate `b` with its scores and lists the DAGs of the class found.
     ///
     /// # Errors
-    /// Its parents determine a variable where that is an error.
+    /// A variable is determined by its parents, and the settings make that an error.
     pub(crate) fn search_replicate(
         &self,
         b: usize,

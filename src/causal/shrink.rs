@@ -2,9 +2,9 @@
 //!
 //! Source: Andrews et al. 2023, algorithms 1 and 2. Of all parents that are not required, the one
 //! whose removal gives the highest score is removed, if that score is strictly above the present
-//! one; ties go to the first. Where x and all parents are single columns, all removals are read off
-//! one inverse, m^3 operations and m^2 for each removal; otherwise each is scored again, m^3 / 6
-//! for each parent and removal.
+//! one; the first of equal removals is taken. If x and all parents are single columns, one inverse
+//! gives all removals, with m^3 operations and m^2 for each removal; otherwise each is scored
+//! again, with m^3 / 6 for each parent and removal.
 
 use crate::causal::nodes::NodeSet;
 use crate::causal::score::{GraphScore, SINGULAR_VARIANCE};

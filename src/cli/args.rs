@@ -396,8 +396,8 @@ pub(crate) struct ExportArgs {
     #[arg(long, value_name = "S")]
     pub(crate) counterfactual: Option<String>,
     /// With `cases`: only people of group A, set to group B.
-    #[arg(long, value_name = "A,B", value_delimiter = ',', num_args = 1)]
-    pub(crate) direction: Vec<String>,
+    #[arg(long, value_name = "A,B")]
+    pub(crate) direction: Option<String>,
 }
 
 /// What a folder is exported to.

@@ -87,19 +87,11 @@ pub(crate) fn export(args: &ExportArgs) -> Result<Exit> {
 
 /// Which cases are asked for; other forms have none.
 fn asked_cases(args: &ExportArgs) -> Result<AskedCases> {
-    let direction = match args.direction.as_slice() {
-        [] => None,
-        [from, to] => Some([from.clone(), to.clone()]),
-        _ => {
-            let what = "`--direction` takes two groups".to_owned();
-            return Err(cases::refused(what, "write `--direction Female,Male`".to_owned()));
-        }
-    };
     let asked = AskedCases {
         switched: args.switched,
         model: args.model.clone(),
         counterfactual: args.counterfactual.clone(),
-        direction,
+        direction: args.direction.clone(),
     };
     let chooses = asked.switched
         || asked.model.is_some()

@@ -12,10 +12,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
+use crate::control_characters::on_one_line;
 use crate::error::Result;
 use crate::exec::event::utc_text;
 use crate::exec::files::{self, File};
-use crate::report::diff::on_one_line;
 use crate::stage::RunRecord;
 use serde_json::{Map, Value};
 use tracing::field::{Field, Visit};

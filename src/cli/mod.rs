@@ -26,6 +26,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use crate::control_characters::on_one_line;
 use crate::error::{Error, Exit, FilePlace, JobProblem, Result};
 use crate::exec::cache_folder::DEFAULT_CACHE;
 use crate::exec::cancel::CancelFlag;
@@ -36,7 +37,7 @@ use crate::explain::{self, ExplainedWord, numbers};
 use crate::folder::manifest::{Manifest, RunSummary};
 use crate::job;
 use crate::job::check::{self, CheckedJob};
-use crate::report::diff::on_one_line;
+use crate::nearest::nearest;
 use crate::stage::preview::{CheckFindings, ContractPreview, LocatedIssue};
 use crate::stage::settings::{KINDS, RunSettings};
 use crate::stage::{self, RunRecord};
@@ -403,7 +404,7 @@ fn check(args: &CheckArgs) -> Result<Exit> {
         return Ok(exit);
     }
     let (text, warnings, _) = result?;
-    // With `--quiet` what somebody must act on remains.
+    // With `--quiet` messages that need an action are still shown.
     let text = if args.job_flags.log.quiet && !args.resolved {
         preview::warnings_text(&warnings, true)
     } else {
@@ -460,7 +461,7 @@ fn explain_word(word: Option<&str>, folder: Option<&Path>) -> Result<Exit> {
     let found = explain::find(&entries, word);
     let numbers = folder.map(|folder| numbers::of(word, &found, folder)).transpose()?;
     if found.is_empty() && numbers.is_none() {
-        let hint = explain::nearest(&entries, word).map_or_else(
+        let hint = nearest(word, entries.iter().map(|entry| entry.word.as_str())).map_or_else(
             || "`cfaudit explain` lists all words".to_owned(),
             |near| format!("did you mean `{near}`?"),
         );

@@ -4,6 +4,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use crate::control_characters::on_one_line;
 use crate::data::values::ValueClass;
 use crate::error::{Exit, FilePlace, Result};
 use crate::job::Job;
@@ -133,8 +134,8 @@ fn awaited_text(awaited: &[AwaitedFile]) -> String {
         let _ = writeln!(
             text,
             "waits for the scores of {}, {place}: {}",
-            visible(&models),
-            visible(&file.path)
+            on_one_line(&models),
+            on_one_line(&file.path)
         );
     }
     text
@@ -193,7 +194,7 @@ pub(crate) fn checked_text(
         text += "; `cfaudit run` checks score files";
     }
     text.push('\n');
-    let contracts = contracts.iter().map(|contract| format!("{}\n", visible(&contract.text())));
+    let contracts = contracts.iter().map(|contract| format!("{}\n", on_one_line(&contract.text())));
     text + &warnings_text(warnings, false) + &contracts.collect::<String>() + &awaited_text(awaited)
 }
 
@@ -214,9 +215,9 @@ pub(crate) fn warnings_text(warnings: &[LocatedIssue], quiet: bool) -> String {
 
 /// The problem, its key, and what to do about it.
 fn issue_text(issue: &IssueNote, place: Option<&FilePlace>) -> String {
-    let place = place.map(|place| format!("  --> {}\n", visible(&place.to_string())));
-    let hint = issue.hint.as_ref().map(|hint| format!("  hint: {}\n", visible(hint)));
-    let what = format!("{}[{}]: {}\n", issue.severity, issue.code, visible(&issue.text));
+    let place = place.map(|place| format!("  --> {}\n", on_one_line(&place.to_string())));
+    let hint = issue.hint.as_ref().map(|hint| format!("  hint: {}\n", on_one_line(hint)));
+    let what = format!("{}[{}]: {}\n", issue.severity, issue.code, on_one_line(&issue.text));
     what + &place.unwrap_or_default() + &hint.unwrap_or_default()
 }
 
@@ -244,12 +245,13 @@ fn data_text(data: &DataPreview) -> String {
     });
     text += &format!("\n{}", table(&["column", "kind", "type", "missing", "values"], &[3], rows));
     if let Some(label) = &data.label {
-        let side =
-            |values: &[String], n: u64| format!("{} ({})", visible(&values.join(", ")), grouped(n));
+        let side = |values: &[String], n: u64| {
+            format!("{} ({})", on_one_line(&values.join(", ")), grouped(n))
+        };
         let _ = writeln!(
             text,
             "\nlabel {}: positive {}, negative {}, none ({}); people want the {} side",
-            visible(&label.column),
+            on_one_line(&label.column),
             side(&label.positive, label.n_positive),
             side(&label.negative, label.n_negative),
             grouped(label.n_missing),
@@ -313,22 +315,12 @@ fn groups(attribute: &AttributePreview, labelled: bool) -> String {
 /// A head and rows as columns of text; those named by `right` end where the widest cell does.
 fn table(head: &[&str], right: &[usize], rows: impl Iterator<Item = Vec<String>>) -> String {
     let head = head.iter().map(|&h| h.to_owned()).collect();
-    let shown = |row: Vec<String>| row.iter().map(|cell| visible(cell)).collect();
-    aligned("", &std::iter::once(head).chain(rows).map(shown).collect::<Vec<_>>(), right)
-}
-
-/// Words of the data on one line, with nothing that a terminal would obey.
-fn visible(text: &str) -> String {
-    let hides =
-        |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    text.chars()
-        .map(|c| if hides(c) { c.escape_unicode().to_string() } else { c.to_string() })
-        .collect()
+    aligned("", &std::iter::once(head).chain(rows).collect::<Vec<_>>(), right)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{short, table, visible};
+    use super::{short, table};
 
     #[test]
     fn columns_stand_below_each_other() {
@@ -346,10 +338,5 @@ mod tests {
             [-6.742447135247829, 1_234_567.0, 1_234_567.25, 0.1, 0.0].map(short),
             ["-6.74245", "1234567", "1234570", "0.1", "0"]
         );
-    }
-
-    #[test]
-    fn nothing_reaches_the_terminal_but_letters() {
-        assert_eq!(visible("naïve\u{1b}[31m\n\u{202e}"), "naïve\\u{1b}[31m\\u{a}\\u{202e}");
     }
 }

@@ -8,8 +8,8 @@ use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::control_characters::on_one_line;
 use crate::exec::event::{ANSWERED, COUNTED_ONCE, Event, Observer};
-use crate::report::diff::on_one_line;
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 const HEARTBEAT: Duration = Duration::from_secs(30);

@@ -7,10 +7,10 @@ use serde_json::{Map, Value, json};
 use crate::cli::args::{PackArgs, VerifyArgs};
 use crate::cli::owned_files::{self, OwnedFile};
 use crate::cli::print;
+use crate::control_characters::on_one_line;
 use crate::error::{Exit, Result};
 use crate::proof::pack;
 use crate::proof::verify::{self, FolderProof};
-use crate::report::diff::on_one_line;
 
 /// Checks a folder; ends with 5 where something is wrong.
 pub(crate) fn verify(args: &VerifyArgs) -> Result<Exit> {

@@ -6,7 +6,7 @@ pub(crate) const TOLERANCE: f64 = 1e-12;
 /// When a level counts as absent from a group.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct AbsenceRule {
-    /// Its share in the group is at most this.
+    /// The largest share of an absent level in the group.
     pub share: f64,
     /// And at most this many times its share in the other group; none: no guard.
     pub ratio: Option<f64>,
@@ -19,9 +19,9 @@ impl AbsenceRule {
     pub(crate) const DEFAULT: AbsenceRule =
         AbsenceRule { share: 0.01, ratio: Some(0.05), min_expected: 3.0 };
 
-    /// Whether a level is absent from a group, given how many of its rows have the level and how
-    /// many have any value; `own` is the share of the level in the other group. False for a group
-    /// without values.
+    /// Whether a level is absent from a group, from the number of its rows with the level and of
+    /// its rows with any value; `own` is the share of the level in the other group. False
+    /// for a group without values.
     pub(crate) fn holds(self, own: f64, (rows, of): (u64, u64)) -> bool {
         let share = rows as f64 / of as f64;
         of > 0

@@ -1,9 +1,8 @@
 //! Numbers for combinations of levels, in the order in which they occur.
 //!
-//! A combination is a number in mixed radix: one digit per variable, of which the largest
-//! represents a missing level. Where all digits together do not fit 64 bits, the digits before a
-//! cut are replaced by the number of their own combination. Cost: a look-up for every 32 bits of
-//! digits.
+//! A combination is a number in mixed radix: one digit per variable; the largest digit represents a
+//! missing level. If all digits do not fit into 64 bits, the digits before a split are replaced by
+//! the number of their combination. Cost: a look-up for every 32 bits of digits.
 
 use std::ops::Range;
 
@@ -19,11 +18,11 @@ const BLOCK_ROWS: usize = 1024;
 pub(crate) struct CombinationIndex {
     /// The positions of the categorical variables.
     variables: Vec<usize>,
-    /// For each of them the number of its levels.
+    /// The number of levels of each variable.
     n_levels: Vec<u32>,
     /// The variables whose digits are looked up together.
     chunks: Vec<Range<usize>>,
-    /// For each chunk, by the number of what precedes it and its digits.
+    /// For each chunk, by the number of the preceding chunks and the digits of the chunk.
     numbers: Vec<FastMap<u64, u32>>,
 }
 
@@ -72,7 +71,7 @@ impl CombinationIndex {
         digits.iter().zip(&self.n_levels).map(level).collect()
     }
 
-    /// For each row the number of its combination with `within`, which must be below 2^32.
+    /// The number of each row's combination with `within`, which must be below 2^32.
     ///
     /// Calls `new` with each row whose combination gets the next number.
     pub(crate) fn of_rows(

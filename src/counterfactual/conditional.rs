@@ -2,8 +2,8 @@
 //!
 //! [`ReferenceCounts`] is the accumulator: reference rows are added batch by batch, merging in any
 //! order gives the same state, and artifacts store it. [`ReferenceStrata`] is built from the counts
-//! and answers queries about a stratum. Strata, for a group g: one for each class y seen in the
-//! reference, and the pooled one, (g, *), of all rows of the group, those without a class included.
+//! and answers queries about a stratum. Strata, for a group g: one for each class y in the
+//! reference, and the pooled one, (g, *), of all rows of the group, including rows without a class.
 //!
 //! Choice: where the strata of the row's class are too small on either side, a variable uses the
 //! strata without the class on both sides; where these are too small too, it keeps its value. Never
@@ -31,9 +31,9 @@ pub struct StratumCounts {
     pub rows: u64,
     /// The values of each continuous or ordinal variable.
     pub values: Vec<ValueTally>,
-    /// For each categorical variable how often each level occurs.
+    /// The number of rows of each level, for each categorical variable.
     pub levels: Vec<Vec<u64>>,
-    /// How often combinations of levels occur.
+    /// The number of rows of each combination of levels.
     pub joint: JointCounts,
 }
 
@@ -79,7 +79,7 @@ impl StratumCounts {
 additive!(StratumCounts { rows, values, levels, joint });
 
 impl ReferenceCounts {
-    /// Whether no reference row belongs to `group`, so that nothing is learnt about the group.
+    /// Whether no reference row belongs to `group`, so that the strategy learns nothing about it.
     pub fn lacks(&self, group: usize) -> bool {
         self.0
             .iter()
@@ -133,7 +133,7 @@ pub enum StratumClass {
 /// The strata used for a variable, a pair of groups and a class: the same on both sides, or none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StratumChoice {
-    /// Both sides are large enough; `fallback` where only the pooled strata are.
+    /// Both sides are large enough; `fallback` if only the pooled strata are large enough.
     Serves {
         /// Position of the stratum.
         slot: usize,
@@ -151,9 +151,9 @@ pub struct StratumTable {
     pub rows: u64,
     /// The distribution of each continuous or ordinal variable.
     pub values: Vec<Ecdf>,
-    /// For each categorical variable how often each level occurs.
+    /// The number of rows of each level, for each categorical variable.
     pub levels: Vec<LevelCounts>,
-    /// How often combinations of levels occur.
+    /// The number of rows of each combination of levels.
     pub joint: JointTable,
 }
 
@@ -162,7 +162,7 @@ pub struct StratumTable {
 pub struct ReferenceStrata {
     condition: Conditioning,
     classes: Vec<u32>,
-    /// For each group its classes, then the pooled stratum.
+    /// The classes of each group, then its pooled stratum.
     tables: Vec<Vec<StratumTable>>,
 }
 
@@ -216,7 +216,7 @@ impl ReferenceStrata {
         }
     }
 
-    /// Number of classes that have strata of their own.
+    /// The number of classes with a separate stratum.
     pub fn n_classes(&self) -> usize {
         self.classes.len()
     }

@@ -1,10 +1,10 @@
 //! Counts of reference rows on one thread, in dense arrays; merged into [`ReferenceCounts`].
 //!
 //! Whole numbers in a range that is not too wide are counted in an array, others are gathered and
-//! sorted. Combinations of levels are counted by their number, with sums of numbers where these are
-//! asked for; levels, joint counts and moments follow from them, so a row costs one look-up however
-//! many pairs of variables it has. What is counted where does not matter: the merged counts depend
-//! only on the rows.
+//! sorted. Combinations of levels are counted by their number, with sums of numbers if these are
+//! needed; levels, joint counts and moments are computed from them, so a row costs one look-up
+//! regardless of the number of pairs of variables. The merged counts depend only on the rows, not
+//! on how these are divided.
 
 use crate::counterfactual::SampleBatch;
 use crate::counterfactual::combinations::CombinationIndex;
@@ -73,7 +73,8 @@ impl ValueCounter {
             n => (self.first.min(whole), (self.first + n as i64).max(whole + 1)),
         };
         let needed = (end - first) as usize;
-        // Room on the side that grows, so that rising values do not copy it each time.
+        // Reserves space on the side that grows, so that rising values do not copy the array each
+        // time.
         let length = needed.next_power_of_two().clamp(64, MAX_RANGE);
         if needed > length || length - self.cells.len() > *free {
             return false;
@@ -125,17 +126,17 @@ pub(crate) struct ReferenceCounter<'a> {
     /// Cells that may still be taken.
     free: usize,
     index: CombinationIndex,
-    /// For each combination its stratum and its levels.
+    /// The stratum and the levels of each combination.
     combinations: Vec<(u32, Vec<u32>)>,
-    /// For each combination the number of its rows.
+    /// The number of rows of each combination.
     rows: Vec<u64>,
-    /// For each combination the sums of each number.
+    /// The sums of each number, for each combination.
     sums: Vec<NumberParts>,
     /// The counts of other threads.
     merged: CountedReference,
 }
 
-/// Counts of reference rows, with their moments where a frame was given.
+/// Counts of reference rows, with their moments if there is a frame.
 pub(crate) type CountedReference = (ReferenceCounts, ReferenceMoments);
 
 impl<'a> ReferenceCounter<'a> {
@@ -205,7 +206,7 @@ impl<'a> ReferenceCounter<'a> {
         }
     }
 
-    /// For each row the position of its stratum.
+    /// The position of each row's stratum.
     fn strata_of(&mut self, samples: &SampleBatch<'_>) -> Vec<u32> {
         let mut of_rows = Vec::with_capacity(samples.rows.n);
         for i in 0..samples.rows.n {

@@ -1,12 +1,12 @@
 //! Decorrelation: adds counterfactuals of another sensitive attribute to the reference.
 //!
-//! In the enlarged reference that attribute no longer predicts the columns that may not change.
+//! In the enlarged reference the attribute no longer predicts the columns that must not change.
 //! Source: the decorrelation of "Towards Counterfactual Group Fairness". For an entry with
 //! attribute E: plausible, with the label as class and one counterfactual per row and group, on all
 //! reference rows with themselves as reference; all counterfactuals (*twins*) are appended with the
 //! label of their row. With G groups each row gets G - 1 twins, so in the enlarged reference E is
-//! independent of every column that was not allowed to change. Several entries act in order, each
-//! on the result of the one before; samples are not changed.
+//! independent of every column that was not allowed to change. Several entries are applied in
+//! order, each to the result of the previous one; samples are not changed.
 //! Memory: twins are generated batch by batch and never stored; each pass generates them again.
 
 use crate::counterfactual::map_flip::MapFlipGenerator;

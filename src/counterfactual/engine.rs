@@ -1,11 +1,11 @@
-//! The interface of a strategy to the rest of the program: its block in a job, what is known of it
-//! regardless of its knobs, and its two steps.
+//! The interface of a strategy to the rest of the program: its block in a job, its properties that
+//! do not depend on its settings, and its two steps.
 //!
 //! The block of a [`StrategyKnobs`] gives a [`StrategyPlan`]. The plan learns from reference rows
 //! ([`StrategyPlan::learn`]), which gives the [`FittedStrategy`] that artifacts store, and makes a
 //! [`Generator`] from it for the rows of a fold ([`StrategyPlan::generator`]). The list of
-//! strategies is [`strategy`](crate::counterfactual::strategy); no other code names them one by
-//! one.
+//! strategies is [`strategy`](crate::counterfactual::strategy); no other code names single
+//! strategies.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -29,13 +29,13 @@ use crate::param::{ColumnName, KnobRefusal, Seed};
 pub(crate) enum StrategyEffect {
     /// It sets the attribute and nothing else.
     SetsAttribute,
-    /// It also moves features, as reference rows say.
+    /// It also moves features, by distributions of reference rows.
     MovesFeatures,
     /// It moves what follows from the attribute in causal graphs.
     FollowsGraphs,
 }
 
-/// What is known of a strategy regardless of its knobs.
+/// The properties of a strategy that do not depend on its settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StrategyRecord {
     /// What it does to a row.
@@ -49,7 +49,7 @@ pub(crate) struct StrategyRecord {
 }
 
 impl StrategyRecord {
-    /// Whether it sets the attribute and nothing else, so that it draws on no sample.
+    /// Whether it sets only the attribute, so that it learns from no sample.
     pub(crate) fn sets_attribute_only(&self) -> bool {
         self.effect == StrategyEffect::SetsAttribute
     }
@@ -62,19 +62,18 @@ impl StrategyRecord {
 
 /// The block of a strategy in a job.
 pub trait StrategyKnobs {
-    /// Writes what presets and defaults give into the knobs that are left out.
+    /// Fills the settings that are left out with the values of presets and defaults.
     ///
-    /// `graph_columns` are those of a causal graph for which the knobs name none; `None` unless the
-    /// set changes a single attribute.
+    /// `graph_columns` are the columns of a causal graph whose settings name none; `None` unless
+    /// the set changes a single attribute.
     fn resolve(&mut self, _graph_columns: Option<Vec<ColumnName>>) {}
 
-    /// The plan of a strategy that moves features as reference rows say, with all settings
-    /// resolved.
+    /// The plan of a strategy that moves features by reference rows, with all settings resolved.
     fn plan(&self) -> Option<StrategyPlan<'_>> {
         None
     }
 
-    /// What is wrong with the knobs by themselves.
+    /// The errors in the settings that can be found without the rest of the job.
     fn refusals(&self) -> Vec<KnobRefusal> {
         Vec::new()
     }
@@ -151,9 +150,9 @@ impl StrategyPlan<'_> {
 
 /// The rows of a fold, for a strategy that needs all of them before it generates.
 pub struct FoldRows<'a> {
-    /// Those that it learnt from.
+    /// The reference rows that it learnt from.
     pub reference: ReferenceRows<'a>,
-    /// Those that get counterfactuals; rows of other folds have no group of the attribute.
+    /// The rows that get counterfactuals; rows of other folds have no group of the attribute.
     pub samples: ReferenceRows<'a>,
     /// Position of the attribute.
     pub position: usize,

@@ -1,4 +1,4 @@
-//! External counterfactuals as a generator: the given rows, with everything that they do not name
+//! External counterfactuals as a generator: the given rows; features that they do not contain are
 //! copied from the person.
 //!
 //! Cost: a look-up by binary search for each person and group; all rows of an attribute in memory.
@@ -15,7 +15,7 @@ use crate::data::exchange::external::ExternalRows;
 /// Gives people their external counterfactuals.
 #[derive(Debug)]
 pub(super) struct ExternalGenerator {
-    /// What the filter and the measures of quality learnt from the reference.
+    /// The fitted strategy, for the filter and the measures of quality.
     pub(super) fitted: FittedStrategy,
     /// The counterfactuals.
     pub(super) given: Arc<ExternalRows>,

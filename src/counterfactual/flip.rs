@@ -12,16 +12,16 @@
 //!    tested at once, depth first, within rows Q of (b, y): d = P(v | f_i = u) - P(v | f_i = w),
 //!    then again within Q and f_i = w, until `depth` levels are reached.
 //!
-//! The new level is the other one of two, else the declared counterpart where the target rows have
+//! The new level is the other one of two, else the declared counterpart if the target rows have
 //! it, else the most frequent (`mode`) or the one that agrees best with the other levels of the row
 //! (`likely`): the largest ln P(c | T) + sum over other variables g of ln((n_cg + 0.5) / (m_cg +
 //! 0.5 k_g)), where, among the target rows T, n_cg have level c and the row's level of g, m_cg have
 //! level c and any level of g, and g has k_g levels.
-//! Choice: `directed`, where the equations print an absolute difference, which also moves rows to
-//! levels that the target group hardly has. A variable changes at most once, in declared order;
-//! depth counts levels of tests, not flips; what the first step changes is not a condition for
-//! other variables. Where the rows of (b, y) are too few, Q is all rows of b. `mode` breaks ties by
-//! declared order, `likely` takes a later level only where it is better by 1e-9. All comparisons
+//! Choice: `directed`. The equations print an absolute difference, which also moves rows to levels
+//! that are rare in the target group. A variable changes at most once, in declared order; depth
+//! counts levels of tests, not flips; a change of the first step is not a condition for other
+//! variables. If there are too few rows of (b, y), Q is all rows of b. `mode` breaks ties by
+//! declared order, `likely` takes a later level only if it is better by 1e-9. All comparisons
 //! allow 1e-12 for equality, because 0.7 - 0.2 is below 0.5 in binary floating point. Cost: a first
 //! query is linear in the combinations of levels of a stratum; later ones are look-ups.
 
@@ -36,7 +36,7 @@ use crate::counterfactual::joint::{CombinationPools, GivenLevel, PoolId};
 use crate::counterfactual::variable::CategoryLevels;
 use crate::data::MISSING;
 
-/// By how much the log probability of a later level must exceed that of an earlier one.
+/// The log probability of a later level must exceed that of an earlier one by this.
 const LIKELIER_BY: f64 = 1e-9;
 
 /// Largest number of values that the pools of a thread hold: about 100 MB.
@@ -262,8 +262,8 @@ impl<'a> FlipDecider<'a> {
         draft
     }
 
-    /// Tests the free variables within rows of the pool, given that a variable went from one level
-    /// to another.
+    /// Tests the free variables within rows of the pool, after a variable changed from one level to
+    /// another.
     fn descend(
         &mut self,
         draft: &mut FlipDraft,

@@ -1,11 +1,11 @@
 //! Joint counts of categorical variables: how often each combination of levels occurs.
 //!
 //! [`JointCounts`] is an accumulator with memory bounded by the number of combinations, not of
-//! rows. It is exact up to 262,144 combinations in a stratum. Beyond that it keeps those whose hash
-//! begins with `shift` zero bits, `shift` being the smallest number that leaves at most 262,144,
-//! and each combination kept represents 2^shift: a sample of combinations that depends only on
-//! the rows, so any partition and any order of merging give the same state. Only conditional levels
-//! and `likely` use joint counts; single variables are always counted exactly
+//! rows. It is exact up to 262,144 combinations in a stratum. With more, it keeps the combinations
+//! whose hash begins with `shift` zero bits, where `shift` is the smallest number that leaves at
+//! most 262,144, and each kept combination represents 2^shift: a sample of combinations that
+//! depends only on the rows, so any partition and any order of merging give the same state. Only
+//! conditional levels and `likely` use joint counts; single variables are always counted exactly
 //! ([`crate::counterfactual::conditional`]).
 //!
 //! [`CombinationPools`] answers queries from a [`JointTable`]: the rows that satisfy a chain of
@@ -93,7 +93,7 @@ impl JointCounts {
         self.shift == 0
     }
 
-    /// The counts in the form that is queried; those of a sample are scaled up to all rows.
+    /// The counts prepared for queries; counts of a sample are scaled up to all rows.
     pub fn finish(&self) -> JointTable {
         let sorted = sorted(&self.combinations);
         let width = sorted.first().map_or(0, |(levels, _)| levels.len());
@@ -126,7 +126,7 @@ pub struct JointTable {
     /// `width` levels per combination.
     levels: Vec<u32>,
     counts: Vec<u64>,
-    /// For each variable the combinations in order of its level, filled by the first query.
+    /// The combinations in order of the level of each variable, filled by the first query.
     sorted: Vec<OnceLock<Box<[u32]>>>,
 }
 
@@ -172,7 +172,7 @@ impl LevelCounts {
     }
 }
 
-/// For each level that occurs on either side the difference of its shares, first minus second.
+/// The difference of the shares of each level that occurs on either side, first minus second.
 ///
 /// `None` where either side has no values.
 pub(crate) fn share_gaps<'a>(
@@ -204,7 +204,7 @@ pub(crate) struct PoolId(usize);
 struct CombinationPool {
     /// `None` means all combinations, whose orders the joint table keeps for all threads.
     rows: Option<Vec<u32>>,
-    /// For each variable the rows in order of its level, filled by the first query.
+    /// The rows in order of the level of each variable, filled by the first query.
     sorted: FastMap<usize, Box<[u32]>>,
     level_counts: FastMap<(usize, usize, GivenLevel), Arc<LevelCounts>>,
     agreements: FastMap<(usize, usize, u32), Arc<[f64]>>,
@@ -263,7 +263,7 @@ impl CombinationPools {
         id
     }
 
-    /// The counts of `variable` in a pool, given a condition on `other` (which may be `variable`).
+    /// The counts of `variable` in a pool under a condition on `other` (which may be `variable`).
     pub(crate) fn level_counts(
         &mut self,
         joint: &JointTable,
@@ -289,8 +289,8 @@ impl CombinationPools {
         spread
     }
 
-    /// For each of `options`, levels of `variable`, the log probability of this level of `other`
-    /// given it.
+    /// The log probability of a level of `other` given each of `options`, which are levels of
+    /// `variable`.
     ///
     /// `other` has `n_levels` levels: ln((n_cg + 0.5) / (m_cg + 0.5 n_levels)), where n_cg rows of
     /// the pool have both levels and m_cg the option and any level of `other`. Every query of a

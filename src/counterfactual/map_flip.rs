@@ -39,22 +39,22 @@ const MAX_DECISIONS: usize = 262_144;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MapFlipRules {
-    /// What strata are formed by in addition to the group.
+    /// What forms strata in addition to the group.
     pub condition: Conditioning,
     /// The rule for ties of numbers.
     pub cdf: Cdf,
     /// Which variables may change.
     pub named: Vec<bool>,
-    /// These may change if they differ enough between the two groups; none: in every pair of
-    /// groups.
+    /// The variables that may change if they differ enough between the two groups; none: they may
+    /// change in every pair of groups.
     pub relation: Option<RelationSettings>,
     /// The rules of flips; maps use their `min_stratum` too.
     pub flips: FlipSettings,
-    /// What makes a counterfactual invalid.
+    /// The checks that make a counterfactual invalid.
     pub checks: DomainChecks,
 }
 
-/// What a strategy learnt from a reference; it can generate from rows of any origin.
+/// A strategy that learnt from a reference; it can generate from any rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FittedStrategy {
@@ -83,12 +83,12 @@ impl FittedStrategy {
         named.filter(|(_, named)| **named).map(|(variable, _)| variable).collect()
     }
 
-    /// For each declared group whether it has a reference row.
+    /// Whether each declared group has a reference row.
     pub(super) fn groups_with_rows(&self) -> Vec<bool> {
         (0..self.n_groups).map(|group| !self.counts.lacks(group)).collect()
     }
 
-    /// Marks what the filter and the checks do not let pass as invalid.
+    /// Marks counterfactuals that fail the filter or the checks as invalid.
     pub(super) fn judge(
         &self,
         samples: &SampleBatch<'_>,
@@ -125,7 +125,7 @@ struct SampleCase {
     stratum: usize,
 }
 
-/// What happens to one variable in the rows of one group and class.
+/// The step of one variable in the rows of one group and class.
 #[derive(Debug, Clone, Copy)]
 enum NumericStep<'a> {
     Copy,
@@ -138,9 +138,9 @@ enum NumericStep<'a> {
 pub struct MapFlipGenerator {
     fitted: FittedStrategy,
     strata: ReferenceStrata,
-    /// By own group, target group: which variables may change.
+    /// Which variables may change, by own group and target group.
     eligible: Vec<Vec<Vec<bool>>>,
-    /// For each group whether it has a reference row: no row is moved out of others or into them.
+    /// Whether each group has a reference row: no row moves from or to a group without one.
     has_rows: Vec<bool>,
     /// By variable without levels, own group, target group, stratum.
     tabulated: Vec<Option<TabulatedMap>>,
@@ -251,7 +251,7 @@ impl MapFlipGenerator {
         }
     }
 
-    /// The cases of a batch; rows whose class is missing are none.
+    /// The cases of a batch; a row with a missing class is not a case.
     fn cases(&self, samples: &SampleBatch<'_>, to: usize) -> Vec<SampleCase> {
         let mut cases = Vec::with_capacity(samples.rows.n);
         if !self.has_rows[to] {
@@ -282,7 +282,7 @@ impl MapFlipGenerator {
         cases
     }
 
-    /// For each case the position of its patterns in the cache.
+    /// The position of each case's patterns in the cache.
     fn flip_patterns(
         &self,
         memory: &mut FlipMemory,
@@ -303,7 +303,7 @@ impl MapFlipGenerator {
             .iter()
             .map(|own| categorical.iter().map(|entry| own[to][entry.0]).collect())
             .collect();
-        // Where nothing may flip, the levels do not matter.
+        // If no variable may flip, the levels have no effect.
         let may: Vec<bool> = eligible.iter().map(|own| own.contains(&true)).collect();
         let digits = memory.decisions.digits(&self.fitted.variables, samples.rows);
         let of_cases = |(digits, levels): (Vec<u32>, &&CategoryLevels)| {

@@ -1,11 +1,11 @@
 //! Strategies: fitted on reference rows, they give every row its counterfactuals in another group.
 //!
-//! Words: a row's *own group* a, the *target group* b; a *counterfactual* is identified by (row,
+//! Terms: a row's *own group* a, the *target group* b; a *counterfactual* is identified by (row,
 //! attribute, b, `cf_index`). The *reference* R is the rows whose distributions a strategy learns,
-//! the *samples* S are the rows that get counterfactuals; they may be the same. A *class* y is what
-//! strata are formed by in addition to the group: the label of a row, or a model's prediction for
-//! it, or nothing. A *variable* is what a strategy may change: a feature other than the sensitive
-//! attribute, or a group of one-hot columns.
+//! the *samples* S are the rows that get counterfactuals; they may be the same. A *class* y forms
+//! strata in addition to the group: the label of a row, a model's prediction for it, or nothing. A
+//! *variable* can be changed by a strategy: a feature other than the sensitive attribute, or a
+//! group of one-hot columns.
 //!
 //! [`strategy`] lists the strategies, [`engine`] is their interface to the rest of the program.
 //! Fitting and generating have separate types: a plan learns, which gives a
@@ -21,7 +21,7 @@
 //! allows, greedy those that are related to the pair of groups ([`relation`]). [`transport`] gives
 //! the rows of a group the values of real rows of another. [`plausibility_filter`] and
 //! [`domain_checks`] decide which counterfactuals are valid; [`quality`] measures them, and
-//! [`support`] finds those that hold values which the target group hardly has.
+//! [`support`] finds those with values that are rare in the target group.
 //!
 //! A strategy sets the column of the attribute and moves features of the source. It does not move
 //! columns that are derived from these, or that the attribute is derived from: [`write_back`]
@@ -92,7 +92,7 @@ pub trait Generator: Send + Sync {
         to: usize,
     ) -> GeneratedBatch;
 
-    /// Where all samples are matched together, their outcome.
+    /// The outcome of matching, if all samples are matched together.
     fn tallies(&self) -> Option<&TransportTallies> {
         None
     }
@@ -141,15 +141,15 @@ impl<'a> SampleBatch<'a> {
 /// Counterfactuals of a batch of rows in one group.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GeneratedBatch {
-    /// For each counterfactual the position of its row in the batch.
+    /// The position of each counterfactual's row in the batch.
     pub parent: Vec<usize>,
-    /// Its number among the counterfactuals of the row and group, from 0.
+    /// The number of each counterfactual among those of the row and group, from 0.
     pub cf_index: Vec<u16>,
     /// The counterfactual rows.
     pub rows: FeatureRows,
     /// The changes of each counterfactual.
     pub counters: Vec<ChangeCounters>,
-    /// Where the strategy filters by distance: the plausibility of each counterfactual.
+    /// The plausibility of each counterfactual, if the strategy filters by distance.
     ///
     /// It is the distance to the centroid of the target section, in units of the section's own root
     /// mean square distance; `None` = the section is too small for a verdict.
@@ -158,15 +158,16 @@ pub struct GeneratedBatch {
     pub valid: Vec<bool>,
 }
 
-/// What happened to the variables of one counterfactual.
+/// Counts of the changes to the variables of one counterfactual.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ChangeCounters {
-    /// Variables whose value differs from that of the row: numbers by more than 1e-9 max(1, |v|),
-    /// others at all.
+    /// Variables whose value differs from that of the row; numbers have to differ by more than 1e-9
+    /// max(1, |v|).
     pub n_changed: u32,
     /// Levels changed because the target group does not have them.
     pub n_impossible: u32,
-    /// Numbers and ordered levels outside those of their own stratum, treated as its nearest end.
+    /// Numbers and ordered levels outside the range of their own stratum; they are treated as its
+    /// nearest end.
     pub n_clamped: u32,
     /// Variables tested without the class, because a stratum was too small.
     pub n_fallback: u32,

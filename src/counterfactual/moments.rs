@@ -4,15 +4,15 @@
 //! number, whether it is known, whether each categorical variable is known, and the indicator of
 //! the level it has. A column of the z-space is a weighted sum of two parts: z = (x - m) / s, and
 //! for an indicator e of a variable that is known (k) z = (e - m k) / s. So the mean products of
-//! columns, of all rows or of a section, follow from the sums of products of parts, once mean m and
-//! deviation s are known.
+//! columns, over all rows or over a section, are computed from the sums of products of parts and
+//! from the mean m and deviation s.
 //!
-//! Numbers are summed as (x - c) / 2^e, with c and e by the first rows of the reference, so that
-//! little is left to cancel; where these rows mislead, the sums are taken once more by mean and
-//! deviation of all rows. Sums are in fixed point, and products of whole numbers are exact: any
-//! order and any partition of rows give the same moments.
-//! Cost: per row a look-up of its combination of levels, an addition for each number, and the
-//! square of the number of numbers; memory the square of the number of parts for each section.
+//! Numbers are summed as (x - c) / 2^e, with c and e from the first rows of the reference, so that
+//! little precision is lost; if these rows are not typical, the sums are computed again with the
+//! mean and deviation of all rows. Sums are in fixed point, and products of whole numbers are
+//! exact: any order and any partition of rows give the same moments. Cost: per row a look-up of its
+//! combination of levels, an addition for each number, and the square of the number of numeric
+//! variables; memory: the square of the number of parts for each section.
 
 use std::collections::BTreeMap;
 
@@ -204,7 +204,7 @@ impl MomentFrame {
         MomentFrame { numbers, levels, n_parts }
     }
 
-    /// Whether sums in this frame are as good as in that of all rows.
+    /// Whether sums in this frame are as precise as in the frame of all rows.
     pub(crate) fn serves(&self, space: &ReferenceSpace) -> bool {
         let columns = space.0.iter().filter_map(|axis| match axis {
             SpaceAxis::Number(column) => Some(*column),
@@ -339,7 +339,7 @@ impl MomentFrame {
         space: &ReferenceSpace,
     ) -> (Vec<f64>, SymmetricMatrix) {
         let (weights, n) = (self.weights(space), sums.n as f64);
-        // A value is 0 if it is not known, so its sum is that of its product with "known".
+        // A missing value is 0, so its sum is the sum of its product with "known".
         let total = |part: usize| match part < 2 * self.numbers.len() {
             true => sums.product(part, part | 1),
             false => sums.product(part, part),
@@ -362,7 +362,7 @@ impl MomentFrame {
 
 /// A number in rows of one stratum.
 struct NumberColumn {
-    /// Its values, 0 where missing.
+    /// The values, 0 if missing.
     values: Vec<f64>,
     /// 1 where it is known; `None` where it always is.
     known: Option<Vec<f64>>,
@@ -423,7 +423,7 @@ fn sum_of_products(a: &[f64], b: &[f64], exact: bool) -> FixedSum {
     sum
 }
 
-/// The sum of `n` terms, which is exact, so that no order of them matters: they run in parallel.
+/// The exact sum of `n` terms, computed in parallel: their order has no effect.
 #[inline(always)]
 fn exact_sum(n: usize, term: impl Fn(usize) -> f64) -> f64 {
     let mut sums = [0.0; SIDE_BY_SIDE];
@@ -530,7 +530,7 @@ mod tests {
             )
         };
         let values = |counts: &ReferenceCounts| counts.0[&(Some(0), None)].values.clone();
-        // The frame of a few rows, and that of all.
+        // The frame of a few rows, and the frame of all rows.
         for frame_rows in [20, n] {
             let few: Vec<usize> = (0..frame_rows).collect();
             let frame = MomentFrame::new(&variables, &values(&of_rows(&few)));

@@ -1,5 +1,5 @@
-//! The plan of a strategy that moves features, and what it learns from the reference: variables,
-//! counts of the (decorrelated) reference, and the filter.
+//! The plan of a strategy that moves features. It learns the variables, the counts of the
+//! (decorrelated) reference, and the filter.
 //!
 //! Source: the plausible strategy of "Towards Counterfactual Group Fairness": what may change is
 //! domain knowledge, stated by name. Each allowed number takes the value of the target group and
@@ -51,11 +51,11 @@ pub(super) type PermittedDirections = IndexMap<ColumnName, PermittedDirection>;
 /// Which variables may change.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum MoveRule<'a> {
-    /// Those that are named.
+    /// The named features.
     Move(&'a MovableFeatures),
     /// All but some, where they are related to the pair of groups.
     Relate {
-        /// Those that stay.
+        /// All except the named features.
         keep_fixed: &'a [ColumnName],
         /// When a variable is related.
         relation: RelationSettings,
@@ -71,7 +71,7 @@ pub enum ExternalSource<'a> {
     Program(&'a RowProgramBlock),
 }
 
-/// What makes the counterfactuals.
+/// How counterfactuals are made.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum StrategyEngine<'a> {
     /// Maps of numbers and flips of levels, row by row.
@@ -82,11 +82,10 @@ pub(crate) enum StrategyEngine<'a> {
     External(Option<ExternalSource<'a>>),
 }
 
-/// A strategy that moves features as reference rows say: its block of the job with all settings
-/// resolved; variables by name.
+/// The resolved settings of a strategy that moves features by reference rows; variables are named.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StrategyPlan<'a> {
-    /// What distributions are conditioned on in addition to the group.
+    /// The condition of distributions in addition to the group.
     pub condition_on: &'a ConditionOn,
     /// The rule for ties of numbers.
     pub cdf: Cdf,
@@ -104,12 +103,12 @@ pub struct StrategyPlan<'a> {
     pub range: &'a Slice<ColumnName, PermittedRange>,
     /// Permitted directions.
     pub direction: &'a Slice<ColumnName, PermittedDirection>,
-    /// What makes the counterfactuals.
+    /// How counterfactuals are made.
     pub(crate) engine: StrategyEngine<'a>,
 }
 
 impl<'a> StrategyPlan<'a> {
-    /// What strata are formed by in addition to the group.
+    /// What forms strata in addition to the group.
     pub fn condition(&self) -> Conditioning {
         match self.condition_on {
             ConditionOn::Nothing => Conditioning::Nothing,
@@ -132,7 +131,7 @@ impl<'a> StrategyPlan<'a> {
         }
     }
 
-    /// The list of named features, and its key: those that may change, or those that may not.
+    /// The list of named features, and whether these are the ones that may change or that must not.
     pub fn named_features(&self) -> Option<(&'static str, &'a [ColumnName])> {
         match self.moves {
             MoveRule::Move(moves) => moves.named().map(|names| ("move", names)),
@@ -146,7 +145,7 @@ impl<'a> StrategyPlan<'a> {
         matches!(self.engine, StrategyEngine::Transport(_))
     }
 
-    /// Where external counterfactuals come from; none where the strategy makes them.
+    /// The source of external counterfactuals; none if the strategy makes them.
     pub fn external(&self) -> Option<ExternalSource<'a>> {
         match self.engine {
             StrategyEngine::External(source) => source,
@@ -285,7 +284,7 @@ impl<'a> StrategyPlan<'a> {
         Ok(FittedStrategy { variables, n_groups, rules, counts, filter, distance })
     }
 
-    /// Ranges and directions of the numeric variables; those of others are not checked.
+    /// Ranges and directions of the numeric variables; other variables are not checked.
     fn checks(&self, variables: &[StrategyVariable]) -> DomainChecks {
         let numeric = |name: &ColumnName| {
             variables.iter().position(|v| v.name == name.as_str() && v.levels().is_none())
@@ -329,7 +328,7 @@ fn empty_reference() -> Error {
 /// It must also have all named levels.
 ///
 /// # Errors
-/// What the reference lacks.
+/// The reference lacks rows or values that the strategy needs.
 pub(super) fn check_reference(
     layout: &Layout,
     fitted: &FittedStrategy,
@@ -337,7 +336,7 @@ pub(super) fn check_reference(
 ) -> Result<()> {
     let (counts, rules) = (&fitted.counts, &fitted.rules);
     for ((j, variable), named) in in_kinds(&fitted.variables).zip(&rules.named) {
-        // None of the variables that must differ between the groups is certain to move.
+        // A variable that must differ between the groups may not move at all.
         let moves = *named && rules.relation.is_none();
         let there = counts.0.values().any(|stratum| match variable.levels() {
             Some(_) => stratum.levels[j].iter().any(|&n| n > 0),

@@ -5,17 +5,15 @@
 //! centroids. In the z-space of the reference ([`crate::counterfactual::space`]), all groups and
 //! classes together: the first n principal components. A section is the reference rows of the
 //! target group and class, with mean m_c and population variance s_c of its scores per component c.
-//! For a counterfactual with scores t:
-//! r_c = sum over k != c of (t_k - m_k)^2 / sum over k != c of s_k, plausibility = sqrt(max_c r_c),
-//! valid: plausibility <= k. Each c left out is one of the combinations of n - 1 of n components;
-//! the worst decides.
-//! Choice: n is the least number that explains the wanted share of the variance, at least 2. The
-//! unit is the root mean square distance of the section's own rows: a multiple of the standard
-//! deviation of the distances alone would reject nearly all rows in several dimensions. Where the
-//! section has too few rows, or no variance left without some component, there is no verdict and
-//! the counterfactual stays valid. With one component, none is left out.
-//! Cost: moments while the reference is counted, and once the cube of the number of columns; then n
-//! products per variable and row.
+//! For a counterfactual with scores t: r_c = sum over k != c of (t_k - m_k)^2 / sum over k != c of
+//! s_k, plausibility = sqrt(max_c r_c), valid: plausibility <= k. Each c that is left out gives one
+//! of the combinations of n - 1 of n components; the largest value decides. Choice: n is the
+//! smallest number that explains the requested share of the variance, at least 2. The unit is the
+//! root mean square distance of the rows of the section: a multiple of the standard deviation of
+//! the distances would reject nearly all rows in several dimensions. If the section has too few
+//! rows, or no variance without some component, there is no verdict and the counterfactual stays
+//! valid. With one component, none is left out. Cost: moments while the reference is counted, and
+//! once the cube of the number of columns; then n products per variable and row.
 
 use std::borrow::Cow;
 
@@ -35,7 +33,7 @@ pub(crate) const MAX_COLUMNS: usize = 1500;
 
 /// Eigenvalues below this share of the largest are noise.
 ///
-/// So are variances below this share of the variance of all rows.
+/// Variances below this share of the variance of all rows count as 0 too.
 pub(crate) const NOISE_SHARE: f64 = 1e-10;
 
 /// Of several counterfactuals of a row in a group, which count.
@@ -68,7 +66,7 @@ pub struct KeepWithinBlock {
     pub select: SelectRule,
 }
 
-/// What one variable adds to the scores: its z value times the weights, or a term per level.
+/// The terms of one variable in the scores: its z value times the weights, or a term per level.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum ComponentTerm {
@@ -81,7 +79,7 @@ pub(crate) enum ComponentTerm {
 #[serde(deny_unknown_fields)]
 pub(crate) struct PlausibilitySection {
     pub(crate) group: u16,
-    /// `None` where the strategy conditions on nothing.
+    /// `None` if the strategy conditions on nothing.
     pub(crate) class: Option<u32>,
     pub(crate) means: Vec<f64>,
     pub(crate) variances: Vec<f64>,
@@ -109,7 +107,7 @@ const SIDE_BY_SIDE: usize = 4;
 /// Some scores of a row.
 type ScoreLanes = [f64; SIDE_BY_SIDE];
 
-/// What a variable adds to the scores of some rows.
+/// The terms of a variable in the scores of some rows.
 enum RowTerm<'a> {
     Number {
         values: Cow<'a, [f64]>,
@@ -117,7 +115,7 @@ enum RowTerm<'a> {
         sd: f64,
         weights: Vec<ScoreLanes>,
     },
-    /// The level of each row, and what each level adds; nothing for the last, which is missing.
+    /// The level of each row, and the term of each level; 0 for the last, which is missing.
     Levels {
         levels: Vec<u32>,
         adds: Vec<ScoreLanes>,
@@ -210,7 +208,7 @@ impl ComponentScores {
             .zip(terms)
             .map(|(variable, term)| RowTerm::new(variable, term, rows, n_lanes))
             .collect();
-        // Block by block, so that the sums stay in the processor's cache.
+        // In blocks, so that the sums fit into the processor's cache.
         for (first, block) in
             (0..).step_by(BLOCK_ROWS).zip(matrix.cells.chunks_mut(BLOCK_ROWS * n_lanes))
         {
@@ -331,8 +329,7 @@ impl PlausibilityFilter {
         generated.plausibility = Some(plausibility);
     }
 
-    /// Where the settings select the best, leaves only that one of each row's counterfactuals
-    /// valid.
+    /// If the settings select the best, only the best counterfactual of each row stays valid.
     pub(super) fn select(&self, generated: &mut GeneratedBatch) {
         let Some(plausibility) =
             generated.plausibility.as_ref().filter(|_| self.settings.select == SelectRule::Best)

@@ -136,7 +136,7 @@ impl PlausibilityFilter {
     }
 }
 
-/// Group and class of a section; no class where the strategy conditions on nothing.
+/// Group and class of a section; no class if the strategy conditions on nothing.
 type SectionKey = (u16, Option<u32>);
 
 /// The reference of a filter.
@@ -144,9 +144,9 @@ pub(crate) struct FilterReference<'a> {
     pub(crate) variables: &'a [StrategyVariable],
     /// Its counts.
     pub(crate) counts: &'a ReferenceCounts,
-    /// What sections are formed by besides the group.
+    /// What forms sections in addition to the group.
     pub(crate) condition: Conditioning,
-    /// Fewest rows of a section that gives a verdict.
+    /// The smallest number of rows of a section that gives a verdict.
     pub(crate) min_section: u64,
     pub(crate) reference: &'a DecorrelatedReference<'a>,
     /// Position of the attribute among the groups of the rows.
@@ -205,8 +205,8 @@ impl FilterReference<'_> {
     }
 }
 
-/// The smallest number of components that explains the wanted share, at least 2, at most the wanted
-/// number and the rank.
+/// The smallest number of components that explains the requested share, at least 2, at most the
+/// requested number and the rank.
 pub(crate) fn components(values: &[f64], settings: &KeepWithinBlock) -> usize {
     let most = settings.max_components.size();
     let largest = values.first().copied().unwrap_or(0.0);
@@ -221,8 +221,8 @@ pub(crate) fn components(values: &[f64], settings: &KeepWithinBlock) -> usize {
     enough.count().max(2).min(most).min(rank).max(1)
 }
 
-/// The coefficients of the components by column of the space: for each column those of its levels,
-/// one number for each component.
+/// The coefficients of the components for each column of the space and each of its levels, one
+/// number per component.
 pub(crate) fn terms(space: &ReferenceSpace, vectors: &[Vec<f64>]) -> Vec<ComponentTerm> {
     let mut weights: BTreeMap<(usize, usize), Vec<f64>> = BTreeMap::new();
     for (d, key) in space.columns().enumerate() {

@@ -12,12 +12,12 @@
 //!   D_x >= (lt + le) m; on equality x or the next, the nearer to v, then the lower. Whole numbers
 //!   only, so no rounding decides.
 //!
-//! Choice: midrank, where equation 1 prints weak ranks, which push every tied value to the top of
-//! its jump: in the Adult data, weak ranks turn all women without capital gains into men with some.
-//! A value outside the ends of its own stratum is counted as clamped. Properties: never falls as v
-//! rises; stays within the target's ends; the identity between equal strata at their values.
-//! Cost: two binary searches; a look-up where the own values are whole numbers in a small range,
-//! one binary search where they are few.
+//! Choice: midrank. Equation 1 prints weak ranks, which move every tied value to the top of its
+//! jump: in the Adult data, weak ranks turn all women without capital gains into men with some.
+//! A value outside the range of its own stratum is counted as clamped. Properties: the image does
+//! not decrease with v, is within the target's range, and is the identity between equal strata.
+//! Cost: two binary searches; a look-up if the own values are whole numbers in a small range, one
+//! binary search if there are few own values.
 
 use crate::counterfactual::variable::VariableScale;
 use crate::num::ecdf::{Cdf, Ecdf};
@@ -34,24 +34,24 @@ const MAX_VALUES: usize = 4096;
 /// The images of own values.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum TabulatedMap {
-    /// For the whole numbers from the first to the largest own value.
+    /// Images of the whole numbers from the first to the largest own value.
     Whole {
         /// The least own value.
         first: f64,
         /// The images.
         images: Vec<f64>,
     },
-    /// For each own value.
+    /// Images of each own value.
     Values {
         /// The own values, ascending.
         values: Vec<f64>,
-        /// Their images.
+        /// The images.
         images: Vec<f64>,
     },
 }
 
 impl TabulatedMap {
-    /// The image of a value that is tabulated; `last` is the position of the one before.
+    /// The image of a tabulated value; `last` is the position of the previous value.
     #[inline]
     fn image(&self, x: f64, last: &mut usize) -> Option<f64> {
         match self {
@@ -282,7 +282,7 @@ mod tests {
         }
     }
 
-    /// Own values far apart are tabulated too; in any order each has the image that it has alone.
+    /// Own values far apart are tabulated too; each has the same image in any order.
     #[test]
     fn tables_of_few_values_change_no_image() {
         let from = ecdf(&[0.0, 0.0, 0.0, 5000.0, 5000.5, 99_999.0]);

@@ -1,9 +1,9 @@
 //! Which variables are related to a pair of groups, so that greedy moves them.
 //!
 //! Source: the greedy strategy of "Towards Counterfactual Group Fairness", which moves all features
-//! related to the sensitive attribute and does not say when one is. Choice: a two-sample test. D is
-//! the Kolmogorov-Smirnov statistic for numbers and the largest difference of shares for levels; a
-//! variable is related where for at least one class with enough values on both sides D >
+//! related to the sensitive attribute and does not define this relation. Choice: a two-sample test.
+//! D is the Kolmogorov-Smirnov statistic for numbers and the largest difference of shares for
+//! levels; a variable is related if for at least one class with enough values on both sides D >
 //! sqrt(-ln(alpha / 2) / 2) sqrt((n_a + n_b) / (n_a n_b)) and D >= min_effect.
 //! Reason: a map between two samples of the same distribution moves values by 0.34 standard
 //! deviations (30 rows per group), 0.105 (300), 0.05 (1,000): noise to which a model may react with

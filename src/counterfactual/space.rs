@@ -1,5 +1,4 @@
-//! The z-space of a reference: rows as standardised numbers, in which distances between rows are
-//! measured.
+//! The z-space of a reference: rows as standardised numbers, for distances between rows.
 //!
 //! A continuous or ordinal variable gives one column, a binary one the indicator of its second
 //! level, any other categorical one an indicator of each level. Columns are standardised with mean

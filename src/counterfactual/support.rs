@@ -1,6 +1,6 @@
 //! Support: whether the reference rows hold people like a counterfactual, value by value.
 //!
-//! The thresholds are the same for all sets, whatever their settings. In a counterfactual of
+//! The thresholds are the same for all sets, regardless of their settings. In a counterfactual of
 //! direction a to b
 //! * a level v of a nominal or ordinal variable is *unsupported* where P_b(v) <= 0.01,
 //!   P_b(v) <= 0.05 P_a(v) and n_b P_a(v) >= 3 ([`AbsenceRule`]); where the counterfactual moved
@@ -8,7 +8,7 @@
 //! * a number is *unsupported* where it is outside of the range of b's reference rows by more than
 //!   a tenth of the width of this range (Choice: the ends of a range are the least certain numbers
 //!   of a sample: with 700 normal values, one in a hundred values of another sample is outside by a
-//!   hundredth of the width, hardly any by a tenth);
+//!   hundredth of the width, almost none by a tenth);
 //! * a one-hot group is *unsupported* where none or several of its columns are set: a group that
 //!   the job declares, or one found among columns that it lists separately
 //!   ([`SupportCounts::found_groups`]), whose columns are also tested one by one.
@@ -16,9 +16,9 @@
 //! P are shares of those reference rows of a group that have a value. Missing values are not
 //! tested, and no value is tested against a group without reference rows.
 //!
-//! Input: the counts of the reference rows ([`SupportCounts`]), for each fold where folds have
-//! reference rows of their own. Every value that may be unsupported in a direction has a place
-//! among those of the direction ([`DirectionSupport`]), the same in all folds.
+//! Input: the counts of the reference rows ([`SupportCounts`]), for each fold if folds have
+//! separate reference rows. Every value that may be unsupported in a direction has a place among
+//! those of the direction ([`DirectionSupport`]), the same in all folds.
 //! Choice: an ordinal variable of more than [`MAX_VALUES`] different numbers is tested as a number.
 //! Cost: a look-up for each variable that may be unsupported; memory: a number for each group and
 //! level.
@@ -47,7 +47,7 @@ pub(crate) const MAX_VALUES: usize = 4096;
 /// Share of the width of a range by which a number may lie outside.
 const MARGIN: f64 = 0.1;
 
-/// Places of a direction that have a bit of their own; all later ones share the last.
+/// The number of places of a direction with a separate bit; all later places share the last bit.
 const BITS: usize = 64;
 
 /// Reference rows by group and value; merge in any order.
@@ -65,10 +65,10 @@ pub(crate) struct SupportCounts {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct BitCounts {
     rows: u64,
-    /// By variable the rows in which it is 1; none of a variable with other values. A missing value
-    /// is no 1.
+    /// The number of rows in which each variable is 1; none for a variable with values other than 0
+    /// and 1. A missing value is not 1.
     set: Vec<Option<u64>>,
-    /// By variable a bit for each variable that is 1 in a row with it.
+    /// A bit for each pair of variables that are 1 in the same row.
     together: Vec<u64>,
 }
 
@@ -89,8 +89,8 @@ impl BitCounts {
         self.set.len().div_ceil(64)
     }
 
-    /// Adds a variable of rows: whether it is 1, or none where it is neither that nor 0. Each row
-    /// has enough bits of `ones` for one per variable.
+    /// Adds a variable of rows: whether it is 1, or none if it is neither 0 nor 1. Each row has one
+    /// bit of `ones` per variable.
     fn add(
         &mut self,
         v: usize,
@@ -268,14 +268,14 @@ pub(crate) struct SupportPlace {
     pub level: Option<String>,
     /// Reference rows of the target group that hold it; 0 without a level.
     pub in_reference: u64,
-    /// Those of all groups; 0 without a level.
+    /// Rows of all groups; 0 without a level.
     pub level_in_reference: u64,
 }
 
 /// What may be unsupported in one direction.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct DirectionSupport {
-    /// The values, those that most rows of the own group have first.
+    /// The values, first the most frequent ones in the own group.
     pub places: Vec<SupportPlace>,
     /// Fold by fold, variable by variable.
     folds: Vec<Vec<VariableSupport>>,
@@ -284,19 +284,19 @@ pub(crate) struct DirectionSupport {
 /// The test of one variable: the places of values that are unsupported, unmoved and moved.
 #[derive(Debug, Clone, PartialEq)]
 enum VariableSupport {
-    /// Nothing of it can be unsupported.
+    /// No value can be unsupported.
     All,
     /// By level; with the place of a one-hot group without a level.
     Levels(Vec<[Option<u32>; 2]>, Option<u32>),
-    /// By number; with the place of one that no reference row has, where it is moved.
+    /// By number; with the place of a moved number that no reference row has.
     Values(BTreeMap<u64, [Option<u32>; 2]>, Option<u32>),
-    /// What is supported, and the place of what is not.
+    /// The supported range, and the place of numbers outside of it.
     Range([f64; 2], u32),
 }
 
 impl DirectionSupport {
-    /// What may be unsupported from a group to another: by the reference rows of each fold, and by
-    /// those of all folds together. `variables` are those that are counted, then groups found
+    /// The values that may be unsupported from one group to another, from the reference rows of
+    /// each fold and of all folds together. `variables` are the counted ones, then groups found
     /// among them.
     pub(crate) fn new(
         variables: &[StrategyVariable],
@@ -384,7 +384,7 @@ impl DirectionSupport {
     }
 
     /// As [`Self::of_level`], for a number. A number of an ordinal variable may lie between its
-    /// values; then the nearest one is tested, of two the lower.
+    /// values; then the nearest value is tested, the lower of two.
     pub(crate) fn of_number(&self, variable: usize, x: f64, moved: bool) -> Option<u32> {
         let support = &self.folds[0][variable];
         if x.is_nan() {
@@ -414,7 +414,7 @@ impl VariableSupport {
     }
 }
 
-/// The value nearest to a number, of two the lower; the number itself where there is none.
+/// The value nearest to a number, the lower of two; the number itself if there are no values.
 fn nearest(values: &BTreeMap<u64, [Option<u32>; 2]>, x: f64) -> f64 {
     let key = ordered_bits(x);
     let below = values.range(..=key).next_back().map(|(&key, _)| number_of_bits(key));
@@ -430,7 +430,8 @@ fn nearest(values: &BTreeMap<u64, [Option<u32>; 2]>, x: f64) -> f64 {
 /// Which values of one variable are unsupported in a direction, by one fold.
 enum Tested {
     All,
-    /// For each value whether it is unsupported, unmoved and moved; and whether any other value is.
+    /// Whether each value is unsupported, if it is unmoved and if it is moved; and the same for any
+    /// other value.
     Values(BTreeMap<SupportValue, [bool; 2]>, bool),
     Range([f64; 2]),
 }
@@ -442,7 +443,7 @@ impl Tested {
         (from, to): (usize, usize),
     ) -> Self {
         let rule = AbsenceRule::DEFAULT;
-        // In a group that was found each column is also tested separately.
+        // In a group that was found, each column is also tested separately.
         let Some(counted) = counts.variables.get(variable) else {
             return Tested::Values(BTreeMap::new(), true);
         };
@@ -660,7 +661,7 @@ mod tests {
         assert_eq!(found(husband, husband), ["relation husband (1, 151)"]);
         // Moved to wives: there are many.
         assert!(found(husband, (1, 1.0, 50.0, NORTH)).is_empty());
-        // Moved to a level that hardly any woman has, whatever men have.
+        // Moved to a level that almost no woman has, regardless of men.
         assert_eq!(found(single, husband), ["relation husband (1, 151)"]);
         let to_men = direction(1, 0);
         assert_eq!(to_men.places[0].level.as_deref(), Some("wife"));
@@ -675,7 +676,7 @@ mod tests {
         // Women have up to 99.5; a tenth of that is allowed.
         assert!(found(with(1.0, 109.4), with(1.0, 109.4)).is_empty());
         assert_eq!(found(with(1.0, 109.6), with(1.0, 109.6)), ["income - (0, 0)"]);
-        // A value that nobody has, moved there or not.
+        // A value that no person has, whether it was moved or not.
         assert!(found(with(2.5, 1.0), with(2.5, 1.0)).is_empty());
         assert_eq!(found(with(2.0, 1.0), with(2.5, 1.0)), ["grade - (0, 0)"]);
         // For graphs the nearest value.
@@ -690,12 +691,12 @@ mod tests {
         for none in [[0.0, 0.0], [1.0, 1.0]] {
             assert_eq!(found(with(NORTH), with(none)), ["region - (0, 0)"]);
         }
-        // Nobody is in the south, so that no share says anything about that level.
+        // No person is in the south, so this level has no share.
         assert!(found(with([0.0, 1.0]), with([0.0, 1.0])).is_empty());
         assert_eq!(found(with(NORTH), with([0.0, 1.0])), ["region south (0, 0)"]);
     }
 
-    /// The regions as columns of their own.
+    /// The regions as separate columns.
     fn apart() -> Vec<StrategyVariable> {
         let number = VariableScale::Continuous { integer: true };
         let number_of = |name: &str, column: usize| variable(name, &[column], number.clone());
@@ -733,7 +734,7 @@ mod tests {
             direction.each_unsupported(0, (&made, 0), (&own, 0), |v, _| found.push(v));
             assert_eq!(found, if unsupported { vec![3] } else { vec![] });
         }
-        // One exception, and they are none.
+        // With one exception they are not a group.
         for exception in [[0.0, 0.0], [1.0, 1.0], [2.0, 0.0]] {
             regions[7] = exception;
             assert!(counted(&regions).found_groups(&apart(), &features()).is_empty());

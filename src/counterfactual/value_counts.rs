@@ -36,7 +36,7 @@ pub(super) struct ValueCounts {
 enum RowsByValue {
     /// At group * levels + level.
     Levels(Vec<u64>),
-    /// By the order of the number the rows of each group.
+    /// The rows of each group, by number.
     #[serde(with = "map_as_list")]
     Numbers(BTreeMap<u64, Vec<u64>>),
     /// The range of each group; none where no row has a number.
@@ -54,8 +54,8 @@ impl ValueCounts {
         ValueCounts { groups, most, by: RowsByValue::Numbers(BTreeMap::new()) }
     }
 
-    /// Counts rows with a level and a group; what is no level, such as
-    /// [`MISSING`](crate::data::MISSING), is passed over.
+    /// Counts rows with a level and a group; other values, such as
+    /// [`MISSING`](crate::data::MISSING), are ignored.
     pub(super) fn add_levels(&mut self, values: impl Iterator<Item = (u32, usize)>) {
         let RowsByValue::Levels(rows) = &mut self.by else { return };
         let n = rows.len() / self.groups.max(1);
@@ -64,7 +64,7 @@ impl ValueCounts {
         }
     }
 
-    /// Counts rows with a number and a group; NaN is none.
+    /// Counts rows with a number and a group; NaN is ignored.
     pub(super) fn add_numbers(&mut self, values: impl Iterator<Item = (f64, usize)>) {
         let mut values = values.filter(|(x, _)| !x.is_nan());
         if let RowsByValue::Numbers(rows) = &mut self.by {

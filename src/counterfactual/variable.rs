@@ -18,10 +18,10 @@ pub struct StrategyVariable {
     /// The name of the feature, or of the one-hot group.
     pub name: String,
     /// Positions of its columns in [`FeatureRows`]: one, or those of the one-hot group in the order
-    /// of their levels. In a column of two levels in a group the second one is 1; strategies write
-    /// only groups of numbers.
+    /// of their levels. In a column of two levels in a group the second level is 1; strategies
+    /// write only groups of numbers.
     pub columns: Vec<usize>,
-    /// Its kind.
+    /// The kind of the variable.
     pub scale: VariableScale,
 }
 
@@ -56,12 +56,12 @@ pub enum VariableScale {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CategoryLevels {
-    /// How many there are; levels are positions below it.
+    /// The number of levels; levels are positions below it.
     pub n: u32,
     /// The level that is never a new value, such as the level for missing values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub barred: Option<u32>,
-    /// For a level its declared counterpart in another group, by level, ascending.
+    /// The declared counterparts of levels in another group, ascending by level.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counterparts: Vec<(u32, u32)>,
 }
@@ -90,7 +90,7 @@ pub(crate) enum VariableValues<'a> {
 /// Facts about the variables that the features do not hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct VariableOptions {
-    /// Positions of the features that are not variables: they are neither learnt from nor moved.
+    /// Positions of the features that are not variables: these are neither learnt nor moved.
     pub excluded: Vec<usize>,
     /// One-hot groups: a name, and positions of 0/1 features in the order of the levels.
     pub onehot: Vec<(String, Vec<usize>)>,
@@ -198,7 +198,7 @@ impl StrategyVariable {
         }
     }
 
-    /// The level of a categorical variable in a row; [`MISSING`] where there is none.
+    /// The level of a categorical variable in a row; [`MISSING`] if there is none.
     pub fn level(&self, rows: &FeatureRows, i: usize) -> u32 {
         if let [column] = self.columns[..] {
             let n = self.levels().map_or(MISSING, |levels| levels.n);

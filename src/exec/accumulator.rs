@@ -2,8 +2,8 @@
 //!
 //! A pass adds row groups to a state, in any order and on any number of threads, and merges the
 //! states of the threads; [`PieceLoop`] is that loop, which also stops on a signal and reports
-//! progress. A state is the same for any cut of the rows into parts, and can be written and read
-//! back, so that parts may be gathered separately ([`Accumulator`]). The list of all states is in
+//! progress. A state is the same for any partition of the rows, and can be written and read, so
+//! that parts may be gathered separately ([`Accumulator`]). The list of all states is in
 //! `stage::pass`.
 
 use serde::Serialize;
@@ -20,7 +20,7 @@ pub trait StateType {
     const VERSION: u32;
 }
 
-/// A sum over rows: merging is associative and commutative, and an empty one changes nothing.
+/// A sum over rows: merging is associative and commutative, and an empty sum changes nothing.
 pub trait Accumulator: StateType + Serialize + DeserializeOwned + Send {
     /// Adds what other rows gave.
     fn merge(&mut self, other: Self);
@@ -94,8 +94,8 @@ impl PieceLoop<'_> {
         Ok(state)
     }
 
-    /// As [`PieceLoop::gather`], for sums that are not states of their own, such as one state for
-    /// each fold or slice.
+    /// As [`PieceLoop::gather`], for sums that are not a single state, such as one state for each
+    /// fold or slice.
     ///
     /// # Errors
     /// As [`PieceLoop::gather`].
@@ -154,7 +154,7 @@ pub(crate) mod map_as_list {
     /// Writes the pairs in order.
     ///
     /// # Errors
-    /// Those of the serializer.
+    /// The errors of the serializer.
     pub(crate) fn serialize<K: Serialize, V: Serialize, S: Serializer>(
         map: &BTreeMap<K, V>,
         serializer: S,
@@ -165,7 +165,7 @@ pub(crate) mod map_as_list {
     /// Reads them back.
     ///
     /// # Errors
-    /// Those of the deserializer.
+    /// The errors of the deserializer.
     pub(crate) fn deserialize<'de, K, V, D>(deserializer: D) -> Result<BTreeMap<K, V>, D::Error>
     where
         K: Deserialize<'de> + Ord,

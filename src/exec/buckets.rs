@@ -18,7 +18,7 @@ const BUCKET_BITS: u32 = 8;
 /// Number of buckets.
 pub(crate) const BUCKETS: usize = 1 << BUCKET_BITS;
 
-/// Records that wait in memory at most.
+/// The largest number of records in memory.
 pub(crate) const MOST_WAITING: usize = 1 << 19;
 
 /// The bucket of a hash: equal hashes share it, and buckets follow each other as hashes do.
@@ -30,7 +30,7 @@ pub(crate) fn bucket_of(hash: u64) -> usize {
 /// Records of `W` numbers in the order of their buckets; the first number of a record is its hash.
 pub(crate) struct BucketedRecords<const W: usize> {
     records: Vec<[u64; W]>,
-    /// Where the records of each bucket end.
+    /// The end of each bucket's records.
     ends: [usize; BUCKETS],
 }
 
@@ -91,11 +91,11 @@ pub(crate) struct RecordBuckets<const W: usize> {
     path: PathBuf,
     /// The file of the records that do not fit; none as long as all fit.
     file: Option<Box<dyn Write + Send + Sync>>,
-    /// How many may wait in memory.
+    /// The largest number of records in memory.
     most: usize,
     n_waiting: usize,
     waiting: Vec<Vec<[u64; W]>>,
-    /// For each bucket where its records are in the file: offset in bytes, and number.
+    /// The offset in bytes and the number of each bucket's records in the file.
     chunks: Vec<Vec<(u64, usize)>>,
     end: u64,
 }

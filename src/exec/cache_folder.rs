@@ -1,7 +1,7 @@
 //! Which folder may be the cache: a new one, or one that a run made and marked.
 //!
-//! In a cache everything may be deleted, and nobody else may read it. A folder of the user's is
-//! neither, so a cache never takes one over:
+//! All files of a cache may be deleted, and no other user may read them. Neither holds for a folder
+//! of the user, so a cache never takes one over:
 //!
 //! | What the path holds | What a run does |
 //! | --- | --- |
@@ -11,7 +11,7 @@
 //! | a marked folder that is open to others, or that leads elsewhere by links | refuses it |
 //! | anything else | refuses it |
 //!
-//! What is refused stays as it is.
+//! A refused folder is not changed.
 
 use std::path::{Path, PathBuf};
 

@@ -2,8 +2,8 @@
 //!
 //! Every run leaves a mark for each result that it makes or finds: the empty file
 //! `used/<job>/<key>`, whose time of modification is that of the last use. A result without a mark
-//! was last used when it was made. What a current run may read stays: nothing is removed that was
-//! used since the oldest live session of another process began.
+//! was last used when it was made. Results that a current run may read are kept: nothing is removed
+//! that was used since the oldest live session of another process began.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,7 +27,7 @@ pub struct CleanRules {
     pub job: Option<String>,
 }
 
-/// What was removed, or would be, and what is left.
+/// The results that were removed, or would be, and those that are left.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CleanOutcome {
     /// Results that were removed.
@@ -42,7 +42,7 @@ pub struct CleanOutcome {
     pub in_use: u64,
 }
 
-/// A result with what decides whether it stays.
+/// A result with the data that decide whether it is kept.
 struct StoredResult {
     key: String,
     folder: PathBuf,

@@ -170,7 +170,7 @@ pub(super) fn make_private_folder(path: &Path) -> Result<()> {
     if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         make_folder(parent)?;
     }
-    // What is behind a link is another folder.
+    // The target of a link is another folder.
     if !make_new_private_folder(path)?
         && is_open_to_others(path)?
         && !path.is_symlink()
@@ -315,7 +315,7 @@ pub(super) fn rename_to_free(from: &Path, to: &Path) -> Result<bool> {
 /// Removes a folder that other processes may read: one step renames it to `aside`, then all is
 /// deleted.
 ///
-/// A missing folder is no error.
+/// A missing folder is not an error.
 pub(super) fn remove_at_once(folder: &Path, aside: &Path) -> Result<()> {
     match fs::rename(folder, aside) {
         Ok(()) => remove_folder(aside),

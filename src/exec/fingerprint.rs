@@ -15,9 +15,10 @@
 //! | absolute paths, name of the job | no | another folder, machine or job shares the result; pipelines give paths as written, or not at all |
 //! | threads, batch size, memory limit | no | they cannot change a byte |
 //!
-//! In addition to its key an entry holds the hash of what each needed stage had written. A program
-//! of the user's that gives another result on a forced run keeps its key, and that hash shows the
-//! change: stages that depend on the old result run again, and none does if the result is the same.
+//! In addition to its key an entry holds the hash of the files of each needed stage. If a program
+//! of the user gives another result on a forced run, its key is the same, and that hash shows the
+//! change: stages that depend on the old result run again; if the result is the same, no stage
+//! does.
 //!
 //! Choice: a stage names the first difference in the order code, inputs, needs; one reason is
 //! enough for a reader to act on.

@@ -85,7 +85,7 @@ fn is_there(file: &File, path: &Path) -> Result<bool> {
     Ok(there.is_some_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino())))
 }
 
-/// Whether a process holds the lock. Changes nothing; without a file nobody holds it.
+/// Whether a process holds the lock. Changes nothing; without a file no process holds it.
 pub(super) fn is_held(path: &Path) -> Result<bool> {
     let Some(file) = files::open_if_there(path)? else { return Ok(false) };
     is_free(file.try_lock_shared()).map(|free| !free).map_err(|e| cannot_lock(path, &e))

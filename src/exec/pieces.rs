@@ -47,14 +47,13 @@ const GIVEN_BACK: usize = 8 << 20;
 /// which free no such block where they find their rows in a cache.
 pub(crate) fn keep_freed_memory() {
     let mut block: Vec<u8> = Vec::new();
-    // Where it cannot be had, nothing is lost.
+    // Without such a block only time is lost.
     let _ = block.try_reserve_exact(GIVEN_BACK);
     drop(std::hint::black_box(block));
 }
 
-/// Does `work(0..n)` on separate threads, at most as many as given, for work that waits more than
-/// it computes; the results in order, at least up to the first failure, after which nothing is
-/// begun.
+/// Runs `work(0..n)` on a limited number of separate threads, for work that mostly waits. Returns
+/// the results in order, at least up to the first failure, after which no work is started.
 pub(crate) fn at_once<T: Send + Sync, E: Send + Sync>(
     n: usize,
     most: usize,
@@ -90,7 +89,7 @@ impl WorkerPool {
     /// A pool of `threads` threads (at least one).
     ///
     /// # Errors
-    /// Where the operating system gives no threads.
+    /// The operating system gives no threads.
     pub fn new(threads: usize) -> Result<Self, String> {
         let threads = threads.max(1);
         let pool = rayon::ThreadPoolBuilder::new()

@@ -1,5 +1,5 @@
-//! Stages as values: what one is, how stages are run, what a running stage may use, and the record
-//! that a run keeps of it.
+//! Stages as values: their definition, how they run, what a running stage may use, and the record
+//! that a run keeps of each.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -42,7 +42,7 @@ pub struct ExecSettings<'a> {
     pub kinds: &'a [&'a str],
     /// Runs up to the stages of this kind.
     ///
-    /// Stages of later kinds, and those that need them, are left out.
+    /// Stages of later kinds, and stages that need them, are left out.
     pub until: Option<&'a str>,
     /// Runs stages of this kind, or the one with this id, or those that `takes` says, even if their
     /// results are there. What depends on them runs again only if their files changed.
@@ -178,9 +178,9 @@ pub struct StageStatus {
     pub cached: bool,
     /// Why it would run, in words; none where it would not.
     pub reason: Option<String>,
-    /// Rows that it did; none where there is no result.
+    /// The number of its rows; none if there is no result.
     pub rows: Option<u64>,
-    /// Size of its files; none where there is no result.
+    /// The size of its files; none if there is no result.
     pub bytes: Option<u64>,
 }
 

@@ -16,8 +16,7 @@ use crate::error::{Error, Result};
 /// seconds.
 const ABANDONED: Duration = Duration::from_secs(60 * 60);
 
-/// Who may open a file that is put into a folder on a disk; rights in a store are those of its
-/// bucket.
+/// The users who may open a file in a folder on a disk; rights in a store are those of its bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileAccess {
     /// Only its owner.
@@ -37,7 +36,7 @@ pub(crate) fn host() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
-/// What stands between the name of a file and the process in the names of its temporary files.
+/// The separator between the name of a file and the process in the names of its temporary files.
 const NEW: &str = ".new-";
 
 /// The name of a temporary file or folder of this process for a file, next to it.
@@ -48,7 +47,7 @@ pub(crate) fn temporary(path: &Path) -> PathBuf {
 /// Writes a file in one step, so that a reader never sees half of it.
 ///
 /// A path that is not a regular file, such as a pipe, is written to and kept; a link stays a link.
-/// What killed processes left for the file is removed.
+/// Temporary files of killed processes are removed.
 ///
 /// # Errors
 /// The disk refuses.
@@ -64,7 +63,7 @@ pub(crate) fn replace_private(path: &Path, bytes: &[u8]) -> Result<()> {
     fill(path, FileAccess::Owner, |file| write_all(file, path, bytes))
 }
 
-/// As [`replace`], with what `fill` writes, which may be longer than fits in memory.
+/// As [`replace`], with the output of `fill`, which may be longer than the memory.
 ///
 /// # Errors
 /// The disk refuses, or `write` errs.
@@ -72,7 +71,7 @@ pub(crate) fn replace_with(path: &Path, write: impl FnOnce(File) -> Result<()>) 
     fill(path, FileAccess::Umask, write)
 }
 
-/// Replaces a file by what `write` writes into a new one.
+/// Replaces a file by a new one that `write` fills.
 fn fill(path: &Path, access: FileAccess, write: impl FnOnce(File) -> Result<()>) -> Result<()> {
     let there = files::metadata_if_there(path)?;
     if there.as_ref().is_some_and(|there| !there.is_file() && !there.is_dir()) {
@@ -124,7 +123,7 @@ fn replace_as(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()
 
 /// Removes the temporary files and folders that dead processes left for files of one folder.
 ///
-/// What cannot be removed stays: it takes some space, and no more.
+/// Files that cannot be removed are kept; they only take some space.
 pub(crate) fn remove_leftovers<P: AsRef<Path>>(paths: &[P]) {
     let names: BTreeSet<String> = paths.iter().map(|path| files::name_of(path.as_ref())).collect();
     let folder = paths.first().and_then(|path| path.as_ref().parent());

@@ -157,14 +157,6 @@ pub fn term(entries: &[ExplainedWord], word: &str) -> Option<String> {
     Some(rendered("term", context!(word, of)))
 }
 
-/// The known word closest to one that is not known.
-pub fn nearest(entries: &[ExplainedWord], word: &str) -> Option<String> {
-    let lower = word.to_lowercase();
-    let (distance, word) =
-        entries.iter().map(|e| (strsim::damerau_levenshtein(&lower, &e.word), &e.word)).min()?;
-    (distance <= lower.chars().count() / 2).then(|| word.clone())
-}
-
 fn number(x: f64) -> String {
     if x == f64::INFINITY {
         "∞".to_owned()
@@ -285,7 +277,7 @@ pub fn tables() -> String {
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::{entries, find, nearest, term, words_of};
+    use super::{entries, find, term, words_of};
     use crate::job::read::synonyms::synonyms;
 
     #[test]
@@ -397,6 +389,5 @@ mod tests {
             assert_eq!(find(&all, word)[0].kind, "word", "{word}");
         }
         assert!(find(&all, "nonsense-word").is_empty());
-        assert_eq!(nearest(&all, "nsrr").as_deref(), Some("nsr"));
     }
 }

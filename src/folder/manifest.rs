@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -389,6 +390,9 @@ pub(crate) struct ContractWords {
     /// The classes of the model, in its order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<String>,
+    /// For each class of a label of several what the model calls it; absent of two sides.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub by_class: IndexMap<String, String>,
     /// Where the class is from: `file`, `job` or `convention`.
     pub class_from: String,
     /// SHA-256 over the files of a model that a registry holds, as `sha256sum` lists them in the

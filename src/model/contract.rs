@@ -1,10 +1,10 @@
-//! The contract with a model that the run does not train: which columns it gets and in which order,
-//! which class its score is about, what a missing value becomes, and which levels it knows.
+//! The contract with a model that the run does not train: its columns and their order, the class of
+//! its score, the value for missing values, and the levels that it knows.
 //!
 //! A file describes itself ([`ModelSignature`]), a job adds what the file leaves open
 //! ([`ContractTerms`]), and [`ModelContract::settle`] makes one contract of both: the same for
-//! every kind of model. A term is read from the file, from the job, or from a convention that the
-//! documents state; what none of them says is a [`ContractGap`], never a guess.
+//! every kind of model. A term is read from the file, from the job, or from a documented
+//! convention; a term that none of them gives is a [`ContractGap`], never a guess.
 //!
 //! Conventions: an input without names that takes all columns gets them in the order of
 //! `data.sensitive` and `data.features`; a single number a row is the score of the positive class;
@@ -28,7 +28,7 @@ const NAMED: usize = 20;
 /// The most classes of a model that does not state their number.
 const MOST_CLASSES: usize = 10_000;
 
-/// Where a term is from.
+/// The source of a term.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum TermSource {
@@ -103,7 +103,7 @@ impl MissingAs {
     }
 }
 
-/// How an input says which columns it takes.
+/// How an input identifies its columns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum InputColumns {
@@ -126,8 +126,8 @@ pub struct ModelInput {
     pub kind: InputKind,
     /// What a missing value becomes.
     pub missing: MissingAs,
-    /// By position, the levels that the model knows; none where it names none. Null among them: it
-    /// knows missing values.
+    /// By position, the levels that the model knows; none if it does not name them. Null among them
+    /// means that it knows missing values.
     pub levels: Vec<Option<Vec<Value>>>,
 }
 
@@ -139,7 +139,7 @@ impl ModelInput {
     }
 }
 
-/// What a model gives for a row, as its file describes it.
+/// The output of a model for a row, as its file describes it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ScoreOutput {
@@ -150,12 +150,12 @@ pub enum ScoreOutput {
     SecondOfTwo,
     /// A probability for each of these classes.
     Classes(Vec<Value>),
-    /// A probability for each of this number of classes, which the file does not name; none where
-    /// the number is open, and may be one.
+    /// A probability for each of this number of classes, which the file does not name; none if the
+    /// number is open, and may be one.
     Unnamed(Option<usize>),
 }
 
-/// What a model says about itself.
+/// The description of a model in its file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ModelSignature {
     /// Its inputs, in order; none for scores that are computed elsewhere.
@@ -171,7 +171,7 @@ impl ModelSignature {
     }
 }
 
-/// What the job says about a contract.
+/// The terms of a contract in the job.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct ContractTerms<'a> {
     /// The columns of the only input, in order; empty where the job names none.
@@ -180,6 +180,8 @@ pub struct ContractTerms<'a> {
     pub inputs: Option<&'a IndexMap<String, Vec<ColumnName>>>,
     /// The class whose probability is the score.
     pub class: Option<&'a Word>,
+    /// For each class of a label of several what the model calls it; none of two sides.
+    pub classes: Option<&'a IndexMap<Word, Word>>,
     /// Columns that the model does not see.
     pub omit: &'a [ColumnName],
 }
@@ -191,7 +193,7 @@ impl<'a> ContractTerms<'a> {
         class: Option<&'a Word>,
         omit: &'a [ColumnName],
     ) -> Self {
-        ContractTerms { columns, inputs: None, class, omit }
+        ContractTerms { columns, inputs: None, class, classes: None, omit }
     }
 }
 
@@ -247,7 +249,7 @@ pub(crate) struct ContractColumn {
 /// Which class the score is about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ScoreTerm {
-    /// The class, as the model writes it; none for one number a row, which is the score of the
+    /// The class, as the model writes it; none for one number per row, which is the score of the
     /// positive class.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,
@@ -257,22 +259,48 @@ pub(crate) struct ScoreTerm {
     /// The classes of the model in its order; empty where the file names none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<String>,
+    /// Of a label of several classes, for each in its order what the model calls it and its
+    /// position among the classes of the model: each has a score.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub by_class: IndexMap<String, (String, usize)>,
     /// Where the term is from.
     pub source: TermSource,
 }
 
 impl ScoreTerm {
     /// One number a row.
-    const SINGLE: ScoreTerm = ScoreTerm {
-        class: None,
-        position: None,
-        classes: Vec::new(),
-        source: TermSource::Convention,
-    };
+    fn single() -> Self {
+        let (classes, by_class) = (Vec::new(), IndexMap::new());
+        ScoreTerm { class: None, position: None, classes, by_class, source: TermSource::Convention }
+    }
 
-    /// Where a row of several numbers has the score; none where none of them is known to be it.
+    /// Number of scores of a row.
+    pub(crate) fn n_scores(&self) -> usize {
+        self.by_class.len().max(1)
+    }
+
+    /// The names by which the scores of a row are known; none for one number a row.
+    pub(crate) fn names(&self) -> Option<Vec<&str>> {
+        match &self.class {
+            Some(class) => Some(vec![class]),
+            None => (!self.by_class.is_empty())
+                .then(|| self.by_class.values().map(|(name, _)| name.as_str()).collect()),
+        }
+    }
+
+    /// Where a row of this many numbers has the scores; none where these are of other classes.
+    pub(crate) fn places(&self, width: usize) -> Option<Vec<usize>> {
+        if self.by_class.is_empty() {
+            return ClassPosition::in_row(self.position(), width).map(|at| vec![at]);
+        }
+        let places = || self.by_class.values().map(|(_, at)| *at).collect();
+        (width == self.by_class.len()).then(places)
+    }
+
+    /// The position of the score in a row of several numbers; none if it is unknown. If the job
+    /// names
     ///
-    /// Where the job names the class, the model may have more of them than are known.
+    /// the class, the model may have more classes than are known.
     pub(crate) fn position(&self) -> Option<ClassPosition> {
         let among = (self.source != TermSource::Job).then_some(self.classes.len());
         self.position.map(|at| ClassPosition { at, among })
@@ -295,8 +323,8 @@ pub(crate) struct ModelContract {
 struct VisibleColumns<'a>(Vec<&'a str>);
 
 impl<'a> VisibleColumns<'a> {
-    /// The column that a file means by a name: the column of that name, or the only one that is so
-    /// with `_` for blanks, as LightGBM writes it.
+    /// The column that a name in a file refers to: the column of that name, or the only column with
+    /// that name after blanks are replaced by `_`, as LightGBM writes it.
     ///
     /// Errs where several are.
     fn find(&self, name: &str) -> Result<Option<&'a str>, ContractGap> {
@@ -388,7 +416,10 @@ impl ModelContract {
         for input in inputs {
             settle_input(input, inputs.len() == 1, terms, &visible, &mut settled)?;
         }
-        let score = settle_score(&signature.output, terms.class, label)?;
+        let score = match terms.classes {
+            None => settle_score(&signature.output, terms.class, label)?,
+            Some(named) => settle_classes(&signature.output, named, label)?,
+        };
         Ok(ModelContract { columns: settled, score, sha256: None })
     }
 
@@ -551,6 +582,49 @@ fn class_text(class: &Value) -> String {
     }
 }
 
+/// Settles what the model calls each class of the label: the job names all of them, and the model
+/// has no others.
+fn settle_classes(
+    output: &ScoreOutput,
+    named: &IndexMap<Word, Word>,
+    label: Option<&LabelDefinition>,
+) -> Result<ScoreTerm, ContractGap> {
+    let gap = |what: String| {
+        let hint = "bring a model that gives a number for each class of the label, and write \
+                    under `classes` what it calls each";
+        ContractGap { key: "classes", ..ContractGap::class(what, hint) }
+    };
+    let mut found = ScoreTerm { source: TermSource::Job, ..ScoreTerm::single() };
+    for class in label.iter().flat_map(|label| &label.classes) {
+        let asked = named.get(&Word(class.clone()));
+        let one = asked.map(|asked| settle_score(output, Some(asked), label)).transpose();
+        let one = one.map_err(|of| gap(of.what))?;
+        let Some((name, at, classes)) =
+            one.and_then(|of| Some((of.class?, of.position?, of.classes)))
+        else {
+            return Err(gap(format!("the model gives no number for the class `{class}`")));
+        };
+        if found.by_class.values().any(|(_, other)| *other == at) {
+            return Err(gap(format!(
+                "two classes of the label are the class `{name}` of the model"
+            )));
+        }
+        if classes.len() > found.classes.len() {
+            found.classes = classes;
+        }
+        found.by_class.insert(class.clone(), (name, at));
+    }
+    let (n, own) = (found.by_class.len(), found.classes.len());
+    if n != own {
+        let what = format!(
+            "the model has {own} classes ({}), and the label {n}",
+            self::named(&found.classes)
+        );
+        return Err(gap(what));
+    }
+    Ok(found)
+}
+
 /// Settles which class the score is about.
 fn settle_score(
     output: &ScoreOutput,
@@ -584,6 +658,7 @@ fn settle_score(
         position: Some(position),
         classes: classes.clone(),
         source,
+        ..ScoreTerm::single()
     };
     if let Some(asked) = asked {
         if *output == ScoreOutput::Single {
@@ -592,7 +667,7 @@ fn settle_score(
                 "remove `class`",
             ));
         }
-        // As the model writes it; else the one that means the same.
+        // The class as the model writes it; else the one with the same meaning.
         let exact = classes.iter().position(|class| class == asked.as_str());
         let same = matching(&classes, |class| is_same_value(class, asked.as_str()));
         let position = exact.or(match same[..] {
@@ -613,10 +688,11 @@ fn settle_score(
     let is_positive = |class: &str| positive.iter().any(|value| is_same_value(class, value));
     let is_class = |value: &String| classes.iter().any(|class| is_same_value(class, value));
     let known = match output {
-        ScoreOutput::Single => return Ok(ScoreTerm::SINGLE),
+        ScoreOutput::Single => return Ok(ScoreTerm::single()),
         ScoreOutput::Classes(_) => true,
-        // Numbers of columns are classes of the label only where it has as many values, and holds
-        // nothing else; of a label without negative rows only its positive values are known.
+        // Numbers of columns are classes of the label only if the label has the same number of
+        // values and no others; of a label without negative rows only the positive values are
+        // known.
         ScoreOutput::SecondOfTwo | ScoreOutput::Unnamed(_) => label.is_some_and(|label| {
             let values = || label.positive.iter().chain(&label.negative);
             let is_value = |class: &String| values().any(|value| is_same_value(class, value));
@@ -627,7 +703,7 @@ fn settle_score(
     match (output, &found[..]) {
         (ScoreOutput::Classes(_), [position]) => Ok(settled(*position, TermSource::File)),
         (_, [position]) => Ok(settled(*position, TermSource::Convention)),
-        (ScoreOutput::SecondOfTwo | ScoreOutput::Unnamed(None), _) => Ok(ScoreTerm::SINGLE),
+        (ScoreOutput::SecondOfTwo | ScoreOutput::Unnamed(None), _) => Ok(ScoreTerm::single()),
         (_, several) => {
             let value = match positive {
                 values if !known && values.iter().any(is_class) => {
@@ -733,7 +809,7 @@ mod tests {
         assert_eq!(found(InputColumns::Any, &["age", "sex"]), by_job);
         assert_eq!(found(InputColumns::Unnamed(Some(2)), &["age", "sex"]), by_job);
         assert_eq!(found(InputColumns::Unnamed(None), &["age", "sex"]), by_job);
-        // Names of the file that are no columns of the job are called by the job.
+        // The job names the columns for names of the file that are not columns of the job.
         assert_eq!(found(named(&["x0", "sex"]), &["age", "sex"]), by_job);
     }
 
@@ -793,6 +869,45 @@ mod tests {
     }
 
     #[test]
+    fn each_class_of_the_label_is_one_of_the_model() {
+        let settle = |output: ScoreOutput, names: [&str; 3]| {
+            let classes = ["low", "mid", "high"];
+            let word = |text: &str| Word(text.to_owned());
+            let named = classes.iter().zip(names).rev().map(|(of, name)| (word(of), word(name)));
+            let named = named.collect();
+            let terms = ContractTerms { classes: Some(&named), ..ContractTerms::default() };
+            let classes = classes.map(str::to_owned).to_vec();
+            let label = LabelDefinition { classes, ..label(&["low"], &["mid", "high"]) };
+            let signature = ModelSignature { inputs: Vec::new(), output };
+            ModelContract::settle(&signature, &terms, &COLUMNS, Some(&label))
+        };
+        let named = || ScoreOutput::Classes(vec![json!("c"), json!("a"), json!("b")]);
+        let (unnamed, open) = (ScoreOutput::Unnamed(Some(3)), ScoreOutput::Unnamed(None));
+        for (output, names, places) in [
+            (named(), ["a", "b", "c"], [1, 2, 0]),
+            (unnamed.clone(), ["2", "1.0", "0"], [2, 1, 0]),
+            (open.clone(), ["0", "2", "1"], [0, 2, 1]),
+        ] {
+            let score = settle(output, names).unwrap().score;
+            assert_eq!((score.n_scores(), score.source), (3, TermSource::Job));
+            assert_eq!(score.places(3), Some(places.to_vec()));
+            assert_eq!([1, 2, 4].map(|width| score.places(width)), [None, None, None]);
+        }
+        for (output, names, what) in [
+            (ScoreOutput::Single, ["0", "1", "2"], "gives one number a row"),
+            (ScoreOutput::SecondOfTwo, ["0", "1", "2"], "has no class `2`"),
+            (named(), ["a", "b", "d"], "has no class `d`"),
+            (unnamed, ["0", "1", "1.0"], "two classes of the label are the class `1`"),
+            (ScoreOutput::Unnamed(Some(4)), ["0", "1", "2"], "has 4 classes"),
+            (open, ["0", "1", "3"], "has 4 classes"),
+        ] {
+            let gap = settle(output, names).unwrap_err();
+            assert!(gap.what.contains(what), "{}", gap.what);
+            assert_eq!((gap.code, gap.key), ("model-class", "classes"));
+        }
+    }
+
+    #[test]
     fn the_class_of_the_score_is_the_positive_label_or_named() {
         let classes = |values: &[Value]| ScoreOutput::Classes(values.to_vec());
         let two = classes(&[json!(1), json!(2)]);
@@ -833,7 +948,7 @@ mod tests {
             gap.hint.says(&[hint]);
         };
         other_values(&two, &one_two, "`class: 0` or `class: 1`");
-        // A table of three columns is about three classes, and says nothing of two of them.
+        // A table of three columns has three classes, not two.
         let three = ScoreOutput::Unnamed(Some(3));
         other_values(&three, &zero_one, "`class: 0` or `class: 1` or `class: 2`");
         assert_eq!(class(&three, Some("1"), Some(&zero_one)), settled("1", 1));

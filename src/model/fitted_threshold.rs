@@ -21,11 +21,11 @@ use crate::num::float_precision::FloatPrecision;
 /// A training row with its score.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct ScoredTrainingRow {
-    /// Its score, not NaN.
+    /// The score, not NaN.
     pub score: f64,
-    /// Its label.
+    /// The label.
     pub positive: bool,
-    /// Its weight; 1 where rows have no weight.
+    /// The weight; 1 if rows have no weight.
     pub weight: u64,
 }
 
@@ -38,9 +38,9 @@ pub(crate) struct FittedThreshold {
     pub n_rows: u64,
     /// The number of these that are positive.
     pub n_positive: u64,
-    /// Share of the positive ones at or above the threshold, by weight.
+    /// Weighted share of the positive rows at or above the threshold.
     pub tpr: f64,
-    /// Share of the negative ones below it, by weight.
+    /// Weighted share of the negative rows below it.
     pub tnr: f64,
 }
 

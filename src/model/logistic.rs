@@ -293,8 +293,8 @@ mod tests {
         }
     }
 
-    /// The gradient of the weighted loss is zero, of people without weights too, and the unit of the
-    /// weights changes nothing where the penalty has the same unit.
+    /// The gradient of the weighted loss is zero, of people without weights too, and the unit of
+    /// the weights changes nothing where the penalty has the same unit.
     #[test]
     fn a_fit_is_where_the_gradient_is_zero() {
         let x: Vec<f64> = (0..200).map(|i| f64::from(i % 17) - 0.3 * f64::from(i % 5)).collect();

@@ -1,4 +1,4 @@
-//! Scorers: rows in, one score in [0, 1] per row out.
+//! Scorers: rows in, one score in [0, 1] per row out, or one for each of several classes.
 //!
 //! A [`ModelTrainer`](kind::trained::ModelTrainer) is fitted on training rows and gives a
 //! [`TrainedModel`], a [`Scorer`] that can be serialised: two types, so that an untrained model
@@ -24,7 +24,7 @@ use crate::error::Result;
 use crate::model::encode::FeatureEncoder;
 use crate::num::float_precision::FloatPrecision;
 
-/// What a model that is trained here learns from, besides the rows.
+/// The inputs of a training, in addition to the rows.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct TrainerInputs {
     /// The features of the rows.
@@ -37,13 +37,19 @@ pub(crate) struct TrainerInputs {
 
 /// A model that can score: trained here, or trained elsewhere and read from a file.
 pub trait Scorer: Send + Sync {
-    /// Appends one score in [0, 1], the probability of the positive class, per row.
+    /// Appends one score in [0, 1], the probability of the positive class, per row; of a label of
+    /// several classes [`Self::width`] scores, in the order of the classes.
     ///
     /// # Errors
-    /// A model that was trained elsewhere fails, or gives no probabilities.
+    /// An external model fails, or gives no probabilities.
     fn score(&self, rows: &FeatureRows, scores: &mut Vec<f64>) -> Result<()>;
 
-    /// The number of bits in which the model gives scores.
+    /// Number of scores of a row.
+    fn width(&self) -> usize {
+        1
+    }
+
+    /// The precision of the model's scores.
     fn precision(&self) -> FloatPrecision {
         FloatPrecision::Double
     }

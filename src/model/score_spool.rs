@@ -69,10 +69,10 @@ impl SpooledScores {
     }
 }
 
-/// What is wrong with a score from a program, in words; `None` if it is one of the scale.
+/// The complaint about a score from a program; `None` if the score is valid on the scale.
 ///
-/// Unlike in a file of scores, a missing score is a fault: the program was asked for it and did not
-/// fail.
+/// Unlike in a file of scores, a missing score is an error: the program was asked for it and did
+/// not fail.
 pub(crate) fn score_complaint(score: f64, scale: ScoreScale) -> Option<String> {
     if score.is_nan() {
         Some("gave no score (null or NaN) for a row".to_owned())

@@ -1,5 +1,5 @@
-//! Additive evidence: the evidence of some people is added to that of others, in any order and any
-//! number of parts, by adding its whole numbers and exact sums.
+//! Additive evidence: whole numbers and exact sums over people, which can be added in any order and
+//! in any number of parts.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -8,13 +8,13 @@ use std::hash::{BuildHasher, Hash};
 use crate::num::ecdf::ValueTally;
 use crate::num::fixed::FixedSum;
 
-/// A sum over people; one without people changes nothing.
+/// A sum over people. Adding an empty sum changes nothing.
 pub(crate) trait Additive {
-    /// Adds that of other people.
+    /// Adds the sum over other people.
     fn absorb(&mut self, other: &Self);
 }
 
-/// What `+=` adds.
+/// Types that are added with `+=`.
 macro_rules! additive_numbers {
     ($($number:ty),+) => {
         $(impl Additive for $number {
@@ -26,7 +26,7 @@ macro_rules! additive_numbers {
     };
 }
 
-/// A struct is the sum of its named fields; the others say what is summed.
+/// Makes a struct additive: the named fields are summed, the others describe what is summed.
 macro_rules! additive {
     ($type:ty { $($field:ident),+ }) => {
         impl crate::num::additive::Additive for $type {
@@ -66,7 +66,7 @@ impl Additive for ValueTally {
     }
 }
 
-/// What a list does not hold at its end is empty.
+/// A shorter list is treated as if it ended with empty sums.
 impl<T: Additive + Clone> Additive for Vec<T> {
     fn absorb(&mut self, other: &Self) {
         let known = self.len();
@@ -107,7 +107,7 @@ impl<K: Eq + Hash + Clone, T: Additive + Clone, S: BuildHasher> Additive for Has
     }
 }
 
-/// Adds a map to another one, without a copy of what that does not hold.
+/// Adds a map to another one, without copying the entries that are missing there.
 pub(crate) fn absorb_map<K: Ord, T: Additive>(
     mine: &mut BTreeMap<K, T>,
     theirs: impl IntoIterator<Item = (K, T)>,
@@ -126,7 +126,7 @@ mod tests {
 
     use super::Additive;
 
-    /// An empty sum changes nothing on either side, also where the other is longer.
+    /// An empty sum changes nothing on either side, even if the other is longer.
     #[test]
     fn empty_sums_change_nothing() {
         type Sum = (Vec<[u64; 2]>, Option<u64>, BTreeMap<u8, u64>);

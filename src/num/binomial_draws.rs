@@ -21,7 +21,7 @@ pub(crate) fn binomial(stream: &mut RandomStream, n: u64, p: f64) -> u64 {
 
 /// How `n` draws fall into cells of the given weights: calls `cell(i, count)` per cell, in order.
 ///
-/// All counts are 0 where the weights sum to 0.
+/// All counts are 0 if the weights sum to 0.
 pub(crate) fn multinomial(
     stream: &mut RandomStream,
     n: u64,

@@ -1,8 +1,8 @@
 //! The binomial distribution as a list of probabilities around its mode.
 //!
 //! P(k + 1) / P(k) = (n - k) / (k + 1) * p / (1 - p), from the mode outwards until a term is below
-//! 1e-20 of the largest, then divided by the sum. So no factorial is needed, and what is left out
-//! is below 1e-16 in all. Cost and memory: about 19 standard deviations, whatever n is.
+//! 1e-20 of the largest, then divided by the sum. So no factorial is needed, and the terms that are
+//! left out sum to less than 1e-16. Cost and memory: about 19 standard deviations for any n.
 
 /// Terms below this share of the largest are left out.
 const NEGLIGIBLE: f64 = 1e-20;
@@ -61,8 +61,8 @@ impl BinomialMass {
         terms.iter().rev().fold(0.0, |sum: f64, term| sum + term).min(1.0)
     }
 
-    /// The numbers of successes without the outermost ones, of which those on either side have
-    /// less than `tail` together, each with its probability.
+    /// The numbers of successes with their probabilities, without the tails: the numbers that are
+    /// left out on each side have a total probability below `tail`.
     pub(crate) fn without_tails(&self, tail: f64) -> (u64, &[f64]) {
         let inner = |mass: &mut dyn Iterator<Item = &f64>| {
             let mut sum = 0.0;

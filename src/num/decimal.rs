@@ -1,7 +1,7 @@
 //! Exact decimal numbers as users write them: `0.07` is 7 hundredths, not the nearest binary float.
 //!
-//! In binary floats `0.07 * 100` is a little above 7, so it rounds up to 8. Thresholds that decide
-//! about counts are therefore compared in whole numbers.
+//! In binary floats `0.07 * 100` is slightly above 7, so it rounds up to 8. Therefore thresholds
+//! for counts are compared in whole numbers.
 
 use std::fmt;
 use std::str::FromStr;

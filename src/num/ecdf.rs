@@ -1,12 +1,12 @@
 //! Empirical distributions: mergeable counts of values, and the maps from value to rank and back.
 //!
-//! [`ValueTally`] is the accumulator. It is exact up to 65,536 distinct values; beyond that, values
-//! share a cell with those whose bits agree in all but the lowest `shift` bits, `shift` being the
-//! smallest number that leaves at most 65,536 cells. Both the cells and `shift` depend only on the
-//! multiset of values, so any partition and any order of merging give the same state.
+//! [`ValueTally`] is the accumulator. It is exact up to 65,536 distinct values; with more, values
+//! that differ only in the lowest `shift` bits share a cell, where `shift` is the smallest number
+//! that leaves at most 65,536 cells. Both the cells and `shift` depend only on the multiset of
+//! values, so any partition and any order of merging give the same state.
 //! [`Ecdf`] is the finished form that answers queries. For a tally that is not exact it holds
-//! 16,384 quantiles at (i + 0.5) / 16,384, linear inside a cell, the first and last of them the
-//! least and the largest value.
+//! 16,384 quantiles at (i + 0.5) / 16,384, linear inside a cell; the first and the last are the
+//! smallest and the largest value.
 //!
 //! Ranks are in rows: weak, the number of values up to x; midrank, half of those below x plus half
 //! of those up to x.
@@ -90,8 +90,7 @@ impl ValueTally {
     fn from_whole_values(values: &[f64]) -> Option<Self> {
         let ends = |(least, largest): (f64, f64), &x: &f64| (least.min(x), largest.max(x));
         let (least, largest) = values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), ends);
-        // Such numbers are exact in 64-bit floats, and there are no more of them than an exact
-        // tally holds.
+        // Such numbers are exact in 64-bit floats, and an exact tally has room for all of them.
         if !(least.abs() < 1e15 && largest - least < EXACT_VALUES.min(4 * values.len()) as f64)
             || values.iter().any(|&x| x as i64 as f64 != x)
         {
@@ -306,7 +305,7 @@ impl SearchGuide {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ecdf {
     values: Vec<f64>,
-    /// For each value the number of values up to it.
+    /// The number of values up to each value.
     cumulative: Vec<u64>,
     n_rows: u64,
     is_exact: bool,
@@ -342,7 +341,7 @@ impl Ecdf {
         self.n_rows
     }
 
-    /// Whether the values are those of the rows, and not quantiles of them.
+    /// Whether the values are those of the rows, not quantiles.
     pub fn is_exact(&self) -> bool {
         self.is_exact
     }
@@ -362,7 +361,7 @@ impl Ecdf {
         Some((*self.values.first()?, *self.values.last()?))
     }
 
-    /// Number of values up to the one at this position; 0 before the first.
+    /// The number of values up to the value at this position; 0 before the first.
     fn up_to(&self, position: Option<usize>) -> u64 {
         position.map_or(0, |j| self.cumulative[j])
     }
@@ -393,7 +392,8 @@ impl Ecdf {
         }
     }
 
-    /// The rank of `x`, in values: linear between known values, that of the nearest end outside.
+    /// The rank of `x`, in values: linear between known values; outside the rank of the nearest
+    /// end.
     ///
     /// NaN without values.
     pub fn rank(&self, x: f64, cdf: Cdf) -> f64 {

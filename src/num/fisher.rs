@@ -79,7 +79,7 @@ mod tests {
         }
     }
 
-    /// The tea of Fisher's lady: 3 of 4 found, 17 / 35 of all tables are no more likely.
+    /// Fisher's lady tasting tea: 3 of 4 are right; 17 / 35 of all tables are at most as likely.
     #[test]
     fn by_hand() {
         assert!((fisher_exact([3, 1], [4, 4]) - 34.0 / 70.0).abs() < 1e-15);

@@ -33,11 +33,11 @@ const NARROW_LIMIT: f64 = (1_u64 << 63) as f64;
 
 /// The nearest whole number, ties to even.
 ///
-/// The method of the standard library calls the C library where the target processor is not known
-/// to have a rounding instruction, and this is the innermost step of counting.
+/// The method of the standard library calls the C library unless the target processor is known to
+/// have a rounding instruction, and this is the innermost step of counting.
 #[inline]
 fn nearest(x: f64) -> f64 {
-    // From 2^52 on every number is whole; below, adding 2^52 rounds the fraction away.
+    // From 2^52 on every number is whole; below, adding 2^52 rounds to a whole number.
     if x.abs() < UNITS {
         let whole = UNITS.copysign(x);
         (x + whole) - whole
@@ -73,7 +73,7 @@ impl FixedSum {
     #[inline]
     pub(crate) fn from_f64(term: f64) -> FixedSum {
         let units = nearest(term * UNITS);
-        // The 128-bit conversion is a function call, and hardly any term needs it.
+        // The 128-bit conversion is a function call, which few terms need.
         FixedSum(if units.abs() < NARROW_LIMIT { i128::from(units as i64) } else { units as i128 })
     }
 
@@ -97,7 +97,8 @@ impl FixedSum {
         self.add_term(FixedSum::from_f64(term));
     }
 
-    /// Merges another sum. Only one of terms of any magnitude can go beyond 2^75: it stays there.
+    /// Merges another sum. Only a sum of terms of any magnitude can exceed 2^75: it is limited to
+    /// that.
     #[inline]
     pub(crate) fn merge(&mut self, other: FixedSum) {
         self.add_term(other);

@@ -1,12 +1,13 @@
 //! The precision of floating-point numbers that come from outside: 32 or 64 bits.
 //!
-//! Scores and thresholds of 32 bits are kept in 64, which holds each of them. A number of 64 bits is
-//! compared with them in 32, as numpy, pandas and DuckDB do: 0.7 in 32 bits reaches 0.7. Values of
-//! other columns are kept as the decimals that name them, which rounding to 32 bits restores.
+//! Scores and thresholds of 32 bits are stored in 64 bits without loss. A number of 64 bits is
+//! compared with them in 32 bits, as in numpy, pandas and DuckDB: 0.7 in 32 bits reaches 0.7.
+//! Values of other columns are stored as their shortest decimals, which rounding to 32 bits
+//! restores.
 
 use serde::{Deserialize, Serialize};
 
-/// How many bits a number has.
+/// The number of bits of a number.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FloatPrecision {
@@ -46,7 +47,7 @@ impl FloatPrecision {
         FloatPrecision::single_if(self == FloatPrecision::Single || other == FloatPrecision::Single)
     }
 
-    /// The one with more bits of the two, which holds the numbers of both.
+    /// The precision with most bits, which represents the numbers of all.
     pub(crate) fn finer(self, other: Self) -> Self {
         FloatPrecision::single_if(self == other && self == FloatPrecision::Single)
     }
@@ -57,8 +58,8 @@ impl FloatPrecision {
     }
 }
 
-/// The number that the shortest decimal of a number of 32 bits names: 0.7 for the one nearest to
-/// 0.7. Whole numbers stay as they are.
+/// The number of the shortest decimal of a number of 32 bits: 0.7 for the one nearest to 0.7. Whole
+/// numbers are unchanged.
 pub(crate) fn decimal_of_single(x: f32) -> f64 {
     let exact = f64::from(x);
     if exact.fract() == 0.0 { exact } else { x.to_string().parse().unwrap_or(exact) }

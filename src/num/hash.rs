@@ -1,7 +1,7 @@
 //! A fast hash for look-up tables with small integer keys, whose iteration order is never visible.
 //!
-//! The hash of the standard library guards against keys chosen to collide, at several times the
-//! cost. Here a key is the levels of a row: a person who chooses colliding values slows
+//! The hash of the standard library protects against keys that are chosen to collide, at several
+//! times the cost. Here a key is the levels of a row: a user who chooses colliding values slows
 //! down only their own audit.
 
 use std::hash::{BuildHasherDefault, Hasher};

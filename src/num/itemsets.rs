@@ -1,10 +1,10 @@
 //! Items of columns with levels, and the frequent sets of items: subgroups of recourse, patterns of
 //! who switches.
 //!
-//! Depth-first over columns in order of their names, on one bit set of rows per item (Zaki's
-//! Eclat): the sets that extend a prefix are made from the pairs of those that extended it by one
-//! item, so that hardly any infrequent set is visited. Rows are in two parts; a set must be
-//! frequent in each of them, or in both together.
+//! Depth-first over columns in order of their names, with one bit set of rows per item (Zaki's
+//! Eclat): the sets that extend a prefix are made from pairs of sets that extend it by one item, so
+//! few infrequent sets are visited. Rows are in two parts; a set must be frequent in each of them,
+//! or in both together.
 //!
 //! Choice: minimum counts are whole numbers, the share multiplied as a decimal. Libraries behind
 //! published results compare single items by `count / n >= s` and longer ones by the next whole
@@ -28,14 +28,14 @@ pub(crate) trait LevelColumn {
     /// The level of each row.
     fn codes(&self) -> &[u32];
 
-    /// The levels whose items hold all rows at or above them, where the column has such items; the
-    /// levels below these, which all rows are at or above, are then no items.
+    /// The levels whose items contain all rows at or above them, if the column has such items.
+    /// Lower levels, which would contain all rows, are not items.
     fn at_or_above(&self) -> Option<Range<u32>> {
         None
     }
 }
 
-/// How many rows a frequent set has.
+/// The number of rows of a frequent set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LeastCounts {
     /// This many in each part.
@@ -63,9 +63,9 @@ impl LeastCounts {
 pub(crate) struct ItemIndex<'a, C> {
     /// The columns in this order.
     pub(crate) features: Vec<&'a C>,
-    /// The position of each among those that were given.
+    /// The position of each in the input.
     pub(crate) original_positions: Vec<usize>,
-    /// For each item the position of its column in the order of names.
+    /// The position of each item's column in the order of names.
     of_item: Vec<u32>,
     /// The first item of each column; the last entry is the number of items.
     first: Vec<u32>,
@@ -296,7 +296,7 @@ pub(crate) fn too_many(what: &str, at_most: usize) -> crate::error::Error {
 pub(crate) struct FrequentSearch<'a, C> {
     /// The items.
     pub(crate) items: &'a ItemIndex<'a, C>,
-    /// Their rows.
+    /// The rows of the sets.
     pub(crate) rows: &'a ItemRows,
     /// Words of the first part.
     pub(crate) border: usize,

@@ -21,7 +21,7 @@ impl SymmetricMatrix {
 
     /// Solves `A x = b` by Cholesky; `None` where A is not positive definite.
     ///
-    /// That is where a pivot is not above `1e-13` times the largest diagonal entry.
+    /// This is the case if a pivot is at most `1e-13` times the largest diagonal entry.
     pub(crate) fn solve(&self, b: &[f64]) -> Option<Vec<f64>> {
         self.cholesky(1e-13).map(|factor| factor.solve(b))
     }

@@ -1,9 +1,8 @@
 //! Small numerical routines with no knowledge of fairness.
 //!
 //! Exact sums, distributions, hashes and named random streams, quantiles, transport. Everything
-//! here gives the same bits on every machine: elementary functions come from the `libm` crate, sums
-//! that decide results are whole numbers. Not done here: anything that reads a file or knows what a
-//! group is.
+//! here gives the same bits on every machine: elementary functions come from the `libm` crate, and
+//! sums that decide results are whole numbers. No code here reads files or depends on groups.
 
 pub(crate) mod additive;
 pub(crate) mod binomial_draws;
@@ -33,8 +32,8 @@ pub(crate) mod transport;
 pub(crate) mod vectors;
 pub(crate) mod wide_sum;
 
-/// The most units that all people may weigh together; every sum and product of sums that metrics
-/// form stays within its type.
+/// The largest total weight of all people in units. Below it, no sum and no product of sums in
+/// metrics overflows its type.
 pub(crate) const MAX_TOTAL_WEIGHT: u64 = 1 << 62;
 
 /// The greatest common divisor; of 0 and another number that number.

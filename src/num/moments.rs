@@ -1,4 +1,4 @@
-//! Mean and standard deviation, the same for any order and any unit of the values.
+//! Mean and standard deviation, with the same result for any order and any unit of the values.
 
 use crate::num::fixed::FixedSum;
 

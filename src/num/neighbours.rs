@@ -6,13 +6,13 @@
 //!
 //! If two points are at the same distance, the one with the lower number counts as nearer.
 //! Distances are compared as sums of squares, added in the order of the coordinates. A box is
-//! skipped only where its own distance, computed the same way, is larger, or as large while it
-//! holds no lower number: every step of that sum is monotone in floating point, so no rounding ever
-//! hides a nearer point, and the result does not depend on how the tree was built.
+//! skipped only if its distance, computed the same way, is larger, or equal while it contains no
+//! lower number: every step of that sum is monotone in floating point, so rounding never hides a
+//! nearer point, and the result does not depend on how the tree was built.
 //!
 //! Choice: points with equal coordinates share one place, which keeps the k lowest numbers: others
-//! are never among the k nearest. Where a method requires it, squared distances are compared in
-//! whole units ([`NeighbourTree::in_units`]); rounding is monotone too.
+//! are never among the k nearest. If a method requires it, squared distances are compared in whole
+//! units ([`NeighbourTree::in_units`]); rounding is monotone too.
 //!
 //! Cost: n log n to build; a search visits a few leaves where coordinates are few, and all of them
 //! where they are many (from about 20 on) and the points fill their space evenly. Memory: 8 bytes a
@@ -112,7 +112,7 @@ pub(crate) struct NeighbourTree {
     per_one: Option<f64>,
     /// The coordinates of the distinct points, leaf by leaf.
     places: Vec<f64>,
-    /// For each of them where its numbers begin; one more entry for the end.
+    /// The start of each place's numbers; one more entry for the end.
     begins: Vec<usize>,
     numbers: Vec<u32>,
     nodes: Vec<NeighbourNode>,

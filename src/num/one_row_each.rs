@@ -9,16 +9,16 @@ use crate::num::seed::h;
 pub(crate) struct DrawablePersonRow {
     /// The key of the person.
     pub person: u64,
-    /// The key of the row, which no other row has.
+    /// The unique key of the row.
     pub row_key: u64,
-    /// Whether another row of the person is preferred: this one would count for nothing.
+    /// Whether another row of the person is preferred, because this one would not count.
     pub spare: bool,
 }
 
-/// The positions of the rows drawn, ascending: of each person the row whose key has the smallest
-/// hash under the seed, among those that are not spare if there are any.
+/// The positions of the drawn rows, ascending: for each person the row whose key has the smallest
+/// hash under the seed, among the rows that are not spare if there are any.
 ///
-/// Neither the order of the rows nor the other persons matter.
+/// The result does not depend on the order of the rows or on other persons.
 pub(crate) fn one_row_each(seed: u64, rows: impl Iterator<Item = DrawablePersonRow>) -> Vec<usize> {
     let mut least: FastMap<u64, (bool, u64, u64, usize)> = FastMap::default();
     for (i, row) in rows.enumerate() {

@@ -40,15 +40,15 @@ pub(crate) const LANES: usize = 64;
 pub(crate) struct PoissonWeights(u64);
 
 impl PoissonWeights {
-    /// The weights of this name; those of other names or seeds are practically independent.
+    /// The weights of this name; weights of other names or seeds are practically independent.
     pub(crate) fn new(seed: u64, name: &str) -> Self {
         PoissonWeights(sm(named_seed(seed, name)))
     }
 
     /// The weights of a row in the replicates from `first` on, a multiple of 4.
     ///
-    /// Loops over arrays have a fixed length, here and where the weights are used, so that the
-    /// compiler vectorises them, also in builds that check every step of an iterator.
+    /// Loops over arrays have a fixed length, here and in the callers, so that the compiler
+    /// vectorises them, also in builds that check every step of an iterator.
     pub(crate) fn fill(self, row: u64, first: usize, weights: &mut [[f64; LANES]]) {
         assert!(first.is_multiple_of(4), "a hash holds four replicates, {first} stands inside one");
         // The steps of `h(named_seed(seed, name), row, hash)` that do not depend on the replicate.

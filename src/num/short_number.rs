@@ -1,19 +1,18 @@
 //! Numbers with few digits, for texts that people read.
 //!
-//! One rule for edges of quartiles, levels, values of cases and ranges: what the data write in few
-//! digits stays as it is; anything longer is rounded up, and keeps as many digits as it needs to
-//! stay below the next larger number that it could be taken for. So `up to 29.63` describes the
-//! same people as `up to 29.626222841252297`.
+//! One rule for edges of quartiles, levels, values of cases and ranges: a number with few digits is
+//! unchanged; a longer number is rounded up, with enough digits to stay below the next larger
+//! number of the data. So `up to 29.63` describes the same people as `up to 29.626222841252297`.
 
-/// A number with at most this many digits stays as it is.
+/// A number with at most this many digits is unchanged.
 const FEW: usize = 7;
 
 /// A number that is shortened keeps at least this many digits.
 const LEAST: usize = 4;
 
-/// A number in fewer digits: rounded up, with at least four digits, and with as many more as keep
-/// it below `next`, the next larger number that it must not be taken for. None where the number
-/// stays as it is: it has few digits or none after the point, or all of them are needed.
+/// A number in fewer digits: rounded up, with at least four digits, and with enough digits to stay
+/// below `next`, the next larger number of the data. None if the number is unchanged: it has few
+/// digits or none after the point, or all of them are needed.
 pub(crate) fn short_text(value: f64, next: Option<f64>) -> Option<String> {
     if !value.is_finite() || value.fract() == 0.0 {
         return None;

@@ -38,7 +38,7 @@ pub(crate) fn quantile(ascending: &[f64], q: f64) -> Option<f64> {
 /// interpolation between order statistics (Akinshin 2023, "Weighted quantile estimators", type 7).
 /// `weight` is the sum of the weights, `squares` that of their squares.
 ///
-/// NaN where there is no value.
+/// NaN if there is no value.
 pub(crate) fn weighted_quantile(
     ascending: impl Iterator<Item = (f64, f64)>,
     (weight, squares): (f64, f64),
@@ -70,7 +70,7 @@ pub(crate) struct WeightedValue {
     pub value: f64,
     /// Number of members of the sample with this value, at least 1.
     pub copies: u64,
-    /// The weight of each of them, above 0.
+    /// The weight of each copy, above 0.
     pub weight: f64,
 }
 
@@ -245,7 +245,7 @@ mod tests {
         assert_eq!((spread.mean, around.variance), (3.0, 10.0));
         assert!((around.lo - quantile(&sorted, 0.025).unwrap()).abs() < 1e-12);
         assert!((around.hi - quantile(&sorted, 0.975).unwrap()).abs() < 1e-12);
-        // Copies are members like any other, and only the ratio of weights counts.
+        // A copy is a separate member, and only the ratio of weights has an effect.
         let copies = [
             WeightedValue { value: 1.0, copies: 3, weight: 0.1 },
             WeightedValue { value: 5.0, copies: 1, weight: 0.1 },

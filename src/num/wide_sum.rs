@@ -2,8 +2,9 @@
 //!
 //! The sum is a whole number of 640 bits in units of 2^-288, so that nothing is rounded before all
 //! terms are added: powers of small and large terms need no common scale. A column of terms is
-//! added in rounds: the upper 43 bits of all of them are cut off by adding and subtracting a power
-//! of two, and sum up without rounding; then those of what is left. These are loops for vectors.
+//! added in rounds: each round separates the upper 43 bits of all terms by adding and subtracting a
+//! power of two, and sums them without rounding; the next round continues with the remainders.
+//! These loops use vector instructions.
 //!
 //! Source of the cut: Demmel and Nguyen 2015, "Parallel Reproducible Summation", section 3.
 
@@ -23,7 +24,7 @@ const LOWEST: i32 = -288;
 /// The unit of a round is at most this power of two: the number holds its sums.
 const HIGHEST: i32 = LOWEST + 64 * (LIMBS as i32 - 1) - 1;
 
-/// Terms of a column at most.
+/// The largest number of terms of a column.
 pub(crate) const MAX_TERMS: usize = 512;
 
 /// A column is filled up with terms of 0 to a multiple of this.
@@ -213,7 +214,8 @@ mod tests {
         sum
     }
 
-    /// In any order, in columns of any length, with and without vectors, and through a file.
+    /// In any order, in columns of any length, with and without vector instructions, and after the
+    /// sum is written and read.
     #[test]
     fn terms_of_all_sizes_add_up_in_any_order() {
         let mut stream = RandomStream::new(3, "wide");
@@ -253,7 +255,7 @@ mod tests {
             sum_of(&vec![1.0 / 3.0; 3 << 12]).to_f64(),
             (1.0_f64 / 3.0) * f64::from(3 << 12)
         );
-        // Where the size is lost, the program is not.
+        // A sum without a valid size does not panic.
         for large in [1e200, f64::MAX, f64::INFINITY] {
             assert!(sum_of(&[large, 1.0]).to_f64() >= 1.0);
         }

@@ -4,9 +4,9 @@
 //! An action is valid for a subgroup if it is frequent among the unaffected with exactly the
 //! columns of the subgroup, changes something, and each change may be made
 //! ([`AllowedChanges`](crate::recourse::feature::AllowedChanges)); an action that names all columns
-//! and changes all of them is not valid. That is what all published code does;
-//! [`ActionMatch::SubFeatures`] is the sentence of the paper. A subgroup walks down the tree of
-//! candidates along its own columns, so that only valid actions are visited.
+//! and changes all of them is not valid. All published code does this;
+//! [`ActionMatch::SubFeatures`] follows the text of the paper. A subgroup walks down the tree of
+//! candidates along its columns, so that only valid actions are visited.
 //!
 //! Choice: "subgroups" in the paper's tables are those with at least one valid action, "affected
 //! individuals" of its appendix D are the rows with label 0; here both numbers of subgroups are
@@ -47,7 +47,7 @@ pub struct RecoursePlan<'a> {
     pub(super) item_rows: ItemRows,
     /// Texts of the items that occur.
     texts: Vec<String>,
-    /// For each subgroup the position after its last action.
+    /// The position after the last action of each subgroup.
     action_ends: Vec<usize>,
     pub(super) costs: Vec<i64>,
     /// The set of changes of each action.
@@ -114,7 +114,7 @@ impl<'a> RecoursePlan<'a> {
         &self.population
     }
 
-    /// Number of subgroups, those without actions included.
+    /// The number of subgroups, including those without actions.
     pub fn n_subgroups(&self) -> usize {
         self.subgroups.len()
     }
@@ -203,7 +203,8 @@ struct CostTable {
     slots: Vec<[u32; 2]>,
     /// Number of new levels of each column.
     widths: Vec<usize>,
-    /// For each column the costs, by old and new level; [`NOT_ALLOWED`] where not allowed.
+    /// The costs of each column, by old and new level; [`NOT_ALLOWED`] if the change is not
+    /// allowed.
     costs: Vec<Vec<i64>>,
 }
 

@@ -105,7 +105,7 @@ impl RecoursePlan<'_> {
     /// Queries the model about every needed pair of row and set of changes.
     ///
     /// # Errors
-    /// Those of the model.
+    /// The errors of the model.
     pub fn query_model(&self, needed: &RowSets, model: &impl DecisionModel) -> Result<RowSets> {
         let answers = |change: usize| -> Result<Vec<u64>> {
             let mut favourable = Vec::new();
@@ -246,8 +246,8 @@ impl EncodedRows {
         EncodedRows { width, values, marks, hashes, new, changes }
     }
 
-    /// The hash of the changed row from that of the row: terms of old values are replaced by new
-    /// ones.
+    /// The hash of the changed row from the hash of the row: terms of old values are replaced by
+    /// terms of new values.
     fn hash(&self, row: u32, change: u32) -> u64 {
         let (columns, come) = &self.changes[change as usize];
         let start = row as usize * self.width;

@@ -1,8 +1,8 @@
 //! Budgets that fit the data: percentiles of the cost at which half of a subgroup's group is
 //! helped.
 //!
-//! Choice: each subgroup gives one cost per group, as in the authors' code; the paper's sentence
-//! may be read as one per subgroup. The percentile `q` of `m` sorted costs is at position `(m - 1)
+//! Choice: each subgroup gives one cost per group, as in the authors' code; the text of the paper
+//! can also mean one per subgroup. The percentile `q` of `m` sorted costs is at position `(m - 1)
 //! q`, with linear interpolation, rounded to units of cost (ties to even). The published tables
 //! print rounded budgets and use these.
 

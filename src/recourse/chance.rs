@@ -1,11 +1,11 @@
 //! Permutation p-values of subgroup scores, with control of the false discovery rate.
 //!
-//! Not in the paper, whose listings rank scores of groups of two people and of two thousand alike.
+//! Not in the paper, whose listings rank scores of groups of two people like those of two thousand.
 //! The null hypothesis: given the people of a subgroup, their group is independent of which actions
 //! help them. Then any permutation of the groups over these people is as likely as the real
-//! assignment. The p-value is the share of permutations whose score is at least the real one, the
-//! real one counted among them: `(1 + larger) / (1 + permutations)`. Source: Fisher's permutation
-//! test; Phipson and Smyth 2010 on the 1.
+//! assignment. The p-value is the share of permutations whose score is at least the real one,
+//! including the real one: `(1 + larger) / (1 + permutations)`. Source: Fisher's permutation test;
+//! Phipson and Smyth 2010 on the 1.
 //!
 //! Choice: a test stops once enough permutations had a score of at least the real one, with `p =
 //! stop_after / permutations made` (Besag and Clifford 1991, "Sequential Monte Carlo p-values"):
@@ -37,8 +37,8 @@ use crate::recourse::knobs::PermutationSettings;
 
 /// The p-values of the subgroups of a range that have actions, in their order: one per criterion.
 ///
-/// A caller that shows progress, or may be interrupted, goes from range to range; the values are
-/// the same.
+/// A caller that shows progress or can be interrupted calls it range by range; the values are the
+/// same.
 pub fn p_values(
     plan: &RecoursePlan<'_>,
     effects: &ActionEffects,
@@ -65,11 +65,11 @@ pub fn p_values(
 struct PermutationTest {
     /// The kind of each person, shuffled by every permutation; ascending at first.
     people: Vec<u32>,
-    /// For each action the kinds that it helps.
+    /// The kinds that each action helps.
     helped: Vec<Vec<u32>>,
     /// The reach at which each kind is first helped; the number of reaches where no action helps.
     first_reach: Vec<usize>,
-    /// For each action the position of its reach.
+    /// The position of the reach of each action.
     reach_of: Vec<usize>,
 }
 
@@ -90,7 +90,7 @@ impl PermutationTest {
             .collect();
 
         // One bit per action and person; kinds are sorted by these bits, so their order does not
-        // depend on that of rows.
+        // depend on the order of rows.
         let width = sets.len().div_ceil(64);
         let mut signatures = vec![0_u64; rows.len() * width];
         for (a, set) in sets.iter().enumerate() {

@@ -13,9 +13,9 @@
 //! | equal-conditional-mean-recourse | micro | mean cost of the cheapest action that helps, over the people helped by some action | higher |
 //! | mean-recourse, c | micro | the same over all people; people without recourse count with c | higher |
 //!
-//! The score is the absolute difference. Infinity against infinity is 0: both groups lack recourse
-//! alike. Infinity against a number is infinity. (AIF360 subtracts the two infinities; its NaN then
-//! comes first in its ranking.)
+//! The score is the absolute difference. Two infinite values differ by 0: both groups lack
+//! recourse. An infinite value and a number differ by infinity. (AIF360 subtracts the two
+//! infinities; its NaN then comes first in its ranking.)
 //!
 //! Choice: the trade-off takes the maximum over costs, as the paper defines it; published figures
 //! compare position by position in lists that each group sorts differently, and are too large.
@@ -159,7 +159,7 @@ pub enum ExactScore {
 }
 
 impl ExactScore {
-    /// As a float; infinity is infinity.
+    /// The value as a float.
     pub fn get(self) -> f64 {
         match self {
             ExactScore::Finite(ratio) => ratio.get(),

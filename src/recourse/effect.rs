@@ -1,4 +1,4 @@
-//! How many people each action helps, and effectiveness by cost.
+//! The number of people that each action helps, and effectiveness by cost.
 //!
 //! Source: the paper's effectiveness-cost distributions. With `V(c)` the actions of a subgroup that
 //! cost at most `c`:
@@ -6,8 +6,8 @@
 //! `ecd(c, g) = |union over a in V(c) of the people it helps| / n(p,g)`. Both are 0 below the
 //! smallest cost and rise only at distinct costs, where all actions of one cost enter together.
 //!
-//! Where a model is additive over the columns, an action moves all scores of a subgroup alike, the
-//! sets of people helped are nested, and macro equals micro.
+//! If a model is additive over the columns, an action moves all scores of a subgroup by the same
+//! amount, the sets of helped people are nested, and macro equals micro.
 
 use rayon::prelude::*;
 
@@ -32,9 +32,9 @@ pub struct CostReach {
 /// The effects of all actions.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct ActionEffects {
-    /// For each action the people of each group that it helps, the paper's `k`.
+    /// The number of people of each group that each action helps: `k` in the paper.
     pub helped: Vec<[u32; 2]>,
-    /// For each subgroup the position after its last reach.
+    /// The position after the last reach of each subgroup.
     ends: Vec<usize>,
     reaches: Vec<CostReach>,
 }
@@ -44,7 +44,7 @@ pub struct ActionEffects {
 pub struct SubgroupEffects<'a> {
     /// Number of affected people of each group.
     pub n: [u32; 2],
-    /// For each action the number of people of each group that it helps.
+    /// The number of people of each group that each action helps.
     pub helped: &'a [[u32; 2]],
     /// Effectiveness at each distinct cost, ascending; empty without actions.
     pub reaches: &'a [CostReach],

@@ -59,7 +59,7 @@ impl PartialOrd for ExactRatio {
 impl Ord for ExactRatio {
     /// Cross-multiplies where that fits 128 bits.
     ///
-    /// Otherwise compares the whole parts and goes on with the inverted remainders (Euclid's
+    /// Otherwise compares the whole parts and continues with the inverted remainders (Euclid's
     /// algorithm).
     fn cmp(&self, other: &ExactRatio) -> Ordering {
         if self.den == other.den {
@@ -110,7 +110,7 @@ mod tests {
     fn fractions_compare_exactly_at_any_size() {
         assert_eq!(ExactRatio::new(1, 3), ExactRatio::new(2, 6));
         assert!(ExactRatio::new(1, 3) > ExactRatio::new(333_333_333, 1_000_000_000));
-        // As floats these are the same number; their products do not fit 128 bits.
+        // As floats these are equal; their products do not fit into 128 bits.
         let big = 1_u128 << 126;
         let (a, b) = (ExactRatio::new(big, big - 1), ExactRatio::new(big - 1, big - 2));
         assert_eq!(a.get(), b.get());

@@ -466,7 +466,7 @@ impl RecourseBlock {
 
     /// The definitions in the order of the tables.
     ///
-    /// `budgets` gives the budgets at the percentiles; those within budgets use them.
+    /// `budgets` gives the budgets at the percentiles, for the definitions that use budgets.
     pub fn definitions(
         &self,
         budgets: impl FnOnce(&[Percentile]) -> Vec<i64>,

@@ -22,7 +22,7 @@
 //! | `overlap` | ranks | which of two subgroups with the same actions is shown |
 //! | `sentence`, `overview` | all of these | the actions listed for a subgroup; the tables over all definitions |
 //!
-//! Words: an *item* is a column with a level, a *subgroup* `p` a set of items, `G(p, g)` the
+//! Terms: an *item* is a column with a level, a *subgroup* `p` a set of items, `G(p, g)` the
 //! affected people of group `g` in it and `n(p, g)` their number. An *action* `a` names levels for
 //! columns of `p`; those that differ are its *changes*. `k(p, a, g)` people of `G(p, g)` get the
 //! favourable decision once the changes are made; *effectiveness* is `k / n`, kept as the pair.

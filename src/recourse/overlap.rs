@@ -1,13 +1,13 @@
 //! Which of two overlapping subgroups with the same actions is shown.
 //!
-//! Not in the paper, used in every published listing. A subgroup `p` is contained in `q` if the
-//! items of `q` are a proper subset of its own and none of its actions changes a column that only
-//! `p` has: then every action for `p` is one for `q`. The subgroup of such a pair with the larger
-//! score is kept, at a tie the shorter one.
+//! Not in the paper, but used in every published listing. A subgroup `p` is contained in `q` if the
+//! items of `q` are a proper subset of the items of `p` and no action of `p` changes a column that
+//! only `p` has: then every action for `p` is also an action for `q`. Of such a pair the subgroup
+//! with the larger score is kept, the shorter one if the scores are equal.
 //!
-//! Choice: the ranked list is walked from the top until the wanted number is shown, and each
+//! Choice: the ranked list is read from the top until the requested number is shown, and each
 //! subgroup is compared with those shown before it. The published code truncates the list first and
-//! drops afterwards, so that fewer remain, and its flags are not transitive.
+//! then drops subgroups, so that fewer remain, and its flags are not transitive.
 
 use crate::recourse::actions::RecoursePlan;
 use crate::recourse::rank::DefinitionRanking;
@@ -34,8 +34,8 @@ pub fn merge_overlapping(
             break;
         }
         let own = SubgroupContent::new(plan, verdict.subgroup);
-        // Those already shown have no smaller score, and at a tie are not longer: subgroups are
-        // numbered by length.
+        // The subgroups that are already shown have an equal or larger score and, if it is equal,
+        // are not longer: subgroups are numbered by length.
         let twin =
             shown.iter().find(|other| own.is_contained_in(other) || other.is_contained_in(&own));
         places.push(ListedSubgroup {

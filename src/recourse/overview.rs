@@ -57,8 +57,8 @@ pub fn analysis(judged: &DefinitionRanking) -> RankingAnalysis {
 
 /// How unfair `other` ranks the subgroups that `judged` ranks first.
 ///
-/// The mean rank that `other` gives to the subgroups of rank 1, over its largest rank plus 1, which
-/// is used for no rank. In (0, 1], small where they agree; `None` where no subgroup has rank 1.
+/// The mean rank in `other` of the subgroups with rank 1, divided by its largest rank plus 1, which
+/// replaces a missing rank. In (0, 1], small if they agree; `None` if no subgroup has rank 1.
 pub fn agreement(judged: &DefinitionRanking, other: &DefinitionRanking) -> Option<ExactRatio> {
     let none = u128::from(other.last_rank()) + 1;
     let mut sum = 0;

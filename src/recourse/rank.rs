@@ -34,7 +34,7 @@ pub enum RankBy {
 pub struct SubgroupVerdict {
     /// The subgroup.
     pub subgroup: u32,
-    /// From 1; `None` where the score is 0.
+    /// From 1; `None` if the score is 0.
     pub rank: Option<u32>,
     /// The value of each group: a share, a number of actions, or a cost; infinity without recourse.
     pub values: [f64; 2],

@@ -2,8 +2,8 @@
 //!
 //! The paper calls them Comparative Subgroup Counterfactuals. Which actions are listed depends on
 //! the definition, as in the published listings; shares in the micro view are cumulative, which the
-//! paper does not say. Their text in the layout of the paper is made by the tests, which compare it
-//! with published listings.
+//! paper does not mention. The tests make their text in the layout of the paper and compare it with
+//! published listings.
 
 use crate::recourse::actions::RecoursePlan;
 use crate::recourse::definition::{RecourseCriterion, RecourseDefinition, RecourseView};

@@ -62,7 +62,7 @@ impl<'a> FeatureChanges<'a> {
         };
         let (Some(from), Some(to)) = (self.position(from), self.position(to)) else { return false };
         let climb = sign * (to - from);
-        // In the units of costs: 0.8 is one step of 0.2 above 0.6, though not to the last bit.
+        // In units of costs: 0.8 is one step of 0.2 above 0.6, apart from rounding.
         let units = |x: f64| (x * 1e9).round();
         climb >= 0.0 && rule.steps.is_none_or(|steps| units(climb) <= units(steps))
     }

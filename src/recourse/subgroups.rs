@@ -1,7 +1,7 @@
 //! The subgroups: frequent sets of items among the affected.
 //!
-//! A subgroup must be frequent in each group: one search then gives the intersection of the two
-//! searches in the paper. The search itself is shared, see [`itemsets`](crate::num::itemsets).
+//! A subgroup must be frequent in each group: so one search gives the intersection of the two
+//! searches in the paper. The search is in [`itemsets`](crate::num::itemsets).
 
 use std::ops::Range;
 

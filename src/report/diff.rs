@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use minijinja::context;
 use minijinja::value::Value;
 
+use crate::control_characters::on_one_line;
 use crate::folder::manifest::{Manifest, RunComparison};
-use crate::report::control_characters::visible;
 use crate::report::export::{deciding, gate_sentence_in_units, printed};
 use crate::report::page::glossary::GlossaryEntry;
 use crate::report::page::terms::PageGlossary;
@@ -160,13 +160,4 @@ fn escaped(text: &str) -> String {
         }
     }
     on_one_line(escaped.trim_end())
-}
-
-/// Words of data on one line of a terminal, with nothing in them that it would obey.
-pub(crate) fn on_one_line(text: &str) -> String {
-    visible(text)
-        .chars()
-        .map(|c| if c == '\n' { '\u{240a}' } else { c })
-        .collect::<String>()
-        .replace('\t', "\u{2409}")
 }

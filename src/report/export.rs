@@ -6,15 +6,15 @@
 //! | JUnit | one test case per gate; skipped gates are skipped, gates of level `warn` never fail | CI servers |
 //! | Prometheus | the defined values that are asked for, with their intervals, and the gates, as gauges | node exporter's textfile collector |
 
-use minijinja::value::{Serde, Value};
+use minijinja::value::Value;
 use minijinja::{AutoEscape, context};
 
 use crate::folder::manifest::{Manifest, RunSummary};
 use crate::metric::Metric;
 use crate::metric::catalog::find;
-use crate::report::page::number::{self, NumberFormat};
+use crate::report::page::number::NumberFormat;
+use crate::report::page::render::numbers_and_names;
 use crate::report::page::terms;
-use crate::report::page::words::short;
 use crate::table::deciding_range::DecidingRange;
 use crate::table::digits::{decimals_apart, end_pairs, fixed_digits, interval_digits};
 use crate::table::recourse::UNFAIR_SUBGROUPS;
@@ -80,22 +80,10 @@ const FORMS: [(&str, &str); 7] = [
 
 /// A form of these facts, in which texts from folders are written as `shown` says.
 pub(crate) fn printed(form: &str, facts: Value, shown: fn(&str) -> String) -> String {
-    let mut environment = text::environment();
+    // Narrow blanks are for pages.
+    let mut environment = numbers_and_names(|text| text.replace('\u{202f}', " "));
     environment.set_auto_escape_callback(|_| AutoEscape::None);
     environment.add_filter("shown", move |text: &str| shown(text));
-    // Narrow blanks are for pages.
-    let plain = |text: String| text.replace('\u{202f}', " ");
-    environment.add_filter("level", move |of: f64| plain(number::level(of)));
-    environment
-        .add_filter("exact", move |v: f64, kind: Serde<NumberFormat>| plain(kind.0.value(v)));
-    environment.add_filter(
-        "exact_ends",
-        move |ends: Serde<(f64, f64)>, kind: Serde<NumberFormat>, v: f64| {
-            plain(kind.0.interval(v, ends.0.0, ends.0.1))
-        },
-    );
-    environment.add_filter("count", |n: i64| number::count(n));
-    environment.add_filter("short", |name: &str| short(name).into_owned());
     // Lines whose cells end with tabs, in columns.
     environment.add_filter("aligned", |lines: &str| {
         let cells = |line: &str| line.split_terminator('\t').map(str::to_owned).collect();

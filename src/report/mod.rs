@@ -19,7 +19,6 @@
 //! histogram bins, and the sizes of unfair subgroups.
 
 mod brief;
-mod control_characters;
 pub(crate) mod diff;
 mod draw;
 mod evidence;

@@ -7,7 +7,7 @@
 //! - Its page, and the annex of a run with `against`: the first clear ones, and in drawings each
 //!   direction of which a rate differs.
 //! - `report.html` of such a run: rates of harm and accuracy, worse ones first
-//!   (`evidence/against.rs`).
+//!   (`evidence/changes.rs`).
 
 use crate::table::ChangeRow;
 

@@ -156,7 +156,7 @@ impl Predictions {
                 };
                 Ok(scores.read(g)?.into_iter().enumerate().map(decide).collect())
             }
-            Predictions::Classes(scores) => scores.predicted(g),
+            Predictions::Classes(scores) => Ok(scores.read(g)?.predicted()),
         }
     }
 

@@ -305,11 +305,6 @@ impl<'a> AskedModels<'a> {
         Ok(AskedModels { models, call, train })
     }
 
-    /// Whether they are a program.
-    pub(crate) fn are_program(&self) -> bool {
-        self.call.is_some()
-    }
-
     /// The scorer of each fold, or one for all folds: trained here, or an ONNX file.
     pub(crate) fn scorers(&self, row_context: RowContext<'_>) -> Result<Vec<Box<dyn Scorer>>> {
         let (ctx, layout) = (row_context.ctx, row_context.rows.layout());
@@ -375,8 +370,8 @@ pub(crate) enum OpenModels<'a> {
 }
 
 impl OpenModels<'_> {
-    /// Hands the scores of some rows to `take`, block by block, from the model here or its program;
-    /// rows that are not asked for get none. In how many bits they are given.
+    /// Hands the scores of some rows to `take`, block by block, from the model here or its program,
+    /// of several classes those of a row one after another; rows that are not asked for get none. In how many bits they are given.
     ///
     /// # Errors
     /// The rows cannot be read, the model fails, or the run is to stop.
@@ -413,7 +408,8 @@ impl OpenModels<'_> {
         let block = |g: usize| {
             let folds = scored.folds(g)?;
             let scores = if folds.iter().all(Option::is_none) {
-                vec![f64::NAN; folds.len()]
+                let width = scorers.first().map_or(1, |scorer| scorer.width());
+                vec![f64::NAN; folds.len() * width]
             } else {
                 score_by_fold(scorers, &scored.rows(g)?, |i| folds[i])?
             };

@@ -144,7 +144,7 @@ fn prepare_rows(
         (None, false) => RowsHere::None,
     };
     let prepared = preparation.finish(&all, here, out)?;
-    measure::write_prepared(out, &prepared, all.n_rows())
+    measure::write_prepared(out, &prepared)
 }
 
 /// What preparing rows needs from the job and from other stages.

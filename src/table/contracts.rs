@@ -5,13 +5,14 @@ use crate::table::row_macro::{SharedText, table};
 
 table! {
     /// `model_contract`: one row per column that a model which is trained elsewhere gets, and one
-    /// per model for its score.
-    pub struct ModelContractRow in "model_contract", version 1, key 3,
+    /// per model for its score, or one for each class of a label of several.
+    pub struct ModelContractRow in "model_contract", version 2, key 3,
     one row per "column that a model trained elsewhere gets, and its score", written by "report",
     read by "users" {
         /// the model
         model: SharedText,
-        /// the input of the model; empty for the one table that a model takes, and for the score
+        /// the input of the model; empty for the one table that a model takes, and for the score;
+        /// of several scores the class of the label
         input: SharedText,
         /// position in the input, from 0; -1 = the score
         position: i64,

@@ -88,7 +88,7 @@ table! {
 table! {
     /// `cf_examples`: one row per model, counterfactual set, attribute, person who switches and
     /// feature that models read. Absent unless the job asks for people by `report.cases`.
-    pub struct CfExampleRow in "cf_examples", version 2, key 7,
+    pub struct CfExampleRow in "cf_examples", version 3, key 7,
     one row per "model, set, attribute, person who switches and feature",
     written by "count", read by "report" {
         model: SharedText,
@@ -110,14 +110,20 @@ table! {
         value_cf: Option<SharedText>,
         /// 1 where the two differ, else 0
         changed: bool,
-        /// the score of the row as it is, in the numbers of the model; null = missing
+        /// the score of the row as it is, in the numbers of the model; null = missing, or several
+        /// classes
         score: Option<f64>,
         /// the score of the counterfactual; null as score
         score_cf: Option<f64>,
-        /// the decision about the row as it is: 1 = positive, 0 = negative
-        decision: bool,
-        /// the decision about the counterfactual, which is the other one
-        decision_cf: bool,
+        /// the decision about the row as it is: 1 = positive, 0 = negative; null = several classes
+        decision: Option<bool>,
+        /// the decision about the counterfactual, which is the other one; null as decision
+        decision_cf: Option<bool>,
+        /// of several classes the one predicted for the row as it is; empty = two sides
+        class: SharedText,
+        /// of several classes the one predicted for the counterfactual, which is another one;
+        /// empty = two sides
+        class_cf: SharedText,
     }
 }
 

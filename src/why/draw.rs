@@ -89,7 +89,7 @@ mod tests {
         assert_eq!(places, drawn.first(5));
         let fewer = drawn.first(5);
         assert_eq!([&fewer[..5], &fewer[5..]], [&first[..5], &first[10..15]]);
-        // Nobody stays.
+        // All people switch.
         let all = DrawnPeople::new(5, (0..4).map(|key| (key, true)));
         assert_eq!((all.of(), all.first(4).len()), ([4, 0], 4));
     }

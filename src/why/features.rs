@@ -1,17 +1,19 @@
-//! Through what people switch: means over people of what each player adds, with their intervals.
+//! The features that make people switch: means over people of the Shapley values of each player,
+//! with their intervals.
 //!
 //! Players are the attribute with all columns that are set along with it, number 0, then each
 //! column that the set may move. The values of a person are those of [`shapley`](super::shapley),
-//! twice: of the score, and of whether the decision is another one than the factual. People are
-//! drawn separately from those who switch and from those who stay, so the mean over all weights the
-//! two kinds by the number of people that they represent: (W switched + V stayed) / (W + V).
+//! for the score and for whether the decision differs from the factual one. People are drawn
+//! separately from those who switch and from those who do not, so the mean over all weights the two
+//! kinds by the number of people that they represent: (W switched + V stayed) / (W + V).
 //!
 //! Intervals are percentiles of Poisson means ([`poisson`](crate::num::poisson), stream
-//! `bootstrap/why`) by the key of a person, W and V fixed; there is none where all values of each
-//! kind agree to 1e-12, or where more than 5 % of the replicates draw no person. They are about
-//! people; the error of a mean from drawn orders is separate: the root of the sum of the variances
-//! over the number of people. A player *undoes* a switch if the decision is the factual one when
-//! the player alone keeps the factual values: shares of those who switch, with Wilson's interval.
+//! `bootstrap/why`) by the key of a person, with W and V fixed; there is none if all values of each
+//! kind agree to 1e-12, or if more than 5 % of the replicates draw no person. They cover the
+//! sampling of people; the error of a mean from drawn orders is separate: the root of the sum of
+//! the variances divided by the number of people. A player *undoes* a switch if the decision is the
+//! factual one when only this player keeps the factual values: shares of the people who switch,
+//! with Wilson's interval.
 //!
 //! Memory: for each replicate two numbers for each player and kind of people.
 
@@ -41,7 +43,7 @@ pub(crate) enum ExplainedKind {
     Switched,
     /// People who do not.
     Stayed,
-    /// Both, as many as there are.
+    /// Both kinds together.
     All,
 }
 
@@ -61,11 +63,11 @@ impl ExplainedKind {
 pub(crate) struct PlayerEffect {
     /// Whether its values differ.
     pub moved: bool,
-    /// What it adds to the score.
+    /// The Shapley value for the score.
     pub score: PlayerShare,
-    /// What it adds to the change of the decision, from 0 to 1.
+    /// The Shapley value for the change of the decision, from 0 to 1.
     pub decision: PlayerShare,
-    /// Whether the decision is the factual one when it alone keeps the factual values.
+    /// Whether the decision is the factual one when only this player keeps the factual values.
     pub undone: bool,
 }
 
@@ -78,7 +80,7 @@ pub(crate) struct ExplainedPerson {
     pub switched: bool,
     /// Whether orders of the players were drawn.
     pub sampled: bool,
-    /// For each player its effect.
+    /// The effect of each player.
     pub effects: Vec<PlayerEffect>,
 }
 
@@ -91,7 +93,7 @@ pub(crate) struct MeanSettings {
     pub samples: usize,
     /// Level of the intervals.
     pub level: f64,
-    /// The people whom the explained ones represent: those who switch and those who stay.
+    /// The numbers of people that the explained ones represent: those who switch and the others.
     pub of: [u64; 2],
 }
 
@@ -115,26 +117,26 @@ pub(crate) struct PlayerMeans {
     pub kind: ExplainedKind,
     /// People.
     pub n: u64,
-    /// People for whom they stand.
+    /// The number of people that they represent.
     pub of: u64,
     /// People for whom the player differs.
     pub moved: u64,
     /// People for whom orders were drawn.
     pub sampled: u64,
-    /// What it adds to the score.
+    /// The Shapley value for the score.
     pub score: MeanEffect,
-    /// What it adds to the change of the decision.
+    /// The Shapley value for the change of the decision.
     pub decision: MeanEffect,
     /// The people whose switch it undoes, among those who switch, with Wilson's interval of the
     /// share.
     pub undone: Option<(u64, Option<ValueInterval>)>,
 }
 
-/// What a mean is taken of: the score, or the change of the decision.
+/// The value of a mean: the score, or the change of the decision.
 type EffectPart = fn(&PlayerEffect) -> PlayerShare;
 const PARTS: [EffectPart; 2] = [|effect| effect.score, |effect| effect.decision];
 
-/// The means of all players over those who switch, those who stay, and all. The last digits depend
+/// The means of all players over the people who switch, the others, and all. The last digits depend
 /// on the order of `people`.
 pub(crate) fn player_means(
     people: &[ExplainedPerson],
@@ -218,9 +220,9 @@ pub(crate) fn player_means(
 
 /// Weighted sums of both kinds of people in this many replicates.
 struct MeanTile {
-    /// For each kind the sums of the weights.
+    /// The sums of the weights of each kind.
     weights: [[f64; LANES]; 2],
-    /// For each kind, player and part the weighted sums.
+    /// The weighted sums for each kind, player and part.
     sums: Vec<[f64; LANES]>,
 }
 
@@ -260,7 +262,7 @@ impl MeanReplicates {
         MeanReplicates { tiles, players }
     }
 
-    /// The mean of a part of a player over these kinds in each replicate; none where nobody of a
+    /// The mean of a part of a player over these kinds in each replicate; none if no person of a
     /// kind is drawn.
     fn means<'a>(
         &'a self,

@@ -75,7 +75,8 @@ impl PatternColumn {
         PatternColumn::of_words(name, &levels, &codes).in_bins(bins)
     }
 
-    /// This column where levels are bins: those that the job does not name read as ranges.
+    /// The same column with levels that are bins: bins without a name in the job are shown as
+    /// ranges.
     pub(crate) fn in_bins(self, bins: &[DerivedBin]) -> Self {
         let reading = |level: &String| {
             let is_range = |bin: &DerivedBin| bin.name == *level && bin.is_named_by_range();

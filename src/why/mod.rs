@@ -1,11 +1,11 @@
-//! Why a metric is what it is: who switches, and through what.
+//! Reasons for the value of a metric: which people switch, and which features make them switch.
 //!
 //! [`patterns`] finds traits whose people switch more often than the others, on one half of the
-//! people, and confirms them on the other half; [`levels`] cuts columns into levels. [`draw`] says
-//! which people are explained, [`shapley`] what each feature of a person adds, [`features`] what it
-//! adds on average. [`knobs`] is the block of a job. Patterns are decided by whole numbers and
-//! intervals of counts, people and orders by hashes, so the result does not depend on the order of
-//! rows or on threads.
+//! people, and confirms them on the other half; [`levels`] divides columns into levels. [`draw`]
+//! chooses the people who are explained, [`shapley`] computes the contribution of each feature for
+//! a person, [`features`] the means over people. [`knobs`] is the block of a job. Patterns depend
+//! on whole numbers and intervals of counts, people and orders on hashes, so the result does not
+//! depend on the order of rows or on threads.
 //!
 //! Not done here: reading rows, models, files.
 

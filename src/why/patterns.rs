@@ -1,21 +1,21 @@
-//! Traits whose people switch more often than everybody else.
+//! Traits whose people switch more often than all other people.
 //!
-//! An *item* is a column with a level, a *pattern* a set of items with at most one of a column. The
-//! search is that of subgroups in recourse ([`itemsets`](crate::num::itemsets)). What everybody
-//! holds is not an item.
+//! An *item* is a column with a level, a *pattern* a set of items with at most one item per column.
+//! The search is that of subgroups in recourse ([`itemsets`](crate::num::itemsets)). A level that
+//! all people have is not an item.
 //!
-//! People are cut into two halves by a hash. On the *first* half patterns are looked for:
-//! candidates are those whose excess of the rate over that of all others has a Newcombe interval
-//! (95 %) above 0. Of candidates with the same people only the one with the fewest items is kept,
-//! and among these the one whose text comes first. A pattern *adds* something where its rate is
-//! higher than that of the rest of each parent (the pattern without one item; everybody, for a
-//! single item) by Fisher's test. The first 50 by the lower end of the interval are carried over.
+//! People are divided into two halves by a hash. On the *first* half patterns are searched:
+//! candidates are patterns whose rate exceeds that of all others with a Newcombe interval (95 %)
+//! above 0. Of candidates with the same people only the one with the fewest items is kept, and
+//! among these the one whose text comes first. A pattern *adds* something if its rate is higher
+//! than that of the rest of each parent (the pattern without one item; all people, for a single
+//! item) by Fisher's test. The first 50 by the lower end of the interval are selected.
 //!
-//! On the *second* half, which was not used in the choice, each pattern is tested against all
-//! others by Fisher's test, with Holm's correction over all that were carried over. So if no one
-//! switches more often than others, the probability that anything is confirmed is at most 0.05.
-//! Quote the rates and intervals of the second half: on the first half patterns were picked for
-//! being high.
+//! On the *second* half, which was not used for the selection, each pattern is compared with all
+//! others by Fisher's test, with Holm's correction over all selected patterns. So if no trait has a
+//! higher rate, the probability that any pattern is confirmed is at most 0.05. Quote the rates and
+//! intervals of the second half: on the first half patterns were selected because their rates are
+//! high.
 
 use std::cmp::Ordering;
 
@@ -76,7 +76,7 @@ pub(crate) struct PatternSettings {
 pub(crate) struct PatternCounts {
     /// People.
     pub n: u64,
-    /// Those of them who switch.
+    /// The number of people who switch.
     pub k: u64,
 }
 
@@ -89,7 +89,7 @@ impl PatternCounts {
         Rate { numerator: self.k, denominator: self.n, empty: Undefined::EmptyGroup }
     }
 
-    /// Whether the rate of these is higher than that of others, beyond chance.
+    /// Whether this rate is higher than the rate of others, and not by chance.
     fn exceeds(self, others: Self) -> bool {
         let cross = |a: Self, b: Self| u128::from(a.k) * u128::from(b.n);
         self.n > 0
@@ -102,13 +102,13 @@ impl PatternCounts {
 /// A pattern on one half.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct PatternHalf {
-    /// Its people.
+    /// The people of the pattern.
     pub own: PatternCounts,
     /// All others of the half.
     pub others: PatternCounts,
     /// Wilson's interval of the rate; none without people.
     pub rate: Option<ValueInterval>,
-    /// Newcombe's interval of the excess over the others; none where either has nobody.
+    /// Newcombe's interval of the excess over the others; none if either side has no people.
     pub excess: Option<ValueInterval>,
     /// Fisher's p against the others.
     pub p: f64,
@@ -142,11 +142,11 @@ pub(crate) struct CarriedPattern {
     pub confirmed: bool,
     /// Whether it adds something on the second half too.
     pub adds: bool,
-    /// Its place among the reported ones, from 1.
+    /// The rank among the reported patterns, from 1.
     pub place: Option<usize>,
 }
 
-/// What was found.
+/// The result of the search.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct PatternFindings {
     /// Everybody, in both halves, with the interval of the rate.
@@ -155,9 +155,9 @@ pub(crate) struct PatternFindings {
     pub least: u64,
     /// Patterns with at least `least` people.
     pub frequent: usize,
-    /// Those of them whose excess is above 0 on the first half.
+    /// The number of patterns whose excess is above 0 on the first half.
     pub candidates: usize,
-    /// Those that were carried over, by rank.
+    /// The selected patterns, by rank.
     pub carried: Vec<CarriedPattern>,
 }
 
@@ -169,14 +169,14 @@ struct PatternCandidate {
     text: String,
 }
 
-/// All that a search knows.
+/// The state of a search.
 struct PatternSearch<'a> {
     items: &'a ItemIndex<'a, PatternColumn>,
     rows: &'a ItemRows,
     sets: &'a ItemSets,
     /// The place of each set by its items.
     places: FastMap<&'a [u32], usize>,
-    /// Who switches.
+    /// The people who switch.
     switched: &'a [u64],
     border: usize,
     all: [PatternCounts; 2],
@@ -319,7 +319,7 @@ fn with_search<T>(
     Ok(then(&search, &counts, least))
 }
 
-/// For every frequent pattern its text, its counts on both halves and the lower end of the interval
+/// The text of every frequent pattern, its counts on both halves and the lower end of the interval
 /// of its excess on the first half.
 #[cfg(test)]
 pub(super) fn frequent_patterns(
@@ -382,7 +382,7 @@ fn carry_over(
     (n, candidates)
 }
 
-/// Tests those that were carried over on the second half.
+/// Tests the selected patterns on the second half.
 fn confirm(
     search: &PatternSearch<'_>,
     counts: &[[PatternCounts; 2]],

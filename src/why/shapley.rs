@@ -4,11 +4,11 @@
 //! A *coalition* is a set of players that have their counterfactual values while all others keep
 //! the factual ones. With value v(T) of coalition T and d players that differ, player j gets phi_j
 //! = sum over T without j of |T|! (d - |T| - 1)! / d! (v(T + j) - v(T)), so that the sum over the
-//! players is v(all) - v(none). Up to [`EXACT_PLAYERS`] players every coalition is asked. Beyond
-//! that phi_j is the mean over pairs of an order of the players and its reverse: each order adds up
-//! to the same difference, and a pair varies less than two independent orders. The variance of a
-//! mean is the sample variance of the pairs over their number. Order r sorts the players by
-//! (h(seed, row key, 65536 r + number), number), so it depends on nothing but the person.
+//! players is v(all) - v(none). Up to [`EXACT_PLAYERS`] players every coalition is scored. With
+//! more, phi_j is the mean over pairs of an order of the players and its reverse: each order adds
+//! up to the same difference, and a pair varies less than two independent orders. The variance of a
+//! mean is the sample variance of the pairs divided by their number. Order r sorts the players by
+//! (h(seed, row key, 65536 r + number), number), so it depends only on the person.
 //!
 //! Sources: Shapley 1953, "A value for n-person games"; Castro, Gomez and Tejada 2009 (orders drawn
 //! at random); Mitchell, Cooper, Frank and Holmes 2022 (an order with its reverse).
@@ -17,7 +17,7 @@ use crate::num::bits;
 use crate::num::hash::FastMap;
 use crate::num::seed::h;
 
-/// Players that differ, at most, for all coalitions to be asked: 1,024 of them.
+/// The largest number of differing players for which all coalitions are scored: 1,024 of them.
 pub(crate) const EXACT_PLAYERS: usize = 10;
 
 /// Number of hash values between orders, one for each player.
@@ -32,16 +32,16 @@ pub(crate) struct PlayerOrders {
     pub permutations: usize,
 }
 
-/// What a player adds.
+/// The contribution of a player.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct PlayerShare {
-    /// Its Shapley value, or the mean over the pairs of orders.
+    /// The Shapley value, or its mean over the pairs of orders.
     pub value: f64,
-    /// The variance of that mean; 0 where all coalitions were asked.
+    /// The variance of that mean; 0 if all coalitions were scored.
     pub variance: f64,
 }
 
-/// The coalitions of a person that are to be asked, each once.
+/// The coalitions of a person that are to be scored, each once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PlayerCoalitions {
     /// Numbers of the players that differ, ascending; a bit of a coalition is a place here.
@@ -50,10 +50,10 @@ pub(crate) struct PlayerCoalitions {
     sets: Vec<u64>,
     words: usize,
     full: usize,
-    /// Where orders are drawn, for each place the coalition of all others.
+    /// If orders are drawn, the coalition of all others for each place.
     without: Vec<usize>,
-    /// Where orders are drawn, one after another and each before its reverse: the places in the
-    /// order, and the coalitions that it passes through.
+    /// If orders are drawn, the places in each order, with its coalitions; each order is followed
+    /// by its reverse.
     walks: Vec<(Vec<usize>, Vec<usize>)>,
 }
 
@@ -129,7 +129,7 @@ impl PlayerCoalitions {
         0
     }
 
-    /// The coalition of everybody: the counterfactual.
+    /// The coalition of all players: the counterfactual.
     pub(crate) fn full(&self) -> usize {
         self.full
     }
@@ -140,7 +140,7 @@ impl PlayerCoalitions {
         bits::ones(set).map(|place| self.players[place])
     }
 
-    /// The coalition of all players but the one at a place.
+    /// The coalition of all players except the one at a place.
     pub(crate) fn without(&self, place: usize) -> usize {
         self.without.get(place).copied().unwrap_or(self.full & !(1 << place))
     }
@@ -150,7 +150,7 @@ impl PlayerCoalitions {
         !self.walks.is_empty()
     }
 
-    /// What each player that differs adds, by the values of all coalitions.
+    /// The contributions of the differing players, from the values of all coalitions.
     pub(crate) fn shares(&self, values: &[f64]) -> Vec<PlayerShare> {
         if self.is_sampled() { self.sampled_shares(values) } else { self.exact_shares(values) }
     }
@@ -239,7 +239,7 @@ mod tests {
         shorter.flat_map(longer).collect()
     }
 
-    /// The value is the mean of what a player adds over all orders.
+    /// The value is the mean contribution of a player over all orders.
     #[test]
     fn exact_values_are_the_mean_over_all_orders() {
         let mut stream = RandomStream::new(1, "shapley");
@@ -267,8 +267,8 @@ mod tests {
         }
     }
 
-    /// More than ten players: orders and their reverses. A sum of the players' own values has no
-    /// error, products have one that the stated variance covers, and every sum is exact.
+    /// More than ten players: orders and their reverses. A sum of values of single players has no
+    /// error, products have an error that the stated variance covers, and every sum is exact.
     #[test]
     fn sampled_values_add_up_and_state_their_error() {
         let d = EXACT_PLAYERS + 3;

@@ -1,4 +1,4 @@
-//! Patterns against those of an independent program.
+//! Comparison of patterns with an independent program.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -166,8 +166,8 @@ fn check_frequent(path: &Path, people: &PatternPeople, settings: &PatternSetting
     found.len()
 }
 
-/// Who counts in the blocks of a case and who of them switches, by the scores of the rows and of
-/// their counterfactuals; how many outcomes.
+/// The people who count in the blocks of a case and those of them who switch, by the scores of the
+/// rows and of their counterfactuals; the number of outcomes.
 fn check_outcomes(folder: &Path) -> usize {
     let case = json(folder.join("case.json"));
     let rows = json_frame::read(&folder.join("rows.parquet"));
@@ -227,7 +227,7 @@ fn check_case(folder: &Path) -> usize {
     for (name, block) in case["why"].as_object().unwrap() {
         let wanted = json(folder.join(format!("expected_{name}.json")));
         let what = format!("{}: {name}", folder.display());
-        // A block that counts nobody has no column.
+        // A block without people has no column.
         if !table.contains_key(name.as_str()) {
             assert_eq!(wanted["n"], 0, "{what}");
             continue;
@@ -376,11 +376,11 @@ fn units_agree_with_the_oracle() {
     }
 }
 
-/// Who holds the planted pattern.
+/// The people with the planted pattern.
 #[derive(Clone, Copy)]
 enum PlantedPeople {
     Nobody,
-    /// So many.
+    /// This many people.
     Exactly(usize),
     /// Each with this probability.
     Each(f64),
@@ -423,8 +423,8 @@ fn searched(support: &str) -> PatternSettings {
     PatternSettings { support, longest: 3, min_denominator: 10, level: 0.95 }
 }
 
-/// A pattern that exactly 2 % of the people hold is confirmed at a support of 2 %, one that 2 % of
-/// the population hold at 1 %, each in at least 95 of 100 seeds.
+/// A pattern of exactly 2 % of the people is confirmed at a support of 2 %, a pattern of 2 % of the
+/// population at 1 %, each in at least 95 of 100 seeds.
 #[test]
 #[ignore = "slow, `make test-slow` runs it: 200 searches"]
 fn a_planted_pattern_is_confirmed() {
@@ -441,10 +441,10 @@ fn a_planted_pattern_is_confirmed() {
     }
 }
 
-/// Where nobody switches more than anybody else nothing is confirmed in at least 95 % of 1,000
-/// seeds: of 100, six and more are confirmed by luck in one of twenty lists of seeds. Holm's method
-/// promises 5 % at most; Fisher's test is discrete and only a higher rate confirms, so that about
-/// 2.6 % remain, as another program found (45 of 1,700).
+/// If all people switch equally often, nothing is confirmed in at least 95 % of 1,000 seeds (with
+/// 100 seeds, one of twenty lists would have six or more by chance). Holm's method guarantees at
+/// most 5 %; Fisher's test is discrete and only a higher rate confirms, so about 2.6 % remain,
+/// which another program also found (45 of 1,700).
 #[test]
 #[ignore = "slow, `make test-slow` runs it: 1,000 searches"]
 fn nothing_is_confirmed_by_chance() {

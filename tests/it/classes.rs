@@ -3,11 +3,11 @@
 
 use std::fs;
 
-use crate::batches::read_folder;
+use crate::batches::{read_folder, write_stream};
 use crate::frame::{TableFrame, TableRecord};
 use crate::persons::run_with_persons;
 use crate::slices::rows_of;
-use crate::work::{Draws, Rows, Says, Work, documented, patched};
+use crate::work::{Draws, Rows, Says, Work, batch, column, documented, patched};
 
 const CLASSES: [&str; 3] = ["low", "mid", "high"];
 
@@ -900,4 +900,298 @@ fn a_group_without_training_rows_is_undefined_by_class() {
             && transitions.has("undefined=no_training_rows")
     );
     assert!(transitions.has("value!="));
+}
+
+/// The points that a second model gives: those of the first, some exchanged and some missing.
+fn other_points(points: Points, i: i64) -> Points {
+    let exchanged = |[low, mid, high]: [i64; 3]| [mid, low, high];
+    points.filter(|_| i % 11 > 0).map(|of| if i % 3 == 0 { exchanged(of) } else { of })
+}
+
+/// The scores of two models; and of each class whether they predict it, as scores of two sides.
+fn of_two_models<I: Copy>(rows: Rows<I>, points: impl Fn(I) -> (Points, i64)) -> Rows<I> {
+    let models = [("a", false), ("b", true)].into_iter();
+    let columns = models.flat_map(|of| (0..3).map(move |class| (of, class)));
+    columns.fold(rows, |rows, ((model, is_other), class)| {
+        let name = |what: &str| &*format!("{model}{what}_{}", CLASSES[class]).leak();
+        let of = |row: I| {
+            let (points, i) = points(row);
+            if is_other { other_points(points, i) } else { points }
+        };
+        rows.with(name(""), |row| score(of(row), class)).with(name("_is"), |row| {
+            of(row).map(|points| f64::from(u8::from(best(points) == class)))
+        })
+    })
+}
+
+/// A job that compares two models, which take `columns`; in these `M` is the model.
+fn job_of_two(label: &str, columns: &str, families: &str, of_rows: &str) -> String {
+    let models = ["a", "b"].map(|model| {
+        let columns = columns.replace('M', model);
+        let factual = format!("      factual: {{{columns}}}\n");
+        let moved = format!("      counterfactual: {{parquet: flip.parquet, {columns}}}\n");
+        format!("  {model}:\n    scores:\n{factual}{moved}")
+    });
+    format!(
+        "cfaudit: 1\nname: two\ndata:\n  rows: {{parquet: people.parquet}}\n  row_id: id\n{of_rows}  \
+         label: {{column: risk, {label}}}\n  sensitive: {{g: {{groups: [A, B, C], reference: \
+         A}}}}\ncounterfactuals: {{flip: naive}}\nmodels:\n{}metrics: {{families: [{families}], \
+         compare: {{a: b}}}}\n",
+        models.concat()
+    )
+}
+
+/// Two models are compared on each class against all others as on a label of two sides.
+#[test]
+fn compared_models_collapse_to_two_sides() {
+    let people = people(500, 3);
+    let work = Work::new();
+    let rows = Rows::of(people.iter().zip(0_i64..))
+        .with("id", |(_, i)| i * 3)
+        .with("g", |(p, _)| name(p.group))
+        .with("risk", |(p, _)| p.label.map(|label| CLASSES[label]))
+        .with("w", |(p, _)| p.weight)
+        .with("household", |(_, i)| 7000 + i % 90);
+    of_two_models(rows, |(p, i)| (p.points, i)).write(&work, "people.parquet");
+    let moved = people.iter().zip(0_i64..);
+    let moved = moved.flat_map(|(p, i)| p.moved.iter().map(move |of| (i, of)));
+    let moved = Rows::of(moved.collect::<Vec<_>>())
+        .with("row_id", |(i, _)| i * 3)
+        .with("to_group", |(_, of)| name(of.0));
+    of_two_models(moved, |(i, of)| (of.1, i)).write(&work, "flip.parquet");
+    let columns = "counterfactual scope from_group to_group metric difference undefined \
+                   model_value against_value lo hi level interval ci_method n_rows";
+    let of_cells = "performance, group, ccm, eccm";
+    for of_rows in ["", "  weight: w\n", "  person: household\n"] {
+        let label = "positive: [low], classes: [low, mid, high], favourable: positive";
+        let named = "columns: {low: M_low, mid: M_mid, high: M_high}";
+        work.write("job.yaml", &job_of_two(label, named, &format!("{of_cells}, scores"), of_rows));
+        work.run(0, "job.yaml", "--replace");
+        let page = work.read("out/annex.html");
+        page.says(&["model <bdi>a</bdi> minus model <bdi>b</bdi>, set <bdi>flip</bdi>, class"]);
+        if of_rows.is_empty() {
+            work.same_bytes(0, "job.yaml", &["--threads 3 --batch-rows 1024"]);
+        }
+        let found = work.table("comparisons");
+        assert!(found.records().all(|row| CLASSES.contains(&row.text("class"))));
+        for class in CLASSES {
+            let side = if class == "low" { "positive" } else { "negative" };
+            let label = format!("positive: [{class}], favourable: {side}");
+            for (column, families, of) in [("M_is", of_cells, "!"), ("M", "scores", "")] {
+                let one =
+                    job_of_two(&label, &format!("column: {column}_{class}"), families, of_rows);
+                work.write("one.yaml", &one);
+                work.cfaudit(0, "run one.yaml --out one --cache cache --replace");
+                let alone = work.table("one/comparisons");
+                assert!(alone.has("class="));
+                // Harm is defined where the class has its side of the label for itself.
+                let harm = ["denied_by_group", "favoured_by_group"];
+                let others = harm.map(|metric| format!(", metric!={metric}")).concat();
+                let others = if class == "low" { "" } else { &others };
+                let same = alone.list(&format!("class={others}"), columns);
+                assert!(same.len() > 20, "{}", same.len());
+                let of_class = format!("class={class}, family{of}=scores{others}");
+                assert_eq!(found.list(&of_class, columns), same, "{class}, {families}{of_rows}");
+            }
+        }
+        let undefined = "class=mid, metric=denied_by_group, undefined!=operand_undefined";
+        assert!(!found.has(undefined));
+    }
+}
+
+/// Cases name the classes that a person is predicted.
+#[test]
+fn cases_of_classes() {
+    let one = |k: usize| Some([0, 1, 2].map(|class| if class == k { 9 } else { 2 }));
+    let person = |i: usize| {
+        let group = i % 2;
+        // A turns from low to mid, B from mid to high; every third stays.
+        let moved = vec![(1 - group, one(if i / 2 % 3 == 0 { group } else { group + 1 }))];
+        Person { group, label: Some(i % 3), weight: 1, points: one(group), moved }
+    };
+    let people: Vec<Person> = (0..60).map(person).collect();
+    let work = work(&people, 2, false, "report: {cases: 5}\n");
+    work.run(0, "job.yaml", "");
+    let cases = work.table("cf_examples");
+    let told = cases.list("", "from_group class class_cf score decision decision_cf");
+    assert_eq!(told.len(), 5);
+    let ways = ["A | low | mid |  |  | ", "B | mid | high |  |  | "];
+    assert!(told.iter().all(|row| ways.iter().any(|way| row == way)), "{told:?}");
+    assert_eq!(cases.list("", "example").len(), 5);
+    let page = work.read("out/report.html");
+    page.says(&["5 of the people who switch", "<bdi>low</bdi> →"]);
+    work.same_bytes(0, "job.yaml", &["--threads 3 --batch-rows 1024"]);
+}
+
+/// The tables of results of two folders are the same, byte for byte: where scores come from is in
+/// none of them.
+#[track_caller]
+fn same_tables(work: &Work, [one, other]: [&str; 2]) {
+    let names = |out: &str| {
+        let files = fs::read_dir(work.path(out).join("tables")).unwrap();
+        let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+        let about_models = ["model_contract", "unknown_levels", "issues"];
+        let results = names.filter(|name| !about_models.iter().any(|of| name.starts_with(of)));
+        results.collect::<std::collections::BTreeSet<_>>()
+    };
+    assert!(names(one).contains("metrics.parquet") && names(one) == names(other));
+    for name in names(one) {
+        let read = |out: &str| fs::read(work.path(out).join("tables").join(&name)).unwrap();
+        let told = |out: &str| {
+            let rows = work.table(&format!("{out}/{}", name.trim_end_matches(".parquet"))).rows;
+            rows.into_iter().take(3).collect::<Vec<_>>()
+        };
+        assert!(read(one) == read(other), "{name}: {:?} {:?}", told(one), told(other));
+    }
+}
+
+/// A program that gives a score for each class gives what the same scores in files give; each of
+/// its numbers is checked, and asked for twice.
+#[test]
+fn a_program_scores_each_class() {
+    let mut people = people(3000, 3);
+    people.retain(|p| p.points.is_some() && p.moved.iter().all(|(_, points)| points.is_some()));
+    people.truncate(2000);
+    assert_eq!(people.len(), 2000);
+    let gate = "gates: {sr: {metric: sr, model: risk, counterfactual: flip, at_most: 1}}\n";
+    let work = work(&people, 3, false, &format!("run: {{seed: 77}}\n{gate}"));
+    let features = "@  sensitive\n+  features: {continuous: [own, household]}";
+    let job = patched(&work.read("job.yaml"), features);
+    work.write("job.yaml", &job);
+    work.run(0, "job.yaml", "");
+    let mut again: Vec<usize> = (0..people.len()).collect();
+    let tag = u64::from_le_bytes(*b"recheck\0");
+    again.sort_by_key(|&i| cfaudit::num::seed::h(77, i as u64 * 3, tag));
+    again.truncate(100);
+    again.sort_unstable();
+    let answer = |below: &str, points: Vec<Points>, add: f64| {
+        let of = |k: usize| column(points.iter().map(move |points| score(*points, k)));
+        let high = points.iter().map(|points| {
+            score(*points, 2).map(|score| score + if score > 0.5 { add } else { -add })
+        });
+        let columns = vec![("p_high", column(high)), ("p_low", of(0)), ("p_mid", of(1))];
+        write_stream(&work.path(below), &[batch(columns)]);
+    };
+    let own = || people.iter().map(|p| p.points).collect::<Vec<_>>();
+    let moved = people.iter().flat_map(|p| p.moved.iter().map(|(_, points)| *points));
+    answer("moved.arrow", moved.collect(), 0.0);
+    answer("again.arrow", again.iter().map(|&i| people[i].points).collect(), 0.0);
+    answer("own.arrow", own(), 0.0);
+    let script = "n=$(wc -c); if [ $n -lt 10000 ]; then cat again.arrow; elif [ $n -lt 64000 ]; \
+                  then cat own.arrow; else cat moved.arrow; fi";
+    let (head, tail) = job.split_once("    scores:\n").unwrap();
+    let (_, tail) = tail.split_once("metrics:").unwrap();
+    let asked = |classes: &str| {
+        let command = format!("    command: {{score: [sh, -c, \"{script}\"], classes: {classes}}}");
+        // Gates stand in the lines in which they stand in the other job.
+        work.write("asked.yaml", &format!("{head}{command}\n\n\n\nmetrics:{tail}"));
+    };
+    asked("{low: p_low, mid: p_mid, high: p_high}");
+    let run = |status: i32, cache: &str| {
+        let all = format!("run asked.yaml --out asked --cache {cache} --replace");
+        work.cfaudit(status, &all)
+    };
+    run(0, "asked-cache");
+    same_tables(&work, ["out", "asked"]);
+    let contract = work.table("asked/model_contract");
+    let told = contract.list("kind=score", "input position column levels_known source");
+    assert_eq!(told.len(), 3);
+    assert_eq!(told[0], "high | -1 | p_high | 3 | job");
+    assert_eq!(work.json("asked/manifest.json")["models"][0]["recheck"]["rows"], 100);
+    // Another second answer about one class.
+    answer("again.arrow", again.iter().map(|&i| people[i].points).collect(), -0.001);
+    run(1, "second-cache");
+    let issue = work.table("asked/issues");
+    assert!(issue.has("code=not-repeatable"), "{:?}", issue.list("", "code"));
+    assert_eq!(work.table("asked/gates").list("", "verdict"), ["inconclusive"]);
+    // Scores of one class that are none.
+    answer("own.arrow", own(), 0.01);
+    run(3, "third-cache").says(&["bad-scores", "which is not in [0, 1]", "p_high"]);
+    asked("{low: p_low, mid: p_middle, high: p_high}");
+    run(3, "third-cache").says(&["bad-output", "expected `p_low`, `p_middle`, `p_high`"]);
+}
+
+/// An ONNX file that gives a probability for each class gives what its columns, asked for one by
+/// one, give in files.
+#[cfg(feature = "onnx")]
+#[test]
+fn an_onnx_file_scores_each_class() {
+    let work = Work::new();
+    let model = crate::work::root().join("tests/onnx/three.onnx");
+    fs::copy(model, work.path("three.onnx")).unwrap();
+    let x = |i: i64| crate::work::draw(i, 2) * 4.0 - 1.0;
+    let rows = || {
+        Rows::of(0..900_i64)
+            .with("id", |i| i)
+            .with("g", |i| i % 2)
+            .with("x", x)
+            .with("risk", |i| CLASSES[(i * 7 % 3) as usize])
+    };
+    rows().write(&work, "people.parquet");
+    let job = |label: &str, model: &str, more: &str| {
+        format!(
+            "cfaudit: 1\nname: asked\ndata:\n  rows: {{parquet: people.parquet}}\n  row_id: id\n  \
+             label: {{column: risk, {label}, favourable: positive}}\n  sensitive: {{g: {{groups: \
+             [0, 1], reference: 0}}}}\n  features: {{continuous: [x]}}\ncounterfactuals: {{flip: \
+             naive}}\nmodels: {{risk: {{{model}}}}}\n{more}"
+        )
+    };
+    let label = "positive: [low], classes: [low, mid, high]";
+    let onnx = |key: &str| format!("onnx: {{model: three.onnx, columns: [g, x], {key}}}");
+    work.write("asked.yaml", &job(label, &onnx("classes: {high: 0, low: 2, mid: 1}"), ""));
+    let ran = work.command("run asked.yaml --out out --cache cache").output().unwrap();
+    let said = String::from_utf8(ran.stderr).unwrap();
+    if said.contains("error[no-runtime]") {
+        crate::work::skip(
+            "no library of the ONNX runtime here: pip install onnxruntime, or set ORT_DYLIB_PATH",
+        );
+        return;
+    }
+    assert_eq!(ran.status.code(), Some(0), "{said}");
+    let scores = [("low", 2), ("mid", 1), ("high", 0)].map(|(class, column)| {
+        let kept = "run: {keep_rows: outcomes}\n";
+        let one = job(&format!("positive: [{class}]"), &onnx(&format!("class: {column}")), kept);
+        work.write("one.yaml", &one);
+        work.cfaudit(0, "run one.yaml --out one --cache cache --replace");
+        let rows = work.table("one/outcomes");
+        let both = |row: TableRecord<'_>| ["score", "score_cf"].map(|name| row.real(name).unwrap());
+        rows.records().map(both).collect::<Vec<_>>()
+    });
+    let scores = &scores;
+    let of = |k: usize, moved: usize| move |i: i64| scores[k][i as usize][moved];
+    rows()
+        .with("p_low", of(0, 0))
+        .with("p_mid", of(1, 0))
+        .with("p_high", of(2, 0))
+        .write(&work, "people.parquet");
+    Rows::of(0..900_i64)
+        .with("row_id", |i| i)
+        .with("to_group", |i| ["1", "0"][(i % 2) as usize])
+        .with("p_low", of(0, 1))
+        .with("p_mid", of(1, 1))
+        .with("p_high", of(2, 1))
+        .write(&work, "flip.parquet");
+    let columns = "columns: {low: p_low, mid: p_mid, high: p_high}";
+    let files = format!(
+        "scores: {{factual: {{{columns}}}, counterfactual: {{parquet: flip.parquet, {columns}}}}}"
+    );
+    work.write("files.yaml", &job(label, &files, ""));
+    work.cfaudit(0, "run files.yaml --out files --cache cache");
+    same_tables(&work, ["out", "files"]);
+    let switched = work.table("transitions");
+    assert!(switched.of("scope=total").filter(|row| row.int("numerator") > Some(20)).count() > 1);
+    // A class of the label that the file has not, and a class of the file that the label has not.
+    for (classes, words) in [
+        ("{high: 0, low: 3, mid: 1}", "no class `3`"),
+        ("{high: 0, low: 1.0, mid: 1}", "two classes of the label are the class `1`"),
+    ] {
+        work.write("bad.yaml", &job(label, &onnx(&format!("classes: {classes}")), ""));
+        work.cfaudit(2, "run bad.yaml --out bad --cache cache").says(&["model-class", words]);
+    }
+    let two = "positive: [low], classes: [low, mid]";
+    let bad = job(two, &onnx("classes: {low: 0, mid: 1}"), "");
+    let kept = "  row_id: id\n  keep: [{risk: {in: [low, mid]}}]\n";
+    work.write("bad.yaml", &bad.replace("  row_id: id\n", kept));
+    let said = work.cfaudit(2, "run bad.yaml --out bad --cache cache");
+    said.says(&["the model has 3 classes (`0`, `1`, `2`), and the label 2"]);
 }

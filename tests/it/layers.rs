@@ -14,12 +14,14 @@ const LAYERS: &str = "
 error:
 param:
 unit:
-text:
+control_characters:
+nearest:
+text: control_characters
 num:
 exec:
 table: exec::files exec::object
 folder: param num table exec::files exec::hash
-data: param num table exec::files exec::object exec::hash exec::replaced_file exec::pieces
+data: param nearest num table exec::files exec::object exec::hash exec::replaced_file exec::pieces
 data: exec::accumulator exec::buckets
 causal: num data
 counterfactual: param num data causal exec::accumulator
@@ -30,17 +32,17 @@ recourse: param num data
 why: param num table data metric
 gate: param text num table folder metric
 diff: param text num table folder metric counterfactual::strategy model::kind
-job: param data counterfactual model metric recourse why::knobs augment::knobs gate::decide_by
+job: param nearest data counterfactual model metric recourse why::knobs augment::knobs gate::decide_by
 job: exec::files exec::object exec::hash
-report: param text num::short_number table folder metric counterfactual::strategy model::kind
+report: param control_characters text num::short_number table folder metric counterfactual::strategy model::kind
 report: gate::reason
 report: exec::files exec::hash
 explain: text num::short_number table folder metric job data
-stage: param unit num table folder data causal counterfactual model augment metric recourse why
+stage: param unit control_characters num table folder data causal counterfactual model augment metric recourse why
 stage: gate diff job exec report explain
 rejudge: table folder gate diff job exec report stage
 proof: text table folder exec report stage rejudge
-cli: text table folder data job exec report explain stage rejudge proof";
+cli: control_characters nearest text table folder data job exec report explain stage rejudge proof";
 
 /// Crate, and the modules that may name it.
 const CRATES: &str = "

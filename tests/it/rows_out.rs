@@ -279,8 +279,8 @@ fn cases_leave_a_folder_as_csv() {
     for (args, words) in [
         ("--to cases --model logi", ["`logi` of `--model`", "did you mean `logit`?"]),
         ("--to cases --counterfactual wurld", ["`wurld`", "did you mean `world`?"]),
-        ("--to cases --direction w,x", ["`x` of `--direction`", "hint: "]),
-        ("--to cases --direction w", ["`--direction` takes two groups", "hint: "]),
+        ("--to cases --direction w,x", ["`w,x` of `--direction`", "did you mean `w,m`?"]),
+        ("--to cases --direction w", ["`w` of `--direction`", "known names: `w,m`, `m,w`"]),
         ("--to junit --switched", ["choose cases", "hint: add `--to cases`"]),
     ] {
         work.cfaudit(2, &format!("export out {args}")).says(&words);

@@ -154,8 +154,10 @@ pub(crate) fn is_without_lightgbm() -> bool {
 pub(crate) fn add_models(work: &Work, job: &str) -> bool {
     match job {
         "scores" | "decisions" | "classes" => write_scores(work, 0),
-        "onnx" => {
-            fs::copy(root().join("tests/onnx/linear.onnx"), work.path("linear.onnx")).unwrap();
+        "onnx" | "onnx-classes" => {
+            for name in ["linear.onnx", "three.onnx"] {
+                fs::copy(root().join("tests/onnx").join(name), work.path(name)).unwrap();
+            }
             let ran = work.command("check job.yaml --cache cache").output().unwrap();
             let said = String::from_utf8(ran.stderr).unwrap();
             if !cfg!(feature = "onnx") || said.contains("pip install onnxruntime") {
@@ -309,6 +311,7 @@ jobs_in_shards! {
     decisions_in_shards: "decisions",
     three_classes_in_shards: "classes",
     an_onnx_file_in_shards: "onnx",
+    an_onnx_file_of_classes_in_shards: "onnx-classes",
 }
 
 #[test]

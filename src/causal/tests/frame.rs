@@ -203,7 +203,7 @@ pub(crate) fn discover(
     discovery.search_replicate(0, score).unwrap()
 }
 
-/// A search that goes on where variables determine each other.
+/// A search that continues if variables determine each other.
 pub(crate) fn graph_search<'a>(
     variables: &'a [String],
     knowledge: &'a Knowledge,

@@ -1,5 +1,5 @@
-//! What a hidden cause can do in a graph, against a numpy program (`tests/expected/hidden`), and
-//! the identities behind its formulas.
+//! The bias of a hidden cause in a graph, compared with a numpy program (`tests/expected/hidden`),
+//! and the identities behind its formulas.
 
 use serde_json::Value as Json;
 
@@ -87,12 +87,12 @@ fn every_world_of_the_cases() {
     assert!(n_targets > 40, "{n_targets}");
 }
 
-/// Three groups, two targets, a U that is a share of what is left of the contrast and of the score:
-/// the bias that leaving it out makes is the bound itself.
+/// Three groups, two targets, and a U that is a share of the residuals of the contrast and of the
+/// score: the bias from leaving it out is the bound itself.
 #[test]
 fn a_hidden_cause_can_be_as_bad_as_the_bound() {
-    // A has two indicators that vary, D two columns; nothing is recorded besides. U moves A along
-    // e = S_A b and D along f.
+    // A has two indicators that vary, D two columns; there are no other recorded columns. U moves A
+    // along e = S_A b and D along f.
     let s_a = [[0.22, -0.08], [-0.08, 0.18]];
     let contrast: [f64; 2] = [1.0, -1.0];
     let determinant = s_a[0][0] * s_a[1][1] - s_a[0][1] * s_a[0][1];
@@ -143,7 +143,7 @@ fn a_hidden_cause_can_be_as_bad_as_the_bound() {
     close(coefficient * moved, s / (1.0 - s).sqrt() * reach.targets[0].unit, "bias");
 }
 
-/// What cannot follow determines the attribute: there is no bound.
+/// If variables that cannot follow determine the attribute, there is no bound.
 #[test]
 fn a_determined_attribute_has_no_reach() {
     let rows = vec![vec![1.0, 0.5, 0.2], vec![0.5, 0.25, 0.1], vec![0.2, 0.1, 1.0]];
@@ -152,7 +152,7 @@ fn a_determined_attribute_has_no_reach() {
     assert_eq!(follow, NodeSet::single(2));
     let change = ScoredChange { attribute: 1, contrast: vec![1.0], weights: vec![0.0, 0.0, 1.0] };
     assert_eq!(covariances(&rows, &[1, 1, 1]).reach(&dag, follow, &change, true), None);
-    // Nothing follows where all others are causes or keep from following.
+    // Nothing follows if all other variables are causes or cannot follow.
     let all = NodeSet::first_n(3).without(1);
     assert!(may_follow(&dag, 1, all).is_empty());
 }

@@ -1,4 +1,4 @@
-//! The chain from rows to graphs: compared with other programs, and checked for what it promises.
+//! The chain from rows to graphs: compared with other programs, and checked for its invariants.
 
 mod classes;
 pub(crate) mod frame;

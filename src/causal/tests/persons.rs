@@ -1,4 +1,4 @@
-//! Bootstraps of persons: with one row each they are those of rows, repeated rows change nothing,
+//! Bootstraps of persons: with one row each they equal those of rows, repeated rows change nothing,
 //! and the spread of refits is that of persons.
 
 use crate::causal::bootstrap_draws::BootstrapDraws;
@@ -54,8 +54,8 @@ impl PersonTraining {
     }
 }
 
-/// `rows` rows of each of so many persons, far apart, who share `alike` of their noise; the group
-/// moves the first number by 1.
+/// `rows` rows of each of `persons` persons, far apart; the rows of a person share the part `alike`
+/// of their noise, and the group moves the first number by 1.
 fn drawn(persons: usize, rows: usize, alike: f64, stream: &mut RandomStream) -> FeatureRows {
     let common: Vec<f64> = (0..persons).map(|_| stream.normal()).collect();
     let (mut group, mut first, mut second) = (Vec::new(), Vec::new(), Vec::new());
@@ -94,8 +94,8 @@ fn persons_of_one_row_are_rows() {
     }
 }
 
-/// As many persons are drawn as there are, with all their rows, and with strata as many of each
-/// group.
+/// The number of drawn persons is the number of persons, also in each group with strata, and all
+/// rows of a drawn person occur.
 #[test]
 fn persons_are_drawn_whole() {
     let mut stream = RandomStream::new(2, "persons drawn whole");
@@ -125,7 +125,8 @@ fn persons_are_drawn_whole() {
     }
 }
 
-/// Rows written three times under their person score as each row once: no edge comes or goes.
+/// Rows written three times under their person have the same scores as each row once: the edges are
+/// the same.
 #[test]
 fn the_same_rows_again_find_no_edges() {
     let mut stream = RandomStream::new(3, "rows again");
@@ -157,8 +158,8 @@ fn the_same_rows_again_find_no_edges() {
     assert!(gain(&as_rows, 2, own) > 2.5 * gain(other, 2, own));
 }
 
-/// How often the percentiles of refits hold the true effect of the group, 1: by person, and where
-/// rows are drawn.
+/// How often the percentiles of refits contain the true effect of the group, 1: with draws of
+/// persons, and with draws of rows.
 fn held(persons: usize, rows: usize, samples: u64) -> [f64; 2] {
     let mut held = [0; 2];
     for sample in 0..samples {

@@ -1,4 +1,4 @@
-//! What the engine promises for any input: knowledge is kept, classes are complete, and caches,
+//! Invariants of the engine for any input: knowledge is obeyed, classes are complete, and caches,
 //! threads and batches change nothing.
 
 use super::frame::graph_search;

@@ -5,8 +5,8 @@
 //! `graph [ ... ]` as there are graphs, each with `directed 1`, or with `directed 0`, whose edges
 //! may point either way; nodes are called by `label`, or by `name`.
 //!
-//! Files of others may hold anything: their size is limited, nothing is read by recursion, and what
-//! is wrong is reported with its line.
+//! The content of such files is not trusted: their size is limited, nothing is read by recursion,
+//! and every error names its line.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -34,12 +34,12 @@ pub(crate) struct BagGraph {
     /// Edges of which the direction is open.
     #[serde(default)]
     undirected: Vec<(String, String)>,
-    /// How often it counts.
+    /// The number of times that the graph counts.
     #[serde(default = "Count::of::<1>")]
     count: Count,
 }
 
-/// What a JSON file holds.
+/// The content of a JSON file.
 #[derive(Deserialize)]
 struct GraphFile {
     graphs: Vec<BagGraph>,
@@ -48,7 +48,7 @@ struct GraphFile {
 /// The graphs of a file, of which these are the bytes; GML unless it is called `.json`.
 ///
 /// # Errors
-/// It is too large, holds no graph, or is not what its name says.
+/// The file is too large, contains no graph, or does not have the format of its name.
 pub(crate) fn read_bag(path: &Path, bytes: &[u8]) -> Result<Vec<BagGraph>> {
     let fault = |what: String| Fault::new("bad-graphs", what).in_file(path);
     if bytes.len() as u64 > MAX_BYTES {
@@ -127,7 +127,7 @@ pub(crate) fn given_graphs(
     Ok(GivenGraphs { n_classes: classes.len(), listed: all })
 }
 
-/// What is wrong with a GML text.
+/// The error of a GML text.
 struct GmlError {
     line: usize,
     what: String,
@@ -315,7 +315,7 @@ impl<'t> GmlReader<'t> {
     }
 }
 
-/// A text of GML with its entities as characters; what is none stays as it is.
+/// A text of GML with its entities replaced by characters; an unknown entity is kept.
 fn without_entities(text: &str) -> String {
     let (mut made, mut rest) = (String::new(), text);
     while let Some(at) = rest.find('&') {
@@ -408,7 +408,7 @@ mod tests {
         }
         let twice = format!("{node} node [ id 0 label \"b\" ] ]");
         bag("bag.gml", &twice).unwrap_err().says(&["two nodes have the id `0`"]);
-        // Deep lists are no deep calls.
+        // Deep lists do not cause deep recursion.
         let deep = format!("x {}", "[ y ".repeat(300_000));
         bag("bag.gml", &deep).unwrap_err().says(&["no end"]);
         for text in ["", "[]", "{\"graphs\": [{}]}", "{\"graphs\": [{\"edges\": [[\"a\"]]}]}"] {

@@ -1,4 +1,5 @@
-//! The binned mechanism: one node as its parents' cells say, in one bootstrap replicate.
+//! The binned mechanism: the value of a node by the cells of its parents, in one bootstrap
+//! replicate.
 //!
 //! Not in the paper. A cell holds the training rows with the same levels of the nominal parents and
 //! the same bins of the numeric ones. Numeric parents also have slopes, common to all cells: least
@@ -20,10 +21,10 @@ use crate::num::linalg::SymmetricMatrix;
 /// Eigenvalues below this share of the largest count as zero.
 const EIGENVALUE_CUTOFF: f64 = 1e-10;
 
-/// Variances below this are rounding noise: then nothing has a slope.
+/// Variances below this are rounding errors: then there is no slope.
 const VARIANCE_NOISE: f64 = 1e-12;
 
-/// A value above a cut by less than this share of it is at the cut.
+/// A value above an edge by less than this share of it is at the edge.
 const CUT_ROUNDING: f64 = 1e-9;
 
 /// One variable of the graph over the training rows, or over people.
@@ -33,7 +34,7 @@ pub(crate) enum NodeKind {
     Number {
         /// Mean of the training rows.
         mean: f64,
-        /// Their standard deviation.
+        /// The standard deviation of the values.
         sd: f64,
         /// Inner edges of the bins, ascending; none where it has no bins.
         cuts: Vec<f64>,
@@ -71,9 +72,9 @@ fn bin_of(cuts: &[f64], x: f64) -> u32 {
 pub(crate) struct ReplicateColumns<'a> {
     /// The variables.
     pub kinds: &'a [NodeKind],
-    /// For each variable its values.
+    /// The values of each variable.
     pub columns: &'a [Vec<f64>],
-    /// How often each row was drawn.
+    /// The number of times that each row was drawn.
     pub times: &'a [u32],
 }
 
@@ -84,7 +85,7 @@ pub(crate) struct CellFit {
     keyed: Vec<usize>,
     /// The numeric parents.
     numeric: Vec<usize>,
-    /// For each encoded column of the node the slope of each numeric parent.
+    /// The slope of each numeric parent, for each encoded column of the node.
     slopes: Vec<Vec<f64>>,
     cells: FastMap<Vec<u32>, ParentCell>,
 }
@@ -102,7 +103,7 @@ struct ParentCell {
     residuals: RankTable,
 }
 
-/// What determines a node: cells by levels and bins, and cells by levels only where they differ.
+/// The cells that determine a node: by levels and bins, and by levels only if these differ.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct BinnedMechanism {
     fits: Vec<CellFit>,
@@ -112,9 +113,9 @@ pub(crate) struct BinnedMechanism {
 /// Which cells gave a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum MechanismStep {
-    /// Those of levels and bins.
+    /// Cells by levels and bins.
     Cells,
-    /// Those of levels only.
+    /// Cells by levels only.
     Levels,
     /// None: the linear equation.
     Linear,
@@ -192,7 +193,7 @@ impl CellFit {
         };
         let y = |i: usize, k: usize| rows.kinds[v].entry(k, rows.columns[v][i]);
         let key = |i: usize| fit.key(rows.kinds, |p| rows.columns[p][i]);
-        // In the order of the keys, so that sums over cells are the same wherever they run.
+        // In the order of the keys, so that sums over cells are the same on every platform.
         let mut members: BTreeMap<Vec<u32>, Vec<usize>> = BTreeMap::new();
         for &i in &drawn {
             if let Some(key) = key(i) {
@@ -272,7 +273,7 @@ fn fit_z<'a>(
     numeric.iter().map(move |&p| kinds[p].entry(0, value(p)))
 }
 
-/// What the numeric parents leave of a value.
+/// The residual of a value after the numeric parents.
 fn residual(x: f64, sd: f64, slopes: &[f64], z: impl Iterator<Item = f64>) -> f64 {
     x - sd * slopes.iter().zip(z).map(|(b, z)| b * z).sum::<f64>()
 }

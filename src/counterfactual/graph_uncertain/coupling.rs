@@ -1,15 +1,15 @@
 //! The counterfactual value of one node: a level drawn from the shares before and after, or a
 //! number moved to a value that its column can have.
 //!
-//! Choice: the equations give the shares of a level before (p) and after (q); a person of level k
-//! keeps it with probability min(1, q_k / p_k), and what is left is shared among the levels that
-//! gain, in proportion to what they gain. This is the maximal coupling of p and q given k: over
-//! people whose level follows p the result follows q, and as few people change as any coupling
-//! allows. For two levels it is the monotone one.
+//! Choice: the equations give the shares of a level before (p) and after (q). A person of level k
+//! keeps it with probability min(1, q_k / p_k), and the remaining probability is divided among the
+//! levels that gain, in proportion to their gains. This is the maximal coupling of p and q given k:
+//! over people whose level follows p the result follows q, and the number of people who change is
+//! the minimum over all couplings. For two levels it is the monotone one.
 
 use crate::num::seed::{h, named_seed, u01};
 
-/// A share that falls by less than this does not fall.
+/// A share that falls by less than this counts as constant.
 const SHARE_ROUNDING: f64 = 1e-12;
 
 /// Two numbers that differ by less than this count as equal.
@@ -22,7 +22,7 @@ pub(crate) struct NodeUniforms {
 }
 
 impl NodeUniforms {
-    /// From the seed of a job.
+    /// The uniform numbers of a job's seed.
     pub(crate) fn new(seed: u64) -> Self {
         NodeUniforms { seed: named_seed(seed, "levels") }
     }
@@ -46,7 +46,7 @@ pub(crate) fn clip_shares(shares: &mut [f64]) {
 
 /// The probabilities of the levels after, for a person of level `own`, into `shares`.
 ///
-/// `before` and `after` are shares of people; nobody gets the level `barred`.
+/// `before` and `after` are shares of people; no person gets the level `barred`.
 pub(crate) fn own_shares(
     before: &[f64],
     after: &[f64],
@@ -70,8 +70,8 @@ pub(crate) fn own_shares(
     );
 }
 
-/// The level that the uniform number `u` gives to a person with these probabilities; the person's
-/// own comes first.
+/// The level that a person with these probabilities gets by the uniform number `u`; the person's
+/// present level comes first.
 pub(crate) fn draw_level(shares: &[f64], own: usize, u: f64) -> usize {
     let mut end = shares[own];
     if u < end {
@@ -94,13 +94,13 @@ pub(crate) enum ValueLattice {
     Any,
     /// Whole ones.
     Whole,
-    /// Those of the training rows, ascending.
+    /// The values of the training rows, ascending.
     Training(Vec<f64>),
 }
 
 impl ValueLattice {
-    /// One of the two neighbours of `y` on the lattice, which also holds the person's value `own`:
-    /// over uniform numbers `u` their mean is `y`.
+    /// One of the two neighbours of `y` on the lattice, which also contains the person's value
+    /// `own`: over uniform numbers `u` their mean is `y`.
     pub(crate) fn round(&self, y: f64, own: f64, u: f64) -> f64 {
         let (below, above) = match self {
             ValueLattice::Any => return y,
@@ -191,8 +191,8 @@ mod tests {
         }
     }
 
-    /// The invariants of the coupling, on random shares: nobody moves where nothing changes, the
-    /// mixture over people is the shares after, and as few people as possible change.
+    /// The invariants of the coupling, on random shares: no person changes if the shares are equal,
+    /// the mixture over people has the shares after, and as few people as possible change.
     #[test]
     fn couplings_keep_their_promises() {
         let mut stream = RandomStream::new(11, "couplings");
@@ -225,7 +225,7 @@ mod tests {
         }
     }
 
-    /// Over 40,000 uniform numbers each level is drawn as often as its share says.
+    /// Over 40,000 uniform numbers the frequency of each level is its share.
     #[test]
     fn draws_have_the_right_shares() {
         let (shares, n) = ([0.55, 0.0, 0.15, 0.3], 40_000);

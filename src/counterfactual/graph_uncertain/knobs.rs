@@ -1,8 +1,8 @@
 //! The settings of a graph-uncertain set as a job writes them, and the faults in its knowledge.
 //!
-//! Each scenario of `knowledge` is a counterfactual set of its own: the scenario `low` of the set
-//! `graph` is `graph/low`. This file turns blocks of a job into the input of `causal`. Unknown
-//! variables and contradictory knowledge are reported with their place inside the set's block.
+//! Each scenario of `knowledge` is a separate counterfactual set: the scenario `low` of the set
+//! `graph` is `graph/low`. This file turns blocks of a job into the input of `causal`. Errors about
+//! unknown variables and contradictory knowledge name their place inside the set's block.
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
@@ -19,7 +19,7 @@ use crate::causal::search::SingularRule;
 use crate::counterfactual::engine::{StrategyEffect, StrategyKnobs, StrategyRecord};
 use crate::param::{ColumnName, Count, Finite, Name};
 
-/// What is known of graph-uncertain sets.
+/// The properties of graph-uncertain sets.
 pub(in crate::counterfactual) const RECORD: StrategyRecord = StrategyRecord {
     effect: StrategyEffect::FollowsGraphs,
     example: "`graph-uncertain: {discovery: {boss: {}}, knowledge: {none: {}}}`",
@@ -220,8 +220,8 @@ pub struct KnowledgeScenario {
 }
 
 impl KnowledgeScenario {
-    /// How many statements it is: each border of two tiers, each tier without edges within, each
-    /// edge.
+    /// The number of statements: each border of two tiers, each tier without edges within, and each
+    /// edge counts.
     pub fn n_statements(&self) -> usize {
         let closed = self.tiers.iter().filter(|tier| tier.is_closed());
         let borders = self.tiers.len().saturating_sub(1);
@@ -236,7 +236,8 @@ impl KnowledgeScenario {
             let mut left = self.clone();
             let later = left.tiers.remove(t + 1);
             left.tiers[t].columns.extend(later.columns);
-            // What either tier forbids within stays forbidden, and edges between them are free.
+            // Edges that either tier forbids within stay forbidden; edges between the tiers become
+            // free.
             left.tiers[t].edges_within = EdgesWithin::Allowed;
             for KnowledgeTier { columns, .. } in pair.iter().filter(|tier| tier.is_closed()) {
                 let pairs = columns.iter().flat_map(|a| columns.iter().map(move |b| [a, b]));
@@ -283,7 +284,7 @@ impl KnowledgeTier {
         self.edges_within == EdgesWithin::Forbidden
     }
 
-    /// Its variables in words.
+    /// The names of its variables.
     fn names(&self) -> String {
         self.columns.iter().map(ColumnName::as_str).collect::<Vec<_>>().join(", ")
     }
@@ -371,19 +372,19 @@ impl GraphUncertainBlock {
         GraphUncertainBlock { knowledge: knowledge.collect(), ..self.clone() }
     }
 
-    /// What is asked about a hidden cause; none where nobody asks.
+    /// The question about a hidden cause, if the job asks for it.
     pub fn hidden_cause(&self) -> Option<&HiddenCauseBlock> {
         self.sensitivity.as_ref().map(|sensitivity| &sensitivity.hidden_cause)
     }
 
-    /// The scenario that the fit of all others is compared with; none where nobody asks for it.
+    /// The scenario that the fit of all others is compared with, if the job asks for it.
     pub fn fit_reference(&self) -> Option<&Name> {
         let least = || self.knowledge.iter().min_by_key(|(_, scenario)| scenario.n_statements());
         let named = self.against.as_ref();
         named.or_else(|| least().map(|(name, _)| name)).filter(|_| self.fit)
     }
 
-    /// Number of bootstraps; 0 means one fit on the training rows as they are.
+    /// Number of bootstraps; 0 means one fit on the original training rows.
     pub fn n_bootstraps(&self) -> u64 {
         self.bootstraps.unwrap_or(match self.discovery {
             GraphSource::Boss(_) => DEFAULT_BOOTSTRAPS,
@@ -399,7 +400,7 @@ impl GraphUncertainBlock {
         }
     }
 
-    /// Settings of the search; the defaults where graphs are given.
+    /// Settings of the search; the defaults if graphs are given.
     pub fn search_settings(&self) -> (boss::BossSettings, SingularRule) {
         match self.discovery {
             GraphSource::Given(_) | GraphSource::Bag(_) => {
@@ -418,7 +419,7 @@ impl GraphUncertainBlock {
         }
     }
 
-    /// The class of a given graph under a scenario's knowledge.
+    /// The equivalence class of a given graph under a scenario's knowledge.
     ///
     /// `None` where graphs are searched for, or in a file.
     ///

@@ -1,5 +1,5 @@
-//! What a job says about rows of a graph-uncertain set: how levels are chosen, which mechanism
-//! gives the values, and the bins of numbers.
+//! The settings of a job for rows of a graph-uncertain set: how levels are chosen, which mechanism
+//! computes the values, and the bins of numbers.
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;

@@ -4,12 +4,12 @@
 //! with the equations of its replicate) keeps the noise of a row, sets the sensitive attribute to
 //! the other group by intervention, and predicts the descendants of the attribute. As all equations
 //! are linear, the encoded columns z of a row of group a move to group b by z_cf = z + shift_b -
-//! shift_a, with one shift per model and group for all rows, relative to the first group: in the
-//! columns of the attribute the difference of the groups, in those of its descendants sums of
-//! coefficients along the paths. Counterfactual indicators are real numbers and counts may be
-//! negative or fractional: nothing is rounded, and values are clipped only on request. Sets whose
-//! levels are drawn have rows instead, one for each person, group and world: `rows`, with
-//! `coupling`, `cells` and `ranks`.
+//! shift_a, with one shift per model and group for all rows, relative to the first group. In the
+//! columns of the attribute the shift is the difference of the groups, in the columns of its
+//! descendants it is a sum of coefficients along the paths. Counterfactual indicators are real
+//! numbers and counts may be negative or fractional: nothing is rounded, and values are clipped
+//! only on request. Sets whose levels are drawn have rows instead, one for each person, group and
+//! world: `rows`, with `coupling`, `cells` and `ranks`.
 //!
 //! The models of one replicate that move the same columns by the same equations share one *world*:
 //! it is scored once and counts for all of them. The same graphs with equations fitted on all
@@ -53,7 +53,7 @@ pub enum ClipRule {
     Range,
 }
 
-/// Models of one replicate that give the same counterfactuals.
+/// Models of one replicate with the same counterfactuals.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CausalWorld {
@@ -80,16 +80,16 @@ pub(crate) struct CausalWorlds {
     /// Form as of [`CausalWorld::shifts`]. A world differs from its entry here only by the refit of
     /// its coefficients.
     pub on_all_rows: Vec<GroupShifts>,
-    /// For each world the position of its graph in `on_all_rows`.
+    /// The position of each world's graph in `on_all_rows`.
     pub all_rows_of: Vec<usize>,
-    /// For each replicate the codes of the declared groups of which it has no row.
+    /// The codes of the declared groups without rows, for each replicate.
     pub absent: Vec<Vec<u32>>,
 }
 
 /// (encoded column, shift), columns ascending, none 0.
 pub(crate) type WorldShift = Vec<(usize, f64)>;
 
-/// For each group that training rows have, after the first of them, the shift from the first to it.
+/// The shifts from the first group with training rows to each other group with training rows.
 pub(crate) type GroupShifts = Vec<WorldShift>;
 
 /// The worlds of replicate `b`; `dags` are its members, `sensitive` the attribute's position,
@@ -116,7 +116,7 @@ pub(crate) fn worlds_of_replicate(
     found
 }
 
-/// For each variable its parents if it descends from the attribute: others need no equation.
+/// The parents of each variable that descends from the attribute: others need no equation.
 fn moving_parents(dag: &Dag, sensitive: usize) -> Vec<NodeSet> {
     let moved = dag.descendants_and_self(sensitive).without(sensitive);
     (0..dag.parents.len())
@@ -190,18 +190,18 @@ impl CausalWorlds {
         CausalWorlds { encoding, bag, worlds, on_all_rows, all_rows_of, absent }
     }
 
-    /// A bag without worlds, where nothing can be learnt about these variables.
+    /// A bag without worlds, if nothing can be learnt about these variables.
     pub(crate) fn empty(variables: Vec<String>, sensitive: usize) -> Self {
         let bag = BagOfDags { variables, sensitive, ..BagOfDags::default() };
         CausalWorlds { bag, ..CausalWorlds::default() }
     }
 
-    /// The shifts of the worlds, then those of their graphs fitted on all training rows.
+    /// The shifts of the worlds, then the shifts of their graphs fitted on all training rows.
     pub(crate) fn shifts(&self) -> impl Iterator<Item = &GroupShifts> {
         self.worlds.iter().map(|world| &world.shifts).chain(&self.on_all_rows)
     }
 
-    /// For each world, then each graph fitted on all training rows, whether it saw a row of the
+    /// For each world, then for each graph fitted on all training rows: whether it has a row of the
     /// group with this code.
     pub(crate) fn saw(&self, code: u32) -> impl Iterator<Item = bool> {
         let is_known = self.attribute().is_some_and(|a| a.position_of(code).is_some());
@@ -215,8 +215,8 @@ impl CausalWorlds {
         self.encoding.variables.get(self.bag.sensitive)
     }
 
-    /// How encoded columns move from one group to another, both by their positions among those of
-    /// the training rows.
+    /// The movement of encoded columns from one group to another; both groups are positions among
+    /// those of the training rows.
     pub(crate) fn movement(shifts: &GroupShifts, from: usize, to: usize) -> WorldShift {
         let shift_of = |group: usize| group.checked_sub(1).and_then(|at| shifts.get(at));
         let signed = |shift: &WorldShift, sign: f64| -> WorldShift {
@@ -234,7 +234,7 @@ impl CausalWorlds {
         }
     }
 
-    /// Turns the encoded columns of a row into those of its counterfactual.
+    /// Changes the encoded columns of a row into those of its counterfactual.
     pub(crate) fn apply(&self, movement: &[(usize, f64)], clip: ClipRule, row: &mut [f64]) {
         let attribute = &self.encoding.variables[self.bag.sensitive].columns;
         for &(column, x) in movement {
@@ -276,8 +276,8 @@ impl CausalWorlds {
         SampleSpread::new(&sample, level)
     }
 
-    /// For each encoded column the spread of its shift from one group to another, given by their
-    /// codes; none where no world saw both.
+    /// The spread of the shift of each encoded column from one group to another, given by their
+    /// codes; none if no world has both groups.
     ///
     /// The spread of a row's counterfactual column differs by the row's own value; the variance is
     /// the same for all rows.

@@ -1,15 +1,15 @@
 //! Maps a value of one cell of people to the value with the same rank in another cell.
 //!
 //! Choice: a distribution is its distinct values with weights. The position of a value is linear
-//! through one knot per distinct value, which lies in its block of equal values where `tie` says:
-//! 1/2 is the middle (the midrank), and a uniform number sends the right share of the block across.
-//! Outside of the values the end's image moves by the excess, so that noise is kept.
+//! through one knot per distinct value. `tie` gives the place of the knot in its block of equal
+//! values: 1/2 is the middle (the midrank), and a uniform number moves the right share of the
+//! block. Outside of the values the image of the end moves by the excess, so that noise is kept.
 
 /// The distinct values of a cell, ascending, with the sums of their weights.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct RankTable {
     values: Vec<f64>,
-    /// For each value the weight of it and of all smaller ones.
+    /// The cumulative weight at each value.
     ends: Vec<f64>,
 }
 

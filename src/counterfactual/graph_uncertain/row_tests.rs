@@ -1,4 +1,4 @@
-//! Rows against those of another program, and the promises of the rules on random graphs.
+//! Comparison of rows with another program, and the invariants of the rules on random graphs.
 
 use std::collections::BTreeMap;
 
@@ -80,7 +80,7 @@ impl ExtensionCase {
         id.parse().unwrap_or_else(|_| xxhash_rust::xxh3::xxh3_64(id.as_bytes()))
     }
 
-    /// For each world its replicate, and for each variable its parents where it follows from A.
+    /// The replicate of each world, and the parents of each variable that follows from A.
     pub(crate) fn worlds(&self) -> Vec<(usize, Vec<NodeSet>)> {
         let of_world = |world: &Json| {
             let edges = self.variables.pairs(&world["edges"], true);
@@ -106,7 +106,7 @@ impl ExtensionCase {
         list.map(rule).collect()
     }
 
-    /// Makes rows as a setting of the case says.
+    /// Makes rows by a setting of the case.
     pub(crate) fn maker(&self, setting: &str) -> RowMaker<'_> {
         let (mechanism, _) = setting.split_once('/').unwrap();
         let settings = RowSettings {
@@ -138,8 +138,8 @@ impl ExtensionCase {
         absent.iter().any(|name| name == group)
     }
 
-    /// The settings of the case that make rows. The oracle also has the most probable ones
-    /// (`nearest`), which nothing here makes.
+    /// The settings of the case that make rows. The oracle also has the most probable rows
+    /// (`nearest`), which this program does not make.
     pub(crate) fn row_settings(&self) -> Vec<String> {
         let settings = self.case["settings"].as_array().unwrap().iter();
         let names = settings.map(|setting| setting.as_str().unwrap().to_owned());
@@ -227,7 +227,7 @@ fn compare_value(case: &ExtensionCase, (v, made): (usize, f64), text: &str, what
     }
 }
 
-/// A node that was computed: the step, and the shares before and after or the number alone.
+/// A node that was computed: the step, and the shares before and after or only the number.
 type ComputedNode = (MechanismStep, Vec<Vec<f64>>);
 
 /// The nodes of one row that were computed, by their number.
@@ -244,9 +244,9 @@ impl NodeWatch for ComputedNodes {
     }
 }
 
-/// The nodes that were computed of the first people: which they are, the step, the uniform number,
-/// the number before clipping and rounding or the shares before and after, and the value. The
-/// eleven traces of [`CASES`] and that of the case with a search.
+/// The nodes that were computed for the first people agree: which nodes, the step, the uniform
+/// number, the number before clipping and rounding or the shares before and after, and the value.
+/// These are the eleven traces of [`CASES`] and the trace of the case with a search.
 #[test]
 fn every_node_agrees_with_the_traces_of_another_program() {
     let mut compared = [0; 2];
@@ -364,9 +364,9 @@ fn random_case(stream: &mut RandomStream) -> (GraphEncoding, CaseTraining, Dag) 
     (training.encoding.clone(), training, Dag::from_edges(n, &edges).unwrap())
 }
 
-/// The own group gives the factual row; a node keeps its value unless a parent of it moves; whole
-/// numbers and codes of the training rows stay such; numbers stay in the range; nobody gets the
-/// level of missing values.
+/// A person's own group gives the factual row; a node keeps its value unless one of its parents
+/// moves; whole numbers and codes of the training rows stay whole numbers and codes; numbers stay
+/// in the range; no person gets the level of missing values.
 #[test]
 fn rows_keep_their_promises_on_random_graphs() {
     let mut stream = RandomStream::new(5, "rows");
@@ -416,9 +416,9 @@ fn rows_keep_their_promises_on_random_graphs() {
     }
 }
 
-/// Without a clip the mean of drawn rows is the expected counterfactual, in every column: over
-/// people whose levels follow the shares of the equations, which is where only the attribute is a
-/// parent of the levels.
+/// Without a clip the mean of drawn rows is the expected counterfactual in every column, over
+/// people whose levels follow the shares of the equations: these are cases where only the attribute
+/// is a parent of the levels.
 #[test]
 fn the_mean_of_drawn_rows_is_the_expected_one() {
     let mut stream = RandomStream::new(8, "means");

@@ -6,8 +6,8 @@
 //! counterfactual parents as written: children see the level that was chosen and the number that
 //! was rounded and clipped. Levels follow the maximal coupling (`coupling`); numbers move by the
 //! equations or by the cells of the parents (`cells`). A row of values holds for each variable the
-//! number, or the position of its level among those of the training rows, -1 for a level that none
-//! of them has.
+//! number, or the position of its level among those of the training rows, -1 for a level that no
+//! training row has.
 //! Cost: for each person, target and world one equation per node that follows from A.
 
 use std::collections::BTreeMap;
@@ -31,14 +31,14 @@ use crate::num::summary::equal_cuts;
 /// The position of a level that no training row has.
 const UNSEEN: f64 = -1.0;
 
-/// What a job says about one variable of the graph beyond its encoding.
+/// The settings for one variable of the graph, in addition to its encoding.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct NodeRules {
     /// Whether the column holds whole numbers.
     pub whole: bool,
     /// Whether the column is ordinal: only numbers of training rows occur.
     pub ordinal: bool,
-    /// The code of the level that represents missing, which nobody gets.
+    /// The code of the level that represents missing; no person gets it.
     pub missing: Option<u32>,
     /// The bins of a number in cells; none: it has a slope only.
     pub bins: Option<ColumnBins>,
@@ -47,7 +47,7 @@ pub(crate) struct NodeRules {
 /// How rows are made.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct RowSettings {
-    /// What is done to numbers outside of the training rows.
+    /// How to treat numbers outside of the range of the training rows.
     pub clip: ClipRule,
     /// The least rows of a cell that answers; none with linear equations.
     pub min_cell: Option<u64>,
@@ -58,7 +58,7 @@ pub(crate) struct RowSettings {
 /// The training rows by variable, in the order in which bootstraps count them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct TrainingColumns {
-    /// For each variable its values.
+    /// The values of each variable.
     pub(super) columns: Vec<Vec<f64>>,
     /// The number of each block of rows, and the strata of its rows.
     blocks: Vec<(usize, Vec<usize>)>,
@@ -95,7 +95,7 @@ impl TrainingColumns {
         Ok(all)
     }
 
-    /// How often each row occurs in replicate `b`.
+    /// The number of times that each row occurs in replicate `b`.
     pub(crate) fn times(&self, draws: &BootstrapDraws, b: usize) -> Vec<u32> {
         let of_block =
             |(number, strata): &(usize, Vec<usize>)| draws.multiplicities(b, *number, strata);
@@ -110,7 +110,7 @@ struct RowNode {
     lattice: ValueLattice,
     /// The smallest and largest number of the training rows.
     range: (f64, f64),
-    /// The position of the level that nobody gets.
+    /// The position of the level that no person gets.
     barred: Option<usize>,
 }
 
@@ -127,10 +127,10 @@ struct RowEquation {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct RowWorld(Vec<RowEquation>);
 
-/// For each node how many values each step gave: cells, levels, linear.
+/// The number of values that each step gave for each node: cells, levels, linear.
 pub(crate) type StepCounts = Vec<[u64; 3]>;
 
-/// What the value of a node is chosen from.
+/// The values that a node can have.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum NodeEvidence<'a> {
     /// The shares of its levels before and after, clipped.
@@ -160,7 +160,7 @@ pub(crate) struct RowMaker<'a> {
     sensitive: usize,
     pub(super) kinds: Vec<NodeKind>,
     nodes: Vec<RowNode>,
-    /// For each encoded column its variable and its place there.
+    /// The variable of each encoded column, and the place of the column there.
     places: Vec<(usize, usize)>,
     pub(super) settings: RowSettings,
     uniforms: NodeUniforms,
@@ -172,7 +172,7 @@ pub(crate) type PersonUniforms = Vec<f64>;
 
 impl EncodedVariable {
     /// The value of a row: the number, or the position of its level among those of the training
-    /// rows; NaN where a number is missing.
+    /// rows; NaN if a number is missing.
     fn value(&self, rows: &FeatureRows, i: usize) -> f64 {
         match (&self.form, &rows.columns[self.feature]) {
             (VariableForm::Number { .. }, FeatureColumn::Number(values)) => values[i],
@@ -284,7 +284,7 @@ impl<'a> RowMaker<'a> {
         moving.iter().map(&mut of_world).collect()
     }
 
-    /// How often each training row occurs in replicate `b`.
+    /// The number of times that each training row occurs in replicate `b`.
     pub(crate) fn times(&self, draws: &BootstrapDraws, b: usize) -> Vec<u32> {
         self.training.times(draws, b)
     }
@@ -355,7 +355,7 @@ impl<'a> RowMaker<'a> {
         }
     }
 
-    /// A number after clipping and rounding; one that did not move stays as it is.
+    /// A number after clipping and rounding; a number that did not move is unchanged.
     fn settle(&self, v: usize, own: f64, y: f64, u: f64) -> f64 {
         if !has_moved(own, y) {
             return own;
@@ -388,7 +388,7 @@ impl<'a> RowMaker<'a> {
         }
     }
 
-    /// How far a number moves, in standard deviations.
+    /// The movement of a number, in standard deviations.
     fn linear_move(&self, equations: &VariableEquations, own: &[f64], made: &[f64]) -> f64 {
         let Some((_, coefficients)) = equations.columns.first() else { return 0.0 };
         let moved = equations.parents.iter().zip(coefficients);
@@ -405,7 +405,7 @@ impl<'a> RowMaker<'a> {
         }
     }
 
-    /// How far encoded column `c` moves.
+    /// The movement of encoded column `c`.
     pub(crate) fn movement(&self, c: usize, own: &[f64], made: &[f64]) -> f64 {
         self.entry(c, made) - self.entry(c, own)
     }
@@ -427,8 +427,8 @@ impl RowWorld {
 }
 
 impl CausalWorlds {
-    /// For each variable its parents where it follows from A, for every world, and then for every
-    /// graph that was fitted on all training rows.
+    /// The parents of each variable that follows from A, for every world, and then for every graph
+    /// that was fitted on all training rows.
     pub(crate) fn moving_of_worlds(&self) -> (Vec<Vec<NodeSet>>, Vec<Vec<NodeSet>>) {
         let of_world = |world: &super::CausalWorld| {
             let members = &self.bag.replicates[world.replicate].members;

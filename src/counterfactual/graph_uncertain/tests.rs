@@ -264,8 +264,8 @@ fn a_search_has_ten_starts_unless_the_job_says_otherwise() {
     assert_eq!((starts("{}"), starts(r#"{"starts": 1}"#)), (10, 1));
 }
 
-/// Each statement alone: a border frees only the edges between its two tiers, and an edge that two
-/// entries list is one statement.
+/// A scenario without one statement: leaving out a border frees only the edges between its two
+/// tiers, and an edge that two entries list is one statement.
 #[test]
 fn scenarios_lack_each_statement_alone() {
     let text = r#"{"discovery": {"boss": {}}, "necessary": true, "knowledge": {"none": {}, "all": {
@@ -282,7 +282,7 @@ fn scenarios_lack_each_statement_alone() {
         pairs.map(|(a, b)| ((a, b), state((a, b)))).collect::<Vec<_>>()
     };
     let whole = known(&graphs.knowledge[1]);
-    // What each statement alone says, as (cause, effect).
+    // The edges that each statement decides, as (cause, effect).
     let expected: [(&str, &[(usize, usize)]); 6] = [
         ("a, b before c", &[(2, 0), (2, 1)]),
         ("c before d", &[(3, 2)]),
@@ -535,7 +535,7 @@ impl GraphAudit {
                     .spread(MemberWeighting::Dag, 0.95, |w| rate(w, from_second, positive))
                     .unwrap();
                 compare_spread(&found, &rates[key], &format!("{key} {group}"));
-                // Each model of the bag by itself.
+                // Each model of the bag separately.
                 let member = format!("{key}_{group}_to_{}", 1 - group);
                 for entry in expected["models"].as_array().into_iter().flatten() {
                     let b = entry["replicate"].as_u64().unwrap() as usize;

@@ -2,11 +2,11 @@
 //!
 //! Source: "Towards Counterfactual Group Fairness" draws rows and their counterfactuals by UMAP.
 //! Choice: principal components of the z-space ([`crate::counterfactual::space`]) over all
-//! reference rows instead. They use no random numbers, state how much of the variance they show,
-//! and never draw two rows farther apart than they are. The mean of the reference is at 0; in each
-//! component the entry of the largest magnitude is positive (the first of those that differ only by
-//! rounding). Where two components have the same variance their directions are any of a plane, but
-//! the same for the same reference.
+//! reference rows instead. They use no random numbers, have a known share of the variance, and
+//! never draw two rows farther apart than they are. The mean of the reference is at 0; in each
+//! component the entry with the largest magnitude is positive (the first, if several differ only by
+//! rounding). If two components have the same variance, their directions within a plane are
+//! arbitrary, but the same for the same reference.
 //! Cost: one more pass over the reference, and once the cube of the number of columns.
 
 use crate::counterfactual::conditional::ReferenceCounts;
@@ -22,14 +22,14 @@ use crate::error::Result;
 use crate::num::eigen::eigen;
 use crate::num::linalg::SymmetricMatrix;
 
-/// Numbers that differ by less than this share differ by rounding.
+/// A relative difference below this is a rounding error.
 const SAME: f64 = 1e-9;
 
 /// The first two principal components of a reference.
 #[derive(Debug)]
 pub(crate) struct RowMap {
     terms: Vec<ComponentTerm>,
-    /// Where the mean of the reference lies.
+    /// The position of the mean of the reference.
     centre: [f64; 2],
     /// The share of the variance of the reference on each.
     pub shares: [f64; 2],
@@ -43,11 +43,11 @@ impl QualityReference {
         &self.variables
     }
 
-    /// The map of the reference with these counts, the moments of whose rows `sum` gives; else the
-    /// reason why there is none.
+    /// The map of the reference with these counts, or the reason why there is none; `sum` computes
+    /// the moments of the reference rows.
     ///
     /// # Errors
-    /// Those of `sum`.
+    /// The errors of `sum`.
     pub(crate) fn map(
         &self,
         counts: &ReferenceCounts,
@@ -98,7 +98,7 @@ fn orient(vector: &mut [f64]) {
 }
 
 impl RowMap {
-    /// Where rows lie, across and up.
+    /// The positions of rows, horizontal and vertical.
     pub(crate) fn places(&self, reference: &QualityReference, rows: &FeatureRows) -> Vec<[f64; 2]> {
         let scores = ComponentScores::of(2, &self.terms, &reference.variables, rows);
         let place = |i| [0, 1].map(|k| scores.row(i)[k] - self.centre[k]);

@@ -9,7 +9,8 @@
 //! averaged, weighted by the counterfactuals in which the variable is not missing.
 //! [`sums::QualitySums`] is an accumulator: batches are added, and merging in any order gives the
 //! same state; [`CounterfactualQuality`] is its finished form. Choice: a class without reference
-//! rows in group b is in no distance; where the strategy conditions on nothing there is one class.
+//! rows in group b is left out of distances; if the strategy conditions on nothing, there is one
+//! class.
 //! Cost: the width of the z-space per counterfactual.
 
 pub(crate) mod map;
@@ -43,8 +44,8 @@ impl QualityReference {
     }
 }
 
-/// Values by the names of their measures; none where there is nothing to average, the reference
-/// does not vary, or no filter runs.
+/// Values by the names of their measures; none if there is nothing to average, the reference does
+/// not vary, or no filter runs.
 pub(crate) type QualityFigures = Vec<(&'static str, Option<f64>)>;
 
 /// The quality of the counterfactuals of a pair of groups, or of all.

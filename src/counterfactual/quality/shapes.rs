@@ -1,14 +1,14 @@
 //! Histograms of originals, counterfactuals and real rows of the target group, for drawings.
 //!
-//! Numbers are counted in bins of equal width between the least and the largest value of the
-//! reference; values beyond these count in the outer bins. Where the reference holds whole numbers
-//! only, every bin holds the same number of whole numbers: bins of alternately three and four would
-//! draw a comb that is not in the data. Levels are counted one by one; beyond [`MAX_LEVELS`] those
-//! that are rare in the reference are counted together, and so is every level that too few people
-//! of the reference have: its name would point at them. The share of a bar in the target group is
-//! the mean of its shares in the classes of that group, weighted by the counterfactuals of the
-//! class as in `dist_after`. So a drawing shows the differences that the distances measure, and not
-//! that one group has another label more often.
+//! Numbers are counted in bins of equal width between the smallest and the largest value of the
+//! reference; values beyond these count in the outer bins. If the reference has only whole numbers,
+//! every bin contains the same number of whole numbers: bins with alternately three and four would
+//! draw a comb that is not in the data. Levels are counted one by one; with more than
+//! [`MAX_LEVELS`] levels the rarest in the reference are counted together, and so is every level
+//! that too few people of the reference have: its name could identify them. The share of a bar in
+//! the target group is the mean of its shares in the classes of that group, weighted by the
+//! counterfactuals of the class as in `dist_after`. So a drawing shows the differences that the
+//! distances measure, and not a difference in the labels of the groups.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -45,7 +45,7 @@ pub(crate) struct ShapeBar {
 
 /// The edges of the bins from `least` to `largest`; one bin where there is one value only.
 fn bin_edges(least: f64, largest: f64, whole: bool) -> Vec<f64> {
-    // Up to this size f64 holds every whole number, both at the ends and between them.
+    // Up to this size f64 represents every whole number.
     const EXACT: f64 = 9e15;
     let n = largest - least + 1.0;
     if whole && n < EXACT && least.abs() < EXACT && largest.abs() < EXACT {
@@ -76,7 +76,7 @@ fn bin_counts(values: &Ecdf, edges: &[f64]) -> Vec<u64> {
 
 /// The shares of bars in the target group, mixed over its classes.
 ///
-/// For each class: the number of counterfactuals with a value, and the reference rows in each bar.
+/// For each class the number of counterfactuals with a value, and the reference rows in each bar.
 #[derive(Default)]
 struct ClassMixture {
     classes: Vec<(u64, Vec<u64>)>,
@@ -267,7 +267,7 @@ mod tests {
         // in the first bar.
         mixed.add(3, vec![10, 30]);
         mixed.add(1, vec![500, 0]);
-        // A class without counterfactuals, and one that the target lacks.
+        // A class without counterfactuals, and a class without target rows.
         mixed.add(0, vec![0, 70]);
         mixed.add(5, vec![0, 0]);
         assert_eq!([mixed.share(0), mixed.share(1)], [Some(7.0 / 16.0), Some(9.0 / 16.0)]);

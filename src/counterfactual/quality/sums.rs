@@ -72,7 +72,7 @@ pub(super) struct PairSums {
 pub(crate) struct QualitySums {
     #[serde(with = "map_as_list")]
     pub(super) pairs: BTreeMap<(usize, usize), PairSums>,
-    /// For each target group the plausibility of its real rows.
+    /// The plausibility of the real rows of each target group.
     pub(super) reference_plausibility: BTreeMap<usize, ValueTally>,
 }
 
@@ -271,7 +271,7 @@ impl QualityReference {
 
     /// The sums of a batch of reference rows.
     ///
-    /// They hold the plausibility of each row in the section of its own group and class.
+    /// Adds the plausibility of each row in the section of its own group and class.
     pub(crate) fn reference_sums(
         &self,
         filter: &PlausibilityFilter,

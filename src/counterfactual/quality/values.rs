@@ -12,7 +12,7 @@ use crate::counterfactual::space::SpaceAxis;
 use crate::num::additive::Additive;
 use crate::num::ecdf::{ValueTally, distances};
 
-/// A sum per counterfactual; `None` where there is none.
+/// A mean over counterfactuals; `None` if there are none.
 fn mean_per(sum: f64, n: u64) -> Option<f64> {
     (n > 0).then(|| sum / n as f64)
 }
@@ -128,20 +128,20 @@ impl QualityReference {
     }
 }
 
-/// What the counterfactuals of all classes of a pair add up to in one variable.
+/// The sums of one variable over the counterfactuals of all classes of a pair.
 #[derive(Default)]
 struct VariableTotals {
     n: u64,
     n_changed: u64,
     n_outside: u64,
-    /// Counterfactuals whose class the target group has: the others enter neither the distances nor
-    /// the share out of range.
+    /// Counterfactuals whose class occurs in the target group; the others are left out of the
+    /// distances and of the share out of range.
     n_compared: u64,
     change: f64,
     size: f64,
     /// Kolmogorov-Smirnov of numbers, total variation of levels: before and after.
     distances: [WeightedMean; 2],
-    /// Wasserstein-1, in standard deviations of the reference: before and after.
+    /// Wasserstein-1, in standard deviations of the reference, before and after.
     areas: [WeightedMean; 2],
 }
 

@@ -1,5 +1,5 @@
-//! External: the counterfactuals of a generator of the user's own (a GAN, DiCE, DoWhy, an expert's
-//! table), read from a file or asked of a program.
+//! External: counterfactuals of another generator (a GAN, DiCE, DoWhy, an expert's table), read
+//! from a file or requested from a program.
 //!
 //! Input: rows keyed by `row_id`, `sensitive`, `to_group` and `cf_index`
 //! ([`crate::data::exchange::external`]); output: these rows, everything else copied from the
@@ -20,7 +20,7 @@ use crate::counterfactual::short_forms::{ConditionOn, MovableFeatures};
 use crate::data::source::row_program::RowProgramBlock;
 use crate::param::KnobRefusal;
 
-/// What is known of external.
+/// The properties of the strategy.
 pub(super) const RECORD: StrategyRecord = StrategyRecord {
     effect: StrategyEffect::MovesFeatures,
     example: "`external: {parquet: mine.parquet}` to bring your own",

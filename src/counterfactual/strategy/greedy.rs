@@ -11,7 +11,7 @@ use crate::counterfactual::relation::{RelationSettings, RelationTest};
 use crate::counterfactual::short_forms::ConditionOn;
 use crate::param::{ColumnName, Fraction, KnobRefusal, Level};
 
-/// What is known of greedy.
+/// The properties of the strategy.
 pub(super) const RECORD: StrategyRecord = StrategyRecord {
     effect: StrategyEffect::MovesFeatures,
     example: "`greedy: {condition_on: label}` to move everything that depends on it",

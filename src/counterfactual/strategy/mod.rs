@@ -1,10 +1,10 @@
 //! The strategies: the one list of them, and the block of a counterfactual set made from it.
 //!
-//! Each strategy has a file here, with its knobs and everything specific to it; that of
-//! graph-uncertain is next to its engine. A row of the list is the key in a job with its
-//! description, the block of knobs, and the record of what is known of the strategy. From it come
-//! the keys of a set for the YAML reader and the schema, the enum of strategies, and all look-ups
-//! by key.
+//! Each strategy has a file here, with its settings and everything specific to it; the file of
+//! graph-uncertain is next to its engine. A row of the list has the key in a job with its
+//! description, the block of settings, and the record of the strategy's properties. The keys of a
+//! set for the YAML reader and the schema, the enum of strategies, and all look-ups by key are made
+//! from it.
 
 pub(crate) mod external;
 pub(crate) mod greedy;
@@ -97,8 +97,7 @@ macro_rules! strategies {
                 all.into_iter().flatten().collect()
             }
 
-            /// Writes what presets and defaults give into the knobs that are left out, as
-            /// [`StrategyKnobs::resolve`] says.
+            /// Fills the settings that are left out by [`StrategyKnobs::resolve`].
             pub fn resolve(&mut self, graph_columns: &Option<Vec<ColumnName>>) {
                 $(if let Some(block) = &mut self.$field {
                     block.resolve(graph_columns.clone());
@@ -169,7 +168,7 @@ impl CounterfactualSet {
         self.strategies().into_iter().map(StrategyBlock::key).collect()
     }
 
-    /// The plan of its strategy, if that moves features as reference rows say.
+    /// The plan of the strategy, if it moves features by reference rows.
     pub fn knobs(&self) -> Option<StrategyPlan<'_>> {
         self.strategies().into_iter().find_map(|strategy| strategy.knobs().plan())
     }
@@ -184,7 +183,7 @@ impl CounterfactualSet {
         self.graphs().is_some_and(|graphs| !graphs.makes_rows())
     }
 
-    /// Whether its strategy sets the attribute and nothing else.
+    /// Whether the strategy sets only the attribute.
     pub fn sets_attribute_only(&self) -> bool {
         self.keys().into_iter().filter_map(find).any(StrategyRecord::sets_attribute_only)
     }
@@ -215,8 +214,8 @@ impl CounterfactualSet {
         })
     }
 
-    /// What decides the counterfactuals of one attribute: other attributes have their own
-    /// stages, graphs too, and repeats change what is measured.
+    /// The part of the block that decides the counterfactuals of one attribute. Other attributes
+    /// and graphs have separate stages; repeats change only what is measured.
     pub fn generating_part(&self) -> Self {
         let (placebo, doubt, sensitive, models) = (None, None, None, None);
         let (graph_uncertain, accept) = (None, Vec::new());
@@ -225,7 +224,7 @@ impl CounterfactualSet {
     }
 }
 
-/// How a job asks for each strategy: the hint where a set has none, or several.
+/// An example of each strategy, for the hint if a set has none or several.
 pub(crate) fn examples() -> String {
     let all: Vec<&str> = STRATEGIES.iter().map(|(_, record)| record.example).collect();
     match all.split_last() {

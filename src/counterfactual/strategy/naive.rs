@@ -3,8 +3,8 @@
 //! Source: "The Matrix Reloaded" (2023), section 2.2: the counterfactual of a row of group a in
 //! group b is the row with the attribute set to b.
 //! Input: any rows; output: one counterfactual per row of another declared group, all other
-//! features copied. It shows how the model uses the column itself and nothing about columns that
-//! depend on it. It fits nothing and is deterministic.
+//! features copied. It shows how the model uses the column itself, not columns that depend on it.
+//! It fits nothing and is deterministic.
 //! Cost: a copy of the rows.
 
 use schemars::JsonSchema;
@@ -14,7 +14,7 @@ use crate::counterfactual::engine::{StrategyEffect, StrategyKnobs, StrategyRecor
 use crate::counterfactual::{GeneratedBatch, Generator, SampleBatch, set_group};
 use crate::data::Attribute;
 
-/// What is known of naive.
+/// The properties of the strategy.
 pub(super) const RECORD: StrategyRecord = StrategyRecord {
     effect: StrategyEffect::SetsAttribute,
     example: "`naive: {}` to change only the attribute",

@@ -1,5 +1,5 @@
 //! Plausible: the variables that the job allows move to their equal-probability values in the
-//! target group, the others stay. How it learns is described in [`crate::counterfactual::plan`].
+//! target group, the others keep their values. [`crate::counterfactual::plan`] describes learning.
 
 use crate::counterfactual::engine::{StrategyEffect, StrategyKnobs, StrategyRecord};
 use crate::counterfactual::knobs::{self, map_flip_block};
@@ -7,7 +7,7 @@ use crate::counterfactual::plan::{MoveRule, StrategyPlan};
 use crate::counterfactual::short_forms::{ConditionOn, MovableFeatures};
 use crate::param::{ColumnName, KnobRefusal};
 
-/// What is known of plausible.
+/// The properties of the strategy.
 pub(super) const RECORD: StrategyRecord = StrategyRecord {
     effect: StrategyEffect::MovesFeatures,
     example: "`plausible: {move: [...], condition_on: label}` to move the features that you name",

@@ -1,4 +1,4 @@
-//! Transport as a job asks for it: its knobs.
+//! The settings of the strategy transport.
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
@@ -17,7 +17,7 @@ use crate::param::Count;
 /// The most rows a side of one problem: its costs take 3.2 GB.
 const MOST_MATCHED: u64 = 20_000;
 
-/// What is known of transport.
+/// The properties of the strategy.
 pub(super) const RECORD: StrategyRecord = StrategyRecord {
     effect: StrategyEffect::MovesFeatures,
     example: "`transport: {move: all, condition_on: label}`",

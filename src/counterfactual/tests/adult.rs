@@ -77,8 +77,8 @@ fn tied_numbers_stay_where_they_belong() {
     assert_eq!(as_men(r#", "preset": "as_printed""#), (100.0, 44.6));
 }
 
-/// Men as women: husbands become wives, and married women who live in no family stay as rare as
-/// they are (8 real ones).
+/// Men as women: husbands become wives, and married women outside of a family stay as rare as in
+/// the data (8 rows).
 #[test]
 fn levels_stay_consistent() {
     let Some((layout, reference)) = adult() else { return };

@@ -1,4 +1,4 @@
-//! The strategies as a whole: compared with other programs, and checked for what they promise.
+//! The strategies as a whole: compared with other programs, and checked for their invariants.
 
 mod adult;
 pub(crate) mod oracle;

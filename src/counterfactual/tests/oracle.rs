@@ -226,7 +226,7 @@ impl<'a> OracleCase<'a> {
         };
         let reference = ReferenceRows::in_memory(vec![reference]);
         let fitted = plan.fit(&self.layout, &self.extras, &reference, 0).unwrap();
-        // What is used has been written and read back.
+        // The tested strategy has been written and read back.
         let text = serde_json::to_string(&fitted).unwrap();
         let read = serde_json::from_str::<FittedStrategy>(&text).unwrap();
         assert_eq!(read, fitted);
@@ -377,7 +377,7 @@ fn worked_examples() {
     assert_eq!(list(&examples).len(), 45);
 }
 
-/// The values of a quality under the names of the oracle, those that are there.
+/// The values of a quality that exist, under the names of the oracle.
 fn values(quality: &CounterfactualQuality) -> Map<String, Json> {
     let is_told = |(name, _): &&(&str, Option<f64>)| {
         !name.starts_with("plausibility")
@@ -459,7 +459,7 @@ fn check_quality(
     let (pairs, total) = yardstick.quality(&sums);
     let mut faults = Vec::new();
     for wanted in list(&expected["pairs"]) {
-        // Groups that are whole numbers stand here with a decimal point.
+        // Groups that are whole numbers have a decimal point here.
         let side = |key: &str| {
             let group = wanted[key]
                 .as_f64()
@@ -483,7 +483,7 @@ fn check_quality(
         faults[..faults.len().min(30)].join("\n")
     );
     assert_eq!(list(&expected["pairs"]).len(), pairs.len() + 1);
-    // Real rows lie nearer to their own centroid than what the filter lets pass by a wide margin.
+    // Real rows are much nearer to the centroid of their section than the filter requires.
     assert!(
         pairs
             .values()

@@ -1,4 +1,4 @@
-//! What strategies promise: the same counterfactuals for any batches and threads; presets,
+//! Invariants of strategies: the same counterfactuals for any batches and threads; presets,
 //! decorrelation and verdicts.
 
 use super::*;
@@ -113,8 +113,8 @@ fn the_cut_of_the_reference_changes_nothing() {
     assert!(fit(vec![whole]) == fit(parts));
 }
 
-/// With every group of `e` a row has a twin in the other, equal but for x; so `e` no longer depends
-/// on any other column.
+/// Every row has a twin in the other group of `e`, which differs only in x; so `e` no longer
+/// depends on any other column.
 #[test]
 fn decorrelation_makes_independent() {
     let layout = layout(&["e:m,w", "g:a,b", "x", "h:p,q"]);
@@ -170,8 +170,8 @@ fn decorrelation_makes_independent() {
     );
 }
 
-/// The attribute that is changed stays in the twins, also where all may move; it still decides
-/// which levels are likely in them.
+/// The changed attribute keeps its value in the twins, also if all columns may move; it still
+/// affects which levels are likely in them.
 #[test]
 fn twins_stay_in_the_group_that_is_changed() {
     let layout = layout(&["g:a,b", "e:m,w", "c:u,v,w", "x"]);
@@ -193,7 +193,7 @@ fn twins_stay_in_the_group_that_is_changed() {
     assert_ne!(fit(r#""all""#), fit(r#"["x"]"#));
 }
 
-/// A preset is nothing but its settings, and a setting in the job overrides it.
+/// A preset is the same as its settings, and a setting in the job overrides it.
 #[test]
 fn presets_are_their_knobs() {
     let printed = plausible(r#", "preset": "as_printed""#);
@@ -245,7 +245,7 @@ fn knobs_survive_being_written() {
     }
 }
 
-/// Sections that are too small, or do not vary, give no verdict, and a counterfactual without a
+/// Sections that are too small or do not vary give no verdict, and a counterfactual without a
 /// verdict is valid.
 #[test]
 fn no_verdict_without_a_section() {
@@ -264,7 +264,7 @@ fn no_verdict_without_a_section() {
     assert_eq!(made.valid, [true, false]);
 }
 
-/// Of several counterfactuals of a row one stays valid: the nearest of the valid ones.
+/// Among several counterfactuals of a row only the nearest of the valid ones stays valid.
 #[test]
 fn the_best_of_several() {
     let layout = people();
@@ -294,8 +294,8 @@ fn the_best_of_several() {
     assert!(several > 10);
 }
 
-/// Rows without counterfactuals: those of the target group, of no group, and without a class; only
-/// the last are counted here.
+/// Rows of the target group, without a group, and without a class have no counterfactuals; only the
+/// last are counted here.
 #[test]
 fn rows_without_counterfactuals() {
     let layout = layout(&["g:a,b", "x"]);

@@ -44,8 +44,8 @@ fn a_conditional_flip() {
     );
     let support = r#", "min_stratum": 1, "flip": {"min_support": 3, "impossible": -1}"#;
     check(&plausible(support), &layout, &reference, "a y y 1", &["b n y"]);
-    // At 0.4 both flip at the root; each alone brings the other with it, unless there is one level
-    // only.
+    // At 0.4 both flip at the root; each of them also flips the other, unless there is only one
+    // level.
     let several = format!(r#"{LOOSE}, "threshold": 0.4, "cfs": "multiple""#);
     check(&plausible(&several), &layout, &reference, "a y y 1", &["b n n"]);
     let several = format!(r#"{several}, "depth": 1"#);
@@ -135,7 +135,8 @@ fn small_strata_fall_back_or_keep() {
     let counters =
         check(&plausible(r#", "min_stratum": 4"#), &layout, &reference, "a 2 1", &["b 2"]);
     assert_eq!(counters, ChangeCounters { n_kept: 1, ..ChangeCounters::default() });
-    // Missing stays missing and counts nowhere; a class that the reference lacks falls back.
+    // A missing value stays missing and is not counted; a class that the reference lacks falls
+    // back.
     assert_eq!(
         check(&plausible(LOOSE), &layout, &reference, "a - 1", &["b NaN"]),
         ChangeCounters::default()

@@ -2,9 +2,9 @@
 //!
 //! Units: a number or an ordered level counts in population standard deviations of the reference
 //! (of its values that are not missing); a category counts 1 when it differs. A missing value of a
-//! source costs nothing and stays missing; a level that represents missing values (`barred`) is
+//! source has cost 0 and stays missing; a level that represents missing values (`barred`) is
 //! treated as missing too. A one-hot group is one category; with no 1 or several it is missing. A
-//! feature that is constant in the reference costs nothing.
+//! feature that is constant in the reference has cost 0.
 
 use std::collections::HashMap;
 
@@ -36,7 +36,7 @@ pub enum TransportCost {
 #[serde(deny_unknown_fields)]
 pub(crate) struct TransportDistance {
     variables: Vec<StrategyVariable>,
-    /// The difference that costs 1: a standard deviation; for categories 1.
+    /// The difference with cost 1: a standard deviation; for categories 1.
     units: Vec<f64>,
     /// For ordered features the values in the reference, ascending; empty for others.
     steps: Vec<Vec<f64>>,
@@ -61,7 +61,7 @@ impl TransportDistance {
 
     /// The distance over these features with given units, one per feature.
     ///
-    /// A feature with a unit of 0 or less costs nothing.
+    /// A feature with a unit of 0 or less has cost 0.
     pub(super) fn with_units(
         variables: Vec<StrategyVariable>,
         units: Vec<f64>,
@@ -86,9 +86,9 @@ impl TransportDistance {
         &self.variables
     }
 
-    /// For each feature the difference that costs 1: a standard deviation, or 1 for a category.
+    /// The difference with cost 1 for each feature: a standard deviation, or 1 for a category.
     ///
-    /// 0 where a feature costs nothing.
+    /// 0 if the feature has cost 0.
     #[cfg(test)]
     pub(crate) fn units(&self) -> &[f64] {
         &self.units
@@ -155,16 +155,16 @@ impl TransportDistance {
     }
 }
 
-/// Rows as weighted points: rows with equal values are one.
+/// Rows as weighted points: rows with equal values are one point.
 #[derive(Debug, Clone)]
 pub(super) struct WeightedPoints {
-    /// For each point the position of its row of lowest key; ascending by that key.
+    /// The position of the row with the lowest key, for each point; ascending by that key.
     pub(super) first_row: Vec<usize>,
-    /// For each point the number of rows.
+    /// The number of rows of each point.
     pub(super) weight: Vec<u64>,
-    /// For each row, in the order given, its point.
+    /// The point of each row, in the given order.
     pub(super) point_of: Vec<u32>,
-    /// For each feature the values of the points.
+    /// The values of the points, for each feature.
     values: Vec<Vec<f64>>,
 }
 

@@ -1,6 +1,6 @@
 //! The image of a row under a transport plan: one of its targets, or their mean.
 //!
-//! The features that may move are set; a value that is missing in the row stays missing, all other
+//! The features that may move are set; a missing value of the row stays missing, and all other
 //! columns are copied. The caller sets the column of the sensitive attribute.
 //! Choice: in a barycentre an ordinal takes the reference value nearest to the mean (ties to the
 //! lower), a whole number is rounded as in generation, floor(x + 0.5 + 1e-9), and of categories

@@ -3,7 +3,7 @@
 //!
 //! Plans depend on all samples together, so [`match_samples`] takes them, with the rows of the
 //! reference as targets, and gives a generator that holds the image of every sample by its key.
-//! Samples and targets are held in memory, with the columns of the variables that move only.
+//! Samples and targets are kept in memory, only with the columns of the variables that move.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -32,8 +32,7 @@ pub(crate) struct TransportRows {
 }
 
 impl TransportRows {
-    /// The rows of a batch that are matched, of the reference or of the samples: those that have a
-    /// group.
+    /// The rows of a batch that are matched, of the reference or of the samples: rows with a group.
     pub(crate) fn matched(
         fitted: &FittedStrategy,
         group: &ReferenceBatch,
@@ -160,9 +159,9 @@ pub(crate) fn match_samples(
 #[derive(Debug)]
 pub(crate) struct TransportGenerator {
     fitted: FittedStrategy,
-    /// By key of the row and target group: the position of its values.
+    /// The position of the values, by key of the row and target group.
     images: HashMap<(u64, u16), u32>,
-    /// For each image a value per variable that moves.
+    /// The values of each image, one per variable that moves.
     values: Vec<f64>,
     tallies: TransportTallies,
 }

@@ -1,5 +1,5 @@
-//! Transport: gives the rows of one group the values of real rows of another, all of them together
-//! at the least cost.
+//! Transport: gives the rows of one group the values of real rows of another, with the smallest
+//! total cost.
 //!
 //! Source: Black, Yeom and Fredrikson 2020, "FlipTest: Fairness Testing via Optimal Transport";
 //! they solve the same linear program with equal group sizes, 1,000 rows a group, and no condition
@@ -17,17 +17,16 @@
 //! [`images`](TransportMatching::images).
 //!
 //! Rows with the same values in those features become one point with their number as its weight,
-//! which makes problems smaller and gives equal rows equal counterfactuals.
-//! Choice: the lowest row key represents a point. As separate points, equal rows would go to
-//! different targets only because of the hashes of their keys.
-//! Choice: costs get 1e-6 * u01(h(0, i, j)) for the row keys i, j, which makes the optimum unique
-//! except for coincidences; reported costs and ties exclude it.
-//! Choice: a stratum with more than `max_rows` points on a side is solved approximately. Sources:
-//! in ascending order of h(seed, i, 0), cut into ceil(n / max_rows) blocks whose sizes differ by at
-//! most one row, so that no block is too small to represent its stratum. Targets: for block k the
-//! `max_rows` rows of least h(seed, j, k + 1). A side that is small enough is used whole. Time:
-//! about n^2.5 for n points a side, see [`crate::num::transport`]; memory: 8 bytes per pair of a
-//! block.
+//! which makes problems smaller and gives equal rows equal counterfactuals. Choice: the row with
+//! the lowest key represents a point. As separate points, equal rows would have different targets
+//! only because of the hashes of their keys. Choice: costs get 1e-6 * u01(h(0, i, j)) for the row
+//! keys i, j, which makes the optimum unique except for coincidences; reported costs and ties
+//! exclude it. Choice: a stratum with more than `max_rows` points on a side is solved
+//! approximately. Sources: in ascending order of h(seed, i, 0), divided into ceil(n / max_rows)
+//! blocks whose sizes differ by at most one row, so that no block is too small to represent its
+//! stratum. Targets: for block k the `max_rows` rows with the smallest h(seed, j, k + 1). A side
+//! that is small enough is used whole. Time: about n^2.5 for n points a side, see
+//! [`crate::num::transport`]; memory: 8 bytes per pair of a block.
 
 pub(crate) mod distance;
 mod image;
@@ -98,11 +97,11 @@ pub(crate) struct TransportProblems {
     pub without_target: Vec<usize>,
 }
 
-/// Samples, the sources, and rows of the reference, the targets. Keys are distinct for distinct
-/// rows; where nothing is conditioned on, all rows have one class.
+/// Samples (the sources) and reference rows (the targets). Distinct rows have distinct keys;
+/// without a condition all rows have the same class.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TransportMatching<'a> {
-    /// What is done with them.
+    /// The settings of the matching.
     pub settings: TransportSettings,
     /// The distance of two rows.
     pub distance: &'a TransportDistance,
@@ -192,9 +191,10 @@ fn ascending(part: &[(u64, u64, usize)]) -> Vec<usize> {
 /// One target of a source.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct TransportMatch {
-    /// Position in the reference: of the rows with these values the one with the lowest key.
+    /// Position in the reference of the row with the lowest key among the rows with these values.
     pub target: usize,
-    /// The mass that goes from the source to this target, in units of [`TransportMatches::supply`].
+    /// The mass that moves from the source to this target, in units of
+    /// [`TransportMatches::supply`].
     pub mass: u64,
     /// The cost of one unit of mass, without the perturbation that makes the optimum unique.
     pub cost: f64,
@@ -212,9 +212,9 @@ pub(crate) struct TransportMatches {
 /// The optimal plan of a block.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct SolvedProblem {
-    /// For each source of the block the position of its point in `points`.
+    /// The position in `points` of each source of the block.
     pub point_of: Vec<u32>,
-    /// For each point the targets.
+    /// The targets of each point.
     pub points: Vec<TransportMatches>,
     /// The mean cost of a source in squared standard deviations, without the perturbation.
     pub cost: f64,

@@ -87,7 +87,7 @@ fn run(
     TransportRun { blocks, solved, parent, rows }
 }
 
-/// By sample its targets, most mass first, each with its share of the row.
+/// The targets of each sample, first the one with most mass, each with its share of the row.
 fn plans(ran: &TransportRun) -> BTreeMap<usize, Vec<(usize, f64)>> {
     let mut plans = BTreeMap::new();
     for (block, solved) in ran.blocks.iter().zip(&ran.solved) {
@@ -245,8 +245,8 @@ fn barycentres_have_values_that_can_occur() {
     let made = run(&with(TransportImage::Barycentre), &distance, &samples, &reference, 1).rows;
     assert_eq!(made.columns[0], numbers(&[1.5]));
     assert_eq!(made.columns[1], numbers(&[2.0]));
-    // The mean 4.25 is nearest to 4; of two levels with equal mass the first; of the one-hot group
-    // the third has half the mass.
+    // The mean 4.25 is nearest to 4; of two levels with equal mass the first is taken; in the
+    // one-hot group the third has half the mass.
     assert_eq!(made.columns[2], numbers(&[4.0]));
     assert_eq!(made.columns[3], FeatureColumn::Code(vec![2]));
     assert_eq!(made.columns[4..], [numbers(&[0.0]), numbers(&[0.0]), numbers(&[1.0])]);
@@ -284,7 +284,7 @@ fn what_stands_for_missing_is_missing() {
     );
     let ran = run(&with(TransportImage::Argmax), &distance, &samples, &reference, 1);
     assert_eq!(ran.blocks[0].targets, [2]);
-    // The one-hot group of the first row has two 1, that of the third none: both stay as they are.
+    // The one-hot groups of the first row (two 1) and of the third row (no 1) are unchanged.
     assert_eq!(
         ran.rows.columns,
         [
@@ -351,7 +351,7 @@ fn large_strata_are_cut_into_blocks() {
     assert!(parts.iter().all(|b| b.sources.is_sorted() && b.targets.is_sorted()));
     let made = run(&at_most(120), &distance, &samples, &reference, 1);
     assert!(made.parent.iter().copied().eq(0..500) && made.blocks.iter().all(|b| b.approximate));
-    // One feature with four values makes four points a side: nothing to cut.
+    // One feature with four values makes four points per side: nothing is divided.
     let few = TransportDistance::new(vec![variable(1, NUMBER)], &reference.rows);
     assert_eq!(matching(&at_most(4), &few, &samples, &reference).problems(1).problems.len(), 2);
 }

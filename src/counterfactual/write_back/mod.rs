@@ -3,7 +3,7 @@
 //! The columns that the attribute is derived from are set, and derived features are computed again.
 //! An attribute may be derived from other columns, and a model may read those. After generation,
 //! for every strategy:
-//! * a cross sets those of its parts that differ between the two groups, and these theirs in turn;
+//! * a cross sets the parts that differ between the two groups, and these set their parts in turn;
 //!   a part that does not differ keeps its raw value;
 //! * a mapped attribute sets its raw column to the most frequent raw value among the reference rows
 //!   of the target group with the row's label; a row without a label takes the most frequent value
@@ -13,16 +13,16 @@
 //! * a binned number stays as the strategy left it: it is a feature like any other. If it is not in
 //!   the bin of the group, because a small stratum or a check left it unchanged, the row
 //!   contradicts itself ([`WriteBack::contradicts_group`]);
-//! * what an expression computes follows from its columns, which stay as the strategy left them;
+//! * the value of an expression is computed from its columns, which the strategy has set;
 //! * every other derived feature is computed again in the rows where one of its parent columns
 //!   changed. It is never moved on its own, so it cannot contradict its parents.
 //!
 //! Choice: ties between raw values go to the first level of the raw column (declared order, then
 //! bytes), among numbers to the lowest. A part of a cross is set as if it were the whole attribute:
 //! its raw value is the most frequent one of the part's group, not of the cross. The level
-//! `missing` belongs to a group only where the map names it. Counts are of rows, not of their
-//! weights. A name without a row in the data has no level: then the feature is missing.
-//! Cost: one pass over the reference rows where something is mapped; then linear in the rows.
+//! `missing` belongs to a group only if the map names it. Rows are counted without weights. A name
+//! without a row in the data has no level: then the feature is missing.
+//! Cost: one pass over the reference rows if there is a map; then linear in the rows.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -157,9 +157,9 @@ impl Accumulator for RawCounts {
     }
 }
 
-/// The name that a rule gives a level of its raw column.
+/// The name that a rule gives to a level of its raw column.
 ///
-/// The level for missing values has a name only where the rule gives it one.
+/// The level for missing values has a name only if the rule gives it one.
 fn name_of_level<'a>(rule: &'a DerivationRule, level: &str) -> Option<&'a str> {
     match rule {
         DerivationRule::Map { names, .. } if level == MISSING_LEVEL => {
@@ -205,7 +205,7 @@ impl RawValue {
 /// A counterfactual that was generated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WriteBackRow {
-    /// Its position among the generated rows.
+    /// The position of the row among the generated rows.
     pub row: usize,
     /// The position of its original.
     pub parent: usize,
@@ -266,12 +266,12 @@ impl FeatureAssignment {
 /// The updates that follow when one sensitive attribute is set.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct WriteBack {
-    /// For each group and class the assignment.
+    /// The assignment of each group and class.
     ///
     /// `None` where the group, or a part of it, has no raw value.
     assignments: Vec<[Option<FeatureAssignment>; N_CLASSES]>,
     recomputations: Vec<Recomputation>,
-    /// Where a number decides on the group: positions in `recomputations` of the features of the
+    /// If a number decides the group: positions in `recomputations` of the features of the
     /// attribute.
     group_deciding: Vec<usize>,
 }
@@ -417,7 +417,7 @@ impl WriteBack {
     }
 }
 
-/// How often counterfactuals of a direction got each value in a column that is not derived.
+/// The number of counterfactuals of a direction with each value in a column that is not derived.
 ///
 /// Merge in any order.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -426,7 +426,7 @@ pub(crate) struct WrittenCounts(
 );
 
 impl WrittenCounts {
-    /// For each direction and column the values written, with their counts.
+    /// The written values with their counts, for each direction and column.
     ///
     /// A direction is the group of the original and the target group.
     ///
@@ -493,9 +493,9 @@ fn assign_with_parents(
     Some(set)
 }
 
-/// Finds a level of each part, from part `k` on, whose names joined give `name`.
+/// Finds a level of each part, from part `k` on, whose joined names are `name`. Returns false if
 ///
-/// Returns false where there are none.
+/// there are none.
 fn find_part_levels(
     layout: &Layout,
     derived: &DerivedFeature,
@@ -599,7 +599,7 @@ impl Recomputation {
                 }
             })
             .collect();
-        // A text that is too long is one that no row has.
+        // No row has a text that is too long.
         Some(sql::source_values(&program.compute(&columns, at.len()).values))
     }
 

@@ -150,7 +150,7 @@ fn a_mapped_attribute_sets_the_most_frequent_raw_value_of_group_and_label() {
     assert_eq!(made.codes(3), [0, 0, 1, 1, 0, 0, 0, 1]);
     // White occurs with a positive label only; negative rows take it anyway.
     assert_eq!(applied(&back, &layout, 1, 0).codes(3), [2; 8]);
-    // The cross follows, in rows whose sex is known; nothing else moves.
+    // The cross follows in rows with a known sex; no other column changes.
     assert_eq!(made.codes(2), [2, 3, 2, 3, 2, 3, 2, 3]);
     assert_eq!((made.codes(0), made.codes(5)), (rows().codes(0), rows().codes(5)));
 }
@@ -311,7 +311,7 @@ fn a_mapped_column_with_too_many_numbers_is_refused() {
         a.merge(b);
         (a.check(&layout).unwrap_err().to_string(), a)
     };
-    // In whatever order they come.
+    // In any order.
     let more = counts(most..most + 1);
     let (text, one) = refused(all.clone(), more.clone());
     text.says(&["more than 100000 different numbers"]);

@@ -8,8 +8,9 @@ use crate::data::DecisionColumn;
 use crate::data::prepare::plan::SidesPlan;
 use crate::data::prepare::tally::ColumnTally;
 use crate::data::prepare::view_issues::{MAX_SHOWN, counted, seen_text};
-use crate::data::source::{list_words, nearest_word};
+use crate::data::source::list_words;
 use crate::error::{Fault, Result};
+use crate::nearest::nearest;
 use crate::table::{IssueRow, whole};
 
 /// The words of a column of decisions.
@@ -62,7 +63,7 @@ pub(crate) fn decision_words(
                 );
                 let known: Vec<&str> = positive.iter().chain(&listed).map(String::as_str).collect();
                 let rule = "where `negative` is given, the two lists must name every value";
-                let hint = match nearest_word(word, &known) {
+                let hint = match nearest(word, known.iter().copied()) {
                     Some(near) => format!("did you mean `{near}`? {rule}"),
                     None => format!("{rule}; name it, or leave `negative` out"),
                 };

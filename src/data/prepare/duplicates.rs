@@ -34,7 +34,7 @@ pub(crate) fn find_duplicates(
 ) -> Result<Vec<u64>> {
     let columns = compared.iter().map(|name| plan.view.position(name.as_str()));
     let columns = columns.collect::<Result<Vec<_>>>()?;
-    let pieces = plan.view.source().pieces();
+    let pieces = plan.view.source.pieces();
     let keys = |i: usize| {
         let mut found = Vec::new();
         plan.view.read(&pieces[i], batch_rows, |slice| {

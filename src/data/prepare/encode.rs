@@ -37,7 +37,7 @@ pub(crate) fn schema(plan: &PreparePlan<'_>) -> Schema {
     if !plan.losses().is_empty() {
         fields.push(distinct(Field::new("row", DataType::UInt64, false)));
     }
-    match plan.row_id.map(|column| plan.view.columns()[column].class) {
+    match plan.row_id.map(|column| plan.view.columns[column].class) {
         None => {}
         Some(ValueClass::Int) => {
             fields.push(distinct(Field::new("row_id", DataType::Int64, false)));
@@ -148,12 +148,11 @@ impl RowChunk {
             });
         }
         plain.extend(kept_numbers(plan).map(|feature| numbers(slice.as_read(feature.column))));
-        let carried = |&column: &usize| {
-            carried(&slice.columns[column], plan.view.columns()[column].precision)
-        };
+        let carried =
+            |&column: &usize| carried(&slice.columns[column], plan.view.columns[column].precision);
         plain.extend(plan.carry.iter().map(carried));
         let decided = |of: &SidesPlan| {
-            let column = &plan.view.columns()[of.column];
+            let column = &plan.view.columns[of.column];
             decisions(of, &column.canonical_values(&slice.columns[of.column]), slice.n)
         };
         plain.extend(plan.decisions.iter().map(decided));

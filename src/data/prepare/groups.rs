@@ -5,9 +5,10 @@ use crate::data::prepare::missing_words::check_words;
 use crate::data::prepare::plan::{AttributePlan, PreparePlan};
 use crate::data::prepare::tally::ColumnTally;
 use crate::data::prepare::view_issues::{MAX_SHOWN, seen_text};
-use crate::data::source::{list_words, nearest_word};
+use crate::data::source::list_words;
 use crate::data::spelling::Spelling;
 use crate::error::Result;
+use crate::nearest::nearest;
 use crate::table::{IssueRow, whole};
 
 pub(super) fn attribute_of(
@@ -133,7 +134,7 @@ fn suggested_word(word: &str, values: &[&str]) -> Option<String> {
         Some((value, by)) => {
             Some(format!("the data hold `{value}`, and `{word}` and `{value}` differ only by {by}"))
         }
-        None => nearest_word(word, values).map(|near| format!("did you mean `{near}`?")),
+        None => nearest(word, values.iter().copied()).map(|near| format!("did you mean `{near}`?")),
     }
 }
 

@@ -51,7 +51,7 @@ impl KeepFilter {
         for (name, condition) in entry {
             let position = view.position(name.as_str())?;
             columns.push(position);
-            tests.push(ColumnTest::new(condition, name, &view.columns()[position])?);
+            tests.push(ColumnTest::new(condition, name, &view.columns[position])?);
         }
         Ok(KeepFilter { what, columns, test: KeepTest::Conditions(tests) })
     }
@@ -62,7 +62,7 @@ impl KeepFilter {
         let names = sql::parse(sql).map_err(fault)?.columns;
         let columns = names.iter().map(|name| view.position(name.as_str()));
         let columns = columns.collect::<Result<Vec<_>>>()?;
-        let classes: Vec<ValueClass> = columns.iter().map(|&c| view.columns()[c].class).collect();
+        let classes: Vec<ValueClass> = columns.iter().map(|&c| view.columns[c].class).collect();
         let program = SqlProgram::new(sql, &classes).map_err(fault)?;
         if !matches!(program.gives(), SqlType::Bool | SqlType::Null) {
             let what =
@@ -87,7 +87,7 @@ impl KeepFilter {
         };
         let mut passes = vec![true; slice.rows];
         for (&column, test) in self.columns.iter().zip(tests) {
-            let values = view.columns()[column].canonical_values(&slice.columns[column]);
+            let values = view.columns[column].canonical_values(&slice.columns[column]);
             let kept = test.holds(&series(&values)).map_err(|e| {
                 Fault::new(
                     "filter-failed",

@@ -6,8 +6,9 @@ use crate::data::prepare::missing_words::check_words;
 use crate::data::prepare::plan::{PreparePlan, SidesPlan};
 use crate::data::prepare::tally::ColumnTally;
 use crate::data::prepare::view_issues::{MAX_SHOWN, counted, seen_text};
-use crate::data::source::{list_words, nearest_word};
+use crate::data::source::list_words;
 use crate::error::Result;
+use crate::nearest::nearest;
 use crate::table::{IssueRow, whole};
 
 /// Largest number of values of a label besides the positive ones.
@@ -72,7 +73,7 @@ pub(super) fn label_of(
             };
             let written = label.positive.iter().chain(declared.iter());
             let written: Vec<&str> = written.map(|(written, _)| written).collect();
-            let hint = match nearest_word(first, &written) {
+            let hint = match nearest(first, written.iter().copied()) {
                 Some(near) => format!("did you mean `{near}`? {rule}"),
                 None => format!("{rule}{mend}"),
             };

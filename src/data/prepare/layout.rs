@@ -151,7 +151,7 @@ impl RowDescription {
             .as_ref()
             .map(|split| roles_of(plan, split, &tally(split.column), &mut issues))
             .transpose()?;
-        let row_id = match plan.row_id.map(|column| plan.view.columns()[column].class) {
+        let row_id = match plan.row_id.map(|column| plan.view.columns[column].class) {
             None => RowIdKind::RowNumber,
             Some(ValueClass::Int) => RowIdKind::Integer,
             Some(_) => RowIdKind::Text,
@@ -159,7 +159,7 @@ impl RowDescription {
         let mut carried: Vec<String> =
             plan.carry.iter().map(|&column| plan.name(column).to_owned()).collect();
         let is_single =
-            |column: &&usize| plan.view.columns()[**column].precision == FloatPrecision::Single;
+            |column: &&usize| plan.view.columns[**column].precision == FloatPrecision::Single;
         let single = plan
             .carry
             .iter()

@@ -146,7 +146,7 @@ impl LeftOutRows {
         for attribute in &plan.attributes {
             let AttributePlan { groups, feature, .. } = attribute;
             let values = &slice.columns[plan.features[*feature].column];
-            let column = &plan.view.columns()[plan.features[*feature].column];
+            let column = &plan.view.columns[plan.features[*feature].column];
             let distinct = values.distinct();
             let number: HashMap<&str, usize> =
                 groups.iter().map(|(_, word)| word).zip(0..).collect();

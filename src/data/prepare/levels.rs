@@ -4,9 +4,9 @@
 use crate::data::prepare::params::MissingRule;
 use crate::data::prepare::plan::{FeaturePlan, PreparePlan};
 use crate::data::prepare::tally::ColumnTally;
-use crate::data::source::nearest_word;
 use crate::data::{FeatureKind, MISSING_LEVEL, StrataColumn};
 use crate::error::Result;
+use crate::nearest::nearest;
 use crate::table::{IssueRow, whole};
 
 /// Largest number of strata of a column.
@@ -29,7 +29,7 @@ pub(super) fn levels_of(
             format!("`{first}` is not among the levels of the ordinal column `{}`", feature.name);
         let at = (feature.column, tally.occurrences[*first].first_row);
         let declared: Vec<&str> = feature.declared.iter().map(String::as_str).collect();
-        let near = nearest_word(first, &declared);
+        let near = nearest(first, declared.iter().copied());
         let near = near.map_or_else(String::new, |near| format!("did you mean `{near}`? "));
         let hint = format!("{near}the order of an ordinal column must name every level");
         return plan.fault_in_row("undeclared-level", at, what).fail(hint);

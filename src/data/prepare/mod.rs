@@ -42,7 +42,7 @@ use crate::data::prepare::duplicates::find_duplicates;
 use crate::data::prepare::encode::RowChunk;
 use crate::data::prepare::layout::RowDescription;
 use crate::data::prepare::left_out::CountedGroup;
-use crate::data::prepare::params::{FilterStep, PrepareParams};
+use crate::data::prepare::params::PrepareParams;
 use crate::data::prepare::plan::PreparePlan;
 use crate::data::prepare::remaining_rows::KeptSlice;
 use crate::data::prepare::row_id::IdRun;
@@ -59,7 +59,7 @@ use crate::error::{Error, Result};
 use crate::exec::buckets::MOST_WAITING;
 use crate::exec::files;
 use crate::exec::pieces::{StageWatch, WorkerPool};
-use crate::table::IssueRow;
+use crate::table::{FilterRow, IssueRow};
 
 /// The temporary file of rows among which duplicates are looked for.
 const SEEN: &str = "seen.tmp";
@@ -69,8 +69,8 @@ const SEEN: &str = "seen.tmp";
 pub struct PrepareFindings {
     /// The meaning of the columns.
     pub layout: Layout,
-    /// Each step that can lose rows, in order.
-    pub filters: Vec<FilterStep>,
+    /// The source, and each step that can lose rows, in order.
+    pub filters: Vec<FilterRow>,
     /// Problems that did not stop the run.
     pub issues: Vec<IssueRow>,
     /// The rows that are left out, by state and attribute, with their groups.
@@ -126,7 +126,7 @@ impl<'p> Preparation<'p> {
     /// id that is missing; an invalid weight; a file cannot be written.
     pub(crate) fn gather(&self, out_dir: Option<&Path>) -> Result<SurveyedRows> {
         let Preparation { plan, batch_rows, workers, watch, .. } = self;
-        let (source, batch_rows) = (plan.view.source(), *batch_rows);
+        let (source, batch_rows) = (plan.view.source, *batch_rows);
         let mut survey = SourceSurvey::empty(plan);
         let (mut ids, mut drawn) = (IdRun::default(), 0);
         let writer = |dir: &Path| {
@@ -209,7 +209,7 @@ impl<'p> Preparation<'p> {
         let by_key = params.joins_by_key && layout.row_id == RowIdKind::Text;
         let compares = !all.ids_rise() || by_key && matches!(here, RowsHere::All);
         if let Some(column) = params.row_id.as_ref().filter(|_| compares) {
-            let (source, column) = (plan.view.source(), column.as_str());
+            let (source, column) = (plan.view.source, column.as_str());
             match here {
                 RowsHere::All => {
                     let rows = RowsReader::open(out_dir)?;

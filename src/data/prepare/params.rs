@@ -318,17 +318,6 @@ impl PrepareParams {
     }
 }
 
-/// One step that can lose rows.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct FilterStep {
-    /// The step, as the job writes it.
-    pub what: String,
-    /// Rows before it.
-    pub rows_in: u64,
-    /// Rows after it.
-    pub rows_out: u64,
-}
-
 /// A step of `keep`: conditions on single columns that must all hold, or an SQL expression.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]

@@ -71,7 +71,7 @@ pub(crate) struct ListedWords(Vec<(String, String)>);
 
 impl ListedWords {
     fn of(view: &SourceView<'_>, column: usize, words: &[Word], asked_by: &str) -> Result<Self> {
-        let column = &view.columns()[column];
+        let column = &view.columns[column];
         let pair = |word: &Word| Ok((word.0.clone(), column.word(asked_by, word.as_str())?));
         words.iter().map(pair).collect::<Result<_>>().map(ListedWords)
     }
@@ -256,7 +256,7 @@ impl<'a> PreparePlan<'a> {
         let onehot = onehot.collect::<Result<_>>()?;
         let weight = params.weight.as_ref().map(|name| view.position(name.as_str())).transpose()?;
         let mut carry = columns(&params.carry)?;
-        carry.sort_by(|&a, &b| view.columns()[a].name.cmp(&view.columns()[b].name));
+        carry.sort_by(|&a, &b| view.columns[a].name.cmp(&view.columns[b].name));
         carry.dedup();
         let decisions = params.decisions.iter().map(|of| SidesPlan::new(view, of));
         let decisions = decisions.collect::<Result<Vec<_>>>()?;
@@ -315,7 +315,7 @@ impl<'a> PreparePlan<'a> {
         column: usize,
         what: impl Into<String>,
     ) -> Fault {
-        self.view.source().locate_file(Fault::new(code, what).in_column(self.name(column)))
+        self.view.source.locate_file(Fault::new(code, what).in_column(self.name(column)))
     }
 
     /// A fault of a column in the row of this number.
@@ -325,17 +325,17 @@ impl<'a> PreparePlan<'a> {
         (column, row): (usize, u64),
         what: impl Into<String>,
     ) -> Fault {
-        self.view.source().locate_row(Fault::new(code, what).in_column(self.name(column)), row)
+        self.view.source.locate_row(Fault::new(code, what).in_column(self.name(column)), row)
     }
 
     /// The name of a source column.
     pub(crate) fn name(&self, column: usize) -> &str {
-        &self.view.columns()[column].name
+        &self.view.columns[column].name
     }
 
     /// The type of a feature: programs of the user's get it in this type.
     pub(crate) fn class_of(&self, feature: &FeaturePlan) -> ValueClass {
-        let class = self.view.columns()[feature.column].class;
+        let class = self.view.columns[feature.column].class;
         match feature.kind {
             // Counterfactuals may have decimals, and programs get them as such.
             FeatureKind::Continuous { integer: false }
@@ -349,7 +349,7 @@ impl<'a> PreparePlan<'a> {
 
     /// The steps that can lose rows, in order.
     pub(crate) fn losses(&self) -> Vec<RowLoss<'_>> {
-        let tables = self.view.source().joined().iter().enumerate();
+        let tables = self.view.source.joined().iter().enumerate();
         let tables = tables.filter(|(_, table)| table.join.missing == UnmatchedRule::Drop);
         let tables = tables.map(|(at, table)| RowLoss::Unmatched(at, table));
         let dropped = self.features.iter().filter(|of| of.rule == MissingRule::DropRow);
@@ -495,7 +495,7 @@ fn add_parents_of_crosses(view: &SourceView<'_>, features: &mut Vec<FeaturePlan>
                 matches!(d.rule, DerivationRule::Cross(_) | DerivationRule::Sql { .. })
             });
             if !known && (several || view.derived_at(parent).is_some()) {
-                let numbers = view.columns()[parent].class.is_number();
+                let numbers = view.columns[parent].class.is_number();
                 let kind = match derived.is_some_and(|d| d.rule.is_one_way()) && numbers {
                     true => FeatureKind::Continuous { integer: false },
                     false => FeatureKind::Nominal,
@@ -540,7 +540,7 @@ impl FeaturePlan {
 
     fn at(view: &SourceView<'_>, column: usize, kind: FeatureKind, rule: MissingRule) -> Self {
         FeaturePlan {
-            name: view.columns()[column].name.clone(),
+            name: view.columns[column].name.clone(),
             column,
             kind,
             rule,
@@ -597,7 +597,7 @@ fn id_column(
     (which, ids): (&str, &str),
 ) -> Result<usize> {
     let column = view.position(name.as_str())?;
-    match view.columns()[column].class {
+    match view.columns[column].class {
         ValueClass::Int | ValueClass::Text | ValueClass::Empty => Ok(column),
         class => {
             let (holds, hint) = match class {
@@ -610,7 +610,7 @@ fn id_column(
             };
             let what = format!("column `{name}` holds {holds} and cannot identify {which}");
             let fault = Fault::new("not-an-id", what).in_column(name.as_str());
-            view.source().locate_file(fault).fail(format!(
+            view.source.locate_file(fault).fail(format!(
                 "{ids} are integers, decimals without fractional digits (DECIMAL(38, 0)) or \
                      text; {hint}"
             ))

@@ -22,7 +22,7 @@ fn unmatched_rows(
     alive: &[bool],
 ) -> Result<Vec<UnmatchedRows>> {
     let mut found = Vec::new();
-    for (table, matched) in plan.view.source().joined().iter().zip(&slice.matched) {
+    for (table, matched) in plan.view.source.joined().iter().zip(&slice.matched) {
         let keys = &slice.columns[plan.view.position(table.join.on.as_str())?];
         let counts = |i: &usize| alive[*i] || table.join.missing == UnmatchedRule::Drop;
         let looked = (0..slice.rows).filter(counts);

@@ -26,7 +26,7 @@ pub(crate) fn form_of(
     survey: &SourceSurvey,
     levels: &[String],
 ) -> Result<SourceForm> {
-    let column = &plan.view.columns()[feature.column];
+    let column = &plan.view.columns[feature.column];
     let lacks = survey.rows.source_nulls.get(position).copied().unwrap_or(false);
     let class = plan.class_of(feature);
     // As for whole columns that are joined: integers with a missing value are floats.
@@ -37,7 +37,7 @@ pub(crate) fn form_of(
         SourceForm { kind: kind.or(float), read_csv: column.read_csv, ..SourceForm::default() };
     // A feature that no model reads is never sent.
     if class == column.class && float.is_none() && !column.read_csv && !feature.hidden {
-        form.stored = plan.view.source().stored_type(feature.column)?;
+        form.stored = plan.view.source.stored_type(feature.column)?;
     }
     if !feature.kind.is_coded() {
         let nulls = plan.view.null_words(feature.column);

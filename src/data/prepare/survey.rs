@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::FeatureKind;
 use crate::data::prepare::derive::DerivationRule;
-use crate::data::prepare::params::{FilterStep, MissingRule};
-use crate::data::prepare::plan::{PreparePlan, RowLoss};
+use crate::data::prepare::params::MissingRule;
+use crate::data::prepare::plan::PreparePlan;
 use crate::data::prepare::remaining_rows::{
     KeptSlice, RowsSeen, check_numbers, check_weights, one_hot_counts,
 };
@@ -27,6 +27,7 @@ use crate::error::{Fault, Result};
 use crate::exec::accumulator::Accumulator;
 use crate::num::additive::Additive;
 use crate::num::range::ValueRange;
+use crate::table::{FilterRow, whole};
 
 /// Largest number of levels of a coded column.
 pub(crate) const MAX_LEVELS: usize = 100_000;
@@ -64,10 +65,10 @@ impl SourceSurvey {
             rows: RowsSeen {
                 rows_left: vec![0; plan.losses().len()],
                 source_nulls: vec![false; plan.features.len()],
-                made_null: vec![0; plan.view.nulls().len()],
-                respelt: vec![0; plan.view.spelt().len()],
+                made_null: vec![0; plan.view.nulls.len()],
+                respelt: vec![0; plan.view.spelt.len()],
                 not_finite: vec![0; plan.view.derived().count()],
-                unmatched: vec![UnmatchedRows::default(); plan.view.source().joined().len()],
+                unmatched: vec![UnmatchedRows::default(); plan.view.source.joined().len()],
                 ..RowsSeen::default()
             },
             tallies: plan.coded.iter().map(|_| ColumnTally::default()).collect(),
@@ -185,7 +186,7 @@ impl SourceSurvey {
             }
             // A cross with a missing part has no name; the missing part has been reported.
             let &[parent] = derived.parents.as_slice() else { continue };
-            let of = &plan.view.columns()[parent];
+            let of = &plan.view.columns[parent];
             let values = of.canonical_values(&slice.columns[parent]);
             let names = &slice.columns[column];
             let without: Vec<u32> = (0..slice.n as u32)
@@ -234,7 +235,7 @@ impl SourceSurvey {
     /// # Errors
     /// The table, with the number of rows and some of their keys.
     pub(crate) fn check_keys(&self, plan: &PreparePlan<'_>) -> Result<()> {
-        for (table, unmatched) in plan.view.source().joined().iter().zip(&self.rows.unmatched) {
+        for (table, unmatched) in plan.view.source.joined().iter().zip(&self.rows.unmatched) {
             let SideTable { name, join: JoinBlock { on, missing, .. }, .. } = table;
             let UnmatchedRows { n, of, first } = unmatched;
             let Some((row, _)) = first.first() else { continue };
@@ -259,7 +260,7 @@ impl SourceSurvey {
                 ),
             };
             let fault = Fault::new("unmatched-key", what).in_column(on.as_str());
-            return plan.view.source().locate_row(fault, *row).fail(hint);
+            return plan.view.source.locate_row(fault, *row).fail(hint);
         }
         Ok(())
     }
@@ -288,25 +289,28 @@ impl SourceSurvey {
         }
     }
 
-    /// The steps that can lose rows, with their counts.
+    /// The source, and the steps that can lose rows, with their counts.
     ///
     /// # Errors
     /// No row is left, or the source has none.
-    pub(crate) fn filters(&self, plan: &PreparePlan<'_>) -> Result<Vec<FilterStep>> {
+    pub(crate) fn filters(&self, plan: &PreparePlan<'_>) -> Result<Vec<FilterRow>> {
         let mut rows_in = self.rows.n_in;
-        let step = |(loss, &rows_out): (&RowLoss<'_>, &u64)| FilterStep {
-            what: loss.what(),
-            rows_in: std::mem::replace(&mut rows_in, rows_out),
-            rows_out,
+        let mut row = |what: String, rows_out: u64| FilterRow {
+            step: 0,
+            what: what.into(),
+            rows_in: whole(std::mem::replace(&mut rows_in, rows_out)),
+            rows_out: whole(rows_out),
         };
-        let steps: Vec<FilterStep> =
-            plan.losses().iter().zip(&self.rows.rows_left).map(step).collect();
+        let mut steps = vec![row("rows of the source".to_owned(), self.rows.n_in)];
+        let losses = plan.losses();
+        steps.extend(losses.iter().zip(&self.rows.rows_left).map(|(of, &n)| row(of.what(), n)));
+        (0..).zip(&mut steps).for_each(|(at, step)| step.step = at);
         if self.rows.n_in == 0 {
             let files: Vec<String> =
-                plan.view.source().files().take(3).map(|f| format!("`{}`", f.display())).collect();
+                plan.view.source.files().take(3).map(|f| format!("`{}`", f.display())).collect();
             let what = format!("there are no rows in {}", files.join(", "));
             let hint = "write the rows there, or correct the path in the job";
-            return plan.view.source().locate_file(Fault::new("no-rows", what)).fail(hint);
+            return plan.view.source.locate_file(Fault::new("no-rows", what)).fail(hint);
         }
         if let Some(last) = steps.iter().find(|s| s.rows_out == 0) {
             let what = format!(
@@ -314,13 +318,13 @@ impl SourceSurvey {
                 last.what, last.rows_in, self.rows.n_in
             );
             let hint = "compare the values in the filter with those of the column";
-            return plan.view.source().locate_file(Fault::new("no-rows", what)).fail(hint);
+            return plan.view.source.locate_file(Fault::new("no-rows", what)).fail(hint);
         }
         // A text column used as numbers, every value of which could be a number.
         for column in plan.numbers() {
             let mut nulls = plan.features.iter().zip(&self.nulls);
             let all_null = nulls.any(|(f, &n)| f.column == column && n == self.rows.n_rows);
-            if plan.view.columns()[column].class == ValueClass::Text && !all_null {
+            if plan.view.columns[column].class == ValueClass::Text && !all_null {
                 let name = plan.name(column);
                 let what =
                     format!("column `{name}` is text, although its values look like numbers");

@@ -58,11 +58,6 @@ impl SurveyedRows {
     pub(crate) fn first_row(&self) -> u64 {
         self.ranges.first().map_or(0, |range| range.first_row)
     }
-
-    /// Rows of the source.
-    pub(crate) fn n_rows(&self) -> u64 {
-        self.ranges.iter().map(|range| range.rows).sum()
-    }
 }
 
 impl Accumulator for SurveyedRows {
@@ -114,7 +109,8 @@ mod tests {
         let rising = of(&[range(2, 1, 9), range(0, 1, 3), range(1, 0, 4)]);
         assert!(rising.ids_rise());
         assert_eq!(rising.roles(), RoleCounts { audited: 2, trained: 1 });
-        assert_eq!((rising.first_row(), rising.n_rows()), (0, 3));
+        let n_rows: u64 = rising.ranges.iter().map(|range| range.rows).sum();
+        assert_eq!((rising.first_row(), n_rows), (0, 3));
         assert!(!of(&[range(0, 1, 3), range(1, 1, 3)]).ids_rise());
         assert!(!of(&[range(0, 1, 3), range(1, 1, 2)]).ids_rise());
     }

@@ -24,11 +24,14 @@ use crate::param::Word;
 
 /// A source with the job's missing values and derived columns.
 pub(crate) struct SourceView<'a> {
-    source: &'a ParquetSource,
-    columns: Vec<SourceColumn>,
+    /// The source itself.
+    pub(crate) source: &'a ParquetSource,
+    /// The columns of the source, then the derived ones.
+    pub(crate) columns: Vec<SourceColumn>,
     /// Positions of the columns that are brought to one spelling.
-    spelt: Vec<usize>,
-    nulls: Vec<NullValues>,
+    pub(crate) spelt: Vec<usize>,
+    /// The values that mean missing, by column.
+    pub(crate) nulls: Vec<NullValues>,
     derived: Vec<DerivedColumn>,
 }
 
@@ -113,26 +116,6 @@ impl<'a> SourceView<'a> {
             view.derived.push(DerivedColumn { parents, rule, program, names });
         }
         Ok(view)
-    }
-
-    /// The source itself.
-    pub(crate) fn source(&self) -> &'a ParquetSource {
-        self.source
-    }
-
-    /// The columns: those of the source, then the derived ones.
-    pub(crate) fn columns(&self) -> &[SourceColumn] {
-        &self.columns
-    }
-
-    /// The columns that are brought to one spelling.
-    pub(crate) fn spelt(&self) -> &[usize] {
-        &self.spelt
-    }
-
-    /// The values that mean missing, by column.
-    pub(crate) fn nulls(&self) -> &[NullValues] {
-        &self.nulls
     }
 
     /// Whether the job's view of a column may differ from the source.

@@ -19,7 +19,7 @@ pub(super) const MAX_SHOWN: usize = 10;
 /// Issues: values that `null_values` made missing, and values without a name in a derived column.
 pub(super) fn issues_of_view(plan: &PreparePlan<'_>, survey: &SourceSurvey) -> Vec<IssueRow> {
     let mut issues = Vec::new();
-    for (null, &n) in plan.view.nulls().iter().zip(&survey.rows.made_null) {
+    for (null, &n) in plan.view.nulls.iter().zip(&survey.rows.made_null) {
         let name = plan.name(null.column);
         let text = format!(
             "{n} rows of the source have a value of `{name}` that means missing; it is treated as \
@@ -27,7 +27,7 @@ pub(super) fn issues_of_view(plan: &PreparePlan<'_>, survey: &SourceSurvey) -> V
         );
         issues.push(IssueRow::info("null-value", name, whole(n), text));
     }
-    let tables = plan.view.source().joined().iter();
+    let tables = plan.view.source.joined().iter();
     for (table, unmatched) in tables.zip(&survey.rows.unmatched).filter(|(_, of)| of.n > 0) {
         let then = match table.join.missing {
             UnmatchedRule::Drop => "they are dropped",
@@ -44,12 +44,12 @@ pub(super) fn issues_of_view(plan: &PreparePlan<'_>, survey: &SourceSurvey) -> V
         let on = table.join.on.as_str();
         issues.push(IssueRow::warning("unmatched-rows", on, whole(unmatched.n), text));
     }
-    for (&column, &n) in plan.view.spelt().iter().zip(&survey.rows.respelt) {
+    for (&column, &n) in plan.view.spelt.iter().zip(&survey.rows.respelt) {
         let name = plan.name(column);
         let text = format!(
             "{n} rows of the source have a value of `{name}` in another spelling: the job says \
              `{}`",
-            plan.view.columns()[column].spelling.in_a_job()
+            plan.view.columns[column].spelling.in_a_job()
         );
         issues.push(IssueRow::info("respelt-value", name, whole(n), text));
     }

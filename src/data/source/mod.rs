@@ -37,6 +37,7 @@ use crate::data::source_form::{SourceKind, StoredType};
 use crate::data::spelling::Spelling;
 use crate::data::values::{SourceValues, ValueClass, as_decimals, type_in_words};
 use crate::error::{Fault, Result};
+use crate::nearest::nearest;
 use crate::num::float_precision::FloatPrecision;
 use crate::table::file::{FileOwner, ParquetFile};
 
@@ -592,7 +593,7 @@ fn key_of(
 /// The fault of a needed column that a file does not have.
 pub fn missing_column_fault(file: &Path, column: &str, known: &[&str]) -> Fault {
     let list = list_words(known.iter().map(|k| format!("`{k}`")), 60);
-    let hint = match nearest_word(column, known) {
+    let hint = match nearest(column, known.iter().copied()) {
         // All columns in one: the file has another separator than the job states.
         None if known.len() == 1 && known[0].contains([';', '\t', '|']) => {
             format!(
@@ -628,14 +629,6 @@ pub fn list_words(words: impl IntoIterator<Item = String>, most: usize) -> Strin
     let words: Vec<String> = words.into_iter().collect();
     let shown = words[..words.len().min(most)].join(", ");
     if words.len() > most { format!("{shown} and {} more", words.len() - most) } else { shown }
-}
-
-/// The known word with the smallest edit distance, if that is at most a third of the letters.
-pub fn nearest_word<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
-    let distance = |other: &str| strsim::levenshtein(&word.to_lowercase(), &other.to_lowercase());
-    let near = known.iter().map(|&k| (distance(k), k)).min_by_key(|&(d, _)| d)?;
-    // Two words of one letter are never similar.
-    (near.0 <= word.chars().count().max(3) / 3 && near.0 < word.chars().count()).then_some(near.1)
 }
 
 /// The class of a needed column over all parts.

@@ -19,9 +19,9 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::data::source::nearest_word;
 use crate::error::{Error, Fault, Result};
 use crate::exec::pieces::{StageWatch, WorkerPool};
+use crate::nearest::nearest;
 use crate::num::seed::{h, sm, u01};
 use crate::param::{ColumnName, Count, Finite, Fraction, Word};
 use crate::table::file::GroupWriter;
@@ -229,7 +229,7 @@ fn linear_predictor(
         };
         let Some(&parent) = by_name.get(name) else {
             let known: Vec<&str> = earlier.iter().map(|c| c.name).collect();
-            let near = nearest_word(name, &known)
+            let near = nearest(name, known.iter().copied())
                 .map_or(String::new(), |near| format!("; did you mean `{near}`?"));
             return wrong(format!("no column `{name}` is drawn before it"))
                 .fail(format!("write causes before effects{near}"));

@@ -8,9 +8,10 @@ use sqlparser::dialect::GenericDialect;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Location, Token};
 
-use crate::data::source::{list_words, nearest_word};
+use crate::data::source::list_words;
 use crate::data::sql::function::{FUNCTIONS, OF_CHANCE, OF_ROWS, SqlFunction};
 use crate::data::sql::{EXACT_INTEGER, SqlPlace, SqlProblem};
+use crate::nearest::nearest;
 use crate::param::ColumnName;
 
 /// Longest expression, in bytes.
@@ -312,7 +313,7 @@ impl SqlWalk {
         }
         let Some(signature) = FUNCTIONS.iter().find(|known| known.name == name) else {
             let known: Vec<&str> = FUNCTIONS.iter().map(|known| known.name).collect();
-            let hint = match nearest_word(&name, &known) {
+            let hint = match nearest(&name, known.iter().copied()) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!(
                     "functions are {}",

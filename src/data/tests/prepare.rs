@@ -78,7 +78,7 @@ fn adult_has_the_counts_of_its_publication() {
     assert_eq!(prepared.layout.features[1].kind, FeatureKind::WHOLE);
     assert_eq!(
         prepared.filters.iter().map(|f| (f.rows_in, f.rows_out)).collect::<Vec<_>>(),
-        [(48_842, 48_842); 4]
+        [(48_842, 48_842); 5]
     );
 }
 
@@ -152,6 +152,7 @@ fn compas_filters_lose_the_rows_that_propublica_lost() {
     assert_eq!(
         steps,
         [
+            ("rows of the source", 7_214, 7_214),
             ("keep days_b_screening_arrest: {between: [-30, 30]}", 7_214, 6_172),
             ("keep c_charge_degree: {not_in: [O]}, is_recid: {not_in: [-1]}", 6_172, 6_172),
             ("keep score_text: {not_in: [N/A]}", 6_172, 6_172)

@@ -94,7 +94,7 @@ fn derived_columns_play_every_role() {
     let (dir, result) = prepared(people(), &params);
     let prepared = result.unwrap();
     assert_eq!(prepared.layout.n_rows, 4);
-    assert_eq!(prepared.filters[0].what, "keep band: present");
+    assert_eq!(prepared.filters[1].what, "keep band: present");
     let features: Vec<_> =
         prepared.layout.features.iter().map(|f| (f.name.as_str(), f.kind.clone())).collect();
     let nominal = |name| (name, FeatureKind::Nominal);
@@ -243,11 +243,16 @@ fn rows_that_repeat_an_earlier_one_go_and_the_filters_say_so() {
         PrepareParams::of("keep: [{x: {below: 3}}], sensitive: {sex: [f, m]}").with(more)
     };
     let (dir, result) = prepared(rows(), &params("drop_duplicates: [x, site, sex]"));
+    let filters = result.unwrap().filters;
     let steps: Vec<_> =
-        result.unwrap().filters.into_iter().map(|f| (f.what, f.rows_in, f.rows_out)).collect();
+        filters.iter().map(|f| (f.step, f.what.as_str(), f.rows_in, f.rows_out)).collect();
     assert_eq!(
         steps,
-        [("keep x: {below: 3}".to_owned(), 7, 6), ("duplicates: drop-exact".to_owned(), 6, 3)]
+        [
+            (0, "rows of the source", 7, 7),
+            (1, "keep x: {below: 3}", 7, 6),
+            (2, "duplicates: drop-exact", 6, 3)
+        ]
     );
     assert_eq!(all(dir.path(), |rows| rows.row), [0, 1, 2]);
     // The first row is kept, in either part; here no row is left to audit, which is reported.

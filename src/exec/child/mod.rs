@@ -53,7 +53,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// How long a program may go on after its output turned out to be unusable.
 ///
-/// The exit status of a program that fails says more.
+/// The exit status of a failed program is more useful.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// How long pipes may stay open after the program has ended.
@@ -64,14 +64,14 @@ const LINGER: Duration = Duration::from_secs(2);
 /// A program of the user's with its arguments, environment and time limit.
 #[derive(Debug, Clone)]
 pub(crate) struct ChildProgram {
-    /// Its name in messages, such as "the command of model `live`".
+    /// The name in messages, such as "the command of model `live`".
     pub name: String,
     /// The program and its arguments.
     ///
     /// A path with a slash is relative to the working directory, a word without one is looked up in
     /// PATH.
     pub argv: Vec<String>,
-    /// Its whole environment.
+    /// The whole environment of the program.
     pub env: Vec<EnvVariable>,
     /// The time after which it is killed.
     pub time_limit: Duration,
@@ -209,7 +209,7 @@ struct ChildFlags {
     open: AtomicUsize,
 }
 
-/// Why a program ended, or is no longer waited for.
+/// Why a program ended, or why the run no longer waits for it.
 enum EndCause {
     Exited,
     Answered,
@@ -245,8 +245,8 @@ pub(crate) fn run<T: Send>(
 pub(crate) struct KeptProgram(Mutex<Option<RunningProgram>>);
 
 impl KeptProgram {
-    /// Asks the program, which is started where it does not run; otherwise as [`run`]. `feed`
-    /// writes one question and `read` reads the whole answer to it and no more.
+    /// Asks the program, which is started if it does not run; otherwise as [`run`]. `feed` writes
+    /// one question, and `read` reads exactly the answer to it.
     ///
     /// # Errors
     /// As [`run`]; the program then no longer runs.
@@ -278,7 +278,7 @@ impl Drop for KeptProgram {
     }
 }
 
-/// What a program does once it has answered.
+/// What a program does after its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AfterAnswer {
     /// It ends on its own, and is waited for.

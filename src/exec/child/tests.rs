@@ -150,7 +150,7 @@ fn a_kept_program_answers_again_and_again_and_ends_with_its_owner() {
     asked(&kept, &program, &heard, "sleep").unwrap();
     let late = fault(asked(&kept, &program, &heard, "two").map(String::into_bytes));
     late.what.says(&["time limit of 0.3 s"]);
-    // Who is orphaned is reaped by the system, at its own pace.
+    // The system reaps an orphaned process, which may take some time.
     let killed = Instant::now();
     while alive(&second).is_ok() {
         assert!(killed.elapsed() < Duration::from_secs(40), "somebody is left");

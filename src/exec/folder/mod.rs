@@ -162,10 +162,9 @@ impl OutputFolder {
         Ok(claimed)
     }
 
-    /// Removes what a killed process left next to a folder into which nothing else will be written.
-    ///
-    /// Does nothing where there are no leftovers, the place is not writable, or another process is
-    /// working there.
+    /// Removes the leftovers of a killed process next to a folder that no other run writes to. Does
+    /// nothing if there are no leftovers, the place is not writable, or another process works
+    /// there.
     pub(crate) fn clear_leftovers(folder: &Path, job: &str) {
         let left = parent_and_name(folder).and_then(|(parent, name)| {
             let left = ["old", "new", "scratch"].map(|what| leftovers(&parent, &name, what));

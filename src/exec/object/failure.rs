@@ -1,4 +1,4 @@
-//! What a store that does not answer as it should means for the user.
+//! The errors of a store that does not answer as expected, for the user.
 //!
 //! Answers of a store may repeat parts of a request, and errors its address. So a message consists
 //! of our own words, the status and the store's word for it (such as `SlowDown`).
@@ -26,12 +26,12 @@ const TRY_AGAIN: &str = "run again later, perhaps with fewer `--threads`; finish
 const NETWORK: &str = "check the network, and the endpoint where the environment names one; then \
     run again: finished stages are kept, unless the cache is off";
 
-/// Words by which stores refuse credentials with a status of their own.
+/// Words by which stores refuse credentials with a special status.
 const REFUSALS: &str = "\
     AccessDenied AuthenticationFailed AuthorizationFailure ExpiredToken InvalidAccessKeyId \
     InvalidToken SignatureDoesNotMatch TokenRefreshRequired";
 
-/// What is known of an answer.
+/// The known parts of an answer.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct StoreAnswer {
     status: Option<u16>,

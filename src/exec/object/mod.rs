@@ -39,7 +39,7 @@ pub(crate) const OPENED_AT_ONCE: usize = 64;
 /// time limit of a request (30 seconds unless the environment says otherwise).
 pub(crate) const PART: usize = 1 << 23;
 
-/// How often an object is read again because another process replaced it meanwhile.
+/// How often an object is read again because another process has replaced it.
 const REPLACED_AT_MOST: usize = 3;
 
 /// The smallest and the largest number of bytes that are held of the objects that one thread reads.
@@ -53,7 +53,7 @@ const SCHEMES: [(&str, &str); 3] = [("s3", "BUCKET"), ("gs", "BUCKET"), ("az", "
 pub(crate) const REBUILD: &str = "build it with `cargo build --features cloud` (the packages of \
     `make dist` have it), or copy the files to this machine";
 
-/// What is wrong with an address, and what to do about it; neither repeats the address.
+/// The problem of an address, and what to do about it; neither repeats the address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AddressProblem {
     pub(crate) what: String,
@@ -153,7 +153,7 @@ fn forms() -> String {
     SCHEMES.map(form).join(", ")
 }
 
-/// What is wrong with a path that is an address; nothing with a sound one, or another path.
+/// The problem of a path that is an address; none for a valid address or another path.
 pub(crate) fn problem_of(path: &Path) -> Option<AddressProblem> {
     let text = path.to_str().filter(|text| scheme_of(text).is_some())?;
     ObjectAddress::parse(text).err()
@@ -183,7 +183,7 @@ impl ObjectAddress {
         let wrong = |what: String, hint: String| Err(AddressProblem { what, hint });
         let (scheme, rest) = text.split_once("://").unwrap_or(("", text));
         let Some((scheme, holder)) = SCHEMES.into_iter().find(|(known, _)| *known == scheme) else {
-            // What is before `://` is a word of letters, or it would be no address.
+            // The part before `://` consists of letters; otherwise the text is not an address.
             let what = match scheme_of(text) {
                 Some(scheme) => format!("`{scheme}://` addresses are not read"),
                 None => "this is no address".to_owned(),
@@ -245,8 +245,8 @@ fn note(address: ObjectAddress, version: ObjectVersion) -> ObjectVersion {
     session(|session| session.versions.entry(address).or_insert(version).clone())
 }
 
-/// The versions of objects that this process reads, each as it was first seen; none where there is
-/// no such object.
+/// The versions of objects that this process reads, as each was first read; none if there is no
+/// such object.
 ///
 /// # Errors
 /// A malformed address, or a store that does not answer as it should.
@@ -264,7 +264,7 @@ pub(crate) fn versions(paths: &[PathBuf]) -> Result<Vec<Option<ObjectVersion>>> 
     Ok(addresses.iter().map(known).collect())
 }
 
-/// The version of an object that this process reads; none where there is no such object.
+/// The version of an object that this process reads; none if there is no such object.
 ///
 /// # Errors
 /// As [`versions`].
@@ -313,8 +313,8 @@ pub(crate) fn read_now(path: &Path) -> Result<Option<Bytes>> {
     Ok(None)
 }
 
-/// Writes an object in one step: nobody sees a part of it. `next` gives its bytes in parts, each of
-/// [`PART`] bytes but the last one.
+/// Writes an object in one step: no reader sees a part of it. `next` gives its bytes in parts, each
+/// of [`PART`] bytes except the last one.
 ///
 /// # Errors
 /// Those of `next`; the store refuses, or does not answer as it should.

@@ -1,8 +1,8 @@
 //! The shared files of the AWS tools, `~/.aws/credentials` and `~/.aws/config`, which the crate
 //! `object_store` does not read: keys, session token and region of a profile.
 //!
-//! A profile that names a role, a program or a single sign-on has no keys here: what these give
-//! belongs in the environment, as `aws configure export-credentials --format env` writes it.
+//! A profile that names a role, a program or a single sign-on has no keys here: their credentials
+//! belong in the environment, as `aws configure export-credentials --format env` writes them.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -13,7 +13,7 @@ use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use crate::error::Result;
 use crate::exec::files;
 
-/// Adds what the shared files hold to what the environment says; the environment decides.
+/// Adds the values of the shared files to those of the environment, which take precedence.
 pub(super) fn complete(builder: AmazonS3Builder) -> Result<AmazonS3Builder> {
     let file = |variable: &str, name: &str| -> Option<PathBuf> {
         let named = env::var_os(variable).map(PathBuf::from);

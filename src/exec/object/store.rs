@@ -40,7 +40,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
-/// How often a thread that waits looks whether the run is to stop.
+/// How often a waiting thread checks whether the run is to stop.
 const TICK: Duration = Duration::from_millis(100);
 
 /// Requests of one thread at the same time.
@@ -109,7 +109,7 @@ fn store_of(address: &ObjectAddress) -> Result<Arc<dyn ObjectStore>> {
     Ok(store)
 }
 
-/// The key of an object as the crate wants it.
+/// The key of an object in the form of the crate.
 fn key_of(address: &ObjectAddress) -> Result<ObjectPath> {
     ObjectPath::parse(&address.key).map_err(|cause| failed(address, &cause.into()))
 }
@@ -140,7 +140,7 @@ fn quoted(etag: &str) -> String {
 pub(super) fn heads(addresses: &[ObjectAddress]) -> Result<Vec<Option<ObjectVersion>>> {
     let mut asked = Vec::new();
     for address in addresses {
-        // A bucket is no object.
+        // A bucket is not an object.
         let store = if address.key.is_empty() { None } else { Some(store_of(address)?) };
         asked.push((address, store, key_of(address)?));
     }

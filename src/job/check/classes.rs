@@ -1,10 +1,12 @@
 //! Checks what a label of several classes requires of the rest of the job: a column of scores per
 //! class, and nothing that reads only two sides.
 
+use indexmap::IndexMap;
+
 use crate::job::blocks::clarify::ClarifyBlock;
 use crate::job::messages as m;
-use crate::job::read::nearest::list;
 use crate::job::read::tree::join;
+use crate::job::read::word_lists::list;
 use crate::job::{GateBetween, LabelColumn, MetricFamily, ModelBlock};
 use crate::metric::catalog::ccm::HARM;
 use crate::metric::value::classes::measure::is_of_all_classes;
@@ -63,60 +65,59 @@ impl JobChecker<'_> {
     /// where it has none.
     pub(super) fn model_of_classes(&mut self, at: &str, name: &Name, model: &ModelBlock) {
         let classes = self.job.data.label.classes().map(<[Word]>::to_vec);
-        let files = model.scores.iter().flat_map(|scores| {
-            let factual = ("factual", &scores.factual.column, &scores.factual.columns);
-            let other = scores.counterfactual.iter();
-            let other = other.map(|other| ("counterfactual", &other.column, &other.columns));
-            std::iter::once(factual).chain(other)
-        });
-        for (key, column, columns) in files {
-            let here = format!("{at}.scores.{key}");
-            match (&classes, column, columns) {
-                (None, _, Some(_)) => self.say(join(&here, "columns"), m::score_columns_alone()),
-                (None, None, None) => self.say(&here, m::score_column_missing(&here)),
-                (None, Some(_), None) => {}
-                (Some(classes), Some(_), _) => {
-                    let said = m::score_column_of_classes(columns_form(classes));
-                    self.say(join(&here, "column"), said);
+        for answer in answers_of(model) {
+            let ModelAnswer { place, single: (one, has_one), several: (key, columns) } = answer;
+            let here = format!("{at}.{place}");
+            match (&classes, has_one, columns) {
+                (None, _, Some(_)) => self.say(join(&here, key), m::score_columns_alone(key)),
+                (None, false, None) if place.starts_with("scores") => {
+                    self.say(&here, m::score_column_missing(&here));
                 }
-                (Some(classes), None, None) => {
-                    self.say(&here, m::score_columns_missing(&here, columns_form(classes)));
+                (None, _, None) => {}
+                (Some(classes), true, _) => {
+                    let said = m::score_column_of_classes(one, columns_form(key, classes));
+                    self.say(join(&here, one), said);
                 }
-                (Some(classes), None, Some(columns)) => {
-                    self.columns_of_classes(&join(&here, "columns"), classes, columns)
+                (Some(classes), false, None) => {
+                    self.say(&here, m::score_columns_missing(&here, columns_form(key, classes)));
+                }
+                (Some(classes), false, Some(columns)) => {
+                    self.columns_of_classes(&join(&here, key), classes, &columns)
                 }
             }
         }
         let Some(classes) = classes else { return };
-        for kind in model.kinds().into_iter().filter(|kind| !matches!(kind, ModelKind::Scores(_))) {
-            let said = m::model_of_one_score(name, classes.len(), columns_form(&classes));
-            self.say(join(at, kind.key()), said);
+        let of_classes = |kind: &ModelKind<'_>| match kind {
+            ModelKind::Scores(_) | ModelKind::Onnx(_) => true,
+            // What trains learns from a label of two sides.
+            ModelKind::Command(command) => command.train.is_none(),
+            _ => false,
+        };
+        for kind in model.kinds().into_iter().filter(|kind| !of_classes(kind)) {
+            let form = columns_form("columns", &classes);
+            self.say(join(at, kind.key()), m::model_of_one_score(name, classes.len(), form));
         }
-        for key in score_keys_of(model) {
+        for key in score_keys_of(model).chain(model.amount.map(|_| "amount")) {
             self.say(join(at, key), m::scale_of_classes(key));
         }
     }
 
-    fn columns_of_classes(
-        &mut self,
-        at: &str,
-        classes: &[Word],
-        columns: &indexmap::IndexMap<Word, ColumnName>,
-    ) {
+    fn columns_of_classes(&mut self, at: &str, classes: &[Word], columns: &[(&Word, &str)]) {
         if self.has_problem(&["data.label"]) {
             return;
         }
-        for class in columns.keys() {
+        for &(class, _) in columns {
             self.class(join(at, class.as_str()), class, classes);
         }
-        let without: Vec<_> = classes.iter().filter(|name| !columns.contains_key(*name)).collect();
+        let lacks = |name: &&Word| !columns.iter().any(|(class, _)| class == name);
+        let without: Vec<_> = classes.iter().filter(lacks).collect();
         if !without.is_empty() {
             let (noun, has) =
                 if without.len() == 1 { ("class", "has") } else { ("classes", "have") };
             self.say(at, m::class_without_column(noun, list(&without), has));
         }
         for (i, (class, column)) in columns.iter().enumerate() {
-            if let Some((other, _)) = columns.iter().take(i).find(|(_, earlier)| *earlier == column)
+            if let Some((other, _)) = columns.iter().take(i).find(|(_, earlier)| earlier == column)
             {
                 self.say(join(at, class.as_str()), m::class_column_twice(other, class, column));
             }
@@ -163,8 +164,48 @@ impl JobChecker<'_> {
     }
 }
 
+/// How a block says which of its numbers is the score of what.
+struct ModelAnswer<'a> {
+    /// The block, below the model.
+    place: &'static str,
+    /// The key for one score, and whether it is there.
+    single: (&'static str, bool),
+    /// The key for a score of each class, and what it says.
+    several: (&'static str, Option<Vec<(&'a Word, &'a str)>>),
+}
+
+/// The answers of a model that may give a score for each class.
+fn answers_of(model: &ModelBlock) -> Vec<ModelAnswer<'_>> {
+    fn named<'a, T>(
+        columns: &'a Option<IndexMap<Word, T>>,
+        text: fn(&T) -> &str,
+    ) -> Option<Vec<(&'a Word, &'a str)>> {
+        columns.as_ref().map(|all| all.iter().map(|(class, of)| (class, text(of))).collect())
+    }
+    let mut found = Vec::new();
+    if let Some(scores) = &model.scores {
+        let file = |place, column: &Option<ColumnName>, columns| ModelAnswer {
+            place,
+            single: ("column", column.is_some()),
+            several: ("columns", named(columns, ColumnName::as_str)),
+        };
+        found.push(file("scores.factual", &scores.factual.column, &scores.factual.columns));
+        let other = scores.counterfactual.as_ref();
+        found.extend(other.map(|of| file("scores.counterfactual", &of.column, &of.columns)));
+    }
+    if let Some(onnx) = &model.onnx {
+        let (single, named) = (("class", onnx.class.is_some()), named(&onnx.classes, Word::as_str));
+        found.push(ModelAnswer { place: "onnx", single, several: ("classes", named) });
+    }
+    if let Some(command) = &model.command {
+        let several = ("classes", named(&command.classes, Word::as_str));
+        found.push(ModelAnswer { place: "command", single: ("", false), several });
+    }
+    found
+}
+
 /// The key as a job writes it.
-fn columns_form(classes: &[Word]) -> String {
+fn columns_form(key: &str, classes: &[Word]) -> String {
     let each: Vec<String> = classes.iter().take(3).map(|class| format!("{class}: ...")).collect();
-    format!("`columns: {{{}{}}}`", each.join(", "), if classes.len() > 3 { ", ..." } else { "" })
+    format!("`{key}: {{{}{}}}`", each.join(", "), if classes.len() > 3 { ", ..." } else { "" })
 }

@@ -4,8 +4,8 @@ use crate::counterfactual::short_forms::ConditionOn;
 use crate::job::CounterfactualSet;
 use crate::job::blocks::experiments::{DirectedArm, DirectedRule, ExperimentBlock, FirstArm};
 use crate::job::messages as m;
-use crate::job::read::nearest::list;
 use crate::job::read::tree::join;
+use crate::job::read::word_lists::list;
 use crate::param::{ColumnName, Name, key_word};
 
 use super::{JobChecker, path};

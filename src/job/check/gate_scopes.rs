@@ -5,8 +5,8 @@ use crate::job::messages as m;
 use std::collections::BTreeMap;
 
 use crate::job::blocks::clarify::FavouredGroups;
-use crate::job::read::nearest::{all, list};
 use crate::job::read::tree::join;
+use crate::job::read::word_lists::{all, list};
 use crate::job::{GateBetween, GateBlock, MetricFamily, Word};
 use crate::metric::Metric;
 use crate::metric::asked::GateScope;

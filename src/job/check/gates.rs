@@ -5,8 +5,8 @@ use std::ops::Deref;
 
 use crate::job::blocks::experiments::ExperimentBlock;
 use crate::job::messages::{self as m, Said};
-use crate::job::read::nearest::list;
 use crate::job::read::tree::join;
+use crate::job::read::word_lists::list;
 use crate::job::{
     CounterfactualSet, GateBetween, GateBlock, GateDecideBy, GateDirection, LabelRole,
     MetricFamily, ModelBlock,

@@ -16,8 +16,8 @@ use crate::counterfactual::graph_uncertain::mechanism::{
     CellBins, ColumnBins, EquationKind, GraphLevels,
 };
 use crate::job::messages::{self as m, Said};
-use crate::job::read::nearest::{all, list, suggest};
 use crate::job::read::tree::join;
+use crate::job::read::word_lists::{all, list, suggest};
 use crate::job::{CounterfactualSet, GateBlock, GateDecideBy, ModelBlock};
 use crate::metric::value::hidden_cause::HIDDEN_RATES;
 use crate::param::{ColumnName, Count, Finite, Name};

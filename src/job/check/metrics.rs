@@ -4,8 +4,8 @@
 use crate::data::prepare::params::OrdinalOrder;
 use crate::job::blocks::clarify::{ClarifyBlock, FavouredGroups};
 use crate::job::messages as m;
-use crate::job::read::nearest::list;
 use crate::job::read::tree::join;
+use crate::job::read::word_lists::list;
 use crate::job::{ExportFormat, LabelRole, MetricFamily, ModelBlock};
 use crate::metric::Metric;
 use crate::metric::catalog::ccm::HARM;

@@ -7,8 +7,8 @@
 use crate::data::prepare::params::carried_decision;
 use crate::data::source::row_program::RowProgramBlock;
 use crate::job::messages as m;
-use crate::job::read::nearest::{all, all_or_none, any, list, suggest};
 use crate::job::read::tree::join;
+use crate::job::read::word_lists::{all, all_or_none, any, list, suggest};
 use crate::job::{
     CommandBlock, MetricFamily, ModelBlock, ScoresBlock, StreamFormat, ThresholdRule,
 };

@@ -3,8 +3,8 @@
 use crate::data::prepare::derive::DerivationRecipe;
 use crate::data::prepare::params::OrdinalOrder;
 use crate::job::messages as m;
-use crate::job::read::nearest::{list, suggest};
 use crate::job::read::tree::join;
+use crate::job::read::word_lists::{list, suggest};
 use crate::job::schema::types_schema;
 use crate::job::{GateBlock, GateDecideBy};
 use crate::param::{ColumnName, Word, key_word};

@@ -13,8 +13,8 @@ use crate::data::source::synthetic::{Mechanism, SyntheticBlock};
 use crate::data::sql;
 use crate::job::blocks::data::ROW_SOURCES;
 use crate::job::messages as m;
-use crate::job::read::nearest::{all, all_or_none, suggest};
 use crate::job::read::tree::join;
+use crate::job::read::word_lists::{all, all_or_none, suggest};
 use crate::job::{RowSource, SplitBlock};
 use crate::param::{ColumnName, Finite, Name, Word};
 

@@ -12,8 +12,8 @@ use crate::counterfactual::strategy;
 use crate::data::column::declared::DeclaredType;
 use crate::data::prepare::params::OrdinalOrder;
 use crate::job::messages::{self as m, Said};
-use crate::job::read::nearest::{all, all_or_none, list, suggest};
 use crate::job::read::tree::join;
+use crate::job::read::word_lists::{all, all_or_none, list, suggest};
 use crate::job::{CounterfactualSet, MetricFamily, ModelBlock};
 use crate::param::{ColumnName, Finite, Name};
 
@@ -36,12 +36,8 @@ impl JobChecker<'_> {
         let moved = families(job).contains(&MetricFamily::CfQuality) && job.has_fitted_sets();
         let map = job.report.map.filter(|_| !moved);
         self.say("report.map", map.map(|_| m::map_no_set()));
-        let said = if job.counterfactuals.values().all(|set| set.graphs().is_some()) {
-            Some(m::cases_no_set())
-        } else {
-            job.data.label.classes().map(|_| m::cases_of_classes())
-        };
-        self.say("report.cases", said.filter(|_| job.report.cases > 0));
+        let makes_none = job.counterfactuals.values().all(|set| set.graphs().is_some());
+        self.say("report.cases", (makes_none && job.report.cases > 0).then(m::cases_no_set));
     }
 
     /// The rows that are to be kept, and the rows to score that are written for models whose scores

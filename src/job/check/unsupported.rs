@@ -29,7 +29,8 @@ impl JobChecker<'_> {
         refuse(!metrics.by.is_empty(), slices, None, decided(slices));
         refuse(!metrics.compare.is_empty(), compare, None, decided(compare));
         refuse(outcomes, "run.keep_rows", Some(m::outcomes_of_classes()), None);
-        refuse(!job.recourse.is_empty(), "recourse", None, decided("recourse"));
+        let said = m::measured_of_sides("recourse");
+        refuse(!job.recourse.is_empty(), "recourse", Some(said), decided("recourse"));
         refuse(!job.why.is_empty(), "why", None, decided("why"));
         for (name, set) in &job.counterfactuals {
             let at = path(&["counterfactuals", name.as_str()]);

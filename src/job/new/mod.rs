@@ -36,7 +36,7 @@ use crate::data::source::list_words;
 use crate::data::values::{ValueClass, float_text};
 use crate::error::Result;
 use crate::job::FavourableClass;
-use crate::job::read::nearest::suggest;
+use crate::job::read::word_lists::suggest;
 use crate::job::resolve::flat::{DOLLAR, literal};
 use crate::param::{Name, key_word};
 

@@ -12,9 +12,10 @@ use crate::error::{Error, FilePlace, JobProblem, Result};
 use crate::exec::files;
 use crate::exec::hash::sha256;
 use crate::job::messages::{self as m, Said};
-use crate::job::read::nearest::{nearest, suggest};
 use crate::job::read::tree::{self, YamlMapKey, YamlNode, YamlScalar, YamlValue, join, shorten};
+use crate::job::read::word_lists::suggest;
 use crate::job::schema::types_schema;
+use crate::nearest::nearest;
 
 /// The format of job files that this program reads.
 pub(crate) const FORMAT: u64 = 1;

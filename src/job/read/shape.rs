@@ -31,9 +31,10 @@ use crate::error::{FilePlace, JobProblem};
 use crate::exec::object;
 use crate::job::Job;
 use crate::job::messages::{self as m, Said};
-use crate::job::read::nearest::{all, list, nearest, suggest};
 use crate::job::read::tree::{YamlMapKey, YamlNode, YamlScalar, YamlValue, join, shorten};
+use crate::job::read::word_lists::{all, list, suggest};
 use crate::job::schema::types_schema;
+use crate::nearest::nearest;
 use crate::param::{CommandArgument, TEXT_FORMS, TextForm};
 
 /// The most problems of one job; after these no more are looked for.

@@ -15,8 +15,9 @@ macro_rules! additive {
         additive!($type { $($field),+ });
         additive!(settled $type);
     };
-    // The field `supported` holds the sums over only the supported counterfactuals. It is none while
-    // all are supported: then the sums are the same as those over all, which `so_far` returns.
+    // The field `supported` holds the sums over only the supported counterfactuals. It is none
+    // while all are supported: then the sums are the same as those over all, which `so_far`
+    // returns.
     (supported $type:ty { $($field:ident),+ } or $so_far:ident) => {
         impl $type {
             /// The sums over only the supported counterfactuals; none if all are supported.
@@ -24,8 +25,9 @@ macro_rules! additive {
                 self.supported.as_deref()
             }
 
-            /// As [`Self::supported`], for adding a person; call it before the person is added to the sums
-            /// over all. None if all counterfactuals are supported, including those of this person.
+            /// As [`Self::supported`], for adding a person; call it before the person is added to
+            /// the sums over all. None if all counterfactuals are supported, including those of
+            /// this person.
             fn supported_part(&mut self, all_supported: bool) -> Option<&mut $type> {
                 if self.supported.is_none() && !all_supported {
                     self.supported = Some(Box::new(self.$so_far()));

@@ -82,8 +82,8 @@ impl PatternTally {
         }
     }
 
-    /// Adds one person with the target groups and predictions of all their counterfactuals and their
-    /// weight, which is 1 without weights; a person of weight 0 is ignored.
+    /// Adds one person with the target groups and predictions of all their counterfactuals and
+    /// their weight, which is 1 without weights; a person of weight 0 is ignored.
     ///
     /// # Panics
     /// Where a group or a class is not below its number, or a counterfactual leads to the person's

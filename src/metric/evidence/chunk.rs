@@ -186,8 +186,8 @@ impl ChunkTerms {
         })
     }
 
-    /// The weighted sums over the first `n` pairs of s, c, |c - s| and s ln(s/c); every pair has weight
-    /// 1 if `weights` is none.
+    /// The weighted sums over the first `n` pairs of s, c, |c - s| and s ln(s/c); every pair has
+    /// weight 1 if `weights` is none.
     pub(crate) fn sums(&self, n: usize, weights: Option<&[u64; CHUNK]>) -> [FixedSum; TERMS - 1] {
         let [score, score_cf, absolute, _, divergence] = &self.columns;
         let mut sums = [score, score_cf, absolute, divergence]
@@ -541,8 +541,8 @@ mod tests {
         assert!((inside.1 - outside.1).abs() < 1e-14, "{inside:?} {outside:?}");
     }
 
-    /// Each pair alone has the same terms as in a chunk, with and without vector instructions, and the
-    /// logarithms are those of the definition.
+    /// Each pair alone has the same terms as in a chunk, with and without vector instructions, and
+    /// the logarithms are those of the definition.
     #[test]
     fn terms_of_the_second_pass_do_not_depend_on_the_chunk() {
         let mut stream = RandomStream::new(4, "balanced");

@@ -71,8 +71,8 @@ struct ClassTally {
     classes: usize,
     weighted: bool,
     people: PatternTally,
-    /// The weight of each person's rows, by group or direction and cell of its square; none if each row
-    /// is a person.
+    /// The weight of each person's rows, by group or direction and cell of its square; none if each
+    /// row is a person.
     persons: Option<PersonCells<1>>,
 }
 
@@ -111,7 +111,8 @@ impl ClassTally {
         Some(self.persons.as_ref()?.units(|at, _| holds(at / square).then_some(at % square)))
     }
 
-    /// The sums of people by cell; `cells` gives the cells of a pattern, and how often it counts there.
+    /// The sums of people by cell; `cells` gives the cells of a pattern, and how often it counts
+    /// there.
     fn cells<I: IntoIterator<Item = ([Option<usize>; 3], u64)>>(
         &self,
         cells: impl Fn(&PersonPattern) -> I,
@@ -194,13 +195,14 @@ impl FactualClassCounts {
         }
     }
 
-    /// Whether a group is selected; without a selection, only the rows without a declared group are.
+    /// Whether a group is selected; without a selection, only the rows without a declared group
+    /// are.
     fn is_selected(&self, selection: Option<GroupSelection>, group: usize) -> bool {
         selection.map_or(group == self.groups, |s| group < self.groups && s.holds(group))
     }
 
-    /// The selected people by label and prediction; without a selection, the rows without a declared
-    /// group.
+    /// The selected people by label and prediction; without a selection, the rows without a
+    /// declared group.
     pub(crate) fn cells(&self, selection: Option<GroupSelection>) -> Vec<ClassCell> {
         self.tally.cells(|kind| {
             let selected = self.is_selected(selection, kind.group);
@@ -313,8 +315,8 @@ impl SwitchClassCounts {
         ScopeIndex { groups: self.groups }
     }
 
-    /// The units of every scope, by its number, by the cells of the matrix. Rows of weight 0 are left
-    /// out. Walks over all patterns: call it once.
+    /// The units of every scope, by its number, by the cells of the matrix. Rows of weight 0 are
+    /// left out. Walks over all patterns: call it once.
     pub(crate) fn units(&self) -> Vec<UnitSums> {
         let (places, tally) = (self.scope_index(), &self.tally);
         let cell = |_: Option<usize>, before, after| before * tally.classes + after;

@@ -4,9 +4,9 @@
 //! Source: Amazon SageMaker Clarify, post-training bias metrics, FT. For every person of facet d
 //! the k nearest people of facet a are found, by Euclidean distance over the numeric features, and
 //! the majority of their predictions is compared with the person's prediction: F+ are people with
-//! an unfavourable prediction and a favourable vote, F- the reverse, FT = (F+ - F-) / n_d. The library
-//! (smclarify 0.5) returns the opposite sign; its result also changes with the order of the rows,
-//! because it leaves ties to chance.
+//! an unfavourable prediction and a favourable vote, F- the reverse, FT = (F+ - F-) / n_d. The
+//! library (smclarify 0.5) returns the opposite sign; its result also changes with the order of the
+//! rows, because it leaves ties to chance.
 //!
 //! Choice: among neighbours at the same distance the earlier row comes first. k is the requested
 //! number if facet a has at least twice as many people, else 1 (the library's rule for k = 5).
@@ -474,8 +474,8 @@ mod tests {
         assert_eq!((facet.n_a, facet.n_d, facet.cells()), (0, 5, [0, 0, 5]));
     }
 
-    /// Any partition draws the same sample and has the same result. After scaling, a constant feature
-    /// and the units of a feature have no effect.
+    /// Any partition draws the same sample and has the same result. After scaling, a constant
+    /// feature and the units of a feature have no effect.
     #[test]
     fn samples_do_not_depend_on_batches() {
         let mut stream = RandomStream::new(6, "sample");

@@ -124,8 +124,8 @@ impl LabelledScores {
         self.scale.numbers == ScaleNumbers::LogOdds
     }
 
-    /// The rows or cells of the selected people, ascending by rank; ties are in an order that does not
-    /// depend on how they were gathered.
+    /// The rows or cells of the selected people, ascending by rank; ties are in an order that does
+    /// not depend on how they were gathered.
     pub(crate) fn ascending(&self, selection: GroupSelection) -> Vec<RankedScore> {
         let holds = |group: u32| selection.holds(group as usize);
         let mut rows: Vec<&LabelledScore> = self.rows.iter().filter(|row| holds(row.0.0)).collect();

@@ -53,8 +53,8 @@ impl MissingLabels {
         self.widest_groups().is_some() || self.decisions_differ()
     }
 
-    /// Of the pairs of groups that differ, the pair with the largest difference; first the group that
-    /// lacks more labels.
+    /// Of the pairs of groups that differ, the pair with the largest difference; first the group
+    /// that lacks more labels.
     pub(crate) fn widest_groups(&self) -> Option<[usize; 2]> {
         widest_apart(&self.groups)
     }

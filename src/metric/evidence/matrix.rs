@@ -23,8 +23,8 @@ pub(crate) enum MatrixReading {
 impl MatrixReading {
     /// The share from the cells of a matrix of `classes` classes; none if the value is not a share.
     ///
-    /// Choice: if no case has the class, the reason is the same as for this rate of the class against
-    /// the rest.
+    /// Choice: if no case has the class, the reason is the same as for this rate of the class
+    /// against the rest.
     pub(crate) fn share(self, classes: usize, cells: &[u64]) -> Option<Rate> {
         let of_class = matches!(self, MatrixReading::Transition(..));
         let empty = match of_class && cells.iter().any(|n| *n > 0) {

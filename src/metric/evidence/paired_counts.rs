@@ -72,8 +72,8 @@ impl PairedCounts {
         }
     }
 
-    /// Adds a row with its weight in units (1 without weights). `key` is the key of the person. Cells
-    /// that neither side scores are ignored.
+    /// Adds a row with its weight in units (1 without weights). `key` is the key of the person.
+    /// Cells that neither side scores are ignored.
     pub(crate) fn add(
         &mut self,
         (key, weight): (u64, u64),
@@ -175,7 +175,8 @@ mod tests {
         }
     }
 
-    /// The units of a side are those of its rows, and have the same keys as those of the other side.
+    /// The units of a side are those of its rows, and have the same keys as those of the other
+    /// side.
     #[test]
     fn sides_are_the_rows_of_each() {
         let counts = gather(CountingUnit::WEIGHTED_PERSON, 0..500);

@@ -83,7 +83,8 @@ impl Confusion {
         self.unlabelled.iter_mut().zip(other.unlabelled).for_each(|(mine, theirs)| *mine += theirs);
     }
 
-    /// Why a metric that needs a label has no value: no people, no people with a label, or `reason`.
+    /// Why a metric that needs a label has no value: no people, no people with a label, or
+    /// `reason`.
     pub(crate) fn or_empty(&self, reason: Undefined) -> Undefined {
         match (self.predicted(), self.n()) {
             (0, _) => Undefined::EmptyGroup,

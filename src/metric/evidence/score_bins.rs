@@ -1,9 +1,9 @@
 //! Histograms of scores and of their changes for drawing, in bins that fit the data.
 //!
-//! Metrics read the coarse bins of [`shift`](super::shift): 50 for scores, 80 for changes. Here each
-//! coarse bin has [`PARTS`] parts. A drawing joins neighbouring parts to the widest bins of which
-//! at least [`MIN_BINS`] cover the range with 99 % of the values ([`central_bins`]). The edges of
-//! the coarse bins stay edges: a coarse bin is the sum of its parts.
+//! Metrics read the coarse bins of [`shift`](super::shift): 50 for scores, 80 for changes. Here
+//! each coarse bin has [`PARTS`] parts. A drawing joins neighbouring parts to the widest bins of
+//! which at least [`MIN_BINS`] cover the range with 99 % of the values ([`central_bins`]). The
+//! edges of the coarse bins stay edges: a coarse bin is the sum of its parts.
 //!
 //! Cells hold whole numbers: any partition of the rows, merged in any order, gives the same.
 //! Memory: 46 kB for each direction with people, twice that with weights; for more than

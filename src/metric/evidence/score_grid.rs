@@ -40,7 +40,8 @@ pub(crate) struct ScoreGrid {
     pub(crate) strict: bool,
     /// Whether people have weights.
     pub(crate) weighted: bool,
-    /// The threshold of the job in the numbers of the scale; none if rows have different thresholds.
+    /// The threshold of the job in the numbers of the scale; none if rows have different
+    /// thresholds.
     pub(crate) threshold: Option<f64>,
 }
 

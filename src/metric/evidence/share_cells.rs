@@ -244,8 +244,8 @@ impl ShareCells {
         ShareCell { side, number, n, weight, share }
     }
 
-    /// The cells with people of some groups: first those of pages, ascending by number, then by side;
-    /// then the few others.
+    /// The cells with people of some groups: first those of pages, ascending by number, then by
+    /// side; then the few others.
     pub(super) fn cells(&self, holds: impl Fn(u32) -> bool) -> Vec<ShareCell> {
         let side = |place: usize| LabelledSide((place / 2) as u32, place % 2 == 1);
         let sides: Vec<(LabelledSide, &Vec<Option<CellPage>>)> = (0..self.sides.len())

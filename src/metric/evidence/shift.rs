@@ -129,8 +129,8 @@ pub struct ScoreShift {
 }
 
 impl ScoreShift {
-    /// The scores of one scope, from the sums of the first pass and the Jensen-Shannon divergence of
-    /// the second, in nats; the divergence has no meaning if a sum of scores is 0.
+    /// The scores of one scope, from the sums of the first pass and the Jensen-Shannon divergence
+    /// of the second, in nats; the divergence has no meaning if a sum of scores is 0.
     pub(crate) fn from_sums(sums: &ShiftSums, divergence: f64) -> Self {
         let mut squared = FixedSum::ZERO;
         sums.squared.iter().for_each(|sum| squared.merge(*sum));

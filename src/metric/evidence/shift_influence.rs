@@ -277,9 +277,9 @@ impl InfluenceWorkspace {
         rows[nth].add(&chunk.person[..chunk.len()], pairs);
     }
 
-    /// Adds the rows to the scopes whose pairs are complete. At the end of a direction these are the
-    /// direction and the scope of all people moved to its target group; at the end of a group, with
-    /// `all`, the scope of all people moved from the group and the total.
+    /// Adds the rows to the scopes whose pairs are complete. At the end of a direction these are
+    /// the direction and the scope of all people moved to its target group; at the end of a group,
+    /// with `all`, the scope of all people moved from the group and the total.
     pub(super) fn finish(
         &mut self,
         (from, to, all): (usize, usize, bool),
@@ -307,7 +307,7 @@ pub(crate) struct ShiftInfluences {
 }
 
 impl ShiftInfluences {
-    /// Bytes of a scope in which somebody is, without persons.
+    /// Bytes of a scope with people, without persons.
     pub(crate) const BYTES_PER_SCOPE: usize = size_of::<InfluenceSums>() + size_of::<ScopeMeans>();
 
     /// Empty; `sums` are the first pass by scope. By key where several rows may have one.
@@ -360,8 +360,8 @@ impl ShiftInfluences {
         }
     }
 
-    /// The influences of each unit, by scope and ascending by key; empty if rows were not added up by
-    /// key. `factors` are those of the scopes.
+    /// The influences of each unit, by scope and ascending by key; empty if rows were not added up
+    /// by key. `factors` are those of the scopes.
     pub(crate) fn of_units(&self, factors: &[ScopeFactors]) -> Vec<Vec<(u64, Influences)>> {
         let Some(units) = &self.units else { return vec![Vec::new(); factors.len()] };
         let of_place = |(units, factors): (Vec<(u64, UnitTerms<FixedSum>)>, &ScopeFactors)| {
@@ -429,8 +429,8 @@ impl ScopeFactors {
         powers
     }
 
-    /// The sum of a power of f - a A - b B, from the sums of its monomials, each with the numbers of
-    /// its terms; 0 if the monomials cancel.
+    /// The sum of a power of f - a A - b B, from the sums of its monomials, each with the numbers
+    /// of its terms; 0 if the monomials cancel.
     fn polynomial(&self, sums: &[(Vec<usize>, &WideSum)]) -> f64 {
         let factorial = |n: usize| (1..=n).product::<usize>();
         let mut monomials: Vec<(usize, f64)> = Vec::new();
@@ -442,7 +442,8 @@ impl ScopeFactors {
             let factors = factors.map(|(x, n)| libm::pow(*x, n as f64)).product::<f64>();
             monomials.push((times, times as f64 * factors * sum.to_f64()));
         }
-        // In a fixed order, so that the result has the same bits: the least frequent monomials first.
+        // In a fixed order, so that the result has the same bits: the least frequent monomials
+        // first.
         monomials.sort_by_key(|(times, _)| *times);
         let add = |sums: (f64, f64), term: f64| (sums.0 + term, sums.1 + term.abs());
         let (sum, size) = monomials.iter().fold((0.0, 0.0), |sums, (_, term)| add(sums, *term));
@@ -501,8 +502,8 @@ pub(crate) struct ShiftSpread {
 }
 
 impl ShiftSpread {
-    /// The interval at a level, limited to the range, on the logarithm if `is_log`; or the reason why
-    /// there is none.
+    /// The interval at a level, limited to the range, on the logarithm if `is_log`; or the reason
+    /// why there is none.
     pub(crate) fn interval(
         &self,
         is_log: bool,

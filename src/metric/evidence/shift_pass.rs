@@ -74,15 +74,15 @@ impl ShiftPass {
         ShiftPass { places, sums, influences: None, waiting: WaitingPairs::default() }
     }
 
-    /// The same pass with influences, for intervals; `by_key` says whether several rows may have the
-    /// same key.
+    /// The same pass with influences, for intervals; `by_key` says whether several rows may have
+    /// the same key.
     #[must_use]
     pub(crate) fn with_influences(self, shifts: &[ShiftSums], by_key: bool) -> Self {
         ShiftPass { influences: Some(ShiftInfluences::new(shifts, by_key)), ..self }
     }
 
-    /// Adds one person with all their counterfactuals, as in the first pass. `key` is the key of the
-    /// person.
+    /// Adds one person with all their counterfactuals, as in the first pass. `key` is the key of
+    /// the person.
     pub(crate) fn add(
         &mut self,
         key: u64,
@@ -169,8 +169,8 @@ impl ShiftPass {
         &self.settled_sums()[place]
     }
 
-    /// The influence of each unit on each score metric, by scope and ascending by key; empty if units
-    /// were not added up by key. `sums` are those of the first pass by scope.
+    /// The influence of each unit on each score metric, by scope and ascending by key; empty if
+    /// units were not added up by key. `sums` are those of the first pass by scope.
     ///
     /// # Panics
     /// As [`ShiftPass::at`].

@@ -234,14 +234,14 @@ mod tests {
 
     #[test]
     fn by_hand() {
-        // Two strata of 10 rows. In the first, facet d has 4 of 6 rejected and 1 of 4 accepted rows; in
-        // the second, 1 of 5 and 2 of 5.
+        // Two strata of 10 rows. In the first, facet d has 4 of 6 rejected and 1 of 4 accepted
+        // rows; in the second, 1 of 5 and 2 of 5.
         let both = [stratum([2, 3], [4, 1]), stratum([4, 3], [1, 2])];
         let expected = 0.5 * (4.0 / 6.0 - 1.0 / 4.0) + 0.5 * (1.0 / 5.0 - 2.0 / 5.0);
         assert!((cddpl(&both).unwrap() - expected).abs() < 1e-15);
         assert_eq!((cddpl_defined(&both), undefined_strata(&both)), (cddpl(&both), Ok(0.0)));
-        // A third stratum has no accepted rows: its second share counts as 0, or the stratum is left
-        // out. An empty stratum adds nothing.
+        // A third stratum has no accepted rows: its second share counts as 0, or the stratum is
+        // left out. An empty stratum adds nothing.
         let three = [both[0], both[1], stratum([3, 0], [2, 0]), FacetStratum::default()];
         assert!((cddpl(&three).unwrap() - (expected * 0.8 + 0.2 * 2.0 / 5.0)).abs() < 1e-15);
         assert_eq!((cddpl_defined(&three), undefined_strata(&three)), (cddpl(&both), Ok(1.0)));

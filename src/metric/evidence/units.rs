@@ -42,7 +42,7 @@ impl WeightSums {
         self.people
     }
 
-    /// Units that they weigh.
+    /// The sum of the weights in units.
     pub(crate) fn sum(self) -> u64 {
         self.sum
     }
@@ -70,8 +70,8 @@ impl WeightSums {
         }
     }
 
-    /// The effective sample size (Kish 1965, Survey Sampling, 11.7): the square of the sum divided by
-    /// the sum of squares.
+    /// The effective sample size (Kish 1965, Survey Sampling, 11.7): the square of the sum divided
+    /// by the sum of squares.
     pub(crate) fn effective(self) -> f64 {
         let sum = self.sum as f64;
         sum * (sum / self.squares as f64)
@@ -161,8 +161,8 @@ pub(crate) struct UnitSums {
 }
 
 impl UnitSums {
-    /// From kinds of rows over `cells` cells and, if a person may have several rows, from the persons,
-    /// ascending by key; `weighted` says whether rows have weights.
+    /// From kinds of rows over `cells` cells and, if a person may have several rows, from the
+    /// persons, ascending by key; `weighted` says whether rows have weights.
     pub(crate) fn new(
         cells: usize,
         weighted: bool,
@@ -176,7 +176,8 @@ impl UnitSums {
         UnitSums { rows, of_rows, of_persons, weighted }
     }
 
-    /// These rows with their persons, ascending by key; `of_persons` is none if each row is a person.
+    /// These rows with their persons, ascending by key; `of_persons` is none if each row is a
+    /// person.
     pub(crate) fn with_persons(&self, of_persons: Option<Vec<UnitKind>>) -> Self {
         UnitSums { of_persons, ..self.clone() }
     }

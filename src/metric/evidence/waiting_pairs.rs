@@ -50,8 +50,8 @@ impl Additive for WaitingPairs {
 
 impl WaitingPairs {
     /// Adds a person with the counterfactuals that have a pair of scores; none if there is no such
-    /// counterfactual. Returns whether the buffer of the person's group is full: it has enough pairs
-    /// for a chunk of each direction, or the group's share of `max_waiting` pairs.
+    /// counterfactual. Returns whether the buffer of the person's group is full: it has enough
+    /// pairs for a chunk of each direction, or the group's share of `max_waiting` pairs.
     pub(super) fn push(
         &mut self,
         key: u64,
@@ -90,8 +90,8 @@ impl WaitingPairs {
 }
 
 impl WaitingGroup {
-    /// Calls `each` with the pairs chunk by chunk, ascending by target group and in the order of the
-    /// people: the target group, the chunk, and whether it is the last of the direction.
+    /// Calls `each` with the pairs chunk by chunk, ascending by target group and in the order of
+    /// the people: the target group, the chunk, and whether it is the last of the direction.
     pub(super) fn each_chunk(
         &self,
         chunk: &mut PairChunk,

@@ -358,8 +358,8 @@ pub(crate) fn measure_amounts(
             found.extend(
                 context.amount(id_and_scope, difference, people, || a.difference(b, level)),
             );
-            // In both orders, because a change of the reciprocal cannot be computed from a change of
-            // the ratio.
+            // In both orders, because a change of the reciprocal cannot be computed from a change
+            // of the ratio.
             let turned = (MetricScope::Pair(other, rank), b, a, means.map(|(a, b)| (b, a)));
             for (scope, a, b, means) in [(scope, a, b, means), turned] {
                 let ratio = means.and_then(|(a, b)| match a > 0.0 && b > 0.0 {

@@ -21,8 +21,8 @@ pub(crate) struct GroupReading {
 /// A gap of two groups, computed again from their confusion matrices.
 pub(crate) struct ComputedGap {
     pub(crate) value: MetricValue,
-    /// The pairs of rates of its differences or ratios: one pair, or two for the widest of two gaps;
-    /// empty for other values. First the numerator or minuend.
+    /// The pairs of rates of its differences or ratios: one pair, or two for the widest of two
+    /// gaps; empty for other values. First the numerator or minuend.
     pub(crate) rates: Vec<[Rate; 2]>,
 }
 
@@ -35,8 +35,8 @@ impl GroupReading {
         GroupReading { metric, favourable, is_turned }
     }
 
-    /// Whether the metric is the largest of several gaps or the smallest of several ratios, even with
-    /// two groups.
+    /// Whether the metric is the largest of several gaps or the smallest of several ratios, even
+    /// with two groups.
     pub(crate) fn is_extreme(&self) -> bool {
         use GapTransform::{SmallerOverLarger, Widest};
         matches!(self.metric.transform(), Some(Widest | SmallerOverLarger))

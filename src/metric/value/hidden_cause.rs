@@ -175,7 +175,8 @@ impl GroupMargins {
         })
     }
 
-    /// The number of people of a side that switch; if they are positive, those with the lowest margins.
+    /// The number of people of a side that switch; if they are positive, those with the lowest
+    /// margins.
     fn switched_of(&self, (positive, side): (bool, &SideMargins), movement: f64) -> usize {
         let negative = self.negative_after(side, movement);
         if positive { negative } else { side.margins.len() - negative }
@@ -280,8 +281,8 @@ impl GroupMargins {
         Share::of_units(Rate::of(switches, rows), below, units)
     }
 
-    /// For each world the smallest strength at which its rate leaves the side of a limit on which it
-    /// `starts`; infinite if there is none below [`STRONGEST`].
+    /// For each world the smallest strength at which its rate leaves the side of a limit on which
+    /// it `starts`; infinite if there is none below [`STRONGEST`].
     pub(crate) fn crossings(
         &self,
         counted: SwitchingSide,

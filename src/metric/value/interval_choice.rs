@@ -74,8 +74,8 @@ impl<'a> MeasureContext<'a> {
         metrics.into_par_iter().flat_map_iter(measure).collect()
     }
 
-    /// The interval of a value and its words; `basis` is called only if an interval is requested and
-    /// the value is defined.
+    /// The interval of a value and its words; `basis` is called only if an interval is requested
+    /// and the value is defined.
     pub(crate) fn interval(
         &self,
         value: MetricValue,

@@ -225,8 +225,8 @@ mod tests {
         apart: f64,
     }
 
-    /// Draws `n` samples: how often the interval contains the largest true gap and the smallest true
-    /// ratio, and how often it leaves out 0 although the interval of each pair contains 0.
+    /// Draws `n` samples: how often the interval contains the largest true gap and the smallest
+    /// true ratio, and how often it leaves out 0 although the interval of each pair contains 0.
     fn cover(cell: &CoverageCell, samples: u32, stream: &mut RandomStream) -> ([u32; 2], u32) {
         let (mut covered, mut odd) = ([0, 0], 0);
         let last = cell.sizes.len() - 1;
@@ -266,7 +266,8 @@ mod tests {
                 for &apart in gaps {
                     let cell = CoverageCell { sizes: sizes.clone(), base: 0.3, apart };
                     let (covered, odd) = cover(&cell, samples, &mut stream);
-                    // 93.5 % minus two standard errors; with equal groups the remainder are false alarms.
+                    // 93.5 % minus two standard errors; with equal groups the remainder are false
+                    // alarms.
                     let n = f64::from(samples);
                     let smallest = 0.935 - 2.0 * (0.935_f64 * 0.065 / n).sqrt();
                     for (what, covered) in ["gap", "ratio"].into_iter().zip(covered) {

@@ -1,7 +1,7 @@
 //! One measured value, and the form in which metrics read people.
 //!
-//! A [`Subject`] holds the units of some people by the cells in which they count: a group of factual
-//! rows, a scope of counterfactuals, or a matrix of several classes. [`Subject::read`] and
+//! A [`Subject`] holds the units of some people by the cells in which they count: a group of
+//! factual rows, a scope of counterfactuals, or a matrix of several classes. [`Subject::read`] and
 //! [`people_of_two`] make all their values.
 
 use crate::metric::estimate::Estimate;
@@ -46,14 +46,14 @@ pub(crate) struct MeasuredValue {
     pub interval: Option<ValueInterval>,
     /// The full name of the method of the interval, or the reason why there is none.
     pub ci_method: String,
-    /// The value without disparity in this scope: 0 for a difference, regardless of the ideal of the
-    /// metric.
+    /// The value without disparity in this scope: 0 for a difference, regardless of the ideal of
+    /// the metric.
     pub ideal: Option<f64>,
     /// [`SMALL_GROUP`], [`SMALL_DENOMINATOR`].
     pub flags: Vec<&'static str>,
-    /// The group that is worse off, if the sources define it and the numbers are clear: the interval
-    /// leaves out the ideal. For metrics of switches also: at least `min_denominator` people switch,
-    /// and the interval lies outside of the band of the placebo.
+    /// The group that is worse off, if the sources define it and the numbers are clear: the
+    /// interval leaves out the ideal. For metrics of switches also: at least `min_denominator`
+    /// people switch, and the interval lies outside of the band of the placebo.
     pub impaired: Option<usize>,
     /// The number of people (or persons) whose prediction switches: for a rate those it counts, for
     /// a difference those of the worse direction. None if the metric is not about switches.
@@ -75,13 +75,14 @@ pub(crate) fn finite_or_overflow(value: MetricValue) -> MetricValue {
     value.and_then(|value| if value.is_finite() { Ok(value) } else { Err(Undefined::Overflow) })
 }
 
-/// The numbers of persons who carry the information of a value, if a person may have several rows or
-/// people have weights: persons with a row of positive weight.
+/// The numbers of persons who carry the information of a value, if a person may have several rows
+/// or people have weights: persons with a row of positive weight.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct PersonBasis {
     /// Persons with a row behind the value.
     pub n: u64,
-    /// Persons with a row in the denominator of the rate; none if the value is not a rate of counts.
+    /// Persons with a row in the denominator of the rate; none if the value is not a rate of
+    /// counts.
     pub denominator: Option<u64>,
 }
 

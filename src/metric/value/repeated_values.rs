@@ -47,8 +47,8 @@ impl RepeatedValues {
         self.add(&measure_factual(counts, None, &self.settings), None);
     }
 
-    /// Adds a repeat of the counterfactuals of a set; `without_rows` are groups that the repeat could
-    /// learn nothing about.
+    /// Adds a repeat of the counterfactuals of a set; `without_rows` are groups that the repeat
+    /// could learn nothing about.
     pub(crate) fn add_set(
         &mut self,
         counts: &CounterfactualCounts,

@@ -40,7 +40,8 @@ pub(crate) enum InvertedOrder<C = usize> {
         /// The upper end of its interval.
         hi: f64,
     },
-    /// Decisions: positive ones and all, first for people with a positive label, then for the others.
+    /// Decisions: positive ones and all, first for people with a positive label, then for the
+    /// others.
     Decisions([(u64, u64); 2]),
 }
 
@@ -58,8 +59,8 @@ impl InvertedOrder {
 }
 
 impl ModelSanity {
-    /// For a label of two sides. Decisions are compared if the model gives no scores or these are not
-    /// kept.
+    /// For a label of two sides. Decisions are compared if the model gives no scores or these are
+    /// not kept.
     pub(crate) fn of_sides(counts: &FactualCounts, gives_scores: bool) -> Self {
         let confusion = counts.confusion(GroupSelection::All);
         let decided = [false, true].map(|side| confusion.predicted_as(side)).to_vec();

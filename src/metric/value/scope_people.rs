@@ -35,8 +35,8 @@ pub(crate) struct ScopePeople<'a> {
 pub(crate) type PeopleByScope<'a> = BTreeMap<MetricScope, ScopePeople<'a>>;
 
 impl<'a> ScopePeople<'a> {
-    /// The people of every scope of some counts, with rows as units; `second` is the second pass over
-    /// the same people.
+    /// The people of every scope of some counts, with rows as units; `second` is the second pass
+    /// over the same people.
     pub(crate) fn by_scope(
         counts: &CounterfactualCounts,
         second: Option<&ShiftPass>,

@@ -25,8 +25,8 @@ pub(crate) struct MeasureSettings {
     /// Which prediction is favourable. This affects impaired groups, `di`, `demp_min_ratio`,
     /// `denied_by_group`, `favoured_by_group` and the family clarify, no other value.
     pub favourable: FavourableClass,
-    /// Whether the job states the favourable prediction. Otherwise no group is called worse off, and
-    /// values that depend on it are undefined, except `di` and `demp_min_ratio`.
+    /// Whether the job states the favourable prediction. Otherwise no group is called worse off,
+    /// and values that depend on it are undefined, except `di` and `demp_min_ratio`.
     pub favourable_stated: bool,
     /// Which groups of the attribute are favoured; only the family clarify uses this.
     pub favoured: FavouredGroups<usize>,

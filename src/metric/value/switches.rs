@@ -3,9 +3,9 @@
 //! difference, in both orders, and in no other.
 //!
 //! If people have weights, values are computed from the weights. Intervals are those of
-//! [`estimate`](crate::metric::estimate) on the units of each scope. Score metrics have the interval
-//! of [`shift_influence`](crate::metric::evidence::shift_influence) or, if no score changes, that of
-//! the share of people whose score changes.
+//! [`estimate`](crate::metric::estimate) on the units of each scope. Score metrics have the
+//! interval of [`shift_influence`](crate::metric::evidence::shift_influence) or, if no score
+//! changes, that of the share of people whose score changes.
 
 use rayon::prelude::*;
 

@@ -8,9 +8,10 @@
 //! Choice: groups in which the metric is undefined are left out and counted; if fewer than two
 //! groups are left, there is no difference, no ratio and no distance (a single group does not prove
 //! parity). If several groups have the same value, the first holds it; if all have the same, none
-//! does. Flags are those of the two groups that hold the value: a small group may hold it by chance.
-//! The interval is that of the largest of all gaps, see [`largest`](super::largest). The distance of
-//! a group to all people in a rate is its distance to the others times their share of all people.
+//! does. Flags are those of the two groups that hold the value: a small group may hold it by
+//! chance. The interval is that of the largest of all gaps, see [`largest`](super::largest). The
+//! distance of a group to all people in a rate is its distance to the others times their share of
+//! all people.
 
 use super::gaps::{extreme, first_is_lower, rate_gap};
 use crate::metric::evidence::person::Confusion;
@@ -33,8 +34,8 @@ struct WorstValue {
 }
 
 impl WorstValue {
-    /// No value, with the reason from the values of groups: all groups are empty, or no person has a
-    /// label.
+    /// No value, with the reason from the values of groups: all groups are empty, or no person has
+    /// a label.
     fn none(values: &[MetricValue]) -> Self {
         let all_are = |reasons: &[Undefined]| {
             values.iter().all(|value| value.is_err_and(|reason| reasons.contains(&reason)))
@@ -168,7 +169,8 @@ impl MeasureContext<'_> {
         };
         let impaired = match (metric.impaired, furthest.highest, furthest.lowest) {
             (ImpairedGroupRule::LowerRate(rate), Some(high), Some(low)) => {
-                // With several groups the largest gap is large also by chance: the pair is one of many.
+                // With several groups the largest gap is large also by chance: the pair is one of
+                // many.
                 let with_value = groups.len().saturating_sub(found.furthest.n_undefined as usize);
                 let pairs = with_value * with_value.saturating_sub(1) / 2;
                 let clear = self.differ(rate, [&groups[high], &groups[low]], pairs);

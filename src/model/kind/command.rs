@@ -1,6 +1,7 @@
 //! The block `command` of a model: any program; and the properties that the rest of the program
 //! reads of every kind of external model, some of which are run as programs.
 
+use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +10,7 @@ use crate::param::{ColumnName, CommandArgument, TimeLimit, Word};
 
 /// A program that scores rows, and may train a model first. It sees the features and the sensitive
 /// columns under their source names, never the label, and gives one score in [0, 1] per row, in the
-/// order of the rows. It runs in the working directory of cfaudit with PATH, HOME, TMPDIR,
+/// order of the rows; of several classes one for each. It runs in the working directory of cfaudit with PATH, HOME, TMPDIR,
 /// LANG=C.UTF-8, TZ=UTC and what `pass_env` and `secret_env` name. Every status but 0 ends the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -47,6 +48,10 @@ pub struct CommandBlock {
     /// How long one run of the program may take.
     #[serde(default = "TimeLimit::an_hour")]
     pub time_limit: TimeLimit,
+    /// Where `data.label` has `classes`: the column of the answer with the score of each class,
+    /// `{Low: p_low, High: p_high}`. The answer has these columns and no others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub classes: Option<IndexMap<Word, Word>>,
     /// The columns that the program gets, in order. Default: all, sensitive ones first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-noun" = "column"))]
@@ -70,6 +75,7 @@ impl CommandBlock {
             pass_env: Vec::new(),
             secret_env: Vec::new(),
             time_limit,
+            classes: None,
             columns: Vec::new(),
             omit: Vec::new(),
         }
@@ -179,9 +185,16 @@ impl CommandBlock {
         let words =
             format!("scores of a program: `{}`{how}{}", line(&self.score), without(&self.omit));
         let terms = ContractTerms::new(&self.columns, None, &self.omit);
+        let terms = ContractTerms { classes: self.classes.as_ref(), ..terms };
+        let output = match &self.classes {
+            None => ScoreOutput::Single,
+            Some(named) => {
+                ScoreOutput::Classes(named.values().map(|name| name.0.as_str().into()).collect())
+            }
+        };
         ExternalModel {
             program: Some(self.clone().into()),
-            signature: Some(ModelSignature::by_name(MissingAs::Null, ScoreOutput::Single)),
+            signature: Some(ModelSignature::by_name(MissingAs::Null, output)),
             ..ExternalModel::new("a command", words, terms)
         }
     }

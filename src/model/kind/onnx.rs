@@ -36,6 +36,10 @@ pub struct OnnxBlock {
     /// positive class.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<Word>,
+    /// Instead of `class` where `data.label` has `classes`: what the file calls each class,
+    /// `{Low: 0, High: 1}`. An output whose classes the file does not name has the classes 0, 1, ...
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub classes: Option<IndexMap<Word, Word>>,
     /// What a missing value is in an input of text. Default: the empty text.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub missing_text: String,
@@ -48,7 +52,8 @@ pub struct OnnxBlock {
 impl OnnxBlock {
     pub(super) fn external(&self, _: Option<&[Word]>) -> ExternalModel<'_> {
         let terms = ContractTerms::new(&self.columns, self.class.as_ref(), &self.omit);
-        let terms = ContractTerms { inputs: Some(&self.inputs), ..terms };
+        let terms =
+            ContractTerms { inputs: Some(&self.inputs), classes: self.classes.as_ref(), ..terms };
         let words = format!("ONNX file {}{}", self.model, without(&self.omit));
         ExternalModel::new("an ONNX file", words, terms)
     }

@@ -1,4 +1,4 @@
-//! A model file of LightGBM: what it says about its columns, and scores by the library.
+//! A model file of LightGBM: the description of its columns, and scores by the library.
 //!
 //! The library reads the file and walks its trees; which columns it gets is settled by the contract
 //! ([`crate::model::contract`]), for which the file describes itself here. A category is a whole
@@ -37,8 +37,8 @@ pub(crate) struct LightgbmScorer {
     complement: bool,
 }
 
-/// The feature that a column of the model gets, and the categories that the model knows, in order;
-/// none of a column that it takes as numbers.
+/// The feature of a column of the model, and the categories that the model knows, in order; none
+/// for a column of numbers.
 #[derive(Debug, Clone, PartialEq)]
 struct ModelColumn {
     feature: usize,
@@ -61,7 +61,7 @@ impl ModelColumn {
                     }
                     _ => false,
                 };
-                // As LightGBM: what training did not see is missing.
+                // As in LightGBM, a category that training did not contain is missing.
                 Some(known.iter().position(is).map_or(f64::NAN, |at| at as f64))
             }
         }
@@ -74,13 +74,13 @@ impl ModelColumn {
     }
 }
 
-/// What the file says about its columns.
+/// The columns in the file.
 #[derive(Debug, Clone, PartialEq)]
 struct LightgbmHead {
     names: Vec<String>,
     /// Positions of the categories, ascending.
     categories: Vec<usize>,
-    /// The levels of each category in order, where the file knows them.
+    /// The levels of each category in order, if the file contains them.
     levels: Vec<Vec<Value>>,
 }
 
@@ -162,7 +162,7 @@ fn parameter<'t>(text: &'t str, name: &str) -> Option<&'t str> {
 }
 
 impl LightgbmScorer {
-    /// What the file says about itself.
+    /// The description of the model in the file.
     ///
     /// # Errors
     /// The file cannot be read, is no such model, or leaves open which number a category has.
@@ -176,7 +176,7 @@ impl LightgbmScorer {
         let levels = (0..head.names.len()).map(|at| {
             let category = head.categories.iter().position(|&category| category == at)?;
             let known = head.levels.get(category)?.iter().cloned();
-            // A missing value takes a branch of its own.
+            // A missing value takes a separate branch.
             Some(known.chain([Value::Null]).collect())
         });
         let (name, missing) = (String::new(), MissingAs::Nan);

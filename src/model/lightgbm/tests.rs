@@ -1,5 +1,5 @@
-//! Trees: compared with LightGBM's own predictions (tests/oracle/trees.json, made by trees.py), and
-//! checked for what they promise.
+//! Trees: compared with LightGBM's predictions (tests/oracle/trees.json, made by trees.py), and
+//! checked for their invariants.
 
 use serde_json::Value;
 

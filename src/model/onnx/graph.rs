@@ -1,4 +1,4 @@
-//! What the graph of an ONNX model says about its classes and about the levels that it knows.
+//! Reads the classes of an ONNX model and the levels that it knows from its graph.
 //!
 //! Classes are those of the classifier, or of the ZipMap, that an output comes from; in models
 //! whose classifier is made of plain operators, those that its label is looked up in. Levels are

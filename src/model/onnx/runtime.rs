@@ -94,7 +94,8 @@ impl OnnxScorer {
         let environment = environment(libraries, params)?;
         let session = open_session(params, &environment)?;
         let shapes = input_shapes(params, &session)?;
-        // The runtime has read the file: if its graph cannot be read here, it says nothing.
+        // The runtime has read the file: a graph that cannot be read here gives no classes and
+        // levels.
         let graph = OnnxGraph::read(&params.path).unwrap_or_default();
         let widths: Vec<(&str, usize)> =
             shapes.iter().map(|shape| (shape.name, shape.width.unwrap_or(0))).collect();
@@ -248,10 +249,7 @@ impl OnnxScorer {
                 ))
                 .into());
             }
-            for map in &maps {
-                scores.push(params.checked(self.entry(map)?)?);
-            }
-            return Ok(());
+            return maps.iter().try_for_each(|map| self.entries(map, scores));
         }
         let (shape, values): (Vec<i64>, Vec<f64>) = match output.dtype().tensor_type() {
             Some(TensorElementType::Float64) => {
@@ -273,33 +271,41 @@ impl OnnxScorer {
             .into());
         }
         let width = values.len() / n;
-        let at = ClassPosition::in_row(self.score.position(), width).ok_or_else(|| {
-            let refusal = ClassPosition::refusal(width);
+        let places = self.score.places(width).ok_or_else(|| {
+            let refusal = match self.score.by_class.len() {
+                0 => ClassPosition::refusal(width),
+                n => format!("gives {width} numbers for a row, and the label has {n} classes"),
+            };
             wrong(format!("the output `{}` {refusal}", self.output))
         })?;
         values
             .chunks(width)
-            .try_for_each(|row| params.checked(row[at]).map(|score| scores.push(score)))
+            .flat_map(|row: &[f64]| places.iter().map(move |&at| row[at]))
+            .try_for_each(|score| params.checked(score).map(|score| scores.push(score)))
     }
 
-    /// The probability of the class of the score in the map of a row.
-    fn entry(&self, map: &DynMap) -> Result<f64> {
-        let class = self.score.class.as_deref().unwrap_or_default();
-        let found = if let Ok(numbers) = map.try_extract_map::<i64, f32>() {
-            class.parse().ok().and_then(|class: i64| numbers.get(&class).copied())
-        } else {
-            let words: HashMap<String, f32> = map.try_extract_map().map_err(|e| {
-                self.params.fault(
-                    "bad-model",
-                    format!("the output `{}` cannot be read: {}", self.output, first_line(&e)),
-                )
-            })?;
-            words.get(class).copied()
+    /// Appends the probabilities of the classes of the scores in the map of a row.
+    fn entries(&self, map: &DynMap, scores: &mut Vec<f64>) -> Result<()> {
+        let wrong = |what: String| self.params.fault("bad-model", what);
+        let found: HashMap<String, f32> = match map.try_extract_map::<i64, f32>() {
+            Ok(numbers) => numbers.into_iter().map(|(of, p)| (of.to_string(), p)).collect(),
+            Err(_) => map.try_extract_map().map_err(|e| {
+                wrong(format!("the output `{}` cannot be read: {}", self.output, first_line(&e)))
+            })?,
         };
-        found.map(f64::from).ok_or_else(|| {
-            let what = format!("the model gives no probability of the class `{class}` for a row");
-            self.params.fault("bad-model", what).into()
-        })
+        let names = self.score.names().unwrap_or_else(|| vec![""]);
+        if names.len() > 1 && names.len() != found.len() {
+            let (n, classes) = (found.len(), names.len());
+            let what = format!("gives {n} numbers for a row, and the label has {classes} classes");
+            return Err(wrong(format!("the output `{}` {what}", self.output)).into());
+        }
+        for class in names {
+            let score = found.get(class).ok_or_else(|| {
+                wrong(format!("the model gives no probability of the class `{class}` for a row"))
+            })?;
+            scores.push(self.params.checked(f64::from(*score))?);
+        }
+        Ok(())
     }
 }
 
@@ -321,8 +327,8 @@ impl Scorer for OnnxScorer {
             let inputs = self.inputs.iter().map(values).collect::<Result<Vec<_>>>()?;
             for from in (0..block.len()).step_by(step) {
                 let at = from..block.len().min(from + step);
-                let end = scores.len() + at.len();
-                // As many rows as the model takes, the last one again and again.
+                let end = scores.len() + at.len() * self.width();
+                // The number of rows that the model takes; the last row is repeated.
                 let n = self.batch.unwrap_or(2).max(at.len());
                 self.block(&mut session, &inputs, (&at, n), scores)?;
                 scores.truncate(end);
@@ -330,6 +336,10 @@ impl Scorer for OnnxScorer {
         }
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(session);
         Ok(())
+    }
+
+    fn width(&self) -> usize {
+        self.score.n_scores()
     }
 
     fn precision(&self) -> FloatPrecision {

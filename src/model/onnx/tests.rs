@@ -1,5 +1,5 @@
 //! ONNX models against Python's onnxruntime (tests/onnx, made by make.py). Without the library they
-//! are skipped, and say so.
+//! are skipped with a message.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -85,6 +85,7 @@ fn load(case: &OnnxCase, libraries: &[PathBuf]) -> Result<OnnxScorer> {
         columns: &case.columns,
         inputs: Some(&case.inputs),
         class: case.class.as_ref(),
+        classes: None,
         omit: &case.omit,
     };
     let label = LabelDefinition {

@@ -18,8 +18,8 @@
 //! Choice: the first tree comes from the cheapest open target of each source in turn; the root is
 //! the target that stays open last.
 //! Choice: the entering arc is the most negative one of a block of about the square root of all
-//! pairs, in row order, and the next search starts where the last one ended. Only this order
-//! decides between equal optima: a caller that needs a unique one perturbs the costs.
+//! pairs, in row order, and the next search starts at the end of the previous one. Only this order
+//! chooses between equal optima: a caller that needs a unique optimum perturbs the costs.
 //!
 //! Memory: 8 bytes per pair. Time grows about as n^2.5 for n points a side. No recursion.
 
@@ -115,7 +115,7 @@ impl CostMatrix {
 
 /// The largest power of two that keeps (shorter side + 1) * largest cost below 2^62.
 ///
-/// At most 2^1000, which no cost needs.
+/// The limit of costs, 2^1000.
 fn units_in_one(largest: f64, shorter_side: usize) -> f64 {
     let bound = (1_u64 << 61) as f64 / (shorter_side as f64 + 2.0);
     let exponent = libm::floor(libm::log2(bound) - libm::log2(largest.max(f64::MIN_POSITIVE)));
@@ -253,7 +253,7 @@ struct SpanningTree {
 }
 
 impl SpanningTree {
-    /// The first tree: each source in turn sends what it can to its cheapest open target.
+    /// The first tree: each source in turn sends as much as possible to its cheapest open target.
     ///
     /// Whichever of the two is used up is closed and becomes a child of the other.
     fn initial(costs: &CostMatrix, supply: &[u64], demand: &[u64]) -> SpanningTree {
@@ -291,7 +291,7 @@ impl SpanningTree {
                     let flow = supply[source].min(demand[target]);
                     supply[source] -= flow;
                     demand[target] -= flow;
-                    // Where both are used up the target is closed, and the source later without
+                    // If both are used up, the target is closed now, and the source later without
                     // flow: such an arc leads to the root.
                     if open_targets.len() == 1 || demand[target] > 0 {
                         tree.attach(source, n + target, flow);
@@ -369,8 +369,9 @@ impl SpanningTree {
     fn pivot(&mut self, entering: EnteringArc) {
         let (source, target) = (entering.source, self.n_sources + entering.target);
         let join = self.join(source, target);
-        // Flow goes round: join, down to the source, over the new arc, up from the target to the
-        // join. The last blocking arc on this path leaves, which keeps the tree strongly feasible.
+        // The cycle of the flow: from the join down to the source, over the new arc, up from the
+        // target to the join. The last blocking arc on it leaves, which keeps the tree strongly
+        // feasible.
         let (mut amount, mut leaving, mut source_moves) = (u64::MAX, source, true);
         let mut node = source;
         while node != join {

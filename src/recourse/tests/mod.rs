@@ -67,7 +67,7 @@ fn changed_text(plan: &RecoursePlan<'_>, subgroup: usize, action: usize) -> Stri
     plan.subgroup(subgroup).map(level).collect::<Vec<_>>().join(", ")
 }
 
-/// A model that says of each row, when changed, whether its decision is favourable.
+/// A model that gives for each changed row whether its decision is favourable.
 pub(super) struct RowModel<F>(pub(super) F);
 
 impl<F: Fn(u32, &[LevelChange]) -> bool + Sync> DecisionModel for RowModel<F> {
@@ -88,7 +88,7 @@ pub(super) static PAIR: LazyLock<GroupPair> = LazyLock::new(|| GroupPair {
     members: [vec![0], vec![1]],
 });
 
-/// The plan of this pair, and what its actions do to the decisions of a model.
+/// The plan of this pair, and the effect of its actions on the decisions of a model.
 pub(super) fn plan<'a>(audited: &'a AuditedRows, support: &str) -> RecoursePlan<'a> {
     RecoursePlan::new(audited, &PAIR, &search(support)).unwrap()
 }

@@ -289,7 +289,7 @@ fn german_credit_with_all_kinds_of_costs_and_rules() {
     check("german_sex");
 }
 
-/// The rows to score elsewhere are those of the oracle, each once, with its score.
+/// The rows for other scorers are those of the oracle, each once, with its score.
 #[test]
 fn rows_to_score_elsewhere() {
     let Some(folder) = folder("compas_race_trees") else { return };

@@ -16,7 +16,7 @@ struct RefusedRow {
 
 /// The p-value of the one subgroup, all refused rows, by the share that its one action helps.
 fn p_value(refused: &[RefusedRow], seed: u64) -> f64 {
-    // As many with the favourable decision have the level that the action leads to.
+    // The same number with the favourable decision have the level that the action leads to.
     let n = refused.len();
     let codes = (0..2 * n).map(|i| u32::from(i >= n)).collect();
     let job = RecourseFeature {
@@ -26,7 +26,7 @@ fn p_value(refused: &[RefusedRow], seed: u64) -> f64 {
         may_change: AllowedChanges { direction: ChangeDirection::Any, ..AllowedChanges::default() },
         ..RecourseFeature::default()
     };
-    // A column that nobody can change: an action that changed all columns would not be valid.
+    // A column that no person can change: an action that changes all columns would not be valid.
     let town = RecourseFeature {
         name: "town".to_owned(),
         levels: vec!["x".to_owned()],
@@ -48,7 +48,8 @@ fn p_value(refused: &[RefusedRow], seed: u64) -> f64 {
         PermutationSettings { deals: Count::of::<199>(), enough: Count::of::<{ u64::MAX }>() };
     let all = 0..plan.n_subgroups();
     let found = p_values(&plan, &effects, &helped, &[question], deals, seed, all);
-    // `job = a`, the same with the town, and no action for the town alone: both say the same.
+    // `job = a`, the same with the town, and no action for only the town: both have the same
+    // result.
     assert_eq!(found.len(), 2, "{found:?}");
     found[0][0]
 }

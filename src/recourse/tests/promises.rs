@@ -70,7 +70,7 @@ fn random_case(seed: u64, n: usize, additive: bool) -> (AuditedRows, RandomModel
     let mut features = Vec::new();
     for (f, name) in ["age", "job", "job type", "work"].into_iter().enumerate() {
         let codes: Vec<u32> = (0..n).map(|_| below(LEVELS + 1).min(LEVELS - 1) as u32).collect();
-        // One text is the beginning of another, and goes on with a letter before the comma.
+        // One text is a prefix of another, which continues with a letter before the comma.
         let levels = ["a", "a !", "b"].map(str::to_owned).to_vec();
         let (scale, direction, distance) = match f {
             0 => (LevelScale::Ordered, ChangeDirection::Up, LevelDistance::Positions),
@@ -136,7 +136,7 @@ fn everything_as_text(audited: &AuditedRows, model: &RandomModel) -> String {
     )
 }
 
-/// The rows with the items of a subgroup and, for each action, those that it helps, by looking at
+/// The rows with the items of a subgroup and, for each action, the rows that it helps, by testing
 /// each row.
 fn by_hand(
     audited: &AuditedRows,

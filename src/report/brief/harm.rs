@@ -23,6 +23,7 @@ use crate::report::read::audit::AuditFolder;
 use crate::report::read::grouped::grouped;
 use crate::report::read::judged::JudgedValue;
 use crate::report::read::panel::{MetricValues, ResultKey};
+use crate::report::read::tally::WeightedCount;
 use crate::table::MetricRow;
 use crate::table::deciding_range::DecidingRange;
 
@@ -306,22 +307,17 @@ pub(super) fn speaks<T>(
 
 /// Who keeps, loses and gains the favourable decision in a direction; none without counts.
 pub(crate) fn switches(audit: &AuditFolder, key: &ResultKey) -> Option<SwitchCounts> {
+    let [keep, lose, gain, without] = switch_cells(audit, key)?.map(|cell| cell.n);
+    Some(SwitchCounts { keep, lose, gain, without })
+}
+
+/// Who keeps, loses, gains and never has the favourable decision in a direction.
+pub(crate) fn switch_cells(audit: &AuditFolder, key: &ResultKey) -> Option<[WeightedCount; 4]> {
     let direction = ResultKey { scope: "direction".to_owned(), ..key.clone() };
     let [[negative, to_positive], [to_negative, positive]] = audit.cells(&direction)?.all();
-    Some(if audit.manifest.favourable_is_positive() == Some(false) {
-        SwitchCounts {
-            keep: negative.n,
-            lose: to_positive.n,
-            gain: to_negative.n,
-            without: positive.n,
-        }
-    } else {
-        SwitchCounts {
-            keep: positive.n,
-            lose: to_negative.n,
-            gain: to_positive.n,
-            without: negative.n,
-        }
+    Some(match audit.manifest.favourable_is_positive() {
+        Some(false) => [negative, to_positive, to_negative, positive],
+        _ => [positive, to_negative, to_positive, negative],
     })
 }
 

@@ -393,6 +393,7 @@ impl<'a> BriefInputs<'a> {
             // Whether no person switches in tests that change one entry.
             only_entry => matches!(finding.subject, HeroSubject::Nobody) && self.only_entry(),
             more => more.map(|more| self.switch(more, 1)),
+            unsupported_of_more => more.and_then(|more| self.unsupported(more)),
             level => has_range.then_some(self.audit.manifest.level.get()),
         }
     }

@@ -4,7 +4,7 @@
 use minijinja::value::Value;
 use serde::Serialize;
 
-use crate::report::brief::harm::{HarmResult, ranked, switches};
+use crate::report::brief::harm::{HarmResult, ranked, switch_cells, switches};
 use crate::report::brief::hero::{HeroFinding, HeroSubject};
 use crate::report::brief::inputs::BriefInputs;
 use crate::report::brief::shares::GroupFavourableShare;
@@ -25,7 +25,9 @@ struct TurnedGroup {
     counts: SwitchCounts,
     all: i64,
     held: i64,
-    /// The shares that hold the favourable decision.
+    /// The shares that hold the favourable decision both times, as they are, and as members of the
+    /// other group; weighted where people have weights.
+    kept: f64,
     before: f64,
     after: f64,
 }
@@ -97,16 +99,19 @@ impl<'a> BriefInputs<'a> {
 
     fn turned(&self, key: &ResultKey, from: &str, to: &str) -> Option<TurnedGroup> {
         let of = ResultKey { from: from.to_owned(), to: to.to_owned(), ..key.clone() };
-        let counts = switches(self.audit, &of).filter(|counts| counts.all() > 0)?;
-        let share = |n: i64| n as f64 / counts.all().max(1) as f64;
+        let counts = switches(self.audit, &of)?;
+        let [keep, lose, gain, without] = switch_cells(self.audit, &of)?.map(|cell| cell.weight);
+        let all = keep + lose + (gain + without);
+        let share = |weight: f64| (all > 0.0).then(|| weight / all);
         Some(TurnedGroup {
             group: self.voice.called_group(&key.attribute, from),
             other: self.voice.called_group(&key.attribute, to),
             counts,
             all: counts.all(),
             held: counts.held(),
-            before: share(counts.held()),
-            after: share(counts.held_after()),
+            kept: share(keep)?,
+            before: share(keep + lose)?,
+            after: share(keep + gain)?,
         })
     }
 

@@ -62,19 +62,18 @@ fn rect(svg: &mut Svg, class: &str, x: [f64; 2], y: [f64; 2]) {
 
 /// Two bars of 26 pixels with 30 pixels between them: the favourable share of a group as it is, and
 /// as it would be. People who keep the decision join them, those who lose it are hatched in the
-/// upper bar, those who gain it are plain in the lower one. `top` is the end of the scale, a share;
-/// `labels` say keep, lose and gain it, and that nobody switches.
+/// upper bar, those who gain it are plain in the lower one. `shares` are those who keep it, who have
+/// it and who would have it, `top` is the end of their scale; `labels` say keep, lose and gain it,
+/// and that nobody switches.
 pub(crate) fn share_bars(
     words: (&str, &str),
     counts: SwitchCounts,
-    top: f64,
+    (shares, top): ([f64; 3], f64),
     labels: &[String; 4],
 ) -> String {
     let [keep_it, lose_it, gain_it, still] = labels;
-    let all = counts.all();
     let scale = PlotScale::new(0.0, top);
-    let at = |n: i64| scale.at(part(n, all));
-    let (keep, held, after) = (at(counts.keep), at(counts.held()), at(counts.held_after()));
+    let [keep, held, after] = shares.map(|share| scale.at(share));
     let mut svg = Svg::default();
     for (class, y) in [("ribbon", [26.0, 30.0]), ("stay", [0.0, 26.0]), ("stay", [56.0, 26.0])] {
         rect(&mut svg, class, [0.0, keep], y);
@@ -402,8 +401,13 @@ pub(crate) struct TradeOffArm {
 }
 
 /// Switch rate across, people who are judged right up: the first arm is the model as it was, an
-/// arrow leads from it to each other arm.
-pub(crate) fn trade_off(title: &str, arms: &[TradeOffArm], limit: Option<&DrawnLimit>) -> String {
+/// arrow leads from it to each other arm. `right` is what the upper end is called.
+pub(crate) fn trade_off(
+    title: &str,
+    arms: &[TradeOffArm],
+    limit: Option<&DrawnLimit>,
+    right: &str,
+) -> String {
     let ends = arms.iter().flat_map(|arm| arm.rate.extent());
     let across = PlotScale::from_zero(ends.chain(limit.map(|of| of.drawn * 1.25)), f64::INFINITY);
     let (lo, hi) = arms
@@ -434,9 +438,9 @@ pub(crate) fn trade_off(title: &str, arms: &[TradeOffArm], limit: Option<&DrawnL
     let ticks = up.ticks();
     for (tick, label) in AxisUnit::Percent.labelled(&ticks) {
         let y = plot.y(tick);
-        let correct = if Some(&tick) == ticks.last() { " correct" } else { "" };
+        let label = if Some(&tick) == ticks.last() { format!("{label} {right}") } else { label };
         plot.svg.across("g", y);
-        plot.svg.text("t.st.halo", "0", y - 4.0, &(label + correct));
+        plot.svg.text("t.st.halo", "0", y - 4.0, &label);
     }
     plot.svg.across("z", bottom);
     let mut desc = Vec::new();
@@ -502,7 +506,9 @@ mod tests {
     }
 
     fn bars(counts: SwitchCounts, top: f64) -> String {
-        chart(&format!("share_bars(of, {top:?}, \"Men\")"), counts)
+        let share = |n: i64| part(n, counts.all());
+        let shares = [counts.keep, counts.held(), counts.held_after()].map(share);
+        chart(&format!("share_bars(of, {shares:?}, {top:?}, \"Men\")"), counts)
     }
 
     fn drawn(counts: SwitchCounts) -> String {
@@ -623,10 +629,11 @@ mod tests {
             "x",
             &[arm("base", 0.16, 0.854), arm("<all>", 0.04, 0.846), arm("near", 0.041, 0.846)],
             Some(&limit()),
+            "correct",
         );
         assert_eq!((svg.matches("#dot").count(), svg.matches("#ring").count()), (2, 1));
         assert_eq!(svg.matches("mutl").count(), 2);
         svg.says(&["&lt;all&gt;", "% correct"]);
-        trade_off("x", &[], None).lacks(&["NaN"]);
+        trade_off("x", &[], None, "").lacks(&["NaN"]);
     }
 }

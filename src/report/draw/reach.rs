@@ -28,12 +28,12 @@ pub(crate) fn reach_bars(title: &str, ends: &[ReachEnd; 2]) -> String {
     svg.described("", Some(40.0), (title, ""))
 }
 
-/// Shares by cost as step curves; costs run from 0 to `most`. Each step is a cost with the shares
+/// Shares by cost as step curves; costs run from 0, where their name is, to `most`. Each step is a cost with the shares
 /// that are reached at it, in ascending order of costs.
 pub(crate) fn reach_curves(
     words: (&str, &str),
     steps: &[(f64, [f64; 2])],
-    most: f64,
+    (most, cost): (f64, &str),
     ends: &[ReachEnd; 2],
     target: Option<f64>,
 ) -> String {
@@ -67,7 +67,7 @@ pub(crate) fn reach_curves(
     }
     let ticks = across.ticks().into_iter().filter(|tick| across.at(*tick) > 12.0);
     plot.numbers(ticks, 0.0, |tick| AxisUnit::Number.label(tick));
-    plot.numbers([0.0], 2.0, |_| "cost".to_owned());
+    plot.numbers([0.0], 2.0, |_| cost.to_owned());
     plot.described(words)
 }
 
@@ -97,7 +97,7 @@ mod tests {
         let svg = reach_curves(
             ("x", "y"),
             &steps,
-            4.0,
+            (4.0, ""),
             &[end(0.5, "a 50 %"), end(1.0, "b 100 %")],
             Some(0.7),
         );
@@ -107,9 +107,10 @@ mod tests {
             r#"y="52">a 50 %"#,
             r#"y="10">b 100"#,
         ]);
-        let same = reach_curves(("x", "y"), &steps, 4.0, &[end(0.5, "a"), end(0.5, "b")], None);
+        let same =
+            reach_curves(("x", "y"), &steps, (4.0, ""), &[end(0.5, "a"), end(0.5, "b")], None);
         same.says(&[r#"y="44.5">a<"#, r#"y="59.5">b<"#]);
-        let none = reach_curves(("x", "y"), &[], 0.0, &[end(0.0, "a"), end(0.0, "b")], None);
+        let none = reach_curves(("x", "y"), &[], (0.0, ""), &[end(0.0, "a"), end(0.0, "b")], None);
         none.says(&[r#"d="M0 100H100""#]);
         none.lacks(&["NaN"]);
     }

@@ -29,19 +29,19 @@ type CurvePoints = Vec<(f64, Option<PlotPoint>)>;
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ChartSpec {
     Row(PlotScale, Vec<RowMark>),
-    ShareBars(SwitchCounts, f64, [String; 4]),
+    ShareBars(SwitchCounts, [f64; 3], f64, [String; 4]),
     Mosaic(SwitchCounts, [String; 4]),
     Ladder(Vec<LadderBlock>, SwitchSide, Option<DrawnLimit>),
     ChangeBars(Vec<HistogramBin>, PlotScale, f64, Option<(f64, String)>, String),
     ScoreBars([Vec<HistogramBin>; 2], PlotScale, f64, Vec<(f64, String)>),
-    TradeOff(Vec<TradeOffArm>, Option<DrawnLimit>),
+    TradeOff(Vec<TradeOffArm>, Option<DrawnLimit>, String),
     Reliability(Vec<ReliabilityDot>, f64),
     ThresholdCurve(CurvePoints, SwitchSide, Option<(f64, String)>, Option<DrawnLimit>),
     StrengthCurves([CurvePoints; 2], Option<DrawnLimit>, Option<(f64, String)>, Option<f64>),
-    Trend(Vec<TrendRun>, DrawnLimit, [String; 2]),
+    Trend(Vec<TrendRun>, DrawnLimit, [String; 3]),
     PairMap(Vec<[f64; 4]>, [[f64; 2]; 2], String),
     ReachBars([ReachEnd; 2]),
-    ReachCurves(Vec<(f64, [f64; 2])>, f64, [ReachEnd; 2], Option<f64>),
+    ReachCurves(Vec<(f64, [f64; 2])>, f64, [ReachEnd; 2], Option<f64>, String),
     ScoreTrack([TrackMark; 2], Option<TrackMark>, SwitchSide),
     FeatureCurves(Vec<DistributionBar>, (f64, f64), PlotScale),
     FeatureLevels(Vec<DistributionBar>, PlotScale),
@@ -55,7 +55,9 @@ impl ChartSpec {
     pub(crate) fn drawn(&self, words: (&str, &str)) -> String {
         match self {
             ChartSpec::Row(scale, marks) => plot_cell(*scale, marks, words.0),
-            ChartSpec::ShareBars(counts, top, labels) => share_bars(words, *counts, *top, labels),
+            ChartSpec::ShareBars(counts, shares, top, labels) => {
+                share_bars(words, *counts, (*shares, *top), labels)
+            }
             ChartSpec::Mosaic(counts, labels) => mosaic(words, *counts, labels),
             ChartSpec::Ladder(blocks, side, limit) => {
                 ladder(words.0, blocks, *side, limit.as_ref())
@@ -66,7 +68,9 @@ impl ChartSpec {
             ChartSpec::ScoreBars(both, scale, top, cut_offs) => {
                 score_bars(words, both, *scale, *top, cut_offs)
             }
-            ChartSpec::TradeOff(arms, limit) => trade_off(words.0, arms, limit.as_ref()),
+            ChartSpec::TradeOff(arms, limit, right) => {
+                trade_off(words.0, arms, limit.as_ref(), right)
+            }
             ChartSpec::Reliability(dots, most) => reliability(words, dots, *most),
             ChartSpec::ThresholdCurve(points, side, job, limit) => {
                 threshold_curve(words, points, *side, job.as_ref(), limit.as_ref())
@@ -74,11 +78,11 @@ impl ChartSpec {
             ChartSpec::StrengthCurves(both, limit, turns, recorded) => {
                 strength_curves(words, both, limit.as_ref(), turns.as_ref(), *recorded)
             }
-            ChartSpec::Trend(runs, limit, [last, run]) => trend(words, runs, limit, (last, run)),
+            ChartSpec::Trend(runs, limit, labels) => trend(words, runs, limit, labels),
             ChartSpec::PairMap(pairs, ends, id) => pair_map(pairs, *ends, id, words),
             ChartSpec::ReachBars(ends) => reach_bars(words.0, ends),
-            ChartSpec::ReachCurves(steps, most, ends, target) => {
-                reach_curves(words, steps, *most, ends, *target)
+            ChartSpec::ReachCurves(steps, most, ends, target, cost) => {
+                reach_curves(words, steps, (*most, cost), ends, *target)
             }
             ChartSpec::ScoreTrack(scores, cut_off, side) => {
                 score_track(words.0, scores, cut_off.as_ref(), *side)

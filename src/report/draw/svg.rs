@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-use crate::report::control_characters::visible;
+use crate::control_characters::visible;
 
 /// Text for SVG and HTML.
 pub(crate) fn escape(text: &str) -> String {

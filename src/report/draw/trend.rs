@@ -20,14 +20,14 @@ pub(crate) struct TrendRun {
 }
 
 /// The trend of a value over the runs of a job, the last of them this one: runs are at equal
-/// distances in their order. A square is a run that broke its limit; `last` is the value of the
-/// last run in words, and what the run is called; a dashed line is before the first run of a
+/// distances in their order. A square is a run that broke its limit; the words are the value of the
+/// last run, and what the first run and the last are called; a dashed line is before the first run of a
 /// version.
 pub(crate) fn trend(
     words: (&str, &str),
     runs: &[TrendRun],
     limit: &DrawnLimit,
-    (last, this_run): (&str, &str),
+    [last, first_run, this_run]: &[String; 3],
 ) -> String {
     let ends = || runs.iter().filter_map(|run| run.point).flat_map(PlotPoint::extent);
     let all = || ends().chain([limit.drawn, limit.drawn * 1.25]);
@@ -61,7 +61,7 @@ pub(crate) fn trend(
             plot.svg.text_beside("hd.halo.en", (x, 4.0), text, last);
         }
     }
-    plot.svg.text("t.st", "0", bottom + 14.0, "run 1");
+    plot.svg.text("t.st", "0", bottom + 14.0, first_run);
     plot.svg.text("t.en", "100%", bottom + 14.0, this_run);
     plot.described(words)
 }
@@ -105,7 +105,12 @@ mod tests {
     fn drawn(runs: &[TrendRun], at: f64) -> String {
         let (forbidden, unit) = (ForbiddenSide::Above, AxisUnit::Percent);
         let limit = DrawnLimit { drawn: at, forbidden, unit, amount: "10 %".to_owned() };
-        trend(("Refused as men", "last 9 %"), runs, &limit, ("9 %", "this run"))
+        trend(
+            ("Refused as men", "last 9 %"),
+            runs,
+            &limit,
+            &["9 %", "run 1", "this run"].map(str::to_owned),
+        )
     }
 
     #[test]

@@ -30,7 +30,7 @@ fn people<'a>(rows: impl Iterator<Item = &'a CfExampleRow>) -> Vec<(i64, Vec<&'a
 }
 
 /// The people of the finding that heads the page, else of the model, set and attribute that harm
-/// most among those that have cases.
+/// most among those that have cases, else of the first that have any.
 fn shown<'a>(
     inputs: &BriefInputs<'a>,
     finding: &HeroFinding<'a>,
@@ -44,7 +44,16 @@ fn shown<'a>(
         .into_iter()
         .chain(ranked(inputs.results))
         .map(|result| &result.key);
-    keys.map(of).find(|people| !people.is_empty()).unwrap_or_default()
+    let first = inputs.audit.cases.first().map(|case| {
+        let is_alike = |of: &&CfExampleRow| audited(of) == audited(case);
+        people(inputs.audit.cases.iter().filter(is_alike))
+    });
+    keys.map(of).find(|people| !people.is_empty()).or(first).unwrap_or_default()
+}
+
+/// Model, set and attribute of a case.
+fn audited(case: &CfExampleRow) -> [&SharedText; 3] {
+    [&case.model, &case.counterfactual, &case.sensitive]
 }
 
 /// The section; none where the job shows no cases.
@@ -66,11 +75,12 @@ pub(super) fn section<'a>(
     Some(PageSection::of_facts("cases", "cases.html", facts))
 }
 
-/// The side of a switch from one decision to the other.
+/// The side of a switch from one decision to the other; either of a switch between classes.
 fn side(inputs: &BriefInputs<'_>, case: &CfExampleRow) -> SwitchSide {
     match (inputs.audit.manifest.favourable_is_positive(), case.decision_cf) {
-        (Some(positive), after) if positive == after => SwitchSide::Gained,
-        (None, true) => SwitchSide::Gained,
+        (_, None) => SwitchSide::Either,
+        (Some(positive), Some(after)) if positive == after => SwitchSide::Gained,
+        (None, Some(true)) => SwitchSide::Gained,
         _ => SwitchSide::Lost,
     }
 }
@@ -87,6 +97,7 @@ fn card(
     context! {
         number, from => group(&case.from_group), to => group(&case.to_group),
         side => fact(&side(inputs, case)), track => track(inputs, case), lines, rest,
+        classes => [&case.class, &case.class_cf].map(ToString::to_string),
     }
 }
 

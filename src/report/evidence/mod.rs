@@ -1,17 +1,17 @@
 //! The evidence behind the brief: one section for each question, each with a sentence that answers
 //! it and one picture.
 
-mod against;
+mod as_they_are;
 mod cases;
-mod classes;
-mod groups;
+mod changes;
+mod class_moves;
 mod ladder;
+mod mosaics;
 mod path;
 mod ranking;
-mod recourse;
+mod reach;
 pub(crate) mod retraining;
 mod scores;
-mod switches;
 mod trend;
 mod why;
 mod worlds;
@@ -22,10 +22,10 @@ use crate::report::page::PageSection;
 /// The sections that have something to show.
 pub(crate) fn sections(inputs: &BriefInputs<'_>) -> Vec<PageSection> {
     let sections = [
-        groups::section(inputs),
-        switches::section(inputs),
+        as_they_are::section(inputs),
+        mosaics::section(inputs),
         path::section(inputs),
-        classes::section(inputs),
+        class_moves::section(inputs),
         why::section(inputs),
         ladder::section(inputs),
         scores::section(inputs),
@@ -33,8 +33,8 @@ pub(crate) fn sections(inputs: &BriefInputs<'_>) -> Vec<PageSection> {
         worlds::section(inputs),
         cases::section(inputs, &inputs.choose_hero()),
         retraining::section(inputs),
-        recourse::section(inputs),
-        against::section(inputs),
+        reach::section(inputs),
+        changes::section(inputs),
         trend::section(inputs),
     ];
     sections.into_iter().flatten().collect()

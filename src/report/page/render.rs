@@ -7,8 +7,8 @@ use minijinja::value::{Serde, Value};
 use minijinja::{AutoEscape, Environment, context, escape_formatter};
 use serde::Deserialize;
 
+use crate::control_characters::visible;
 use crate::counterfactual::strategy::{self, StrategyRecord};
-use crate::report::control_characters::visible;
 use crate::report::draw::plot::{AxisUnit, DrawnLimit, PlotScale, axis};
 use crate::report::draw::spec::ChartSpec;
 use crate::report::page::number::{self, NumberFormat, ends_text, value_text};
@@ -84,20 +84,21 @@ struct CountedShare {
     of: u64,
 }
 
-/// Numbers, names and lists, with the syntax of all templates.
-fn bare() -> Environment<'static> {
+/// Numbers, names and lists, with the syntax of all templates; `told` is how numbers of the annex
+/// are written.
+pub(crate) fn numbers_and_names(told: fn(String) -> String) -> Environment<'static> {
     let mut environment = text::environment();
     // Numbers: as exact as their interval allows.
     environment.add_filter("value", |v: f64, kind: Serde<NumberFormat>, ends: Option<Ends>| {
         value_text(kind.0, v, ends.map(|ends| ends.0))
     });
     // Of the annex: three digits.
-    environment.add_filter("exact", |v: f64, kind: Serde<NumberFormat>| kind.0.value(v));
+    environment.add_filter("exact", move |v: f64, kind: Serde<NumberFormat>| told(kind.0.value(v)));
     environment.add_filter(
         "exact_ends",
-        |ends: Ends, kind: Serde<NumberFormat>, v: Option<f64>| {
+        move |ends: Ends, kind: Serde<NumberFormat>, v: Option<f64>| {
             let (lo, hi) = ends.0;
-            kind.0.interval(v.unwrap_or(lo), lo, hi)
+            told(kind.0.interval(v.unwrap_or(lo), lo, hi))
         },
     );
     environment.add_filter("grouped", |text: &str| number::grouped_in(text));
@@ -117,7 +118,7 @@ fn bare() -> Environment<'static> {
     environment
         .add_filter("count_of", |n: i64, one: &str, many: &str| number::count_of(n, one, many));
     environment.add_filter("rounded", |x: f64| x.round() as i64);
-    environment.add_filter("level", number::level);
+    environment.add_filter("level", move |level: f64| told(number::level(level)));
     environment
         .add_filter("wide_level", |level: f64| number::level(level).replace('\u{202f}', "\u{a0}"));
     add_shares(&mut environment);
@@ -144,7 +145,7 @@ fn bare() -> Environment<'static> {
 
 /// Templates with only the vocabulary of a job, as plain words, for Rust code and model cards.
 pub(crate) fn vocabulary(voice: Value) -> Environment<'static> {
-    let mut environment = bare();
+    let mut environment = numbers_and_names(|text| text);
     environment.add_global("voice", voice);
     environment.set_auto_escape_callback(|_| AutoEscape::None);
     for (name, source) in
@@ -170,7 +171,7 @@ fn add_drawings(environment: &mut Environment<'static>) {
 
 /// All templates; of pages that use the words of a job, these.
 pub(crate) fn environment(voice: Option<Value>) -> Environment<'static> {
-    let mut environment = bare();
+    let mut environment = numbers_and_names(|text| text);
     environment.set_formatter(|out, state, value| match value.as_str() {
         Some(text) if !value.is_safe() => escape_formatter(out, state, &Value::from(visible(text))),
         _ => escape_formatter(out, state, value),

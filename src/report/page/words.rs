@@ -21,8 +21,6 @@ enum TextSpan {
     /// A name from data or job: shown in isolation, cut to the eye where it is long and by
     /// [`short`] where it is very long.
     Name(String),
-    /// Words that the job, the data or a file path brings: shown in isolation, never cut.
-    Quote(String),
     /// A word of tables, job or command line.
     Code(String),
     /// The symbol of a metric, which leads to its entry in the glossary.
@@ -84,11 +82,6 @@ impl RichText {
         self.with(TextSpan::Name(name.into()))
     }
 
-    /// Adds words that the job, the data or a file path brings.
-    pub(crate) fn quote(self, quote: impl Into<String>) -> Self {
-        self.with(TextSpan::Quote(quote.into()))
-    }
-
     /// Adds a word of tables, job or command line.
     pub(crate) fn code(self, code: impl Into<String>) -> Self {
         self.with(TextSpan::Code(code.into()))
@@ -130,11 +123,6 @@ impl RichText {
     pub(crate) fn and(mut self, other: RichText) -> Self {
         self.0.extend(other.0);
         self
-    }
-
-    /// A direction: `A → B`.
-    pub(crate) fn direction(from: &str, to: &str) -> Self {
-        RichText::new().name(from).text(" \u{2192} ").name(to)
     }
 }
 

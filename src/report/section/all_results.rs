@@ -10,6 +10,7 @@ use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::{RichText, capital};
 use crate::report::page::{PageCell, PageSection, PageTable, ReportRow};
 use crate::report::read::audit::AuditFolder;
+use crate::report::section::models::place_of;
 use crate::table::deciding_range::DecidingRange;
 
 /// Rows on the page; the others are in the table `metrics`.
@@ -56,6 +57,5 @@ fn row(audit: &AuditFolder, result: &HarmResult, glossary: &mut PageGlossary<'_>
         ends(result.placebo),
         PageCell::name(result.worse.as_ref().map_or("", |group| &group.name)),
     ];
-    let head = RichText::direction(&result.key.from, &result.key.to);
-    ReportRow { id: result.anchor(), ..ReportRow::new(head, cells) }
+    ReportRow { id: result.anchor(), ..ReportRow::new(place_of(&result.key), cells) }
 }

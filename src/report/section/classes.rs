@@ -21,6 +21,7 @@ use crate::report::read::audit::AuditFolder;
 use crate::report::read::classes::ClassResults;
 use crate::report::read::panel::{AuditPanel, ResultKey};
 use crate::report::read::tally::WeightedCount;
+use crate::report::section::models::place_of;
 
 /// Classes that are shown separately; one more does too where it would be all others.
 const SHOWN: usize = 8;
@@ -150,7 +151,7 @@ pub(crate) fn of_panel(
     panel: &AuditPanel,
     glossary: &mut PageGlossary<'_>,
 ) -> Option<PageBlock> {
-    let named = |d: &ResultKey| (RichText::direction(&d.from, &d.to), d.clone());
+    let named = |d: &ResultKey| (place_of(d), d.clone());
     let drawn: Vec<_> = panel.directions.iter().take(panel.drawn).map(named).collect();
     block(audit, &drawn, (&panel.total(), 0), glossary)
 }

@@ -23,6 +23,7 @@ use crate::report::read::audit::AuditFolder;
 use crate::report::read::panel::{
     EccmTallies, KeyedRow, ResultKey, TrainingChanges, is_clear_change,
 };
+use crate::report::section::models::place_of;
 use crate::report::section::switches::ECCM;
 use crate::table::{ArmFoldRow, ArmRow, ComparisonRow, MetricRow};
 
@@ -384,7 +385,7 @@ impl<'a> ExperimentNumbers<'a> {
             let row = |(key, metric): (&ResultKey, &'static str)| {
                 let head = match key.scope.as_str() {
                     "total" => RichText::from("of_all_directions"),
-                    _ => RichText::direction(&key.from, &key.to).text(", "),
+                    _ => place_of(key).text(", "),
                 };
                 (head.and(glossary.title(metric)), key.clone(), metric)
             };

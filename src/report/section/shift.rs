@@ -12,7 +12,6 @@ use crate::report::draw::plot::{PlotScale, round_up};
 use crate::report::draw::{chart, panel as drawn_panel};
 use crate::report::page::cells::{ValuesByKey, cell_with_placebo};
 use crate::report::page::terms::{self, PageGlossary};
-use crate::report::page::words::RichText;
 use crate::report::page::{PageBlock, PageSection, PageTable, number};
 use crate::report::read::audit::{AuditFolder, ScoreHistograms};
 use crate::report::read::panel::{AuditPanel, ResultKey};
@@ -45,7 +44,7 @@ pub(crate) fn section(
         let facts = context! {
             part => "panel", id => format!("s{}", panel.id), heading => switches::heading(panel),
             drawn => switches::drawn(panel), graphs => terms::follows_graphs(&panel.strategy),
-            scale => scale.map(|words| RichText::new().quote(&words)),
+            scale,
             drawings => drawings(audit, panel), table => table(audit, panel, glossary),
         };
         blocks.push(PageBlock("shift.html", facts));

@@ -272,6 +272,13 @@ fn the_order_of_all_results_is_said() {
     let told = "Sorted by the weighted share of people whose decision would change, times their \
                 number.";
     all(true).says(&[told]);
+    // The first chart, too, weighs: of Male 176 + 2 x 15 as they are, 176 + 2 x 50 of 1094.
+    let sample = FolderSample { weighted: true, ..two_groups() };
+    section(&page_of("chart-weighted", &sample, true), "verdict").says(&[
+        "Shares are weighted; the numbers of people are not.",
+        "Male 1029 people 18.8 %as they are 25.2 %as Female",
+        "191 of 1029 with the actual group",
+    ]);
 }
 
 /// The limits of the page for a gate with these cells, from the question on.
@@ -954,7 +961,7 @@ fn add_case(folder: &Path, features: &[(&str, &str, &str)], scores: [f64; 2]) {
         score_cf: Some(scores[1]),
         ..CfExampleRow::of(
             "model=gbm, counterfactual=flip, sensitive=group of people, from_group=Male, \
-             to_group=Female, decision=1",
+             to_group=Female, decision=1, decision_cf=0",
         )
     };
     let rows: Vec<CfExampleRow> = features.iter().map(row).collect();

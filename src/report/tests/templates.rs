@@ -246,7 +246,7 @@ fn verdicts() -> Vec<Value> {
     let plain = limit(vec![part(json!({"kind": "value"}), &sets[0])]);
     let nothing = || json!({"kind": "nothing"});
     let none = json!({"result": null, "knowledge": null, "unsupported": null, "unmoved": null,
-        "few": null, "turns": null, "only_entry": true, "more": null, "decided_by": null, "level": null});
+        "few": null, "turns": null, "only_entry": true, "more": null, "unsupported_of_more": null, "decided_by": null, "level": null});
     let effects = |n: usize| json!(vec![["a", "b"]; n]);
     let knowledge = json!({"scenario": "low", "statements": [
         {"kind": "order", "tiers": [["a", "b"], ["c"]]},
@@ -263,7 +263,7 @@ fn verdicts() -> Vec<Value> {
             "only_entry": false, "decided_by": decided,
             "unsupported": rare, "unmoved": [1, 9], "few": [group("M"), 3],
             "turns": {"value": 0.1, "ends": [-0.1, 0.3], "range": range()},
-            "more": switch(result(set, "gained")), "level": 0.95});
+            "more": switch(result(set, "gained")), "unsupported_of_more": rare, "level": 0.95});
         with(&test, fields)
     };
     let mut all = Vec::new();
@@ -325,7 +325,7 @@ fn charts() -> Vec<Value> {
     let sets = sets();
     let counts = json!({"keep": 1, "lose": 2, "gain": 3, "without": 4});
     let turned = json!({"group": group("M"), "other": group("F"), "counts": counts, "all": 10,
-        "held": 3, "before": 0.3, "after": 0.4});
+        "held": 3, "kept": 0.1, "before": 0.3, "after": 0.4});
     let rows = json!({"kind": "rows", "result": result(&sets[0], "lost"), "reference": group("M"),
         "is_reference": true, "own": turned, "other": group("F"), "groups": [turned], "more": 2,
         "scale": scale()});

@@ -20,7 +20,7 @@ use crate::error::Result;
 use crate::num::seed::{h, named_seed};
 use crate::param::Seed;
 use crate::stage::count::SetScoreInputs;
-use crate::stage::count::evidence::{CountInputs, ScoredGroup};
+use crate::stage::count::switches::{DecidedGroup, ScoredSet};
 use crate::stage::kinds::CasesStage;
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
@@ -52,7 +52,7 @@ impl Stage for CasesStage {
             let mut found = Vec::new();
             for (model, set, sources) in &parts {
                 let drawing = CaseDrawing { context: row_context, model, set, wanted, seed };
-                found.extend(drawing.rows(&sources.open(row_context)?)?);
+                found.extend(drawing.rows(&sources.open_set(row_context)?)?);
             }
             write_rows(ctx.out(), &found)
         })
@@ -78,7 +78,7 @@ struct CaseDrawing<'a> {
 
 impl CaseDrawing<'_> {
     /// The rows of `cf_examples`: draws the people first, then reads only their features.
-    fn rows(&self, scored: &CountInputs) -> Result<Vec<CfExampleRow>> {
+    fn rows(&self, scored: &ScoredSet) -> Result<Vec<CfExampleRow>> {
         let drawn = self.draw(scored)?;
         let mut found = Vec::new();
         for (number, &place) in (0_i64..).zip(drawn.values()) {
@@ -87,16 +87,16 @@ impl CaseDrawing<'_> {
         Ok(found)
     }
 
-    fn draw(&self, scored: &CountInputs) -> Result<DrawnCases> {
+    fn draw(&self, scored: &ScoredSet) -> Result<DrawnCases> {
         let row_context = self.context;
-        let attribute = &row_context.rows.layout().attributes[scored.attribute];
+        let attribute = &row_context.rows.layout().attributes[scored.attribute()];
         let name = format!("cases/{}/{}/{}", self.model, self.set, attribute.name);
         let seed = named_seed(self.seed.0, &name);
         let mut drawn = DrawnCases::new();
         let draw_group = |g: usize| {
-            let group = ScoredGroup::read(row_context, scored, g, true)?;
+            let group = scored.decided(row_context, g)?;
             let n = group.keys.parent.len() as u64;
-            Ok((n, self.of_group(scored, seed, g, &group)))
+            Ok((n, self.of_group(scored.attribute(), seed, g, &group)))
         };
         row_context.row_groups().in_turn(draw_group, |part| {
             drawn.extend(part);
@@ -113,29 +113,18 @@ impl CaseDrawing<'_> {
     }
 
     /// The people of a row group who switch, those with the smallest hashes.
-    fn of_group(
-        &self,
-        scored: &CountInputs,
-        seed: u64,
-        g: usize,
-        group: &ScoredGroup,
-    ) -> DrawnCases {
+    fn of_group(&self, attribute: usize, seed: u64, g: usize, group: &DecidedGroup) -> DrawnCases {
         let (batch, keys) = (&group.batch, &group.keys);
         let mut smallest: BTreeMap<usize, (u64, usize)> = BTreeMap::new();
         let mut switched: BTreeSet<(usize, u16)> = BTreeSet::new();
         for (k, &parent) in keys.parent.iter().enumerate() {
             let (i, to) = (parent as usize, keys.to_group[k]);
-            let fold = group.roles.audited(i);
-            if batch.groups[scored.attribute][i] == MISSING_GROUP || fold.is_none() {
+            if batch.groups[attribute][i] == MISSING_GROUP || group.roles.audited(i).is_none() {
                 continue;
             }
-            let [rule, rule_cf] = &group.rules;
-            let decision = rule.decide(batch, fold, i, group.scores[i]);
-            let decisions = decision.zip(rule_cf.decide(batch, fold, i, group.scores_cf[k]));
             // Counterfactuals of a row and group are in the order of their index.
-            if decisions.is_some_and(|(decision, decision_cf)| decision != decision_cf)
-                && switched.insert((i, to))
-            {
+            let decisions = group.predicted[i].zip(group.predicted_cf[k]);
+            if decisions.is_some_and(|(own, other)| own != other) && switched.insert((i, to)) {
                 let case = (h(seed, batch.row_key[i], u64::from(to)), k);
                 let smallest_of_person = smallest.entry(i).or_insert(case);
                 *smallest_of_person = case.min(*smallest_of_person);
@@ -150,25 +139,23 @@ impl CaseDrawing<'_> {
     /// The rows of a person, one for each feature.
     fn case_rows(
         &self,
-        scored: &CountInputs,
+        scored: &ScoredSet,
         number: i64,
         (g, i, k): CasePlace,
     ) -> Result<Vec<CfExampleRow>> {
         let layout = self.context.rows.layout();
-        let attribute = &layout.attributes[scored.attribute];
-        let group = ScoredGroup::read(self.context, scored, g, true)?;
+        let attribute = &layout.attributes[scored.attribute()];
+        let group = scored.decided(self.context, g)?;
         let rows = self.context.rows.read(g, Projection::ALL)?.rows;
-        let (keys, rows_cf) = scored.counterfactuals.rows(g, layout)?;
-        let (score, score_cf) = (group.scores[i], group.scores_cf[k]);
-        let fold = group.roles.audited(i);
-        let [rule, rule_cf] = &group.rules;
-        let from = group.batch.groups[scored.attribute][i];
-        // Every drawn person switches, so both decisions exist.
-        let decisions = [
-            rule.decide(&group.batch, fold, i, score),
-            rule_cf.decide(&group.batch, fold, i, score_cf),
-        ];
-        let [Some(decision), Some(decision_cf)] = decisions else { return Ok(Vec::new()) };
+        let (keys, rows_cf) = scored.counterfactuals().rows(g, layout)?;
+        let from = group.batch.groups[scored.attribute()][i];
+        // Every drawn person switches, so both are decided.
+        let decisions = [group.predicted[i], group.predicted_cf[k]];
+        let names = layout.label.as_ref().map_or(&[][..], |label| &label.classes);
+        let class = |of: Option<u32>| {
+            of.and_then(|of| names.get(of as usize)).map_or("", String::as_str).into()
+        };
+        let decision = |of: Option<u32>| of.filter(|_| names.is_empty()).map(|of| of == 1);
         let person = CfExampleRow {
             model: self.model.into(),
             counterfactual: self.set.into(),
@@ -176,10 +163,12 @@ impl CaseDrawing<'_> {
             from_group: attribute.groups[usize::from(from)].as_str().into(),
             to_group: attribute.groups[usize::from(keys.to_group[k])].as_str().into(),
             example: number,
-            score: rule.shown(score),
-            score_cf: rule_cf.shown(score_cf),
-            decision,
-            decision_cf,
+            score: group.scores.get(i).copied().flatten(),
+            score_cf: group.scores_cf.get(k).copied().flatten(),
+            decision: decision(decisions[0]),
+            decision_cf: decision(decisions[1]),
+            class: class(decisions[0]),
+            class_cf: class(decisions[1]),
             ..CfExampleRow::default()
         };
         let feature_row = |f: usize| {

@@ -46,19 +46,17 @@ impl ClassScores {
             .map(ClassScores)
     }
 
+    /// The reader of each class.
+    pub(crate) fn into_columns(self) -> Vec<ScoreReader> {
+        self.0
+    }
+
     /// The number of classes.
     pub(crate) fn n_classes(&self) -> u32 {
         u32::try_from(self.0.len()).unwrap_or(u32::MAX)
     }
 
-    /// The predicted class of each row of a row group; none where a score is missing.
-    pub(crate) fn predicted(&self, group: usize) -> Result<Vec<Option<u32>>> {
-        let scores = self.read(group)?;
-        let class = |scores| most_likely_class(scores).and_then(|class| u32::try_from(class).ok());
-        Ok(scores.scores.chunks(scores.n_classes).map(class).collect())
-    }
-
-    fn read(&self, group: usize) -> Result<ClassScoreGroup> {
+    pub(crate) fn read(&self, group: usize) -> Result<ClassScoreGroup> {
         let n_classes = self.0.len();
         let mut scores = Vec::new();
         for (class, reader) in self.0.iter().enumerate() {
@@ -79,6 +77,12 @@ pub(crate) struct ClassScoreGroup {
 }
 
 impl ClassScoreGroup {
+    /// The predicted class of each row; none where a score is missing.
+    pub(crate) fn predicted(&self) -> Vec<Option<u32>> {
+        let class = |scores| most_likely_class(scores).and_then(|class| u32::try_from(class).ok());
+        self.scores.chunks(self.n_classes).map(class).collect()
+    }
+
     /// The predicted class and the scores of all classes; neither if a score is missing.
     fn at(&self, i: usize) -> (Option<usize>, &[Option<f64>]) {
         let scores = &self.scores[i * self.n_classes..(i + 1) * self.n_classes];
@@ -193,8 +197,8 @@ impl ClassScoredGroup {
         })
     }
 
-    /// Calls `each` with every audited row that has a group and a positive weight: its position, its
-    /// person and the counterfactuals.
+    /// Calls `each` with every audited row that has a group and a positive weight: its position,
+    /// its person and the counterfactuals.
     pub(crate) fn people(
         &self,
         layout: &Layout,

@@ -43,8 +43,8 @@ pub(crate) const FIRST_SLICE: u64 = 1 << 32;
 pub(crate) struct CountSettings {
     /// Whether scores as such are measured.
     pub scores: bool,
-    /// Whether the scores of all people count as those of one group, the first, and only their order
-    /// matters.
+    /// Whether the scores of all people count as those of one group, the first, and only their
+    /// order matters.
     pub together: bool,
     /// Whether rates are measured at every threshold.
     pub curves: bool,
@@ -419,7 +419,8 @@ pub(crate) struct CountInputs<S = ScoreReader, R = DecisionRule> {
 }
 
 impl CountInputs {
-    /// The decision rules of the rows and of the counterfactuals, each in the precision of its scores.
+    /// The decision rules of the rows and of the counterfactuals, each in the precision of its
+    /// scores.
     pub(crate) fn rules(&self) -> [DecisionRule; 2] {
         [&self.scores, &self.scores_cf].map(|scores| self.rule.in_precision(scores.precision()))
     }
@@ -458,8 +459,8 @@ pub(crate) struct ScoredGroup<S = Vec<f64>, R = [DecisionRule; 2]> {
 }
 
 impl<S, R> ScoredGroup<S, R> {
-    /// Calls `each` with every audited row that has a group and a positive weight: its position, its
-    /// weight and the positions of its counterfactuals.
+    /// Calls `each` with every audited row that has a group and a positive weight: its position,
+    /// its weight and the positions of its counterfactuals.
     pub(super) fn each_person(
         &self,
         layout: &Layout,
@@ -487,8 +488,8 @@ impl<S, R> ScoredGroup<S, R> {
 }
 
 impl ScoredGroup {
-    /// Calls `each` with every audited row that has a group and a positive weight: its position, its
-    /// person and the counterfactuals.
+    /// Calls `each` with every audited row that has a group and a positive weight: its position,
+    /// its person and the counterfactuals.
     pub(crate) fn people(
         &self,
         layout: &Layout,

@@ -1,4 +1,5 @@
-//! The stage of the flip test: for each person, the votes of the nearest people by numeric features.
+//! The stage of the flip test: for each person, the votes of the nearest people by numeric
+//! features.
 
 use crate::data::rows::Projection;
 use crate::data::{FeatureKind, Layout};

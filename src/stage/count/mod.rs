@@ -71,8 +71,8 @@ impl<'a> RowScoreInputs<'a> {
 pub(crate) struct SetScoreInputs<'a> {
     pub(crate) rows: RowInputs<'a>,
     generated: StageInput<GenerateStage>,
-    /// The mean scores over the worlds, for each person and target group; only of a set that depends
-    /// on causal graphs.
+    /// The mean scores over the worlds, for each person and target group; only of a set that
+    /// depends on causal graphs.
     worlds: Option<StageInput<WorldsStage>>,
     scored: DecidedScores<'a>,
     /// The scores of the counterfactual rows; empty for a set that depends on causal graphs.
@@ -180,14 +180,14 @@ impl StagePlan<'_> {
         catalog::families(self.checked).contains(&MetricFamily::Scores)
     }
 
-    /// How often people are counted: once, or with several classes once for all classes together and
-    /// once for each class against the rest.
+    /// How often people are counted: once, or with several classes once for all classes together
+    /// and once for each class against the rest.
     fn class_forms(&self) -> u64 {
         self.n_classes().map_or(1, |classes| classes as u64 + 1)
     }
 
-    /// Fails if the sums of persons, with `per_row` places for each row, could take more memory than
-    /// the run may use.
+    /// Fails if the sums of persons, with `per_row` places for each row, could take more memory
+    /// than the run may use.
     pub(crate) fn check_person_memory(
         &self,
         row_context: RowContext<'_>,
@@ -250,9 +250,9 @@ impl Stage for CountStage {
             let strata = u64::from(row_context.rows.layout().strata.is_some());
             plan.check_person_memory(row_context, (1 + strata) * plan.class_forms())?;
             plan.check_score_memory(row_context, *position)?;
-            // The check whether scores agree with the labels also runs without score metrics. Because
-            // the rows of a person must stay together, it would keep the scores of all rows of a large
-            // data set with persons: there it uses decisions.
+            // The check whether scores agree with the labels also runs without score metrics.
+            // Because the rows of a person must stay together, it would keep the scores of all rows
+            // of a large data set with persons: there it uses decisions.
             let layout = row_context.rows.layout();
             let few = layout.person.is_none() || layout.n_rows < EXACT_ROWS as u64;
             let kept = asked.scores || looks && gives_scores && few;

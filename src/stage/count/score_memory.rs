@@ -30,8 +30,8 @@ impl StagePlan<'_> {
         let groups = row_context.rows.layout().attributes[attribute].groups.len() as u64;
         let cells = (groups * CELLS_PER_GROUP).max(EXACT_ROWS as u64);
         let whole = if has_persons { rows } else { rows.min(cells) };
-        // One for each group, one for all groups, and with more than two groups one for the others of
-        // each group.
+        // One for each group, one for all groups, and with more than two groups one for the others
+        // of each group.
         let copies = 2 + if groups > 2 { groups } else { 0 };
         let columns = self.job.metrics.by.len() as u64;
         let sliced = rows.saturating_mul(columns + columns * columns.saturating_sub(1) / 2);

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::Layout;
 use crate::data::rows::PreparedBatch;
-use crate::data::rows::aligned::CounterfactualReader;
+use crate::data::rows::aligned::{CounterfactualKeys, CounterfactualReader};
+use crate::data::rows::split::RowRoles;
 use crate::error::{Error, Result};
 use crate::exec::accumulator::{Accumulator, merge_each, merge_present};
 use crate::exec::internal_error;
@@ -25,7 +26,7 @@ use crate::stage::count::evidence::{
     score_grid,
 };
 use crate::stage::count::slices::{AttributeSlices, CountedSlices};
-use crate::stage::row_context::RowContext;
+use crate::stage::row_context::{DecisionRule, RowContext};
 use crate::stage::sharding::share::{ShardPass, StagePasses};
 
 /// The score metrics that are wanted.
@@ -40,8 +41,8 @@ pub(crate) struct ShiftSettings {
 pub(crate) struct SwitchPart {
     /// All classes together, for all people and for each slice; empty if the label has two sides.
     classes: Vec<Option<SwitchClassCounts>>,
-    /// The counts by number: all people, each slice and each fold. If the label has several classes,
-    /// each of these has one entry per class against the rest.
+    /// The counts by number: all people, each slice and each fold. If the label has several
+    /// classes, each of these has one entry per class against the rest.
     all: Vec<Option<CounterfactualCounts>>,
 }
 
@@ -98,8 +99,8 @@ pub(crate) enum CountedRow<'a> {
 }
 
 impl CountedRow<'_> {
-    /// Calls `each` for every part (all people and the slices of the row): once with all classes, and
-    /// once with each class against the rest.
+    /// Calls `each` for every part (all people and the slices of the row): once with all classes,
+    /// and once with each class against the rest.
     pub(crate) fn of_classes(
         classes: usize,
         parts: &[usize],
@@ -170,14 +171,14 @@ pub(crate) enum ScoredSet {
 }
 
 impl ScoredSet {
-    fn attribute(&self) -> usize {
+    pub(super) fn attribute(&self) -> usize {
         match self {
             ScoredSet::Sides(scored) => scored.attribute,
             ScoredSet::Classes(scored) => scored.attribute,
         }
     }
 
-    fn counterfactuals(&self) -> &CounterfactualReader {
+    pub(super) fn counterfactuals(&self) -> &CounterfactualReader {
         match self {
             ScoredSet::Sides(scored) => &scored.counterfactuals,
             ScoredSet::Classes(scored) => &scored.counterfactuals,
@@ -192,10 +193,59 @@ impl ScoredSet {
         }
     }
 
+    /// One row group with what is predicted.
+    ///
+    /// # Errors
+    /// A file is damaged.
+    pub(super) fn decided(&self, row_context: RowContext<'_>, g: usize) -> Result<DecidedGroup> {
+        let scored = match self {
+            ScoredSet::Sides(scored) => scored,
+            ScoredSet::Classes(scored) => {
+                let of = ClassScoredGroup::read_classes(row_context, scored, g)?;
+                let (predicted, predicted_cf) = (of.scores.predicted(), of.scores_cf.predicted());
+                let ScoredGroup { batch, roles, keys, .. } = of;
+                let (scores, scores_cf) = (Vec::new(), Vec::new());
+                return Ok(DecidedGroup {
+                    batch,
+                    roles,
+                    keys,
+                    predicted,
+                    predicted_cf,
+                    scores,
+                    scores_cf,
+                });
+            }
+        };
+        let of = ScoredGroup::read(row_context, scored, g, true)?;
+        let [rule, rule_cf] = &of.rules;
+        let decide = |rule: &DecisionRule, (i, &score): (usize, &f64)| {
+            rule.decide(&of.batch, of.roles.audited(i), i, score).map(u32::from)
+        };
+        let parents = of.keys.parent.iter().map(|&parent| parent as usize);
+        let predicted = of.scores.iter().enumerate().map(|of| decide(rule, of)).collect();
+        let predicted_cf = parents.zip(&of.scores_cf).map(|of| decide(rule_cf, of)).collect();
+        let scores = of.scores.iter().map(|&score| rule.shown(score)).collect();
+        let scores_cf = of.scores_cf.iter().map(|&score| rule_cf.shown(score)).collect();
+        let ScoredGroup { batch, roles, keys, .. } = of;
+        Ok(DecidedGroup { batch, roles, keys, predicted, predicted_cf, scores, scores_cf })
+    }
+
     /// Fails where the weights of all counterfactuals could outgrow their sums.
     fn check_weight_total(&self, layout: &Layout) -> Result<()> {
         check_weight_total(layout, self.counterfactuals().n_rows().max(layout.n_rows))
     }
+}
+
+/// One row group with what a model predicts: of two sides 0 or 1, of several classes the class.
+pub(super) struct DecidedGroup {
+    pub(super) batch: PreparedBatch,
+    pub(super) roles: RowRoles,
+    pub(super) keys: CounterfactualKeys,
+    pub(super) predicted: Vec<Option<u32>>,
+    pub(super) predicted_cf: Vec<Option<u32>>,
+    /// In the numbers of the model; empty of several classes.
+    pub(super) scores: Vec<Option<f64>>,
+    pub(super) scores_cf: Vec<Option<f64>>,
 }
 
 /// Counts the pairs of the counterfactuals that two models score, in their directions: once for a

@@ -43,7 +43,8 @@ pub(crate) struct AmountInputs {
 }
 
 impl AmountInputs {
-    /// The inputs for all models whose outcome is an amount; those that wait for amounts are left out.
+    /// The inputs for all models whose outcome is an amount; those that wait for amounts are left
+    /// out.
     pub(crate) fn of_job(b: &mut StageBuilder<'_, '_>) -> Result<Vec<Self>> {
         let (plan, mut inputs) = (b.plan, Vec::new());
         for (name, model) in &plan.job.models {
@@ -177,8 +178,8 @@ impl AmountInputs {
         Ok(())
     }
 
-    /// The amounts of all audited people with a group and a positive weight; for a set one entry per
-    /// counterfactual.
+    /// The amounts of all audited people with a group and a positive weight; for a set one entry
+    /// per counterfactual.
     fn gather(&self, row_context: RowContext<'_>) -> Result<FoundAmounts> {
         let layout = row_context.rows.layout();
         let (position, ranks) =

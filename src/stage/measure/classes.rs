@@ -38,7 +38,8 @@ pub(super) struct ClassMeasurement<'a> {
 }
 
 impl<'a> ClassMeasurement<'a> {
-    /// Adds the rows about factual rows, of all people or of a slice. Returns the curves to measure.
+    /// Adds the rows about factual rows, of all people or of a slice. Returns the curves to
+    /// measure.
     pub(super) fn add_rows(
         &self,
         (builder, counts): &'a (RowBuilder<'a>, FactualClassCounts),

@@ -92,8 +92,8 @@ pub(crate) fn ranks_without_rows(attribute: &Attribute, named: &[String]) -> Vec
 }
 
 impl AuditInputs {
-    /// The results of the flip test, for each class that is measured as the positive one; empty if it
-    /// does not run.
+    /// The results of the flip test, for each class that is measured as the positive one; empty if
+    /// it does not run.
     pub(crate) fn flip_tests(&self, ctx: &StageContext<'_>) -> Result<Vec<FlipTestResult>> {
         let found = self.flips.as_ref().map(|stage| stage.read(ctx, EVIDENCE));
         found.unwrap_or(Ok(Vec::new()))

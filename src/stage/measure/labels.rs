@@ -40,8 +40,8 @@ pub(crate) struct DecisionCases {
 }
 
 impl DecisionCases {
-    /// The people with each of the two decisions of a model; `of_rows` says whether a person may have
-    /// several rows.
+    /// The people with each of the two decisions of a model; `of_rows` says whether a person may
+    /// have several rows.
     pub(crate) fn new(model: &str, favours_positive: bool, of_rows: bool) -> Self {
         let side = |positive: bool| ShareOwner::Decision {
             model: model.to_owned(),

@@ -67,8 +67,7 @@ use crate::stage::stage_builder::StageInput;
 use crate::table::file::write_rows;
 use crate::table::merged::gather_rows;
 use crate::table::{
-    ArmFoldRow, CfDistributionRow, CfFeatureRow, CfMapRow, CfQualityRow, ComparisonRow, FilterRow,
-    whole,
+    ArmFoldRow, CfDistributionRow, CfFeatureRow, CfMapRow, CfQualityRow, ComparisonRow,
 };
 use row_builder::AuditTexts;
 pub(crate) use row_builder::{ResultTables, RowBuilder};
@@ -80,23 +79,8 @@ const CURVE_FILES: &str = "curve-files";
 ///
 /// # Errors
 /// A file cannot be written.
-pub fn write_prepared(out: &Path, prepared: &PrepareFindings, source_rows: u64) -> Result<()> {
-    let mut filters = Vec::<FilterRow>::new();
-    filters.push(FilterRow {
-        step: 0,
-        what: "rows of the source".into(),
-        rows_in: whole(source_rows),
-        rows_out: whole(source_rows),
-    });
-    for (i, step) in prepared.filters.iter().enumerate() {
-        filters.push(FilterRow {
-            step: whole(i as u64 + 1),
-            what: step.what.as_str().into(),
-            rows_in: whole(step.rows_in),
-            rows_out: whole(step.rows_out),
-        });
-    }
-    write_rows(out, &filters)?;
+pub fn write_prepared(out: &Path, prepared: &PrepareFindings) -> Result<()> {
+    write_rows(out, &prepared.filters)?;
     write_rows(out, &prepared.issues)?;
     let layout = &prepared.layout;
     let population = prepared.left_out.iter().flat_map(|(state, attribute, groups)| {
@@ -269,7 +253,7 @@ impl<'a> AuditMeasurement<'a> {
         }
     }
 
-    /// Everybody, and the slices of an audit, each with what was counted there.
+    /// The parts of an audit (all people, and the slices) with their counts.
     fn parts<'b, S: DeserializeOwned>(
         &self,
         (whole, names): (&RowBuilder<'b>, &'b AttributeSlices),
@@ -334,8 +318,8 @@ impl<'a> AuditMeasurement<'a> {
         })
     }
 
-    /// Measures the repeated trainings of the model of an audit, if there are any. Returns the key of
-    /// their values.
+    /// Measures the repeated trainings of the model of an audit, if there are any. Returns the key
+    /// of their values.
     fn add_trainings(
         &mut self,
         builder: &RowBuilder<'_>,
@@ -448,8 +432,8 @@ impl<'a> AuditMeasurement<'a> {
         Ok(())
     }
 
-    /// Whether the repeated trainings of the model use resampled rows; none if there are no repeated
-    /// trainings.
+    /// Whether the repeated trainings of the model use resampled rows; none if there are no
+    /// repeated trainings.
     fn resamples(&self, audit: &CountedAudit) -> Option<bool> {
         let mut models = self.checked.job.models.iter();
         let (_, model) = models.find(|(name, _)| name.as_str() == audit.model)?;

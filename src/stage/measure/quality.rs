@@ -53,7 +53,8 @@ pub(crate) struct QualityInputs<'a> {
     pub position: usize,
     /// Levels with fewer reference rows are not named.
     pub least: u64,
-    /// The number of rows that a map shows for each direction, and the seed of the job; none = no map.
+    /// The number of rows that a map shows for each direction, and the seed of the job; none = no
+    /// map.
     pub map: Option<(Count, Seed)>,
 }
 

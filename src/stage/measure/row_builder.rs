@@ -120,8 +120,8 @@ pub(crate) struct RowBuilder<'a> {
     pub(crate) settings: MeasureSettings,
     /// The name of the slice; empty = all rows.
     pub(crate) slice: &'a str,
-    /// The class that is compared with the rest; empty for all classes together and for a label of two
-    /// sides.
+    /// The class that is compared with the rest; empty for all classes together and for a label of
+    /// two sides.
     pub(crate) class: &'a str,
     /// Whether labels are missing for some people more often than for others.
     pub(crate) selective: bool,
@@ -175,8 +175,8 @@ impl RowBuilder<'_> {
         ScopeIndex { groups: self.n_groups() }.directions()
     }
 
-    /// Whether this part is measured: all people, or a slice with at least `smallest` people. Smaller
-    /// slices are recorded.
+    /// Whether this part is measured: all people, or a slice with at least `smallest` people.
+    /// Smaller slices are recorded.
     pub(crate) fn is_measured(&self, n: u64, smallest: u64, tables: &mut ResultTables) -> bool {
         let is_measured = self.slice.is_empty() || n >= smallest;
         if !is_measured {
@@ -243,8 +243,8 @@ impl RowBuilder<'_> {
         tables.metrics.extend(with_supported(measured, supported));
     }
 
-    /// The rows of values with the spread over other fits and other trainings, of all people or only
-    /// of those with `supported` counterfactuals.
+    /// The rows of values with the spread over other fits and other trainings, of all people or
+    /// only of those with `supported` counterfactuals.
     pub(crate) fn metric_rows(
         &self,
         measured: Vec<MeasuredValue>,
@@ -384,8 +384,8 @@ impl RowBuilder<'_> {
         (self.selective && (metric.needs_label || self.audit.by_label)).then_some(SELECTIVE_LABELS)
     }
 
-    /// The comparison with another audit. [`Self::selective`] then says whether the labels of either
-    /// audit are selective.
+    /// The comparison with another audit. [`Self::selective`] then says whether the labels of
+    /// either audit are selective.
     pub(crate) fn comparison_row(
         &self,
         other: &CountedAudit,
@@ -511,8 +511,8 @@ impl RowBuilder<'_> {
         });
     }
 
-    /// Adds the cells by label and decision. Cells of people who lack one of the two are written only
-    /// if they are not empty.
+    /// Adds the cells by label and decision. Cells of people who lack one of the two are written
+    /// only if they are not empty.
     fn state_rows(
         &self,
         (scope, group): (&str, Option<usize>),
@@ -537,8 +537,9 @@ impl RowBuilder<'_> {
         }
     }
 
-    /// Adds the rows of the table of the population under the model: for each group, each undeclared
-    /// word, and the rows without a word. `positive` sums the rows with a positive decision.
+    /// Adds the rows of the table of the population under the model: for each group, each
+    /// undeclared word, and the rows without a word. `positive` sums the rows with a positive
+    /// decision.
     pub(crate) fn population_rows(
         &self,
         counts: &FactualCounts,

@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use crate::causal::encoding::constant_columns;
 use crate::counterfactual::write_back::features_set_with;
-use crate::data::prepare::params::{FilterStep, MISSING_VALUES};
+use crate::data::prepare::params::MISSING_VALUES;
 use crate::data::rows::RowsReader;
 use crate::data::rows::profile::{ColumnCounts, GroupProfile, LabelCounts, PreparedProfile};
 use crate::data::values::ValueClass;
@@ -166,7 +166,12 @@ impl ContractPreview {
                 missing.join(" or ")
             ));
         }
+        let by_class = score.by_class.iter().map(|(of, (name, _))| format!("`{name}` for `{of}`"));
+        let by_class: Vec<String> = by_class.collect();
         parts.push(match &score.class {
+            None if !by_class.is_empty() => {
+                format!("its scores are {}, {}", by_class.join(", "), from(score.source))
+            }
             Some(class) => format!(
                 "its score is the probability of `{class}` among its classes {}, {}",
                 score.classes.join(", "),
@@ -438,6 +443,17 @@ fn with_prepared<T>(
         see(&plan, &input, &records)
     };
     look().map_err(|error| with_place(error, checked))
+}
+
+/// One step that can lose rows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct FilterStep {
+    /// The step, as the job writes it.
+    pub what: String,
+    /// Rows before it.
+    pub rows_in: u64,
+    /// Rows after it.
+    pub rows_out: u64,
 }
 
 /// What an audit depends on; serializes as `cfaudit data --json` prints it.

@@ -11,7 +11,7 @@ use crate::data::exchange::kept_counterfactuals::each_change;
 use crate::error::{Error, Result};
 use crate::folder::manifest::Manifest;
 use crate::folder::read::verified;
-use crate::job::read::nearest::suggest;
+use crate::job::read::word_lists::suggest;
 use crate::stage::input::answer::folder_of;
 use crate::stage::kept_rows::KEPT;
 use crate::table::file::read_file;
@@ -30,8 +30,8 @@ pub(crate) struct AskedCases {
     pub(crate) model: Option<String>,
     /// Only those of this set.
     pub(crate) counterfactual: Option<String>,
-    /// Only those from the first group to the second.
-    pub(crate) direction: Option<[String; 2]>,
+    /// Only those of a direction, written `FROM,TO`: the names may have commas of their own.
+    pub(crate) direction: Option<String>,
 }
 
 impl AskedCases {
@@ -39,9 +39,7 @@ impl AskedCases {
         let is = |asked: &Option<String>, found: &SharedText| {
             asked.as_ref().is_none_or(|asked| found.as_str() == asked)
         };
-        let way = |[from, to]: &[String; 2]| {
-            row.from_group.as_str() == from && row.to_group.as_str() == to
-        };
+        let way = |asked: &String| *asked == written(&row.from_group, &row.to_group);
         is(&self.model, &row.model)
             && is(&self.counterfactual, &row.counterfactual)
             && self.direction.as_ref().is_none_or(way)
@@ -61,13 +59,20 @@ impl AskedCases {
         let sets = manifest.counterfactuals.iter().map(|set| set.name.as_str()).collect();
         known("model", &self.model, models)?;
         known("counterfactual", &self.counterfactual, sets)?;
-        let groups: Vec<&str> =
-            manifest.attributes.iter().flat_map(|of| &of.groups).map(String::as_str).collect();
-        self.direction
-            .iter()
-            .flatten()
-            .try_for_each(|group| known("direction", &Some(group.clone()), groups.clone()))
+        let directions = manifest.attributes.iter().flat_map(|attribute| {
+            let groups = &attribute.groups;
+            groups.iter().flat_map(|from| {
+                groups.iter().filter(move |to| *to != from).map(|to| written(from, to))
+            })
+        });
+        let directions: Vec<String> = directions.collect();
+        known("direction", &self.direction, directions.iter().map(String::as_str).collect())
     }
+}
+
+/// A direction as the command line names it.
+fn written(from: &str, to: &str) -> String {
+    format!("{from},{to}")
 }
 
 /// A request on the command line that cannot be met.
@@ -101,7 +106,7 @@ pub(crate) fn cases(folder: &Path, asked: &AskedCases) -> Result<String> {
         Error::operator("export the cases of", folder, cause, hint)
     };
     let file = folder.join(&outcomes);
-    if !file.exists() {
+    if !file.try_exists().map_err(|e| Error::io("read", &file, &e))? {
         return Err(nameless("it keeps no outcomes"));
     }
     let (mut found, mut named) = (Vec::new(), true);

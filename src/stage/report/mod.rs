@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 use words::manifest;
 
+use crate::control_characters::on_one_line;
 use crate::error::{Exit, Result};
 use crate::exec::event::Event;
 use crate::exec::files::{self, make_folder, write, write_json};
@@ -33,7 +34,6 @@ use crate::job::check::{CheckedJob, to_yaml};
 use crate::job::{self, Job};
 use crate::num::additive::Additive;
 use crate::report;
-use crate::report::diff::on_one_line;
 use crate::report::export::{deciding, gate_sentence};
 use crate::stage::RunRecord;
 use crate::stage::artifact::{

@@ -15,7 +15,9 @@ use crate::data::Layout;
 use crate::data::exchange::row_stream::{
     DESCRIPTION, MODEL_HASH, POSITION, RawColumns, RowSink, ask_description,
 };
-use crate::data::exchange::score_stream::{read_answer, read_description, read_file, read_stream};
+use crate::data::exchange::score_stream::{
+    SCORE, WantedScores, read_answer, read_description, read_file, read_stream,
+};
 use crate::data::rows::training::{TrainingBatch, TrainingRows};
 use crate::error::{Error, Fault, FilePlace, Result};
 use crate::exec::StageContext;
@@ -78,7 +80,7 @@ pub(crate) struct ProgramFiles<'c> {
 /// What a program wrote for one fold.
 struct CommandAnswer {
     scores: SpooledScores,
-    /// Scores that are handed out.
+    /// Rows whose scores are handed out.
     n: u64,
     ended: ProgramExit,
     /// In how many bits it gives them.
@@ -311,12 +313,13 @@ impl<'a> CommandCall<'a> {
         Ok(())
     }
 
-    /// Hands the scores of rows or counterfactuals to `take`, block by block, and says in how many
-    /// bits all answers give them; rows that are not asked for get none.
+    /// Hands the scores of rows or counterfactuals to `take`, block by block, of several classes
+    /// those of a row one after another, and says in how many bits all answers give them; rows that
+    /// are not asked for get none.
     ///
     /// # Errors
-    /// The program fails, or gives other scores than one of the scale per row; the rows cannot be
-    /// read; the run is to stop.
+    /// The program fails, or gives other scores than one of the scale per row and class; the rows
+    /// cannot be read; the run is to stop.
     pub(crate) fn score_into(
         &self,
         row_context: RowContext<'_>,
@@ -329,6 +332,10 @@ impl<'a> CommandCall<'a> {
         let process =
             |fold: Option<u8>| fold.map(|f| if n_folds == 1 { 0 } else { usize::from(f) });
         let contract = &files.contract;
+        let names = match contract.score.by_class.is_empty() {
+            true => vec![SCORE],
+            false => contract.score.names().unwrap_or_default(),
+        };
         let columns = row_columns(row_context.rows.layout(), contract);
         let of_worlds = scored.of_worlds().filter(|_| n_folds == 1);
         let equal = of_worlds
@@ -370,8 +377,9 @@ impl<'a> CommandCall<'a> {
                 (Some(folder), _) => trained_model(folder, p),
                 (None, path) => PathBuf::from(path.as_deref().unwrap_or_default()),
             };
+            let wanted = (p, WantedScores { n_rows: n, columns: &names });
             let answer = (n > 0)
-                .then(|| self.run_program(row_context.ctx, (&columns, feed), (p, n), &model));
+                .then(|| self.run_program(row_context.ctx, (&columns, feed), wanted, &model));
             answers.push(answer.transpose()?);
         }
         // For rows that are asked once, the scores so far, by number.
@@ -385,27 +393,29 @@ impl<'a> CommandCall<'a> {
                     scores.push(*score);
                     continue;
                 }
-                scores.push(match p.and_then(|p| answers[p].as_mut()) {
-                    None => f64::NAN,
-                    Some(answer) => {
-                        let score = answer.scores.take()?;
-                        let lacks = self.program.may_lack_scores && score.is_nan();
-                        if let Some(what) = score_complaint(score, self.scale).filter(|_| !lacks) {
-                            let at = format!(
-                                "{} (score {} of its output, from 0)",
-                                scored.name(g, i)?,
-                                answer.n
-                            );
-                            let fault = answer.ended.fault("bad-scores", &what).at_row(at);
-                            return Err(fault
-                                .hint(format!("every row needs a score; {}", self.scale.hint()))
-                                .into());
-                        }
-                        answer.n += 1;
-                        known.extend(number.map(|_| score));
-                        score
+                let Some(answer) = p.and_then(|p| answers[p].as_mut()) else {
+                    scores.resize(scores.len() + names.len(), f64::NAN);
+                    continue;
+                };
+                for name in &names {
+                    let score = answer.scores.take()?;
+                    let lacks = self.program.may_lack_scores && score.is_nan();
+                    if let Some(what) = score_complaint(score, self.scale).filter(|_| !lacks) {
+                        let at = format!(
+                            "{} (score {} of its output, from 0)",
+                            scored.name(g, i)?,
+                            answer.n
+                        );
+                        let fault = answer.ended.fault("bad-scores", &what).at_row(at);
+                        let fault = if names.len() > 1 { fault.in_column(*name) } else { fault };
+                        return Err(fault
+                            .hint(format!("every row needs a score; {}", self.scale.hint()))
+                            .into());
                     }
-                });
+                    known.extend(number.map(|_| score));
+                    scores.push(score);
+                }
+                answer.n += 1;
             }
             take(scores)?;
         }
@@ -416,12 +426,12 @@ impl<'a> CommandCall<'a> {
         Ok(FloatPrecision::finest(answers.iter().flatten().map(|answer| answer.precision)))
     }
 
-    /// Runs the program once for `n_rows` rows, which have these columns.
+    /// Runs the program once for rows that have these columns.
     fn run_program(
         &self,
         ctx: &StageContext<'_>,
         (columns, mut feed): (&RawColumns, impl FnMut(&mut RowSink<'_>) -> Result<()>),
-        (fold, n_rows): (usize, u64),
+        (fold, wanted): (usize, WantedScores<'_>),
         model: &Path,
     ) -> Result<CommandAnswer> {
         let scratch = ctx.out().join(SCRATCH);
@@ -447,15 +457,15 @@ impl<'a> CommandCall<'a> {
         let read = |output: &mut dyn Read| {
             let mut take = |part: &[f64]| spool.push(part);
             match self.kept {
-                None => read_stream(output, n_rows, &shown, &mut take),
-                Some(_) => read_answer(output, n_rows, &shown, &mut take),
+                None => read_stream(output, wanted, &shown, &mut take),
+                Some(_) => read_answer(output, wanted, &shown, &mut take),
             }
         };
         let (streamed, ended) = self.feed((ctx, &program), (columns, &rows), &mut feed, read)?;
         let precision = match streamed {
             Some(precision) => precision,
             None => {
-                let read = read_file(&scores, n_rows, &mut |part| spool.push(part));
+                let read = read_file(&scores, wanted, &mut |part| spool.push(part));
                 let precision = read.map_err(|e| match e {
                     Error::Data(fault) => ended.complete(*fault).into(),
                     other => other,

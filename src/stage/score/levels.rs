@@ -257,7 +257,14 @@ impl SettledModel<'_> {
             source: score.source.word().as_str().into(),
             ..ModelContractRow::default()
         };
-        self.contract.columns.iter().map(column).chain([score]).collect()
+        let of_class = |(class, (name, _)): (&String, &(String, usize))| ModelContractRow {
+            input: class.as_str().into(),
+            column: name.as_str().into(),
+            ..score.clone()
+        };
+        let by_class: Vec<_> = self.contract.score.by_class.iter().map(of_class).collect();
+        let scores = if by_class.is_empty() { vec![score] } else { by_class };
+        self.contract.columns.iter().map(column).chain(scores).collect()
     }
 
     /// The contract in the words of the manifest.
@@ -267,6 +274,7 @@ impl SettledModel<'_> {
             columns: columns.iter().map(|of| of.column.clone()).collect(),
             class: score.class.clone(),
             classes: score.classes.clone(),
+            by_class: score.by_class.iter().map(|(of, at)| (of.clone(), at.0.clone())).collect(),
             class_from: score.source.word(),
             sha256: self.contract.sha256.clone(),
         }

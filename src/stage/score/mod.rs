@@ -21,13 +21,13 @@ use std::path::{Path, PathBuf};
 
 use crate::data::column::declared::DeclaredColumns;
 use crate::data::exchange::keyed::{AnswerValues, KeyedFile};
-use crate::data::rows::aligned::{ScoreReader, create_scores, write_precision};
+use crate::data::rows::aligned::{ColumnEncoder, ScoreReader, create_scores, write_precision};
 use crate::error::{Error, Fault, Result};
 use crate::exec::{files, internal_error};
 use crate::job;
 use crate::param::ColumnName;
 use crate::stage::applied_set::AppliedSet;
-use crate::stage::count::classes;
+use crate::stage::count::classes::{self, ClassScores};
 use crate::stage::input::request::{ScoreAnswers, recheck_inputs};
 use crate::stage::input::score_files::scores_path;
 use crate::stage::kinds::{GenerateStage, ScoreStage};
@@ -65,6 +65,15 @@ impl StagePlan<'_> {
 }
 
 impl StageInput<ScoreStage> {
+    /// The scores of a model of several classes, class by class; else the scores.
+    pub(crate) fn open_each(&self, row_context: RowContext<'_>) -> Result<Vec<ScoreReader>> {
+        let folder = self.folder(row_context.ctx);
+        match row_context.rows.layout().n_classes() {
+            0 => self.open(row_context).map(|scores| vec![scores]),
+            n => ClassScores::open(folder, row_context, n).map(ClassScores::into_columns),
+        }
+    }
+
     /// The scores.
     pub(crate) fn open(&self, row_context: RowContext<'_>) -> Result<ScoreReader> {
         ScoreReader::open(self.folder(row_context.ctx), row_context.rows, row_context.roles)
@@ -91,14 +100,13 @@ impl Stage for ScoreStage {
                 Some((b.need::<GenerateStage>(&of)?, applied.position, of_worlds))
             }
         };
-        let passes = plan.n_classes().unwrap_or(1) as u64;
+        let n_columns = plan.n_classes().unwrap_or(1);
         let share = b.row_passes();
         work(move |ctx| {
             if !share.reads_rows() {
                 return Ok(());
             }
-            let passes = if asked.are_program() { 1 } else { passes };
-            rows.with(ctx, passes, |row_context| {
+            rows.with(ctx, 1, |row_context| {
                 let layout = row_context.rows.layout();
                 let made = match &made {
                     None => None,
@@ -122,26 +130,42 @@ impl Stage for ScoreStage {
                 let known = match (&made, &models) {
                     (Some((made, at, _)), OpenModels::Here(_)) => {
                         let known = asked.known_groups(row_context, *at)?;
-                        ctx.set_total(passes * layout.n_rows);
+                        ctx.set_total(layout.n_rows);
                         known.iter().flatten().any(|known| !known).then_some((made, known))
                     }
                     _ => None,
                 };
-                let (encoder, mut writer) = create_scores(ctx.out())?;
+                // One column, or one for each class.
+                let folders = (0..n_columns).map(|class| score_folder(plan, ctx.out(), class));
+                let folders: Vec<PathBuf> = folders.collect();
+                let files = folders.iter().map(|out| {
+                    files::make_folder(out)?;
+                    create_scores(out)
+                });
+                let (encoders, mut writers): (Vec<_>, Vec<_>) =
+                    files.collect::<Result<Vec<_>>>()?.into_iter().unzip();
                 let encoded = |g: usize, mut scores: Vec<f64>| {
                     if let Some((made, known)) = &known {
                         let (keys, roles) = (made.keys(g)?, row_context.roles.read(g)?);
                         let fold = |i: usize| roles.audited(keys.parent[i] as usize);
                         blank_unknown(&mut scores, &keys, known, fold);
                     }
-                    encoder.scores(scores)
+                    let column = |(class, encoder): (usize, &ColumnEncoder)| {
+                        let of_class = scores.iter().skip(class).step_by(n_columns);
+                        encoder.scores(of_class.copied().collect())
+                    };
+                    encoders.iter().enumerate().map(column).collect::<Result<Vec<_>>>()
                 };
                 let precision =
                     models.score_blocks(row_context, scored, &encoded, &mut |encoded| {
-                        writer.append(encoded)
+                        let columns = writers.iter_mut().zip(encoded);
+                        columns.map(|(writer, column)| writer.append(column)).collect()
                     })?;
-                writer.finish()?;
-                write_precision(ctx.out(), precision)
+                for (writer, out) in writers.into_iter().zip(&folders) {
+                    writer.finish()?;
+                    write_precision(out, precision)?;
+                }
+                Ok(())
             })
         })
     }

@@ -36,7 +36,7 @@ impl Stage for RecheckStage {
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Planned<'a> {
         let plan = b.plan;
         let (rows, first) = (RowInputs::of_job(b)?, b.need::<ScoreStage>(unit)?);
-        let seed = b.seed();
+        let (seed, n_columns) = (b.seed(), plan.n_classes().unwrap_or(1));
         let asked = AskedModels::need(b, unit)?;
         let model = plan.model_of(unit)?.1;
         let tolerance = RECHECK_TOLERANCE * plan.score_scale(model).width();
@@ -45,7 +45,7 @@ impl Stage for RecheckStage {
             let ask = || {
                 let (share, at_least) = (RECHECK_SHARE, RECHECK_AT_LEAST);
                 let again = RecheckSample::draw(row_context, None, seed.0, share, at_least)?;
-                let first = first.open(row_context)?;
+                let first = first.open_each(row_context)?;
                 let compare = |group: usize, scores: Vec<f64>| {
                     let RowContext { rows, roles, .. } = row_context;
                     let (batch, mut part) =
@@ -54,11 +54,18 @@ impl Stage for RecheckStage {
                     if asked.is_empty() {
                         return Ok(part);
                     }
-                    let first = first.read(group)?;
+                    let first = first.iter().map(|scores| scores.read(group));
+                    let first = first.collect::<Result<Vec<_>>>()?;
                     for row in asked {
                         let hash = again.hash(batch.row_key[row]);
                         let mut compared = RecheckWords::default();
-                        compared.compare(first[row], scores[row], tolerance);
+                        for (class, first) in first.iter().enumerate() {
+                            let again = scores[row * n_columns + class];
+                            compared.compare(first[row], again, tolerance);
+                        }
+                        // A row is compared once, however many scores it has.
+                        let differ = compared.differ.min(1);
+                        let compared = RecheckWords { rows: 1, differ, ..compared };
                         if again.share_draws(hash) {
                             part.drawn.absorb(&compared);
                         }

@@ -71,23 +71,28 @@ pub(crate) fn blank_unknown(
     }
 }
 
+/// The scores of rows by the models of their folds, one after another where a row has several; NaN
+/// for rows that are not asked for.
 pub(crate) fn score_by_fold(
     scorers: &[Box<dyn Scorer>],
     rows: &FeatureRows,
     fold: impl Fn(usize) -> Option<u8>,
 ) -> Result<Vec<f64>> {
-    let mut scores = vec![f64::NAN; rows.n];
+    let width = scorers.first().map_or(1, |scorer| scorer.width());
+    let mut scores = vec![f64::NAN; rows.n * width];
     for (k, scorer) in scorers.iter().enumerate() {
         let mine: Vec<usize> = (0..rows.n)
             .filter(|&i| fold(i).is_some_and(|f| scorers.len() == 1 || usize::from(f) == k))
             .collect();
-        let mut part = Vec::with_capacity(mine.len());
+        let mut part = Vec::with_capacity(mine.len() * width);
         if mine.len() == rows.n {
             scorer.score(rows, &mut part)?;
         } else {
             scorer.score(&rows.take(&mine), &mut part)?;
         }
-        mine.iter().zip(part).for_each(|(&i, score)| scores[i] = score);
+        for (&i, part) in mine.iter().zip(part.chunks(width)) {
+            scores[i * width..(i + 1) * width].copy_from_slice(part);
+        }
     }
     Ok(scores)
 }

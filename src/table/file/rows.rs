@@ -76,7 +76,7 @@ fn sorted<R: TableRow>(rows: &[R]) -> Vec<&R> {
         u128::from_be_bytes(head)
     };
     let mut order: Vec<_> = keys.iter().map(|key| (next(key), key)).zip(rows).collect();
-    order.sort_by(|(one, _), (other, _)| one.cmp(other));
+    order.sort_by_key(|(key, _)| *key);
     order.into_iter().map(|(_, row)| row).collect()
 }
 

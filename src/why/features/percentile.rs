@@ -3,15 +3,15 @@
 use crate::num::student::student_quantile;
 use crate::num::summary::quantile;
 
-/// Why replicates give no interval.
+/// The reasons why replicates give no interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NoPercentilesReason {
     /// More than 5 % of the replicates have no mean.
     TooManyUndefined,
     /// All replicates agree.
     AllAgree,
-    /// So few persons were drawn that all replicates together hold the mean of everybody less
-    /// often than the level says.
+    /// So few persons were drawn that even the range of all replicates contains the mean of all
+    /// people less often than the level requires.
     FewPersons,
 }
 
@@ -46,8 +46,7 @@ pub(super) fn percentiles(
     if (all.len() - values.len()) * 20 > all.len() {
         return Err(NoPercentilesReason::TooManyUndefined);
     }
-    // With few persons the ends are so far out that they would be the smallest and the largest
-    // replicate.
+    // With few persons the ends would be the smallest and the largest replicate.
     if persons.is_some() && outside * (all.len() as f64) < 1.0 {
         return Err(NoPercentilesReason::FewPersons);
     }

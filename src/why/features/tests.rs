@@ -1,4 +1,4 @@
-//! Features against an independent program, which was given the models as functions.
+//! Comparison of features with an independent program, which has the models as functions.
 
 use std::collections::BTreeMap;
 
@@ -77,7 +77,7 @@ fn score(model: &Json, row: &CaseRow) -> f64 {
     if model["link"] == "logistic" { 1.0 / (1.0 + libm::exp(-sum)) } else { sum }
 }
 
-/// What some columns add to a linear model.
+/// The terms of some columns in a linear model.
 fn part(model: &Json, row: &CaseRow) -> f64 {
     let term = |(name, value): (&String, &Json)| {
         let weights = &model["features"][name];

@@ -11,7 +11,7 @@ use arrow::compute::take;
 use arrow::datatypes::Float64Type;
 
 use cfaudit::data::exchange::http::{HttpEndpoint, HttpFault, HttpProtocol, score_stream};
-use cfaudit::data::exchange::score_stream::read_stream;
+use cfaudit::data::exchange::score_stream::{WantedScores, read_stream};
 
 use super::mutate::{self, Dice};
 use super::tables::{self, Columns, as_parquet, as_stream, people};
@@ -193,7 +193,7 @@ impl Target for Endpoint {
         let mut n = 0;
         let read = read_stream(
             &mut scores.as_slice(),
-            ROWS as u64,
+            WantedScores { n_rows: ROWS as u64, columns: &["score"] },
             &|bytes| String::from_utf8_lossy(bytes).into_owned(),
             &mut |scores| {
                 n += scores.len();

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use cfaudit::data::exchange::keyed::{AnswerValues, KeyedFile};
-use cfaudit::data::exchange::score_stream::read_stream;
+use cfaudit::data::exchange::score_stream::{WantedScores, read_stream};
 use cfaudit::data::source::file_profile::profile_file;
 use cfaudit::data::{Attribute, RowIdKind};
 use cfaudit::error::{Error, JobProblem};
@@ -440,7 +440,7 @@ pub(super) const STREAMS: WrittenColumns = WrittenColumns {
         let mut n = 0;
         let read = read_stream(
             &mut input,
-            n_rows,
+            WantedScores { n_rows, columns: &["score"] },
             &|bytes| String::from_utf8_lossy(bytes).into_owned(),
             &mut |scores| {
                 n += scores.len() as u64;

@@ -84,15 +84,15 @@ fn heart_by_sex_and_label() {
     variables.push(variable(5, category(None)));
     let distance = TransportDistance::new(variables.clone(), &people.rows);
 
-    // The oracle keeps equal rows apart. So does a feature that differs in every row and costs
-    // nothing.
+    // The oracle keeps equal rows separate. A feature with cost 0 that differs in every row has the
+    // same effect.
     variables.push(variable(6, NUMBER));
     let units = distance.units().iter().copied().chain([0.0]).collect();
     let apart = TransportDistance::with_units(variables, units, &people.rows);
     assert_eq!(compare(&apart, &people, &folder, |_, _| true), 672);
 
-    // As users get it: equal rows are one point. All plans but those of equal rows and of their
-    // images stay.
+    // Normal use: equal rows are one point. Only the plans of equal rows and of their images
+    // change.
     let values = |row: usize| -> Vec<u64> {
         distance
             .variables()

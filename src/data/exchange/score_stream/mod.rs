@@ -1,9 +1,11 @@
 //! Scores from a program of the user's: an Arrow IPC stream, or a Parquet file, with one score per
 //! row in the order of the rows.
 //!
-//! The stream has exactly one column, `score`, of Float64 or Float32, in batches of any size that
-//! hold no more than the scores that are asked for and 2^24. Memory: the largest batch. From a
-//! Parquet file only the column `score` is read.
+//! The stream has exactly one column, `score`, of Float64 or Float32, or one for each of several
+//! classes under the names that the job gives them, in batches of any size that hold no more than
+//! the scores that are asked for and 2^24. Scores of a row are passed on one after another, in the
+//! order in which the job names the columns. Memory: the largest batch. From a Parquet file only
+//! these columns are read.
 //!
 //! Faults say what the program did (`wrote 3 scores for 4 rows`), so that the caller can put its
 //! name in front. Missing scores are passed on as NaN; the caller, who knows the row, checks
@@ -14,7 +16,7 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray};
+use arrow::array::{AsArray, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Float64Type, Schema};
 
@@ -38,20 +40,29 @@ const ANSWER_BYTES: (u64, u64) = (1 << 20, 32);
 /// Scores of a file that are read at a time.
 const CHUNK: usize = 64 << 10;
 
+/// The answer that is expected: one row for each that was sent, with these columns.
+#[derive(Debug, Clone, Copy)]
+pub struct WantedScores<'a> {
+    /// Number of rows.
+    pub n_rows: u64,
+    /// The columns: [`SCORE`], or one for each of several classes.
+    pub columns: &'a [&'a str],
+}
+
 /// Reads a stream, after which nothing may follow; passes the scores to `sink` in order, and says
 /// in how many bits it holds them.
 ///
 /// `fit` makes a text of the beginning of output that is not a stream, without secret values.
 ///
 /// # Errors
-/// The output is not such a stream, or has not exactly `n_rows` scores; or the error of `sink`.
+/// The output is not such a stream, or has not exactly the wanted scores; or the error of `sink`.
 pub fn read_stream(
     source: &mut dyn Read,
-    n_rows: u64,
+    wanted: WantedScores<'_>,
     fit: &dyn Fn(&[u8]) -> String,
     sink: &mut dyn FnMut(&[f64]) -> Result<()>,
 ) -> Result<FloatPrecision> {
-    let precision = read_answer(source, n_rows, fit, sink)?;
+    let precision = read_answer(source, wanted, fit, sink)?;
     if fill(source, &mut [0])? > 0 {
         return Err(stream_fault("wrote to its standard output after the end of the stream").into());
     }
@@ -65,15 +76,17 @@ pub fn read_stream(
 /// As [`read_stream`].
 pub(crate) fn read_answer(
     source: &mut dyn Read,
-    n_rows: u64,
+    WantedScores { n_rows, columns }: WantedScores<'_>,
     fit: &dyn Fn(&[u8]) -> String,
     sink: &mut dyn FnMut(&[f64]) -> Result<()>,
 ) -> Result<FloatPrecision> {
     let schema = opening(source, fit, "")?;
-    let precision = precision_of(&schema)?;
-    let plain = Schema::new(vec![Field::new(SCORE, DataType::Float64, true)]);
-    let allowed = ANSWER_BYTES.0 + n_rows.min(MAX_BATCH_SCORES) * ANSWER_BYTES.1;
-    let mut batches = StreamedRows::new(schema, Arc::new(plain), u64::MAX);
+    let precision = precision_of(&schema, columns)?;
+    let plain = schema.fields().iter().map(|of| Field::new(of.name(), DataType::Float64, true));
+    let plain = Arc::new(Schema::new(plain.collect::<Vec<_>>()));
+    let width = columns.len() as u64;
+    let allowed = ANSWER_BYTES.0 + n_rows.min(MAX_BATCH_SCORES) * width * ANSWER_BYTES.1;
+    let mut batches = StreamedRows::new(schema, plain, u64::MAX);
     let mut n_scores = 0_u64;
     while let Some(bytes) = next_message(source, None)? {
         let message = parsed(&bytes)?;
@@ -82,7 +95,7 @@ pub(crate) fn read_answer(
         if n_scores.saturating_add(told) > n_rows {
             return Err(too_many_scores_fault(n_rows).into());
         }
-        if told > MAX_BATCH_SCORES {
+        if told.saturating_mul(width) > MAX_BATCH_SCORES {
             let what = format!("wrote a batch of {told} scores, more than {MAX_BATCH_SCORES}");
             return Err(stream_fault(what).hint("write smaller batches").into());
         }
@@ -92,7 +105,7 @@ pub(crate) fn read_answer(
         }
         let Some(batch) = batches.read(source, &message)? else { continue };
         n_scores += batch.num_rows() as u64;
-        sink(&numbers_of(batch.column(0)))?;
+        sink(&scores_of(&batch, columns)?)?;
     }
     if n_scores < n_rows {
         return Err(too_few_scores_fault(n_scores, n_rows).into());
@@ -130,17 +143,26 @@ fn too_few_scores_fault(n_scores: u64, n_rows: u64) -> Fault {
     stream_fault(format!("wrote {n_scores} scores for {n_rows} rows")).hint(hint)
 }
 
-/// Checks that a stream has one column of floats; returns in how many bits it holds them.
-fn precision_of(schema: &Schema) -> Result<FloatPrecision> {
+/// Checks that a stream has these columns of floats and no others; returns in how many bits it holds
+/// them.
+fn precision_of(schema: &Schema, columns: &[&str]) -> Result<FloatPrecision> {
     let names: Vec<&String> = schema.fields().iter().map(|field| field.name()).collect();
-    if names == [SCORE] {
-        return precision_of_type(schema.field(0).data_type());
+    let fields = columns.iter().map(|name| schema.field_with_name(name).ok());
+    if let Some(fields) =
+        fields.collect::<Option<Vec<_>>>().filter(|_| names.len() == columns.len())
+    {
+        let precisions = fields.iter().map(|field| precision_of_type(field.data_type()));
+        return Ok(FloatPrecision::finest(precisions.collect::<Result<Vec<_>>>()?));
     }
     let found = match names.as_slice() {
         [] => "no column".to_owned(),
         names => list_words(names.iter().map(|name| format!("`{name}`")), 10),
     };
-    let what = format!("wrote a stream with {found}, expected exactly one column, `{SCORE}`");
+    let expected = match columns {
+        [column] => format!("exactly one column, `{column}`"),
+        columns => list_words(columns.iter().map(|name| format!("`{name}`")), columns.len()),
+    };
+    let what = format!("wrote a stream with {found}, expected {expected}");
     stream_fault(what).fail("rows are matched by their order, so write back only the scores")
 }
 
@@ -156,20 +178,30 @@ fn precision_of_type(kind: &DataType) -> Result<FloatPrecision> {
     }
 }
 
-/// The scores of a column; NaN where there is none.
-fn numbers_of(column: &ArrayRef) -> Vec<f64> {
-    column.as_primitive::<Float64Type>().iter().map(|score| score.unwrap_or(f64::NAN)).collect()
+/// The scores of these columns row by row; NaN where there is none.
+fn scores_of(batch: &RecordBatch, columns: &[&str]) -> Result<Vec<f64>> {
+    let mut scores = vec![f64::NAN; batch.num_rows() * columns.len()];
+    for (at, name) in columns.iter().enumerate() {
+        let lacks = || stream_fault(format!("wrote a batch without the column `{name}`"));
+        let column = cast(batch.column_by_name(name).ok_or_else(lacks)?, &DataType::Float64)
+            .map_err(|e| stream_fault(format!("wrote scores that cannot be read: {e}")))?;
+        let found = column.as_primitive::<Float64Type>().iter();
+        for (row, score) in scores.chunks_mut(columns.len()).zip(found) {
+            row[at] = score.unwrap_or(f64::NAN);
+        }
+    }
+    Ok(scores)
 }
 
 /// Reads the scores that a program wrote to a Parquet file; passes them to `sink` in order, and
 /// says in how many bits the file holds them.
 ///
 /// # Errors
-/// There is no such file; it is not a Parquet file, lacks the column, or has not exactly `n_rows`
+/// There is no such file; it is not a Parquet file, lacks a column, or has not exactly the wanted
 /// scores; or the error of `sink`.
 pub fn read_file(
     path: &Path,
-    n_rows: u64,
+    WantedScores { n_rows, columns }: WantedScores<'_>,
     sink: &mut dyn FnMut(&[f64]) -> Result<()>,
 ) -> Result<FloatPrecision> {
     if !path.is_file() {
@@ -186,28 +218,29 @@ pub fn read_file(
         other => other,
     };
     let file = ParquetFile::open(path, FileOwner::User).map_err(unreadable)?;
-    let Ok(field) = file.schema().field_with_name(SCORE) else {
-        let found =
-            list_words(file.schema().fields().iter().map(|f| format!("`{}`", f.name())), 10);
-        return Err(stream_fault(format!(
-            "wrote a file `{{scores}}` without the column `{SCORE}`; its columns are {found}"
-        ))
-        .into());
-    };
-    let precision = precision_of_type(field.data_type())?;
+    let mut precisions = Vec::new();
+    for name in columns {
+        let Ok(field) = file.schema().field_with_name(name) else {
+            let found =
+                list_words(file.schema().fields().iter().map(|f| format!("`{}`", f.name())), 10);
+            return Err(stream_fault(format!(
+                "wrote a file `{{scores}}` without the column `{name}`; its columns are {found}"
+            ))
+            .into());
+        };
+        precisions.push(precision_of_type(field.data_type())?);
+    }
     match file.n_rows() {
         n if n > n_rows => return Err(too_many_scores_fault(n_rows).into()),
         n if n < n_rows => return Err(too_few_scores_fault(n, n_rows).into()),
         _ => {}
     }
     for group in 0..file.n_groups() {
-        for batch in file.batches(group, Some(&[SCORE]), None, CHUNK).map_err(unreadable)? {
-            let scores = cast(batch.map_err(unreadable)?.column(0), &DataType::Float64)
-                .map_err(|e| stream_fault(format!("wrote scores that cannot be read: {e}")))?;
-            sink(&numbers_of(&scores))?;
+        for batch in file.batches(group, Some(columns), None, CHUNK).map_err(unreadable)? {
+            sink(&scores_of(&batch.map_err(unreadable)?, columns)?)?;
         }
     }
-    Ok(precision)
+    Ok(FloatPrecision::finest(precisions))
 }
 
 #[cfg(test)]

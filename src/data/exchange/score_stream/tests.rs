@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Float32Array, Float64Array, Int64Array, RecordBatch, StringArray};
 use arrow::ipc::writer::{FileWriter, StreamWriter};
 
-use super::{read_answer, read_file, read_stream};
+use super::{SCORE, WantedScores, read_answer, read_file, read_stream};
 use crate::error::{Error, Result};
 use crate::num::float_precision::FloatPrecision;
 
@@ -26,12 +26,20 @@ fn doubles(values: &[Option<f64>]) -> ArrayRef {
     Arc::new(Float64Array::from(values.to_vec()))
 }
 
+fn wanted(n_rows: u64) -> WantedScores<'static> {
+    WantedScores { n_rows, columns: &[SCORE] }
+}
+
 fn read(bytes: &[u8], n_rows: u64) -> Result<Vec<f64>> {
+    read_columns(bytes, wanted(n_rows))
+}
+
+fn read_columns(bytes: &[u8], wanted: WantedScores<'_>) -> Result<Vec<f64>> {
     let mut scores = Vec::new();
     let mut source = bytes;
     read_stream(
         &mut source,
-        n_rows,
+        wanted,
         &|bytes| String::from_utf8_lossy(bytes).replace("s3cr3t", "[TOKEN]"),
         &mut |part| {
             scores.extend_from_slice(part);
@@ -66,7 +74,7 @@ fn batches_are_cut_freely() {
     let single = stream(&[vec![("score", single)]]);
     assert_eq!(read(&single, 2).unwrap(), [f64::from(0.1_f32), 0.5]);
     let precision = |bytes: &[u8], n| {
-        read_stream(&mut &*bytes, n, &|_| String::new(), &mut |_| Ok(())).unwrap()
+        read_stream(&mut &*bytes, wanted(n), &|_| String::new(), &mut |_| Ok(())).unwrap()
     };
     assert_eq!(precision(&single, 2), FloatPrecision::Single);
     let double = stream(&[vec![("score", doubles(&[Some(0.5)]))]]);
@@ -119,6 +127,25 @@ fn wrong_columns_and_types() {
     );
 }
 
+/// Columns of several classes are found by their names, and none may lack or be there besides.
+#[test]
+fn scores_of_classes() {
+    let of = |names: &[&'static str]| {
+        let column = |(i, name): (usize, &&'static str)| {
+            (*name, doubles(&[Some(i as f64), None, Some(i as f64 + 0.5)]))
+        };
+        stream(&[names.iter().enumerate().map(column).collect()])
+    };
+    let wanted = |n_rows| WantedScores { n_rows, columns: &["low", "mid", "high"] };
+    let scores = read_columns(&of(&["high", "low", "mid"]), wanted(3)).unwrap();
+    assert_eq!((&scores[..3], &scores[6..]), (&[1.0, 2.0, 0.0][..], &[1.5, 2.5, 0.5][..]));
+    assert!(scores.len() == 9 && scores[3..6].iter().all(|score| score.is_nan()));
+    for names in [&["low", "mid"][..], &["low", "mid", "score"], &["low", "mid", "high", "x"]] {
+        check_fault(read_columns(&of(names), wanted(3)), ", expected `low`, `mid`, `high`");
+    }
+    check_fault(read_columns(&of(&["low", "mid", "high"]), wanted(4)), "wrote 3 scores for 4 rows");
+}
+
 /// A program that goes on answers with one stream after the other, and no byte of the next is
 /// taken.
 #[test]
@@ -132,7 +159,7 @@ fn answers_follow_each_other() {
             found.extend_from_slice(part);
             Ok(())
         };
-        read_answer(&mut source, n, &|_| String::new(), &mut take).unwrap();
+        read_answer(&mut source, wanted(n), &|_| String::new(), &mut take).unwrap();
         assert_eq!(found, expected);
     }
     assert!(source.is_empty());
@@ -188,7 +215,7 @@ fn files_of_scores() {
     let path = folder.path().join("scores.parquet");
     let read = |n_rows: u64| {
         let mut scores = Vec::new();
-        read_file(&path, n_rows, &mut |part| {
+        read_file(&path, wanted(n_rows), &mut |part| {
             scores.extend_from_slice(part);
             Ok(())
         })

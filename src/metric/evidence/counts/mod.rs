@@ -163,8 +163,8 @@ impl FactualCounts {
         }
     }
 
-    /// Adds the stratum of a row of a group, in addition to the row itself, with its weight in whole
-    /// units. `key` is the key of the person. Rows without a prediction are ignored.
+    /// Adds the stratum of a row of a group, in addition to the row itself, with its weight in
+    /// whole units. `key` is the key of the person. Rows without a prediction are ignored.
     pub(crate) fn add_stratum(
         &mut self,
         group: usize,

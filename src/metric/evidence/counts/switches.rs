@@ -52,8 +52,8 @@ pub(crate) struct CounterfactualCounts {
     /// The same, each by the weight of the person. None without weights.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     weighed: Option<Vec<ShiftSums>>,
-    /// The weight of the counterfactuals in each cell of the extended matrix, by person and direction.
-    /// None if each row is a person.
+    /// The weight of the counterfactuals in each cell of the extended matrix, by person and
+    /// direction. None if each row is a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     persons: Option<PersonSwitchCounts>,
     /// The counterfactuals for the curves over all thresholds, if these are measured.
@@ -132,8 +132,8 @@ impl CounterfactualCounts {
         }
     }
 
-    /// Adds the person with only the supported counterfactuals, and counts the unsupported values of
-    /// the others. Call it before all counterfactuals are added.
+    /// Adds the person with only the supported counterfactuals, and counts the unsupported values
+    /// of the others. Call it before all counterfactuals are added.
     fn add_supported(
         &mut self,
         key: u64,
@@ -253,8 +253,8 @@ impl CounterfactualCounts {
         self.add_all(key, person, counterfactuals, WAITING);
     }
 
-    /// As [`Self::add_person`], without the sums over supported counterfactuals, and with a limit on
-    /// the buffered pairs.
+    /// As [`Self::add_person`], without the sums over supported counterfactuals, and with a limit
+    /// on the buffered pairs.
     ///
     /// # Panics
     /// As [`CounterfactualCounts::add_person`].

@@ -56,8 +56,8 @@ impl RankedSide {
         (self.n >= 2.0).then(|| squares / (self.n - 1.0) / self.n)
     }
 
-    /// The influences of the rows, scaled so that their squares sum to DeLong's variance; none if the
-    /// side has one row.
+    /// The influences of the rows, scaled so that their squares sum to DeLong's variance; none if
+    /// the side has one row.
     fn delong_influences(&self) -> Option<impl Iterator<Item = UnitTerm>> {
         let scale = (self.n * (self.n - 1.0)).sqrt();
         let each = move |(row, d): (&RankedScore, f64)| added(row, d / scale);
@@ -126,8 +126,8 @@ impl AucEstimate {
         self.sides().into_iter().flat_map(RankedSide::influences)
     }
 
-    /// The influences of the rows, if each is a person without a weight, scaled so that their squares
-    /// sum to DeLong's variance; none if a side has one row.
+    /// The influences of the rows, if each is a person without a weight, scaled so that their
+    /// squares sum to DeLong's variance; none if a side has one row.
     pub(super) fn delong_influences(&self) -> Option<Vec<UnitTerm>> {
         let sides = [&self.positives, &self.negatives].map(RankedSide::delong_influences);
         let [Some(positives), Some(negatives)] = sides else { return None };
@@ -146,8 +146,8 @@ impl AucEstimate {
             .then(|| GroupTerms::new(self.influences().collect(), by_person))
     }
 
-    /// DeLong's variance if each row is a person without a weight, else that of the influences; none
-    /// if the value is 0 or 1 or does not vary.
+    /// DeLong's variance if each row is a person without a weight, else that of the influences;
+    /// none if the value is 0 or 1 or does not vary.
     pub(super) fn spread(&self, plain: bool, by_person: bool) -> Option<Spread> {
         let found = if plain { self.delong() } else { self.terms(by_person)?.spread };
         found.filter(|spread| spread.variance > NO_VARIANCE && self.value > 0.0 && self.value < 1.0)

@@ -74,8 +74,8 @@ impl ScoreSample {
 }
 
 impl FoundScore<'_> {
-    /// The scaled influences of each row, see [`scaled`]; none if a side has one person, or the value
-    /// is undefined or is not a sum over rows.
+    /// The scaled influences of each row, see [`scaled`]; none if a side has one person, or the
+    /// value is undefined or is not a sum over rows.
     fn added(&self) -> Option<Vec<UnitTerm>> {
         self.value.ok()?;
         let known = self.known_aucs();
@@ -106,8 +106,8 @@ impl FoundScore<'_> {
 }
 
 impl MeasureContext<'_> {
-    /// Every metric of the family except p-values, the first minus the second, in every scope. Empty
-    /// if no scores were gathered.
+    /// Every metric of the family except p-values, the first minus the second, in every scope.
+    /// Empty if no scores were gathered.
     pub(crate) fn compare_scores(
         &self,
         counts: [&FactualCounts; 2],

@@ -28,8 +28,8 @@ pub(super) fn scaled(rows: Vec<UnitTerm>, by_person: bool) -> Option<Vec<UnitTer
 }
 
 /// The spread of one value minus another, from the [`scaled`] influences of the rows of both. The
-/// influences of a person on both values are correlated. If each row is a person, rows with the same
-/// key are the same.
+/// influences of a person on both values are correlated. If each row is a person, rows with the
+/// same key are the same.
 pub(super) fn spread_of_change(first: Vec<UnitTerm>, second: Vec<UnitTerm>) -> Spread {
     let persons = sums_by_key(less(first, second));
     Spread::of_scaled(persons.iter().map(|&(key, adds)| UnitTerm::one(key, adds)))

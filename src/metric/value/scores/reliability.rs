@@ -24,8 +24,8 @@ pub(crate) struct ReliabilityBin {
     pub(crate) ends: Option<(f64, f64)>,
 }
 
-/// The rows of each bin that is not empty. The bin of a row is floor(10 (2 below + equal) / 2 n), so
-/// that ties stay together. Rows ascend.
+/// The rows of each bin that is not empty. The bin of a row is floor(10 (2 below + equal) / 2 n),
+/// so that ties stay together. Rows ascend.
 pub(super) fn bins(rows: &[RankedScore]) -> Vec<(u64, &[RankedScore])> {
     let n: u64 = rows.iter().map(|row| row.n).sum();
     let (mut below, mut at) = (0, 0);

@@ -56,9 +56,10 @@ pub(super) struct GraphCases {
     /// The numbers of rows by key; after the scopes come the groups, by whether anything switches.
     #[serde(with = "map_as_list")]
     rows: BTreeMap<AlikeRows, u64>,
-    /// The sums of each person's rows, by direction; then the same over the graphs that have rows of
-    /// every group, if these differ from the graphs of a direction. None if each row is a person.
-    /// Empty cases for a number of groups; `graphs` gives for a scope the number of graphs in which
+    /// The sums of each person's rows, by direction; then the same over the graphs that have rows
+    /// of every group, if these differ from the graphs of a direction. None if each row is a
+    /// person. Empty cases for a number of groups; `graphs` gives for a scope the number of graphs
+    /// in which
     #[serde(default, skip_serializing_if = "Option::is_none")]
     persons: Option<PersonSwitchCounts>,
 }
@@ -79,8 +80,8 @@ impl GraphCases {
         GraphCases { persons: Some(PersonSwitchCounts::new()), ..self }
     }
 
-    /// The offset of the sums that are used for several directions together: a graph with rows of both
-    /// groups of a direction may lack another group.
+    /// The offset of the sums that are used for several directions together: a graph with rows of
+    /// both groups of a direction may lack another group.
     fn sums_at(&self) -> usize {
         let all_graphs = self.graphs[self.places.total()];
         let differs = |(from, to)| self.graphs[self.places.direction(from, to)] != all_graphs;
@@ -88,9 +89,9 @@ impl GraphCases {
         if self.places.directions().any(differs) { behind } else { 0 }
     }
 
-    /// Adds a row of a kind and a group with its counterfactuals by target group. `any` is the number
-    /// of graphs with rows of every group in which any of them switches. `key` is the key of the
-    /// person.
+    /// Adds a row of a kind and a group with its counterfactuals by target group. `any` is the
+    /// number of graphs with rows of every group in which any of them switches. `key` is the key of
+    /// the person.
     pub(super) fn add(
         &mut self,
         (key, from, kind): (u64, usize, usize),
@@ -182,8 +183,8 @@ pub(super) struct ScopeCases<'a> {
 }
 
 impl ScopeCases<'_> {
-    /// The mean over graphs of a metric as a share, from the denominator in each graph; none if it is
-    /// not a share.
+    /// The mean over graphs of a metric as a share, from the denominator in each graph; none if it
+    /// is not a share.
     pub(super) fn share(&self, metric: &'static Metric, in_each: u64) -> Option<Share> {
         let below = |by| Some(self.people.rate(metric, by)?.denominator);
         let mut cells = 0..self.people.units(metric).rows().len();
@@ -196,8 +197,8 @@ impl ScopeCases<'_> {
 
     /// The persons behind a value, and the largest number of rows of one person. If the denominator
     /// depends on what switches, only a lower bound of its persons is known: `cases`, the smallest
-    /// denominator of all graphs, divided by the largest number of counterfactuals of one person. None
-    /// if each row is a person.
+    /// denominator of all graphs, divided by the largest number of counterfactuals of one person.
+    /// None if each row is a person.
     pub(super) fn persons(
         &self,
         metric: &'static Metric,
@@ -222,8 +223,8 @@ impl ScopeCases<'_> {
         Some((SubjectPeople { n, cases: None, persons }, rows.unwrap_or(most).max(1)))
     }
 
-    /// The number of different persons that a metric counts in either of two scopes; none if each row
-    /// is a person.
+    /// The number of different persons that a metric counts in either of two scopes; none if each
+    /// row is a person.
     pub(super) fn persons_with(&self, other: &Self, metric: &'static Metric) -> Option<u64> {
         let units = [self, other].map(|scope| &scope.people.units);
         UnitSums::n_together(units.into_iter(), |cell| self.people.counts(metric, cell))

@@ -141,16 +141,16 @@ pub(crate) struct AcrossWorldsValue {
 pub(crate) struct SpreadParts {
     /// The spread of u: the effect of other graphs, without that of coefficients.
     pub between: SpreadEstimate,
-    /// The spread of mean(u) + v - u: the effect of other coefficients, without that of graphs. Ends
-    /// of a rate may lie outside [0, 1]. None if all values come from one bootstrap.
+    /// The spread of mean(u) + v - u: the effect of other coefficients, without that of graphs.
+    /// Ends of a rate may lie outside [0, 1]. None if all values come from one bootstrap.
     pub within: Option<SpreadEstimate>,
     /// Twice the covariance of u and v - u, divisor M - 1; none if `within` is none.
     pub mixed: Option<f64>,
 }
 
 impl SpreadParts {
-    /// The spread of (world, v, u) for each world with a value; none if a u is missing, or there are
-    /// fewer than two graphs.
+    /// The spread of (world, v, u) for each world with a value; none if a u is missing, or there
+    /// are fewer than two graphs.
     fn new(sample: &[(GraphWorld, f64, Option<f64>)], level: f64) -> Option<SpreadParts> {
         // Differences from the first u are summed, so that equal values have a spread of exactly 0.
         let (first, _, start) = sample.first()?;
@@ -242,9 +242,9 @@ impl WorldCounts {
         self
     }
 
-    /// Adds a person with the counterfactuals of each world, then of each graph fitted on all training
-    /// rows. All have the same number of counterfactuals, with the same target groups in the same
-    /// order and the same unsupported values. `key` is the key of the person.
+    /// Adds a person with the counterfactuals of each world, then of each graph fitted on all
+    /// training rows. All have the same number of counterfactuals, with the same target groups in
+    /// the same order and the same unsupported values. `key` is the key of the person.
     ///
     /// # Panics
     /// If the number of counterfactuals differs: a bug of the caller.
@@ -555,8 +555,8 @@ impl<'a> OverGraphs<'a> {
         self.scopes.get(&scope).filter(|_| all_unmoved)?.people.unmoved_interval(metric, z)
     }
 
-    /// The persons behind a value, and the largest number of rows of one person; none if each row is a
-    /// person.
+    /// The persons behind a value, and the largest number of rows of one person; none if each row
+    /// is a person.
     fn persons(&self, metric: &'static Metric, scope: MetricScope) -> Option<(ValuePeople, u64)> {
         let in_scope = |scope: MetricScope| {
             let (share, smallest) =

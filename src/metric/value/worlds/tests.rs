@@ -96,15 +96,15 @@ fn find<'a>(
     all.iter().find(|a| a.measured.metric.id == metric && a.measured.scope == scope).unwrap()
 }
 
-/// Three groups, of which the second bootstrap saw nobody of the last: directions of that group and
-/// sums over it are undefined there, and directions between the others are not.
+/// Three groups; the second bootstrap has no row of the last group: directions of that group and
+/// sums over it are undefined there, directions between the others are defined.
 #[test]
 fn a_group_that_a_bootstrap_lacks_is_undefined_there() {
     let absent = vec![vec![], vec![2], vec![]];
     let mut counts = WorldCounts::new(worlds(&[(0, 1), (1, 1)]), 3, absent, false);
     for key in 0..12 {
         let person = person((key % 3) as usize, 0.2);
-        // In the first bootstrap everybody switches who becomes a member of the last group.
+        // In the first bootstrap every person who is moved to the last group switches.
         let of_world = |world: usize| {
             (0..3).filter(|&to| to != person.group).map(move |to| {
                 let seen = world != 1 || (to != 2 && person.group != 2);
@@ -127,14 +127,14 @@ fn a_group_that_a_bootstrap_lacks_is_undefined_there() {
     assert_eq!(told(MetricScope::Total), (Ok(1.0 / 3.0), 1, 1, Some(24)));
     let unseen = find(&all, "psr", MetricScope::Direction(2, 0)).by_world[1];
     assert_eq!(unseen, (Err(Undefined::NoTrainingRows), None, None));
-    // Four people, none of whom switches in any world: Wilson's interval of four.
+    // Four people without a switch in any world: Wilson's interval of four.
     let nobody = find(&all, "psr", MetricScope::Direction(0, 1)).measured.interval.unwrap();
     let z = z_of_level(0.95);
     assert!((nobody.hi - z * z / (4.0 + z * z)).abs() < 1e-12, "{nobody:?}");
 }
 
-/// Four people predicted negative: of them 1, 3 and 2 switch in worlds of 2, 1 and 1 graphs, the
-/// last in a separate bootstrap.
+/// Four people are predicted negative; 1, 3 and 2 of them switch in worlds of 2, 1 and 1 graphs,
+/// the last in a separate bootstrap.
 #[test]
 fn means_and_percentiles_by_hand() {
     let scores = |switched: [bool; 3]| switched.map(|yes| if yes { 0.9 } else { 0.1 }).to_vec();
@@ -163,7 +163,7 @@ fn means_and_percentiles_by_hand() {
         psr.by_world.iter().map(|e| (e.0, e.1)).collect::<Vec<_>>(),
         [(Ok(0.25), Some(1)), (Ok(0.75), Some(3)), (Ok(0.5), Some(2))]
     );
-    // Nobody was positive, and nobody is of the other group.
+    // No person was positive, and no person is in the other group.
     assert_eq!(
         find(&all, "nsr", MetricScope::Direction(0, 1)).measured.value,
         Err(Undefined::NoPredictedPositive)
@@ -189,7 +189,7 @@ fn two_parts_of_a_spread_by_hand() {
     };
     let three = [(0.1, Some(0.2)), (0.4, Some(0.2)), (0.7, Some(0.6))];
     let parts = of(&[0, 1, 1], &three).unwrap();
-    // Of one bootstrap nothing was refitted: other graphs are all that there is.
+    // With one bootstrap nothing was refitted: there is only the part of other graphs.
     let once = of(&[3, 3, 3], &three).unwrap();
     assert_eq!((once.between, once.within, once.mixed), (parts.between, None, None));
     let (within, mixed) = (parts.within.unwrap(), parts.mixed.unwrap());
@@ -223,8 +223,7 @@ fn two_parts_of_a_spread_by_hand() {
     assert_eq!(of(&[], &[]), None);
 }
 
-/// Whatever the people are: variances add up, and graphs that are one differ by nothing, to the
-/// last bit.
+/// For any people: the variances add up, and equal graphs have a spread of exactly 0.
 #[test]
 fn the_parts_of_a_variance_add_up_to_it() {
     let worlds = |graphs: [usize; 4]| -> Vec<GraphWorld> {
@@ -345,7 +344,7 @@ fn parts_make_the_whole_and_one_world_is_one_set() {
     assert_eq!(merged, whole);
     let text = serde_json::to_string(&whole).unwrap();
     assert_eq!(serde_json::from_str::<WorldCounts>(&text).unwrap(), whole);
-    // One world is an ordinary set, with the intervals of one, whatever graphs it stands for.
+    // One world is an ordinary set with its intervals, regardless of the number of its graphs.
     let all = measured(&whole);
     let of_four = counted(worlds(&[(0, 4)]), &people);
     let of_four = measured(&of_four);
@@ -373,8 +372,8 @@ fn parts_make_the_whole_and_one_world_is_one_set() {
     assert!(n > 20, "{n}");
 }
 
-/// Nobody switches in any world: the rate has Wilson's interval of so many people. Metrics of
-/// scores say why they have none.
+/// Without a switch in any world, the rate has Wilson's interval of that number of people. Metrics
+/// of scores have the reason why they have no interval.
 #[test]
 fn a_rate_of_none_has_an_interval() {
     let people: Vec<_> = random_people(1)
@@ -395,9 +394,9 @@ fn a_rate_of_none_has_an_interval() {
     jscd.ci_method.says(&["sums over all people"]);
 }
 
-/// The interval is that of the mean over worlds: worlds that say the same give what one of them
-/// gives, but for P - 1 in place of P, and worlds that disagree at random one that is narrower than
-/// any of theirs. Where denominators differ between them there is none.
+/// The interval is that of the mean over worlds: equal worlds give the interval of one of them,
+/// except for P - 1 instead of P; worlds that disagree at random give an interval that is narrower
+/// than those of single worlds. If denominators differ between worlds, there is none.
 #[test]
 fn worlds_add_rows_to_the_same_people() {
     let level = Some(Level::DEFAULT);
@@ -432,7 +431,7 @@ fn worlds_add_rows_to_the_same_people() {
     }
 }
 
-/// A row of one of three groups, with what every world says of it as a member of both others.
+/// A row of one of three groups, with the predictions of every world in both other groups.
 #[derive(Clone)]
 struct ThreeRow {
     key: u64,
@@ -480,7 +479,7 @@ fn count_three(rows: &[ThreeRow], by_person: bool) -> WorldCounts {
     counts
 }
 
-/// Any parts in any order, with and without persons, also of supported counterfactuals alone.
+/// Any parts in any order, with and without persons, also for only the supported counterfactuals.
 #[test]
 fn parts_of_several_worlds_make_the_whole() {
     for by_person in [false, true] {
@@ -503,8 +502,9 @@ fn parts_of_several_worlds_make_the_whole() {
 /// Units with the cases and the rows that they have below a rate.
 type Units = BTreeMap<u64, (f64, f64)>;
 
-/// Those of a scope, each graph being one more row: worlds in which the scope is undefined are left
-/// out. `kind` is the prediction of the people below the rate, and whether a row counts once.
+/// The units of a scope, with one more row for each graph: worlds in which the scope is undefined
+/// are left out. `kind` is the prediction of the people in the denominator, and whether a row
+/// counts once.
 fn units_by_hand(
     rows: &[ThreeRow],
     scope: MetricScope,
@@ -678,7 +678,7 @@ fn the_people_of_worlds_are_persons() {
     assert!(formulas > 10 && halves > 10, "{formulas} {halves}");
 }
 
-/// What is small is told by persons: of ten with thirty rows each a group has five.
+/// Small numbers are counted by persons: of ten persons with thirty rows each a group has five.
 #[test]
 fn few_persons_of_worlds_are_small() {
     let small = MeasureSettings {
@@ -692,7 +692,7 @@ fn few_persons_of_worlds_are_small() {
     let psr = find(&all, "psr", MetricScope::Direction(0, 1));
     assert_eq!(psr.measured.persons.map(|of| of.n), Some(5));
     assert_eq!(psr.measured.flags, ["small_group"]);
-    // Of what depends on the graph no more is told than rows show: at least so many persons.
+    // If the denominator depends on the graph, only a lower bound of the persons is known.
     let psdr = find(&all, "psdr", MetricScope::Direction(0, 1));
     let told = psdr.measured.persons.unwrap().denominator.unwrap();
     let least = psdr.by_world.iter().filter_map(|of| of.2).min().unwrap();
@@ -701,7 +701,7 @@ fn few_persons_of_worlds_are_small() {
     assert_eq!(gap.measured.persons.map(|of| of.n), Some(10));
 }
 
-/// Nobody switches in any world: Wilson's on persons, not on their rows.
+/// Without a switch in any world: Wilson's interval of persons, not of their rows.
 #[test]
 fn rates_of_zero_of_persons_are_those_of_persons() {
     let mut counts =

@@ -9,6 +9,7 @@ use crate::report::page::terms::PageGlossary;
 use crate::report::page::words::RichText;
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::quality::{DirectionQuality, QualityValues, SetQuality, value, whole};
+use crate::report::section::models::place;
 use crate::text::fact;
 
 /// The columns: the measures of each, by the first of which it is called, and whether a sentence
@@ -66,8 +67,10 @@ pub(super) fn facts(
         glossary.show("exact");
     }
     let all = world.directions.len();
-    let of =
-        |d: &&DirectionQuality<'_>| row(RichText::direction(&d.pair.from, &d.pair.to), d.values);
+    let of = |d: &&DirectionQuality<'_>| {
+        let place = place("", "direction", [&d.pair.from, &d.pair.to]);
+        row(RichText::new().place(place), d.values)
+    };
     let total = total.filter(|_| all > 1).map(|of| row("all_directions".into(), of));
     let moves =
         world.directions.iter().any(|d| audit.quality.features(d.pair).iter().any(|f| f.moved()));

@@ -1,4 +1,4 @@
-//! Makes control characters visible in texts for pages and drawings.
+//! Makes control characters visible in texts for pages, drawings and terminals.
 
 use std::borrow::Cow;
 
@@ -24,9 +24,21 @@ pub(crate) fn visible(text: &str) -> Cow<'_, str> {
     shown.into()
 }
 
+/// Words of data on one line of a terminal, with nothing in them that it would obey.
+pub(crate) fn on_one_line(text: &str) -> String {
+    visible(text)
+        .chars()
+        .map(|c| match c {
+            '\n' => '\u{240a}',
+            '\t' => '\u{2409}',
+            c => c,
+        })
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::visible;
+    use super::{on_one_line, visible};
 
     #[test]
     fn nothing_hides() {
@@ -36,5 +48,6 @@ mod tests {
             "a\u{2400}b\u{241b}[31m\u{240d}\u{2421}[U+0085]"
         );
         assert_eq!(visible("\u{202e}elaM\u{202c}"), "[U+202E]elaM[U+202C]");
+        assert_eq!(on_one_line("naïve\u{1b}[31m\n\t"), "naïve\u{241b}[31m\u{240a}\u{2409}");
     }
 }

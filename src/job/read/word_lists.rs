@@ -1,22 +1,7 @@
-//! Finds the known word nearest to a wrong one, for the hints of messages.
+//! Lists of words in messages, and the known word that was probably meant.
 
 use crate::job::read::synonyms::synonym;
-
-/// The known word that is nearest to what was written, if any is near.
-pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let plain = |s: &str| s.to_lowercase().replace(['-', ' ', '.'], "_");
-    let word = plain(word);
-    let limit = (word.chars().count() / 3).max(1);
-    let known = known.into_iter().map(|known| (distance(&word, &plain(known)), known));
-    known.filter(|(d, _)| *d <= limit).min_by_key(|(d, _)| *d).map(|(_, known)| known)
-}
-
-/// Levenshtein's distance where the exchange of two neighbours counts as one step; for long words
-/// only the first 100 characters count.
-fn distance(a: &str, b: &str) -> usize {
-    let cut = |s: &str| s.chars().take(100).collect::<String>();
-    strsim::osa_distance(&cut(a), &cut(b))
-}
+use crate::nearest::nearest;
 
 /// `did you mean ...? WHAT: a, b, c` for messages about unknown words.
 pub(crate) fn suggest<T: AsRef<str>>(
@@ -62,27 +47,11 @@ fn joined<T: AsRef<str>>(words: &[T], by: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{distance, nearest, suggest};
+    use super::suggest;
 
     #[test]
-    fn steps() {
-        for (a, b, steps) in [
-            ("", "abc", 3),
-            ("kitten", "sitting", 3),
-            ("treshold", "threshold", 1),
-            ("mtaric", "metric", 2),
-            ("ab", "ba", 1),
-        ] {
-            assert_eq!(distance(a, b), steps, "{a} {b}");
-        }
-    }
-
-    #[test]
-    fn near_and_far() {
+    fn a_word_that_was_probably_meant_is_suggested() {
         let known = ["threshold", "threshold_rule", "logistic", "scores"];
-        assert_eq!(nearest("treshold", known), Some("threshold"));
-        assert_eq!(nearest("Threshold-Rule", known), Some("threshold_rule"));
-        assert_eq!(nearest("boosting", known), None);
         assert_eq!(
             suggest("score", "known keys", known),
             "did you mean `scores`? known keys: `threshold`, `threshold_rule`, `logistic`, `scores`"
