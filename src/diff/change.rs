@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::diff::paired::PairedValue;
 use crate::diff::words::said;
+use crate::metric::farther;
 use crate::metric::interval::{IntervalProcedure, ValueInterval, mover, newcombe, z_of_level};
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::num::student::{satterthwaite, student_quantile};
@@ -246,16 +247,11 @@ fn add_interval(
     if is_rounding || !leaves_out_0 {
         return;
     }
-    let along = if after > before { "higher" } else { "lower" };
-    let reading = match ideal.map(|ideal| (before - ideal, after - ideal)) {
-        Some((old, new)) if old * new >= 0.0 => {
-            if new.abs() > old.abs() {
-                "worse"
-            } else {
-                "better"
-            }
-        }
-        _ => along,
+    let reading = match ideal.and_then(|ideal| farther(before - ideal, after - ideal)) {
+        Some(by) if by > 0.0 => "worse",
+        Some(_) => "better",
+        None if after > before => "higher",
+        None => "lower",
     };
     (row.clear, row.reading) = (1, reading.into());
 }

@@ -5,8 +5,10 @@
 //! A subgroup counts where it has a rank, a score of at least `score_at_least`, and at least
 //! `min_affected` affected people in the smaller of its two groups. Each pair of groups is judged;
 //! the worst decides. If no subgroup has actions and that many affected people, the gate is
-//! inconclusive: nothing was examined. It is also inconclusive if a half has fewer than `enough`
-//! people: a pattern could hardly be confirmed. The numbers are exact, so there is no interval.
+//! inconclusive: nothing was examined. There is no number either if a group has nobody with the
+//! unfavourable decision, or nobody has the favourable one. It is also inconclusive if a half has
+//! fewer than `enough` people: a pattern could hardly be confirmed. The numbers are exact, so there
+//! is no interval.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -94,22 +96,25 @@ fn count_subgroups(
 ) -> Result<Vec<GateObservation>> {
     let is_own = |pair: &ComparedPair| pair.recourse == question.first_attribute();
     let groups = |pair: &ComparedPair| [&pair.group_0, &pair.group_1].map(ToString::to_string);
-    // For each pair those examined, and among them those unfair to either group. A pair whose
-    // search found nothing has no row among the subgroups.
-    let mut counts: BTreeMap<[String; 2], (i64, [i64; 2])> = BTreeMap::new();
+    // For each pair why nothing could be examined, those examined, and among them those unfair to
+    // either group. A pair whose search found nothing has no row among the subgroups.
+    let mut counts: BTreeMap<[String; 2], (SharedText, i64, [i64; 2])> = BTreeMap::new();
     for row in read_rows::<RecourseRow>(folder)?.iter().filter(|row| is_own(&row.pair)) {
-        counts.insert(groups(&row.pair), (0, [0; 2]));
+        counts.insert(groups(&row.pair), (row.undefined.clone(), 0, [0; 2]));
     }
     each_row(folder, |row: &SubgroupRow| {
         if let Some(score) = row.score.filter(|_| is_own(&row.pair) && is_asked(row)) {
-            let (looked_at, unfair) = counts.entry(groups(&row.pair)).or_default();
+            let (_, looked_at, unfair) = counts.entry(groups(&row.pair)).or_default();
             *looked_at += 1;
             let to_second = row.against == row.pair.group_1;
             unfair[usize::from(to_second)] += i64::from(row.rank.is_some() && is_unfair(score));
         }
     })?;
-    let seen = counts.into_iter().map(|([from, to], (looked_at, unfair))| {
+    let seen = counts.into_iter().map(|([from, to], (undefined, looked_at, unfair))| {
         let seen = observation(question, ["pair", &from, &to]);
+        if !undefined.is_empty() {
+            return GateObservation::from(MetricRow { undefined, ..seen.row });
+        }
         if looked_at == 0 {
             let search = search.clone();
             let objections = vec![GateReason::NothingLookedAt { search }];
@@ -182,8 +187,14 @@ mod tests {
 
     fn folder() -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
-        let recourse = RecourseRow::of("recourse=sex, group_1=m, model=model");
-        write_rows(folder.path(), &recourse.each("group_0\nf\nx")).unwrap();
+        let recourse = RecourseRow::of("recourse=sex, group_1=m, model=model").each(
+            "group_0 | undefined
+             f       |
+             x       |
+             y       | no_affected_rows
+             z       | no_unaffected_rows",
+        );
+        write_rows(folder.path(), &recourse).unwrap();
         let subgroup = SubgroupRow::of(
             "recourse=sex, group_0=f, group_1=m, definition=equal-choice, parameter=0.7, \
              view=macro, n_actions=1",
@@ -213,7 +224,17 @@ mod tests {
                 GateCount::Subgroups { definition, parameter, view, score_at_least, min_affected };
             let rows = judged(at_most, 0, counted, &folder());
             assert!(rows[0].holds(&format!("from_group=f, {held}")), "{:?}", rows[0]);
-            assert!(rows[1].holds("from_group=x, verdict=inconclusive, value="), "no subgroups");
+            let nothing =
+                "from_group=x, verdict=inconclusive, reason_code=nothing-looked-at, value=";
+            assert!(rows[1].holds(nothing), "no subgroups: {:?}", rows[1]);
+            for (row, group, reason) in [
+                (&rows[2], "y", "nobody of one of them has the unfavourable decision"),
+                (&rows[3], "z", "Nobody has the favourable decision"),
+            ] {
+                let open = "verdict=inconclusive, reason_code=undefined, value=";
+                assert!(row.holds(&format!("from_group={group}, {open}")), "{row:?}");
+                assert!(row.reason.contains(reason), "{}", row.reason);
+            }
         }
     }
 

@@ -424,6 +424,13 @@ impl MetricGaps {
     }
 }
 
+/// How much farther from its ideal a value is than it was, both as distances with a sign; below 0
+/// where it is nearer. None where it changed the side: the interval of a change with a sign says
+/// nothing about the size then, and the scale would decide.
+pub(crate) fn farther(before: f64, after: f64) -> Option<f64> {
+    (before * after >= 0.0).then(|| after.abs() - before.abs())
+}
+
 /// One metric: what it reads and where it is shown; `catalog::texts` has its name, formula and
 /// meaning.
 #[derive(Debug, Clone, Copy)]

@@ -95,6 +95,8 @@ reasons! {
     NotPositive = "not_positive";
     Overflow = "overflow";
     OperandMissing = "operand_undefined";
+    NoAffectedRows = "no_affected_rows";
+    NoUnaffectedRows = "no_unaffected_rows";
 }
 
 impl fmt::Display for Undefined {

@@ -405,11 +405,11 @@ impl<'a> BriefInputs<'a> {
         if !self.results.is_empty() {
             return Value::from(());
         }
-        let told = recourse::evidence(self.audit, self.voice, self.limits).into_iter().next();
-        let is_said = matches!(finding.subject, HeroSubject::Limit)
-            && finding.limit.is_some_and(|limit| limit.counted.is_some());
+        let is_limit = matches!(finding.subject, HeroSubject::Limit);
+        let said = finding.limit.filter(|limit| is_limit && limit.counted.is_some());
         context! {
-            first => fact(&told), is_said, persons => recourse::persons_judged(self.audit),
+            first => recourse::first(self.audit, self.voice, self.limits, said),
+            persons => recourse::persons_judged(self.audit),
         }
     }
 

@@ -507,6 +507,8 @@ mod tests {
                 set("flip", "naive", &[]),
                 set("world", "plausible", &["a, b", "c", "d"]),
                 set("near", "plausible", &["a, b", "c", "e"]),
+                set("one", "plausible", &["d"]),
+                set("pair", "transport", &["d"]),
                 set("graph/low", "graph-uncertain", &[]),
             ],
             ..Manifest::default()
@@ -577,6 +579,11 @@ mod tests {
         assert_eq!(set("set_note", "world"), "a, b, c and d change too");
         assert_eq!(set("set_note", "flip"), "only the entry for sex changes");
         assert_eq!(voice.set_label("world"), "3 features follow, set world", "another reads alike");
+        assert_eq!(set("set_clause", "one"), "when 1 feature changes too");
+        let paired = "when 1 feature is replaced by that of a similar person";
+        assert_eq!(set("set_clause", "pair"), paired);
+        assert_eq!(voice.set_label("one"), "1 feature follows");
+        assert_eq!(voice.set_label("pair"), "1 feature follows, paired");
         assert_eq!(voice.set_label("graph/low"), "causal graphs, low");
         assert_eq!(voice.set_label("flip"), "entry only");
         let worse_off = |group| {

@@ -17,7 +17,7 @@ use crate::report::brief::limits;
 use crate::report::brief::shares::GroupFavourableShare;
 use crate::report::brief::voice::DecisionVoice;
 use crate::report::draw::plot::SwitchSide;
-use crate::report::evidence::retraining::{self, ArmRateChange};
+use crate::report::evidence::retraining::{self, ArmRateChange, IdleArms};
 use crate::report::evidence::why;
 use crate::report::page::PageSection;
 use crate::report::page::number::{self, NumberFormat, ends_text, value_text};
@@ -336,9 +336,9 @@ impl<'a> PathWalk<'a> {
         let mut found: Vec<ArmRateChange> = Vec::new();
         for words in &inputs.audit.manifest.experiments {
             if words.model == key.model && words.counterfactual == key.set {
-                let empty = retraining::without_rows(inputs, words);
+                let idle = IdleArms::of(inputs, words);
                 let own = retraining::changes(inputs, words).into_iter();
-                let own = own.filter(|change| !empty.contains(&change.arm.as_str()));
+                let own = own.filter(|change| !idle.contains(&change.arm));
                 let several = inputs.audit.manifest.experiments.len() > 1;
                 found.extend(own.map(|change| match several {
                     true => change.in_experiment(&words.name),
@@ -359,8 +359,7 @@ impl<'a> PathWalk<'a> {
             change.is_clear && ends(change).is_some_and(|(_, hi)| hi < 0.0)
         };
         let harms = |change: &ArmRateChange| {
-            let mut others = found.iter().filter(|other| other.arm == change.arm && other.is_harm);
-            others.any(|other| other.is_clear && other.worse_by > 0.0)
+            found.iter().any(|other| other.arm == change.arm && other.is_larger_harm())
         };
         let mut helping: Vec<&ArmRateChange> = of_target().filter(helps).collect();
         helping.sort_by(|a, b| a.worse_by.total_cmp(&b.worse_by));
@@ -377,7 +376,9 @@ impl<'a> PathWalk<'a> {
         let mut accuracy = found.iter().filter(|other| other.arm == best.arm);
         let accuracy = accuracy.find(|other| !other.is_harm);
         let change = |of: &ArmRateChange, ends, m| number(NumberFormat::Points, of.by, ends, m);
+        let reversed = found.iter().filter(|of| of.arm == best.arm && of.is_reversed_harm());
         let facts = context! {
+            reversed => fact(&reversed.collect::<Vec<_>>()),
             arm => short(&best.arm), rate => best.label.as_str(), before => share(best.before),
             after => share(best.after), change => change(best, ends(best), compared),
             accuracy => accuracy.map(|of| change(of, of.interval, 1)), arms => compared,

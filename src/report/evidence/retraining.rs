@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::folder::manifest::{ArmWords, ExperimentWords};
 use crate::metric::catalog::ccm::HARM;
+use crate::metric::farther;
 use crate::report::brief::harm::{HarmResult, of_measures, point, side_of};
 use crate::report::brief::inputs::BriefInputs;
 use crate::report::brief::limits;
@@ -19,14 +20,18 @@ use crate::report::page::words::short;
 use crate::report::read::grouped::grouped;
 use crate::report::read::judged::JudgedValue;
 use crate::report::read::panel::{TrainingChanges, is_clear_change, is_clear_of_zero};
+use crate::table::ArmRow;
 use crate::table::deciding_range::DecidingRange;
 use crate::text::fact;
 
 /// Experiments on the page.
-const EXPERIMENTS_AT_MOST: usize = 2;
+const EXPERIMENTS_AT_MOST: usize = 3;
 
 /// Rows of an experiment.
 const ROWS_AT_MOST: usize = 10;
+
+/// The arm that adds synthetic rows to the counterfactuals of another arm.
+const CFS_ADASYN: &str = "cfs_adasyn";
 
 /// What a rate became in an arm.
 #[derive(Serialize)]
@@ -47,7 +52,8 @@ pub(super) struct ArmRateChange {
     is_trained_again: bool,
     /// Whether it is a harm: a gap, a switch, or wrong judgements of a group.
     pub(super) is_harm: bool,
-    /// The change, and how much larger a harm is, by size.
+    /// The change, and how much larger a harm is, by size: of one that changed its sign this may
+    /// be far less than what changed.
     pub(super) by: f64,
     pub(super) worse_by: f64,
     /// Whether it leaves out zero.
@@ -62,30 +68,38 @@ impl ArmRateChange {
         ArmRateChange { arm: format!("{experiment}/{}", self.arm), ..self }
     }
 
+    /// Whether it is a harm that is clearly larger.
+    pub(super) fn is_larger_harm(&self) -> bool {
+        self.is_harm && self.word == "larger"
+    }
+
+    /// Whether it is a gap that clearly favours the other group now.
+    pub(super) fn is_reversed_harm(&self) -> bool {
+        self.is_harm && self.word == "reversed"
+    }
+
     /// Whether it would be clear by its interval, and too few trainings give it.
     fn lacks_trainings(&self) -> bool {
         self.word == "not_judged"
     }
 }
 
-/// The reading of a change: the interval is that of the signed change, so for a gap that changed
-/// its sign it says nothing about the size.
+/// The reading of a change.
 fn word(
-    ends: (f64, f64),
+    (before, after): (f64, f64),
     interval: Option<(f64, f64)>,
     trainings: TrainingChanges,
-    is_larger: bool,
 ) -> &'static str {
     let is_clear = is_clear_change(interval, trainings);
     let is_clear_of_people = interval.is_some_and(is_clear_of_zero);
-    match is_larger {
+    match farther(before, after) {
         _ if !is_clear && trainings == TrainingChanges::TooFew && is_clear_of_people => {
             "not_judged"
         }
         _ if !is_clear => "chance",
-        _ if ends.0 * ends.1 < 0.0 => "reversed",
-        true => "larger",
-        false => "smaller",
+        None => "reversed",
+        Some(by) if by > 0.0 => "larger",
+        Some(_) => "smaller",
     }
 }
 
@@ -116,37 +130,93 @@ fn point_in(
     inputs.audit.measure(&key, of.metric).and_then(point)
 }
 
-/// The arms of an experiment that added no rows, so that their models are the one before.
-pub(super) fn without_rows<'a>(
-    inputs: &BriefInputs<'_>,
-    words: &'a ExperimentWords,
-) -> Vec<&'a str> {
-    let added_nothing = |arm: &&ArmWords| {
-        let name = words.in_tables(&arm.name);
-        let mut own = inputs.audit.added.iter().filter(|row| row.arm.as_str() == name).peekable();
-        own.peek().is_some() && own.all(|row| row.n_counterfactuals + row.n_synthetic == 0)
-    };
-    words.arms.iter().skip(1).filter(added_nothing).map(|arm| arm.name.as_str()).collect()
+/// The arms of an experiment whose models are those of another arm.
+#[derive(Serialize)]
+pub(super) struct IdleArms<'a> {
+    /// Those that added no rows: their models are the one before.
+    nothing: Vec<&'a str>,
+    /// The one that was to add synthetic rows to counterfactuals, and found none to add.
+    no_synthetic: Option<&'a str>,
+    /// The arm of these counterfactuals; none where the experiment has no such arm.
+    same_as: Option<&'a str>,
+    /// Whether no arm added rows.
+    is_all: bool,
 }
 
-/// How the rate that harmed most changed, for the first page; from the first experiment.
-pub(crate) fn answer(inputs: &BriefInputs<'_>) -> Option<Value> {
-    let words = inputs.audit.manifest.experiments.first()?;
-    let (first, others) = words.arms.split_first()?;
-    let empty = without_rows(inputs, words);
-    if !empty.is_empty() && empty.len() == others.len() {
-        return Some(context!(empty => empty.into_iter().collect::<Value>()));
+impl<'a> IdleArms<'a> {
+    pub(super) fn of(inputs: &BriefInputs<'_>, words: &'a ExperimentWords) -> Self {
+        let others = || words.arms.iter().skip(1).map(|arm| arm.name.as_str());
+        let rows = |arm: &str| -> Vec<&ArmRow> {
+            let name = words.in_tables(arm);
+            inputs.audit.added.iter().filter(|row| row.arm.as_str() == name).collect()
+        };
+        let adds_none = |arm: &str, of: fn(&ArmRow) -> i64| {
+            let own = rows(arm);
+            !own.is_empty() && own.iter().all(|row| of(row) == 0)
+        };
+        let all = |row: &ArmRow| row.n_counterfactuals + row.n_synthetic;
+        let nothing: Vec<&str> = others().filter(|arm| adds_none(arm, all)).collect();
+        let no_synthetic = others().find(|arm| {
+            *arm == CFS_ADASYN && !nothing.contains(arm) && adds_none(arm, |row| row.n_synthetic)
+        });
+        let added = |arm: &str| -> Vec<_> {
+            let of = |row: &&ArmRow| (row.fold, row.n_counterfactuals, row.n_added_positive);
+            rows(arm).iter().map(of).collect()
+        };
+        let same_as = no_synthetic
+            .and_then(|own| others().find(|other| *other != own && added(other) == added(own)));
+        let is_all = !nothing.is_empty() && nothing.len() + 1 == words.arms.len();
+        IdleArms { nothing, no_synthetic, same_as, is_all }
     }
+
+    /// Whether an arm shows nothing of its own.
+    pub(super) fn contains(&self, arm: &str) -> bool {
+        self.nothing.contains(&arm) || self.same_as.is_some() && self.no_synthetic == Some(arm)
+    }
+}
+
+/// The experiments on the page, those that added rows first; and how many more there are.
+fn shown<'a>(inputs: &BriefInputs<'a>) -> (Vec<(&'a ExperimentWords, IdleArms<'a>)>, usize) {
+    let all = inputs.audit.manifest.experiments.iter();
+    let mut all: Vec<_> = all.map(|words| (words, IdleArms::of(inputs, words))).collect();
+    all.sort_by_key(|(_, idle)| idle.is_all);
+    let more = all.len().saturating_sub(EXPERIMENTS_AT_MOST);
+    all.truncate(EXPERIMENTS_AT_MOST);
+    (all, more)
+}
+
+/// How the rate that harmed most changed in an experiment; none where nothing tells it.
+fn answer_of(
+    inputs: &BriefInputs<'_>,
+    words: &ExperimentWords,
+    idle: &IdleArms<'_>,
+) -> Option<Value> {
+    let several = inputs.audit.manifest.experiments.len() > 1;
+    let (name, idle_arms) = (several.then_some(words.name.as_str()), fact(idle));
+    if idle.is_all {
+        return Some(context!(name, idle => idle_arms));
+    }
+    let (first, others) = words.arms.split_first()?;
     let rate = worst_rate(inputs, first, words)?;
     let measured = |arm: &ArmWords| {
         Some((short(&arm.name).into_owned(), point_in(inputs, &rate, (words, arm))?))
     };
-    let arms = others.iter().filter(|arm| !empty.contains(&arm.name.as_str()));
+    let arms = others.iter().filter(|arm| !idle.contains(&arm.name));
     let arms: Vec<(String, PlotPoint)> = arms.filter_map(measured).collect();
     (!arms.is_empty()).then(|| {
         let [rate, arms] = [fact(&rate), fact(&arms)];
-        context!(empty => (), rate, arms, folds => words.folds.is_some())
+        context!(name, idle => idle_arms, rate, arms, folds => words.folds.is_some())
     })
+}
+
+/// How the rate that harmed most changed in each experiment, for the first page.
+pub(crate) fn answer(inputs: &BriefInputs<'_>) -> Option<Value> {
+    let (shown, more) = shown(inputs);
+    let told: Vec<Value> =
+        shown.iter().filter_map(|(words, idle)| answer_of(inputs, words, idle)).collect();
+    let without_rate = shown.iter().filter(|(_, idle)| idle.is_all).count();
+    let has_rate = told.len() > without_rate;
+    (!told.is_empty()).then(|| context!(experiments => told, more, has_rate))
 }
 
 /// The comparisons of an experiment that the page shows.
@@ -199,7 +269,6 @@ pub(super) fn changes(inputs: &BriefInputs<'_>, words: &ExperimentWords) -> Vec<
         let interval = row.lo.zip(row.hi).map(oriented);
         let trainings = TrainingChanges::of(row).map(oriented);
         let by = after - before;
-        let worse_by = if before < 0.0 || after < 0.0 { after.abs() - before.abs() } else { by };
         found.push(ArmRateChange {
             arm: arm.to_owned(),
             label,
@@ -208,9 +277,9 @@ pub(super) fn changes(inputs: &BriefInputs<'_>, words: &ExperimentWords) -> Vec<
             interval,
             is_harm,
             by,
-            worse_by,
+            worse_by: after.abs() - before.abs(),
             is_clear: is_clear_change(interval, trainings),
-            word: word((before, after), interval, trainings, worse_by > 0.0),
+            word: word((before, after), interval, trainings),
             is_trained_again: trainings != TrainingChanges::NotAsked,
             trainings: match trainings {
                 TrainingChanges::Range(ends) => Some(ends),
@@ -225,11 +294,10 @@ pub(super) fn changes(inputs: &BriefInputs<'_>, words: &ExperimentWords) -> Vec<
 /// harms that are clearly larger with their arms, and those of each arm.
 fn experiment(
     inputs: &BriefInputs<'_>,
-    words: &ExperimentWords,
-    changes: &[ArmRateChange],
+    (words, idle): &(&ExperimentWords, IdleArms<'_>),
 ) -> Option<Value> {
     let rate = worst_rate(inputs, words.arms.first()?, words);
-    let empty = without_rows(inputs, words);
+    let changes = changes(inputs, words);
     // The line runs across all arms, so it must be the limit of each.
     let limit = rate.as_ref().and_then(|rate| {
         let key = |arm: &ArmWords| rate.key.in_arm(&words.in_tables(&arm.name));
@@ -245,13 +313,16 @@ fn experiment(
         let name = short(&arm.name).into_owned();
         Some(TradeOffArm { name, rate: of?, right: right(arm)? })
     };
-    let drawn = words.arms.iter().filter(|arm| !empty.contains(&arm.name.as_str()));
+    let drawn = words.arms.iter().filter(|arm| !idle.contains(&arm.name));
     let drawn: Vec<TradeOffArm> = drawn.filter_map(drawn_arm).collect();
-    let changes = || changes.iter().filter(|change| !empty.contains(&change.arm.as_str()));
+    let changes = || changes.iter().filter(|change| !idle.contains(&change.arm));
     let harms = || changes().filter(|change| change.is_harm);
     let mut larger: Vec<&ArmRateChange> =
-        harms().filter(|change| change.is_clear && change.worse_by > 0.0).collect();
+        harms().filter(|change| change.is_larger_harm()).collect();
     larger.sort_by(|a, b| b.worse_by.total_cmp(&a.worse_by));
+    let mut reversed: Vec<&ArmRateChange> =
+        harms().filter(|change| change.is_reversed_harm()).collect();
+    reversed.sort_by(|a, b| b.by.abs().total_cmp(&a.by.abs()));
     let larger = grouped(larger.into_iter().map(|change| (&change.label, change)));
     let mut by_arm = grouped(harms().map(|change| (&change.arm, change)));
     for (_, rows) in &mut by_arm {
@@ -262,13 +333,12 @@ fn experiment(
     let accuracy = changes().filter(|change| !change.is_harm && change.is_clear);
     let scale = PlotScale::around_zero(harms().flat_map(|change| [change.before, change.after]));
     Some(context! {
-        name, is_empty => empty.len() + 1 == words.arms.len(), empty => fact(&empty),
-        rate => fact(&rate),
+        name, idle => fact(idle), rate => fact(&rate), has_reversed => !reversed.is_empty(),
+        reversed => fact(&reversed),
         is_trained_again => drawn.iter().any(|arm| arm.rate.second.is_some()),
         arms => fact(&drawn), limit => fact(&limit), larger => fact(&larger),
         accuracy => fact(&accuracy.collect::<Vec<_>>()), harms => fact(&by_arm),
         adds => fact(&words.arms.iter().skip(1).collect::<Vec<_>>()), scale => fact(&scale),
-        has_reversed => harms().any(|change| change.word == "reversed"),
         has_trainings => harms().any(|change| change.is_trained_again),
         lacks_trainings => harms().any(ArmRateChange::lacks_trainings),
     })
@@ -276,13 +346,11 @@ fn experiment(
 
 /// The section; none where the job has no experiment.
 pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
-    let experiments = &inputs.audit.manifest.experiments;
-    if experiments.is_empty() {
+    let (shown, _) = shown(inputs);
+    if shown.is_empty() {
         return None;
     }
-    let shown = &experiments[..experiments.len().min(EXPERIMENTS_AT_MOST)];
-    let all: Vec<Vec<ArmRateChange>> = shown.iter().map(|words| changes(inputs, words)).collect();
-    let told = shown.iter().zip(&all).filter_map(|(words, all)| experiment(inputs, words, all));
+    let told = shown.iter().filter_map(|of| experiment(inputs, of));
     let facts = context! {
         experiments => told.collect::<Value>(), trainings => DecidingRange::TRAININGS.short,
     };

@@ -32,6 +32,8 @@ pub(crate) struct RecourseTables {
     pub(crate) comparatives: Vec<ComparativeRow>,
     /// The rows of `actions` that these list.
     pub(crate) actions: Vec<ActionRow>,
+    /// Comparisons of which some action helps somebody.
+    helped: BTreeSet<ComparedPair>,
     /// The rows of `ecd` of the subgroups that have a place.
     pub(crate) ecd: Vec<EcdRow>,
 }
@@ -160,6 +162,11 @@ impl RecourseTables {
         self.summary(comparison, criterion).map(|sum| sum.chance).filter(|chance| chance.tested > 0)
     }
 
+    /// Whether actions were tried in a comparison, and none of them helps anybody.
+    pub(crate) fn helps_nobody(&self, comparison: &RecourseRow) -> bool {
+        comparison.actions > 0 && !self.helped.contains(&comparison.pair)
+    }
+
     /// Whether two views of a definition have the same result for every subgroup.
     pub(crate) fn agree(
         &self,
@@ -195,7 +202,11 @@ impl RecourseTables {
             comparatives.iter().filter_map(|row| Some((row.subgroup, row.action?))).collect();
         // With several comparisons a few rows too many may be picked: a lookup names the
         // comparison.
+        let mut helped = BTreeSet::new();
         let is_listed = |row: &ActionRow| {
+            if row.worked_0 + row.worked_1 > 0 && !helped.contains(&row.pair) {
+                helped.insert(row.pair.clone());
+            }
             shown.contains(&row.subgroup) && listed.contains(&(row.subgroup, row.action))
         };
         Ok(RecourseTables {
@@ -204,6 +215,7 @@ impl RecourseTables {
             analysis: read_rows::<RankingRow>(folder)?,
             rankings: read_rows::<AggregatedRankingRow>(folder)?,
             actions: read_matching(folder, is_listed)?,
+            helped,
             ecd: read_matching(folder, |row: &EcdRow| shown.contains(&row.subgroup))?,
             subgroups,
             sums,

@@ -13,6 +13,7 @@ use minijinja::value::Value;
 
 use crate::folder::manifest::{ArmWords, ExperimentWords};
 use crate::metric::catalog::place::PageList;
+use crate::metric::farther;
 use crate::report::page::cells::cell_with_placebo;
 use crate::report::page::number::{self, NumberFormat};
 use crate::report::page::terms::{self, PageGlossary};
@@ -111,7 +112,7 @@ pub(crate) fn without_sign(of_change: NumberFormat) -> NumberFormat {
 fn apart_from_zero(before: f64, after: f64) -> Option<f64> {
     let zero = |x: f64| if x.abs() < number::ROUNDING { 0.0 } else { x };
     let (before, after) = (zero(before), zero(after));
-    (before * after >= 0.0).then(|| zero(after.abs() - before.abs()))
+    farther(before, after).map(zero)
 }
 
 /// How the size of a gap with a sign changed; none for a value that is no such gap.

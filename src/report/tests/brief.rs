@@ -12,8 +12,8 @@ use crate::report::brief::voice::AuditVoice;
 use crate::report::brief::{harm, limits};
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::panel::ResultKey;
-use crate::table::CfExampleRow;
 use crate::table::why::{SwitchFeatureRow, SwitchPatternRow};
+use crate::table::{ArmRow, CfExampleRow};
 
 /// Bytes and words of a page.
 const BYTES_AT_MOST: usize = 400_000;
@@ -905,6 +905,111 @@ fn the_path_goes_on_through_traits_features_and_arms() {
     two.says(&["No single feature stands out; the first is income with 60 %"]);
     let harm = path("path-harm", &[0.4], 0.03);
     harm.says(&["None without harm: arm switched changed it"]);
+}
+
+/// Whether a gap is larger is a question of its size: the change of one that turned round is clear,
+/// and does not say so.
+#[test]
+fn a_gap_that_turned_round_is_not_called_larger() {
+    let folder = harmed(&without_noise(), true);
+    add_path(folder.path(), &[0.4], 0.0);
+    let tables = folder.path().join("tables");
+    let mut rows = read_rows::<ComparisonRow>(&tables).unwrap();
+    rows.push(ComparisonRow::of(
+        "arm=augment/switched, model=gbm, against_arm=augment/base, against=gbm, \
+         sensitive=group of people, scope=pair, from_group=Male, to_group=Female, \
+         metric=demp_difference, difference=-0.0581, lo=-0.1, hi=-0.02, against_value=0.0278, \
+         model_value=-0.0303, level=0.95",
+    ));
+    write_rows(&tables, &rows).unwrap();
+    let page = pages("turned", folder.path());
+    let turned = "gap in the share with the favourable decision, Male and Female, from +3 points \
+                  to \u{2212}3 points";
+    let path = section(&page, "path");
+    path.says(&["Arm switched changed it from 6 % to 1 %"]);
+    path.says(&[&format!("No other rate is clearly worse; reversed: {turned}.")]);
+    let retraining = section(&page, "retraining");
+    retraining.says(&[
+        "No harm is clearly larger after retraining.",
+        &format!("Reversed: {turned} (arm switched)."),
+    ]);
+}
+
+/// The first screen tells of each experiment that adds rows, and an arm that adds no synthetic rows
+/// is the arm whose counterfactuals it has.
+#[test]
+fn the_first_screen_tells_of_every_experiment() {
+    let folder = harmed(&without_noise(), true);
+    let tables = folder.path().join("tables");
+    let mut metrics = read_rows::<MetricRow>(&tables).unwrap();
+    let is_own = |row: &&MetricRow| {
+        row.key.counterfactual == "other" && ["direction", "total"].contains(&&*row.key.scope)
+    };
+    let own: Vec<MetricRow> = metrics.iter().filter(is_own).cloned().collect();
+    for arm in ["bbb/base", "bbb/switched", "bbb/cfs_adasyn"] {
+        for mut row in own.clone() {
+            row.key.arm = arm.into();
+            if arm != "bbb/base" && row.numerator.is_some() {
+                (row.value, row.numerator, row.lo) = (Some(0.0), Some(0), Some(0.0));
+            }
+            metrics.push(row);
+        }
+    }
+    write_rows(&tables, &metrics).unwrap();
+    let added = ArmRow::of("model=gbm, n_rows=100").each(
+        "arm            | n_counterfactuals | n_added_positive
+         aaa/base       | 0                 | 0
+         aaa/diverse    | 0                 | 0
+         bbb/base       | 0                 | 0
+         bbb/cfs_adasyn | 9                 | 4
+         bbb/switched   | 9                 | 4",
+    );
+    write_rows(&tables, &added).unwrap();
+    let arm = |name: &&str| ArmWords { name: (*name).to_owned(), words: "rows".to_owned() };
+    let experiment = |(name, arms): (&str, &[&str])| ExperimentWords {
+        name: name.to_owned(),
+        model: "gbm".to_owned(),
+        counterfactual: "other".to_owned(),
+        arms: arms.iter().map(arm).collect(),
+        ..ExperimentWords::default()
+    };
+    let all: [(&str, &[&str]); 2] =
+        [("aaa", &["base", "diverse"]), ("bbb", &["base", "switched", "cfs_adasyn"])];
+    edit(folder.path(), |m| m.experiments = all.into_iter().map(experiment).collect());
+    let page = pages("experiments", folder.path());
+    let same = "No synthetic rows were added by arm cfs_adasyn: its model is that of arm switched, \
+                so it shows nothing of its own.";
+    let verdict = section(&page, "verdict");
+    verdict.says(&[
+        "Did retraining help? Experiment bbb: ",
+        " before, 0 % (arm switched) after. ",
+        same,
+        "Experiment aaa: No rows were added by arm diverse: its model is the one before, so it \
+         shows nothing. The section on retraining tells whether any harm became larger.",
+    ]);
+    verdict.lacks(&["(arm cfs_adasyn)"]);
+    section(&page, "retraining").says(&[same]);
+    // Synthetic rows make it an arm of its own.
+    let mut added = added;
+    added[3].n_synthetic = 1;
+    write_rows(&tables, &added).unwrap();
+    section(&pages("experiments-own", folder.path()), "verdict")
+        .says(&["0 % (arm switched), 0 % (arm cfs_adasyn) after."]);
+}
+
+#[test]
+fn a_limit_on_an_arm_has_one_comma_behind_it() {
+    let gates = vec![("right", "pass", "warn", "acc", Some((0, 1)), 1)];
+    let folder = harmed(&FolderSample { gates, ..two_groups() }, true);
+    let tables = folder.path().join("tables");
+    let mut gates = read_rows::<GateRow>(&tables).unwrap();
+    for row in &mut gates {
+        (row.arm, row.scope) = ("try/all".into(), "group".into());
+        (row.from_group, row.to_group) = ("Female".into(), "".into());
+    }
+    write_rows(&tables, &gates).unwrap();
+    let limits = section(&pages("comma", folder.path()), "limits");
+    limits.says(&["ccuracy of the gbm model, retrained (arm all), Female: "]);
 }
 
 /// A person of the table of cases, feature by feature.

@@ -1,5 +1,7 @@
 //! The section on recourse: its tables as small hand-made ones, and what the page says about them.
 
+use serde_json::json;
+
 use super::html::{annex, section, well_formed};
 use super::sample::{FolderSample, glossary, two_groups};
 use super::*;
@@ -264,8 +266,14 @@ fn subgroups_without_actions_are_left_out_and_said() {
 
 /// A gate on subgroups of at least 20 people.
 fn gate_of_twenty(tables: &Path) {
-    let args = r#"{"counted":{"subgroups":{"definition":"equal-cost-of-effectiveness",
-        "min_affected":20,"parameter":"0.7","score_at_least":null,"view":"macro"}},"judged":"value"}"#;
+    write_gate(tables, COST, "0.7", 20);
+}
+
+/// A gate on subgroups that are unfair to f or m by a definition.
+fn write_gate(tables: &Path, definition: &str, parameter: &str, min_affected: u64) {
+    let count = json!({"definition": definition, "min_affected": min_affected,
+        "parameter": parameter, "score_at_least": null, "view": "macro"});
+    let args = json!({"counted": {"subgroups": count}, "judged": "value"});
     let frame = [GateRow {
         rule: "at_most, estimate".into(),
         ..GateRow::of(&format!(
@@ -326,6 +334,110 @@ fn the_brief_says_which_subgroups_count_and_what_changes_cost() {
         "Costs have the units of the job and add up over the changes of an action: 2 for another \
          job.",
     ]);
+}
+
+/// Lets no subgroup of the comparison of this group be unfair, and gives the other one more people.
+fn lets_no_subgroup_be_unfair(tables: &Path, fair: &str) {
+    let mut recourse = read_rows::<RecourseRow>(tables).unwrap();
+    let others = recourse.iter_mut().filter(|row| row.pair.group_0 != *fair);
+    others.for_each(|row| row.affected_0 = 612);
+    write_rows(tables, &recourse).unwrap();
+    let mut analysis = read_rows::<RankingRow>(tables).unwrap();
+    for row in analysis.iter_mut().filter(|row| row.pair.group_0 == *fair) {
+        *row = row.with("unfair=0, unfair_0=0, unfair_1=0");
+    }
+    write_rows(tables, &analysis).unwrap();
+    let mut subgroups = read_rows::<SubgroupRow>(tables).unwrap();
+    for row in subgroups.iter_mut().filter(|row| row.pair.group_0 == *fair) {
+        (row.rank, row.place, row.against) = (None, None, "".into());
+    }
+    write_rows(tables, &subgroups).unwrap();
+}
+
+/// The first screen of a job with recourse only.
+fn verdict(sample: &RecourseSample, write: impl Fn(&Path)) -> String {
+    let folder = sample.folder(&alone(), write);
+    let html = render(folder.path(), None, &glossary).unwrap().report;
+    section(&html.replace(['\u{202f}', '\u{a0}'], " "), "verdict")
+}
+
+/// Many people of each subgroup, of these groups.
+fn of_many(groups: &[&str]) -> RecourseSample {
+    let sizes = [[20, 50], [50, 19], [40, 50], [12, 20], [30, 40]];
+    RecourseSample { sizes, groups: super::sample::names(groups), ..RecourseSample::few() }
+}
+
+#[test]
+fn the_first_screen_is_about_the_worst_comparison() {
+    let pairs = of_many(&["b", "f"]);
+    let worst = verdict(&pairs, |tables| lets_no_subgroup_be_unfair(tables, "b"));
+    worst.says(&[
+        "Who can change the decision? In 2 of 5 subgroups the favourable decision is harder to \
+         reach for people in group f, in 1 for people in group m",
+        "612 people in group f and 46 people in group m have the unfavourable decision",
+        "Of 2 comparisons of two groups this is the worst; the section on recourse has more.",
+    ]);
+    worst.lacks(&["people in group b"]);
+    // What a limit judges is not the first in the table either.
+    let judged = verdict(&pairs, |tables| {
+        lets_no_subgroup_be_unfair(tables, "b");
+        gate_of_twenty(tables);
+    });
+    judged.says(&[
+        "In 37 of the 250 subgroups that the limit counts",
+        "612 people in group f and 46 people in group m have the unfavourable decision; in the \
+         unfair subgroups, also those that the limit does not count, the smaller group has",
+        "this is the one that decides the limit",
+    ]);
+    judged.lacks(&["Who can change the decision"]);
+    // Of seven comparisons the last one is the worst, and the evidence shows six.
+    let seven = of_many(&["a", "b", "c", "d", "e", "f", "g"]);
+    let folder = seven.folder(&alone(), |tables| {
+        for fair in ["a", "b", "c", "d", "e", "f"] {
+            lets_no_subgroup_be_unfair(tables, fair);
+        }
+    });
+    let html = render(folder.path(), None, &glossary).unwrap().report;
+    let told = section(&html, "recourse");
+    told.says(&["harder to reach for people in group g, in 1"]);
+    told.lacks(&["people in group f"]);
+    verdict(&of_many(&["f"]), |_| ()).lacks(&["comparisons of two groups"]);
+}
+
+#[test]
+fn the_first_screen_says_where_a_limit_counts_by_another_definition() {
+    let told = verdict(&of_many(&["f"]), |tables| write_gate(tables, EFFECT, "", 1));
+    told.says(&[
+        "In 37 of the 250 subgroups that the limit counts (of any size)",
+        "Who can change the decision, by another definition than that of the limit? In 2 of 5 \
+         subgroups the favourable decision is harder to reach for people in group f, in 1 for \
+         people in group m (by equal cost of effectiveness, 70 % of the group, in both views)",
+        "in the unfair subgroups the smaller group has a median of 20 people",
+    ]);
+}
+
+#[test]
+fn that_no_action_helps_anybody_is_told() {
+    let helpless = |tables: &Path| {
+        lets_no_subgroup_be_unfair(tables, "f");
+        let mut actions = read_rows::<ActionRow>(tables).unwrap();
+        actions.iter_mut().for_each(|row| (row.worked_0, row.worked_1) = (0, 0));
+        write_rows(tables, &actions).unwrap();
+    };
+    let said = "No action helps anybody: none of the 6 actions that were tried changes one \
+                decision. So in each of 5 subgroups the favourable decision is as hard to reach";
+    for sample in [of_many(&["f"]), RecourseSample::few()] {
+        let told = verdict(&sample, helpless);
+        told.says(&[
+            &format!("Who can change the decision? {said} for people in group f as for people"),
+            "19 people in group f and 46 people in group m have the unfavourable decision.",
+        ]);
+        told.lacks(&["In none of", "Too few"]);
+        section(&sample.page(&alone(), helpless), "recourse").says(&[said]);
+    }
+    let some = verdict(&of_many(&["f"]), |tables| lets_no_subgroup_be_unfair(tables, "f"));
+    some.says(&["In none of 5 subgroups"]);
+    some.lacks(&["helps anybody"]);
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use crate::error::Result;
 use crate::exec::StageContext;
+use crate::metric::rate::Undefined;
 use crate::recourse::actions::RecoursePlan;
 use crate::recourse::chance::false_discoveries;
 use crate::recourse::definition::{RecourseDefinition, trade_off_bound};
@@ -136,7 +137,7 @@ impl<'a> RecourseWriter<'a> {
 
     /// Adds the row of a pair of groups of which one has no affected people.
     pub(crate) fn empty_pair(&mut self, people: &PairPopulation) {
-        let row = self.recourse_row(people, "no_affected_rows");
+        let row = self.recourse_row(people, Undefined::NoAffectedRows.code());
         self.recourse.push(row);
     }
 
@@ -221,7 +222,10 @@ impl<'a> RecourseWriter<'a> {
         let with_actions = (0..plan.n_subgroups()).filter(|&s| !plan.actions(s).is_empty()).count();
         let people = plan.population();
         let count = |n: usize| whole(n as u64);
-        let undefined = if people.unaffected() == 0 { "no_unaffected_rows" } else { "" };
+        let undefined = match people.unaffected() {
+            0 => Undefined::NoUnaffectedRows.code(),
+            _ => "",
+        };
         let row = RecourseRow {
             least_0: plan.min_affected[0].into(),
             least_1: plan.min_affected[1].into(),

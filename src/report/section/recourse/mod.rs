@@ -17,9 +17,12 @@ pub(crate) mod cards;
 mod outcome;
 mod views;
 
+use std::cmp::Reverse;
+
 use minijinja::context;
 use minijinja::value::Value;
 
+use crate::gate::reason::GateCount;
 use crate::report::brief::limits::AuditLimit;
 use crate::report::brief::voice::{AuditVoice, CalledGroup};
 use crate::report::draw::plot::AxisUnit;
@@ -75,28 +78,75 @@ pub(crate) fn is_there(audit: &AuditFolder) -> bool {
     !audit.recourse.comparisons.is_empty()
 }
 
-/// What the page says about each comparison: why nothing was looked at, or what it comes to, and
-/// the limits that count its subgroups: where most of these are too small, they name those that the
+/// What the page says about a comparison: why nothing was looked at, or what it comes to, and the
+/// limits that count its subgroups: where most of these are too small, they name those that the
 /// verdict still counts.
+fn told(
+    audit: &AuditFolder,
+    voice: &AuditVoice<'_>,
+    limits: &[AuditLimit],
+    comparison: &RecourseRow,
+) -> Option<Value> {
+    let (groups, why_not) = (groups_of(comparison), why_not(comparison));
+    let outcome = ComparisonOutcome::of(audit, comparison);
+    let called = || groups.map(|group| voice.called_group(&comparison.pair.recourse, group));
+    let counts = |limit: &&AuditLimit| outcome.is_some() && counts_subgroups(limit, comparison);
+    let limits: Vec<&AuditLimit> = limits.iter().filter(counts).collect();
+    (why_not.is_some() || outcome.is_some()).then(|| {
+        context! {
+            groups => Value::from_iter(groups), why_not, limits => fact(&limits),
+            outcome => outcome.as_ref().map(|of| of.facts(called(), true)),
+        }
+    })
+}
+
+/// The places of the comparisons in their table, worst first; of equals the first one first.
+fn worst_first(audit: &AuditFolder) -> Vec<usize> {
+    let all = &audit.recourse.comparisons;
+    let mut places: Vec<usize> = (0..all.len()).collect();
+    let badness = |of: &RecourseRow| ComparisonOutcome::of(audit, of).map(|of| of.badness());
+    places.sort_by_cached_key(|place| Reverse(badness(&all[*place])));
+    places
+}
+
+/// What the page says about the worst comparisons, in the order of their table.
 pub(crate) fn evidence(
     audit: &AuditFolder,
     voice: &AuditVoice<'_>,
     limits: &[AuditLimit],
 ) -> Vec<Value> {
-    let told = |comparison: &RecourseRow| {
-        let (groups, why_not) = (groups_of(comparison), why_not(comparison));
-        let outcome = ComparisonOutcome::of(audit, comparison);
-        let called = || groups.map(|group| voice.called_group(&comparison.pair.recourse, group));
-        let counts = |limit: &&AuditLimit| outcome.is_some() && counts_subgroups(limit, comparison);
-        let limits: Vec<&AuditLimit> = limits.iter().filter(counts).collect();
-        (why_not.is_some() || outcome.is_some()).then(|| {
-            context! {
-                groups => Value::from_iter(groups), why_not, limits => fact(&limits),
-                outcome => outcome.as_ref().map(|of| of.facts(called(), true)),
-            }
-        })
-    };
-    audit.recourse.comparisons.iter().take(COMPARISONS_AT_MOST).filter_map(told).collect()
+    let mut places = worst_first(audit);
+    places.truncate(COMPARISONS_AT_MOST);
+    places.sort_unstable();
+    let all = &audit.recourse.comparisons;
+    places.into_iter().filter_map(|place| told(audit, voice, limits, &all[place])).collect()
+}
+
+/// What the first page says: of the comparison that decides the limit whose sentence is there,
+/// else of the one that decides the worst broken limit, else of the worst. A limit may count by
+/// another definition than the one that is reported first, and only some subgroups of it.
+pub(crate) fn first(
+    audit: &AuditFolder,
+    voice: &AuditVoice<'_>,
+    limits: &[AuditLimit],
+    said: Option<&AuditLimit>,
+) -> Option<Value> {
+    let all = &audit.recourse.comparisons;
+    let counted = |limit: &AuditLimit| all.iter().find(|of| counts_subgroups(limit, of));
+    let broken = limits.iter().filter(|limit| limit.verdict == "fail");
+    let decides = said.into_iter().chain(broken).find_map(counted);
+    let comparison = decides.or_else(|| worst_first(audit).first().map(|place| &all[*place]))?;
+    let said = said.filter(|limit| counts_subgroups(limit, comparison));
+    let count = said.and_then(|limit| limit.counted.as_ref());
+    let outcome = ComparisonOutcome::of(audit, comparison);
+    let by_other = count.zip(outcome).is_some_and(|(count, of)| !of.first.is_counted_by(count));
+    let only_some = matches!(count, Some(GateCount::Subgroups { min_affected, score_at_least, .. })
+        if *min_affected > 1 || score_at_least.is_some());
+    let told = told(audit, voice, limits, comparison)?;
+    Some(context! {
+        told, is_said => said.is_some() && !by_other, by_other, only_some,
+        all => all.len(), decides => decides.is_some(),
+    })
 }
 
 /// The note that counts of recourse are persons; none where each row is a person.

@@ -34,6 +34,8 @@ pub(super) struct ComparisonOutcome<'a> {
     chance: Option<ChanceTests>,
     /// Views whose test distinguishes an unfair subgroup from chance.
     views_beyond: usize,
+    /// Whether no action that was tried helps anybody.
+    helps_nobody: bool,
 }
 
 impl<'a> ComparisonOutcome<'a> {
@@ -54,7 +56,16 @@ impl<'a> ComparisonOutcome<'a> {
         let views_beyond = tests.filter(|chance| chance.beyond > 0).count();
         let smaller = audit.recourse.smaller(comparison, &first.row.criterion);
         let chance = chance(&first);
-        Some(ComparisonOutcome { views, first, smaller, chance, views_beyond })
+        let helps_nobody = audit.recourse.helps_nobody(comparison);
+        Some(ComparisonOutcome { views, first, smaller, chance, views_beyond, helps_nobody })
+    }
+
+    /// How bad it is among several: above all others one that allows a conclusion about unfair
+    /// subgroups, then one with more of them, then one in which nobody can be helped.
+    pub(super) fn badness(&self) -> (bool, i64, bool) {
+        let unfair = self.first.row.unfair;
+        let is_concluded = unfair > 0 && !self.too_few() && !self.none_beyond_chance();
+        (is_concluded, unfair, self.helps_nobody)
     }
 
     /// Whether the unfair subgroups are mostly made of a few people; where there are none, whether
@@ -97,6 +108,7 @@ impl<'a> ComparisonOutcome<'a> {
         context! {
             groups => fact(&groups), told, persons => comparison.persons.is_some(),
             too_few => self.too_few(), none_beyond_chance,
+            helps_nobody => self.helps_nobody, actions => comparison.actions,
             nothing_beyond_chance => none_beyond_chance && self.views_beyond == 0,
             affected => vec![comparison.affected_0, comparison.affected_1],
             unfair => vec![row.unfair_0, row.unfair_1], judged => row.judged,

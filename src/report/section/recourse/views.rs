@@ -7,6 +7,7 @@
 use minijinja::context;
 use minijinja::value::Value;
 
+use crate::gate::reason::GateCount;
 use crate::report::page::number::{self, three_digits};
 use crate::report::read::audit::AuditFolder;
 use crate::table::recourse::{CriterionWords, EcdRow, RankingRow, RecourseRow, SubgroupRow};
@@ -58,6 +59,15 @@ impl<'a> DefinitionView<'a> {
             share => self.target_share().map_or_else(|| parameter.to_owned(), number::level),
             cost => cost.map_or_else(|| parameter.to_owned(), three_digits),
         }
+    }
+
+    /// Whether a limit counts subgroups that are unfair by this view.
+    pub(super) fn is_counted_by(&self, count: &GateCount) -> bool {
+        let GateCount::Subgroups { definition, parameter, view, .. } = count else { return false };
+        let own = &self.row.criterion;
+        own.definition == *definition
+            && own.parameter == *parameter
+            && (self.both || own.view == *view)
     }
 
     /// What the definition compares.
