@@ -76,6 +76,9 @@ table! {
         old_least: Option<f64>,
         /// the same at most; null as old_least
         old_most: Option<f64>,
+        /// how many people, or rows, were not measured there who could have changed it; null as
+        /// old_least
+        old_unmeasured: Option<i64>,
         /// value of the run; null = undefined, or no such row
         new_value: Option<f64>,
         /// new_value - old_value; null = one of them is null, or not compared
