@@ -51,7 +51,7 @@ pub const WITH_FITS: &str = "satterthwaite";
 table! {
     /// `changes`: one row per key and metric that either run has; only where a run was given a
     /// baseline.
-    pub struct ChangeRow in "changes", version 6, key 10,
+    pub struct ChangeRow in "changes", version 7, key 10,
     one row per "key and metric of the run or of its baseline",
     written by "gate", read by "gate, report" {
         ..key: AuditKey,
