@@ -7,6 +7,7 @@ use super::unmeasured;
 use crate::gate::decide_by::GateDecideBy;
 use crate::gate::question::{
     GateBaseline, GateCase, GateObservation, GateQuantity, GateQuestion, GateSubject, GateTables,
+    PossibleValues,
 };
 use crate::gate::reason::{GateReason, IntervalLack, UncertaintySource};
 use crate::gate::verdict::fits_once;
@@ -103,7 +104,7 @@ pub(super) fn changes(
         let change = GateObservation {
             is_change: true,
             baseline: row.old_value,
-            old_ends: old_ends(row),
+            old: old_values(row),
             objections: objection_to(row, baseline).into_iter().collect(),
             over: vec![UncertaintySource::People],
             lack: IntervalLack::Table(row.ci_method.to_string()),
@@ -114,13 +115,14 @@ pub(super) fn changes(
     with_both_harm_parts(question, seen.collect())
 }
 
-/// The smallest and the largest value that the earlier run could have had. The table has no
-/// infinite end: one that it lacks is infinite where the metric has no bound there.
-fn old_ends(row: &ChangeRow) -> Option<(f64, f64)> {
+/// The values that the earlier run could have had. The table has no infinite end: one that it lacks
+/// is infinite where the metric has no bound there.
+fn old_values(row: &ChangeRow) -> Option<PossibleValues> {
     let range = find(&row.metric).map(|metric| metric.range_in(&row.key.scope));
     let (lo, hi) = range.unwrap_or((0.0, 0.0));
     let unbounded = |end: f64| end.is_infinite().then_some(end);
-    row.old_least.or(unbounded(lo)).zip(row.old_most.or(unbounded(hi)))
+    let (least, most) = (row.old_least.or(unbounded(lo))?, row.old_most.or(unbounded(hi))?);
+    Some(PossibleValues { least, most, people: u64::try_from(row.old_unmeasured?).unwrap_or(0) })
 }
 
 /// Adds to the rows of changes that some question is about the smallest and the largest value that
@@ -141,9 +143,10 @@ pub(crate) fn add_old_extremes(
         let (value, n_rows) = (row.old_value, row.old_rows);
         let (key, metric) = (row.key.clone(), row.metric.clone());
         let seen = MetricRow { key, metric, value, n_rows, ..MetricRow::default() };
-        let ends = unmeasured::extremes(GateCase::new(question, &seen.into(), old));
-        row.old_least = ends.map(|ends| ends.0).and_then(finite);
-        row.old_most = ends.map(|ends| ends.1).and_then(finite);
+        let could = unmeasured::possible_values(GateCase::new(question, &seen.into(), old));
+        row.old_least = could.and_then(|could| finite(could.least));
+        row.old_most = could.and_then(|could| finite(could.most));
+        row.old_unmeasured = could.and_then(|could| i64::try_from(could.people).ok());
     }
 }
 
@@ -292,5 +295,7 @@ pub(super) fn negate(seen: &mut GateObservation) {
     let row = &mut seen.row;
     (row.value, seen.baseline) = (negated(row.value), negated(seen.baseline));
     (row.lo, row.hi) = (negated(row.hi), negated(row.lo));
-    seen.old_ends = seen.old_ends.map(|(least, most)| (0.0 - most, 0.0 - least));
+    let turned =
+        |of: PossibleValues| PossibleValues { least: 0.0 - of.most, most: 0.0 - of.least, ..of };
+    seen.old = seen.old.map(turned);
 }

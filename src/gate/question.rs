@@ -300,11 +300,19 @@ pub(crate) struct GateObservation {
     pub(crate) is_change: bool,
     /// Value of the baseline, of a change.
     pub(crate) baseline: Option<f64>,
-    /// Its smallest and largest possible value if everybody had been measured in that run; none
-    /// where this is not known.
-    pub(crate) old_ends: Option<(f64, f64)>,
+    /// What that value could have been; none where this is not known.
+    pub(crate) old: Option<PossibleValues>,
     /// Why it cannot be judged regardless of its value; empty where it can.
     pub(crate) objections: Vec<GateReason>,
+}
+
+/// What the value of a run could be if everybody had been measured.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct PossibleValues {
+    pub(crate) least: f64,
+    pub(crate) most: f64,
+    /// Those who were not measured and could change it.
+    pub(crate) people: u64,
 }
 
 impl GateObservation {

@@ -51,7 +51,7 @@ pub const WITH_FITS: &str = "satterthwaite";
 table! {
     /// `changes`: one row per key and metric that either run has; only where a run was given a
     /// baseline.
-    pub struct ChangeRow in "changes", version 6, key 10,
+    pub struct ChangeRow in "changes", version 7, key 10,
     one row per "key and metric of the run or of its baseline",
     written by "gate", read by "gate, report" {
         ..key: AuditKey,
@@ -76,6 +76,9 @@ table! {
         old_least: Option<f64>,
         /// the same at most; null as old_least
         old_most: Option<f64>,
+        /// how many people, or rows, were not measured there who could have changed it; null as
+        /// old_least
+        old_unmeasured: Option<i64>,
         /// value of the run; null = undefined, or no such row
         new_value: Option<f64>,
         /// new_value - old_value; null = one of them is null, or not compared

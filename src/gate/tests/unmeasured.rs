@@ -2,6 +2,7 @@
 //! change that a scorer was shown.
 
 use super::*;
+use crate::gate::add_old_extremes;
 use crate::gate::reason::UnshownChange;
 use crate::metric::interval::newcombe;
 use crate::table::PopulationRow;
@@ -57,6 +58,11 @@ fn the_furthest_groups_do_not_pass_for_a_group_without_a_value() {
 fn counts(lines: &str) -> Vec<CountRow> {
     CountRow::of("model=m, sensitive=sex")
         .each(&format!("scope|from_group|label|predicted|n\n{lines}"))
+}
+
+/// The table of counts alone.
+fn by_counts(counts: &[CountRow]) -> GateTables<'_> {
+    GateTables { counts, ..GateTables::default() }
 }
 
 /// A value with the interval that its counts give.
@@ -312,14 +318,123 @@ fn pairs_are_lost_with_their_smaller_side() {
     );
 }
 
+/// The same decisions in both runs, with everybody scored: the furthest groups have not moved.
+/// Where ten rows of the earlier run have no score or no group, it could have had what some filling
+/// of them gives.
+#[test]
+fn the_furthest_groups_of_an_earlier_run_are_as_far_apart_as_they_were() {
+    let known = "group | Female | 1 | 1 | 30
+         group | Female | 1 | 0 | 20
+         group | Female | 0 | 1 | 10
+         group | Female | 0 | 0 | 40
+         group | Male   | 1 | 1 | 45
+         group | Male   | 1 | 0 | 5
+         group | Male   | 0 | 1 | 20
+         group | Male   | 0 | 0 | 30
+         group | Other  | 1 | 1 | 32
+         group | Other  | 1 | 0 | 18
+         group | Other  | 0 | 1 | 12
+         group | Other  | 0 | 0 | 38";
+    let lacking = "\n group | Female | | | 7\n no_group | | | 1 | 3";
+    let everybody = counts(known);
+    let some = counts(&format!("{known}{lacking}"));
+    let judged_against = |metric: &str, value: f64, old: &[CountRow], lines: &str| {
+        let question = GateQuestion { metric: metric.into(), ..against(GateSubject::WorstCase) };
+        let mut changes = [change(&format!(
+            "counterfactual=, scope=worst_case, from_group=, to_group=, metric={metric}, \
+             old_value={value}, difference=0, lo=0, hi=0, old_denominator=, new_denominator="
+        ))];
+        add_old_extremes(std::slice::from_ref(&question), &mut changes, by_counts(old));
+        let baseline = baseline_of(&changes, "");
+        check(&question, (by_counts(&everybody), Some(&baseline)), lines);
+        (changes[0].old_least.unwrap(), changes[0].old_most.unwrap())
+    };
+    for (metric, value) in
+        [("demp_difference", 0.25), ("tpr_difference", 0.3), ("aod", 0.25), ("eodds", 0.3)]
+    {
+        let ends = judged_against(metric, value, &everybody, "<= 0 | pass\n<= 0, estimate | pass");
+        assert!((ends.0 - value).abs().max((ends.1 - value).abs()) < 1e-12, "{metric} {ends:?}");
+    }
+    judged_against("demp_ratio", 40.0 / 65.0, &everybody, ">= 0 | pass\n>= 0, estimate | pass");
+    // Women granted and refused, and rows of the three that have no group, in each group.
+    let (mut least, mut most) = (1.0_f64, 0.0_f64);
+    for (granted, refused) in (0..=7).flat_map(|n| (0..=7 - n).map(move |m| (n, m))) {
+        for (f, m, o) in
+            (0..64).map(|i| (i % 4, i / 4 % 4, i / 16)).filter(|i| i.0 + i.1 + i.2 <= 3)
+        {
+            let women = f64::from(40 + granted + f) / f64::from(100 + granted + refused + f);
+            let [men, others] =
+                [(65, m), (44, o)].map(|(n, more)| f64::from(n + more) / f64::from(100 + more));
+            let gap = women.max(men).max(others) - women.min(men).min(others);
+            (least, most) = (least.min(gap), most.max(gap));
+        }
+    }
+    let ends = judged_against("demp_difference", 0.25, &some, "<= 0 | inconclusive");
+    // The men are not so near to the women and to the others at once.
+    assert!(ends.0 <= least && ends.0 > least - 0.05, "{ends:?} {least}");
+    assert!((ends.1 - most).abs() < 1e-12, "{ends:?} {most}");
+}
+
+/// Of the same people 10 to 40 were not measured in either run. However they are filled in, the
+/// interval of the paired change is within that of the worst case.
+#[test]
+fn an_interval_of_a_change_is_as_wide_as_with_everybody() {
+    // The end of the change where so many of the people rise and fall.
+    let end = |[rise, fall, all]: [f64; 3]| {
+        let (mean, moved) = ((rise - fall) / all, rise + fall);
+        let variance = (moved / all - mean * mean) / (all - 1.0);
+        let freedom = (all - 1.0).min(2.0 * all * moved / (all - moved));
+        let wide = crate::num::student::student_quantile(0.975, freedom);
+        (mean, mean + if moved > 0.0 { wide * variance.sqrt() } else { 0.0 })
+    };
+    for (people, rise, fall, lacking) in
+        [(990, 0, 0, 10), (990, 5, 5, 10), (960, 40, 10, 40), (160, 20, 30, 40), (500, 0, 0, 1)]
+    {
+        let old = people / 2;
+        let new = old + rise - fall;
+        let counts = |granted: i32| {
+            let refused = people - granted;
+            counts(&format!(
+                "group | Female | | 1 | {granted}
+                 group | Female | | 0 | {refused}
+                 group | Female | |   | {lacking}"
+            ))
+        };
+        let (before, after) = (counts(old), counts(new));
+        let question =
+            GateQuestion { metric: "pprev".into(), ..against(GateSubject::Group("Female".into())) };
+        let [own, all] = [people, people + lacking].map(f64::from);
+        let (mean, hi) = end([f64::from(rise), f64::from(fall), own]);
+        let value = f64::from(old) / own;
+        let mut changes = [change(&format!(
+            "counterfactual=, scope=group, from_group=Female, to_group=, metric=pprev, \
+             old_value={value}, difference={mean}, lo={}, hi={hi}",
+            2.0 * mean - hi
+        ))];
+        add_old_extremes(std::slice::from_ref(&question), &mut changes, by_counts(&before));
+        let baseline = baseline_of(&changes, "");
+        let worst = (0..=lacking)
+            .flat_map(|up| (0..=lacking - up).map(move |down| (up, down)))
+            .map(|(up, down)| end([f64::from(rise + up), f64::from(fall + down), all]).1)
+            .fold(hi, f64::max);
+        let lines = format!("<= {} | inconclusive\n<= {} | pass", worst - 1e-9, worst * 1.7);
+        check(&question, (by_counts(&after), Some(&baseline)), &lines);
+    }
+}
+
 /// The earlier run could have been lower, so the change larger.
 #[test]
 fn of_a_change_both_runs_are_at_their_worst() {
     let moved = change("old_value=0.1, difference=0, lo=-0.01, hi=0.01");
     for (old, line) in [
         ("", "pass"),
-        ("old_least=0.07, old_most=0.5", "pass"),
-        ("old_least=0.05, old_most=0.5", "inconclusive | the earlier run did not measure"),
+        ("old_least=0.07, old_most=0.11, old_unmeasured=5", "inconclusive"),
+        ("old_least=0.09, old_most=0.1, old_unmeasured=1", "inconclusive"),
+        ("old_least=0.09, old_most=0.11, old_unmeasured=20", "pass"),
+        (
+            "old_least=0.05, old_most=0.11, old_unmeasured=20",
+            "inconclusive | the earlier run did not measure",
+        ),
     ] {
         let changes = [moved.with(old)];
         let baseline = baseline_of(&changes, "");
@@ -329,7 +444,8 @@ fn of_a_change_both_runs_are_at_their_worst() {
     // A divergence has no upper bound, which the table cannot hold.
     let question = GateQuestion { metric: "kld".to_owned(), ..against(direction()) };
     for (least, verdict) in [(0.07, "pass"), (0.0, "inconclusive")] {
-        let changes = [moved.with(&format!("metric=kld, family=shift, old_least={least}"))];
+        let cells = format!("metric=kld, family=shift, old_unmeasured=100, old_least={least}");
+        let changes = [moved.with(&cells)];
         let baseline = baseline_of(&changes, "");
         let by = (GateTables::default(), Some(&baseline));
         check(&question, by, &format!("<= 0.05 | {verdict}"));

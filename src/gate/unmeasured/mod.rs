@@ -16,7 +16,7 @@
 //! the groups that are furthest apart, each pair is computed separately. People who have a group
 //! that the job does not declare are in no group of the gate. Missing labels are not filled in: the
 //! issue `selective` says for whom they are missing more often than for others. For a change both
-//! runs are at their worst.
+//! runs are at their worst, and its interval is wider by that of the share of these people.
 //!
 //! How many of these people would be enough is counted by taking those first that move the value
 //! most.
@@ -30,23 +30,23 @@ mod worst_case;
 use self::range::RangeBound;
 use self::worst_case::WorstCase;
 use super::people::PeopleTables;
-use super::question::{GateCase, GateLimit, GateObservation, GateQuantity, GateQuestion};
+use super::question::{
+    GateCase, GateLimit, GateObservation, GateQuantity, GateQuestion, PossibleValues,
+};
 use super::reason::{ComparedPart, GateReason};
 use crate::gate::decide_by::GateDecideBy;
 use crate::metric::catalog::find;
+use crate::metric::interval::z_of_level;
 use crate::metric::{Metric, MetricFamily};
+use crate::param::Level;
 use crate::table::finite;
 
-/// The worst case of a value, where the end lies further by `more`: by counts where they give the
-/// value, else by the range of the metric; none where neither is known.
-fn worst_case<'a>(
-    of: &'a PeopleTables<'a>,
-    metric: &'static Metric,
-    more: f64,
-) -> Option<WorstCase<'a>> {
+/// The worst case of a value: by counts where they give the value, else by the range of the metric;
+/// none where neither is known.
+fn worst_case<'a>(of: &'a PeopleTables<'a>, metric: &'static Metric) -> Option<WorstCase<'a>> {
     match recount::recounts(of, metric) {
-        Some(all) => recount::worst_case(all, of.case.question.limit, more),
-        None => Some(RangeBound::of(of, metric)?.worst_case(more)),
+        Some(all) => recount::worst_case(all, metric),
+        None => Some(RangeBound::of(of, metric)?.worst_case()),
     }
 }
 
@@ -59,14 +59,17 @@ fn metric_of(seen: &GateObservation) -> Option<&'static Metric> {
 /// how many of them would be enough; none where the verdict holds whatever each of them is.
 pub(super) fn could_break(case: GateCase<'_>) -> Option<GateReason> {
     let GateCase { question, seen, .. } = case;
-    // The earlier run at its other end: the change is larger by as much as that value could have
-    // been smaller.
-    let old = seen.baseline.zip(seen.old_ends).filter(|_| seen.is_change);
-    let of_old = old.map_or(0.0, |(old, (least, most))| old - question.limit.facing((most, least)));
     let of = PeopleTables::new(case);
-    let worst = worst_case(&of, metric_of(seen)?, of_old)?;
-    let (nobody, limit) = (worst.lacking.values().all(|n| *n == 0), question.limit);
-    if limit.kept_by(worst.end) || nobody && of_old == 0.0 {
+    let mut worst = worst_case(&of, metric_of(seen)?)?;
+    let old = seen.old.filter(|old| seen.is_change && old.people > 0);
+    let limit = question.limit;
+    if old.is_none() && worst.people() == 0 {
+        return None;
+    }
+    if seen.is_change {
+        worst = in_both_runs(&of, worst, old.unwrap_or_default())?;
+    }
+    if limit.kept_by(worst.end) {
         return None;
     }
     let what = match question.decide_by {
@@ -81,8 +84,59 @@ pub(super) fn could_break(case: GateCase<'_>) -> Option<GateReason> {
     Some(GateReason::UnmeasuredPeople { lacking, decisions, enough, worst: what, end })
 }
 
+/// The worst case of a change, with the earlier run at its other end: the change is larger by as
+/// much as that value could have been smaller.
+fn in_both_runs<'a>(
+    of: &PeopleTables<'a>,
+    worst: WorstCase<'a>,
+    old: PossibleValues,
+) -> Option<WorstCase<'a>> {
+    let GateCase { question, seen, .. } = of.case;
+    let (limit, value, new) = (question.limit, seen.row.value?, possible_values(of.case)?);
+    let by_old =
+        if old.people > 0 { seen.baseline? - limit.facing((old.most, old.least)) } else { 0.0 };
+    let ends =
+        seen.row.lo.zip(seen.row.hi).filter(|_| question.decide_by != GateDecideBy::Estimate);
+    let width = ends.map(|ends| (limit.facing(ends) - value).abs());
+    let z = z_of_level(seen.row.level.unwrap_or(Level::DEFAULT.get()));
+    let (is_one, by_new) = (of.are_unequal(), limit.facing((new.least, new.most)) - value);
+    let further = move |end: f64, n: u64| {
+        let wider = width.map_or(0.0, |width| {
+            let of_new = new.doubt(n, is_one, z, by_new);
+            width.hypot(of_new).hypot(old.doubt(old.people, is_one, z, by_old)) - width
+        });
+        end + by_old + limit.facing((-wider, wider))
+    };
+    let (people, with) = (worst.people(), worst.with);
+    let with = Box::new(move |n| Some(further(with(n)?, n)));
+    Some(WorstCase {
+        end: further(worst.end, people),
+        lacking: worst.lacking,
+        of_decisions: worst.of_decisions,
+        with,
+    })
+}
+
+impl PossibleValues {
+    /// What this many of the people add to half the width of an interval, with z standard deviations
+    /// on either side, where they move the value by `moved`: each may have moved it by as much as a
+    /// case moves a share, so it is the upper half of Wilson's interval of their share among many
+    /// others, of which a value moves the whole span. With persons or weights they may be one unit.
+    fn doubt(self, n: u64, is_one: bool, z: f64, moved: f64) -> f64 {
+        let n = n.min(self.people);
+        if n == 0 {
+            return 0.0;
+        }
+        let span = self.most - self.least;
+        let span = if span.is_finite() { span } else { moved.abs() };
+        let units = if is_one { 1.0 } else { n as f64 };
+        let of_each = (z * z / 2.0 + z * (units + z * z / 4.0).sqrt()) / units;
+        span * n as f64 / self.people as f64 * of_each
+    }
+}
+
 /// The smallest and the largest possible value with everybody measured.
-pub(super) fn extremes(case: GateCase<'_>) -> Option<(f64, f64)> {
+pub(super) fn possible_values(case: GateCase<'_>) -> Option<PossibleValues> {
     let metric = metric_of(case.seen)?;
     let [least, most] = [GateLimit::AtLeast(0.0), GateLimit::AtMost(0.0)].map(|limit| {
         let question = GateQuestion {
@@ -92,7 +146,8 @@ pub(super) fn extremes(case: GateCase<'_>) -> Option<(f64, f64)> {
             ..case.question.clone()
         };
         let of = PeopleTables::new(GateCase { question: &question, ..case });
-        worst_case(&of, metric, 0.0).map(|worst| worst.end)
+        worst_case(&of, metric).map(|worst| (worst.end, worst.people()))
     });
-    least.zip(most)
+    let ((least, below), (most, above)) = least.zip(most)?;
+    Some(PossibleValues { least, most, people: below.max(above) })
 }

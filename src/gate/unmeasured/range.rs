@@ -271,13 +271,13 @@ impl RangeBound {
         })
     }
 
-    /// Its worst case, where the end lies further by `more`.
-    pub(super) fn worst_case<'a>(self, more: f64) -> WorstCase<'a> {
+    /// Its worst case.
+    pub(super) fn worst_case<'a>(self) -> WorstCase<'a> {
         WorstCase {
-            end: self.end(u64::MAX) + more,
+            end: self.end(u64::MAX),
             lacking: self.lacking.clone(),
             of_decisions: false,
-            with: Box::new(move |n| Some(self.end(n) + more)),
+            with: Box::new(move |n| Some(self.end(n))),
         }
     }
 
@@ -333,7 +333,8 @@ impl RangeBound {
         let (known, cases) = (side.cases, side.cases + yes + no);
         let part = known * side.value;
         let people = if self.are_unequal {
-            people_with_others([part, known], known * side.sure, [yes, no])
+            let of_known = [part, known];
+            people_with_others(of_known, of_known, known * side.sure, [yes, no])
         } else {
             cases * side.sure
         };

@@ -1,6 +1,8 @@
 //! The value of a gate counted again, with the people who were not measured in cells: at worst, and
 //! with some of them.
 
+use std::mem::discriminant;
+
 use super::cells::{Arrangement, SideOfDirections, SideOfPeople, UnknownPeople};
 use super::value::{CellsOfSides, Computed, ValueForm, ValueOfCells};
 use super::worst_case::{LackingPeople, WorstCase};
@@ -132,9 +134,8 @@ impl<'a> Recount<'a> {
         Some((at, worst))
     }
 
-    /// Its worst case, where the end lies further by `more`; none where the value of those who are
-    /// known is undefined.
-    fn worst_case(self, more: f64) -> Option<WorstCase<'a>> {
+    /// Its worst case; none where the value of those who are known is undefined.
+    fn worst_case(self) -> Option<WorstCase<'a>> {
         let (at, end) = self.worst()?;
         let standing: Vec<usize> = (0..at.len()).filter(|i| at[*i].is_some()).collect();
         let mut lacking = LackingPeople::new();
@@ -148,9 +149,9 @@ impl<'a> Recount<'a> {
                 taken[i] = left.min(self.people.unknown[i].rows);
                 left -= taken[i];
             }
-            Some(self.judged(self.with(&at, |i| taken[i])?) + more)
+            Some(self.judged(self.with(&at, |i| taken[i])?))
         };
-        Some(WorstCase { end: end + more, lacking, of_decisions, with: Box::new(with) })
+        Some(WorstCase { end, lacking, of_decisions, with: Box::new(with) })
     }
 
     /// The unknown people at these places, first those who move the value most, each towards
@@ -170,15 +171,31 @@ impl<'a> Recount<'a> {
     }
 }
 
-/// The worst case of a value; none where it is undefined for those who are known.
+/// The worst case of a value, of several that of the furthest, which is no nearer to the ideal than
+/// any of them. None where it is undefined for those who are known.
 pub(super) fn worst_case<'a>(
     all: Vec<Recount<'a>>,
-    limit: GateLimit,
-    more: f64,
+    metric: &'static Metric,
 ) -> Option<WorstCase<'a>> {
-    let each = all.into_iter().filter_map(|recount| recount.worst_case(more));
+    let outer = outermost(metric);
+    let is_furthest = all.get(1).is_some_and(|second| !second.of.case.seen.is_change);
+    let ideal = metric.ideal.filter(|_| is_furthest);
+    let each = all.into_iter().filter_map(Recount::worst_case);
     // The first of equal ones.
-    each.reduce(|a, b| if limit.excess(b.end) > limit.excess(a.end) { b } else { a })
+    let worst =
+        each.reduce(|a, b| if outer.excess(b.end) > outer.excess(a.end) { b } else { a })?;
+    let end = ideal.map_or(worst.end, |ideal| outer.worse(worst.end, ideal));
+    Some(WorstCase { end, ..worst })
+}
+
+/// The side on which the furthest of several values lies: ratios run from the lowest to the highest,
+/// distances from the highest to the lowest.
+fn outermost(metric: &Metric) -> GateLimit {
+    if metric.transform().is_some_and(GapTransform::is_ratio) {
+        GateLimit::AtLeast(0.0)
+    } else {
+        GateLimit::AtMost(0.0)
+    }
 }
 
 /// What the value of a gate is counted again from, for each pair of groups of those that are
@@ -256,8 +273,7 @@ fn is_near(found: f64, value: f64) -> bool {
 /// The recounts of the groups that are furthest apart: of each two, in both orders, or of each
 /// group against the rest.
 fn furthest<'a>(of: &'a PeopleTables<'a>, metric: &'static Metric) -> Option<Vec<Recount<'a>>> {
-    let transform = metric.transform();
-    let to_total = transform == Some(GapTransform::ToTotal);
+    let to_total = metric.transform() == Some(GapTransform::ToTotal);
     let base = PeopleTables::base(metric);
     let (mut groups, names) = (Vec::new(), of.groups());
     for group in &names {
@@ -279,14 +295,19 @@ fn furthest<'a>(of: &'a PeopleTables<'a>, metric: &'static Metric) -> Option<Vec
             }));
         }
     }
-    // Ratios run from the lowest to the highest, distances from the highest to the lowest.
-    let is_ratio = transform.is_some_and(GapTransform::is_ratio);
+    let outer = outermost(metric);
+    if discriminant(&outer) != discriminant(&of.case.question.limit) {
+        // Towards the ideal the intervals of all of them hold together.
+        let values = all.iter().filter(|recount| recount.known().is_some()).count();
+        let gaps = values.max(2) as f64 / if to_total { 1.0 } else { 2.0 };
+        let level = of.case.seen.row.level.unwrap_or(Level::DEFAULT.get());
+        let z = z_of_level(1.0 - (1.0 - level) / gaps);
+        all.iter_mut().for_each(|recount| recount.value.z = z);
+    }
     let further = |a: Computed, b: Computed| {
-        let value = if is_ratio { a.value.min(b.value) } else { a.value.max(b.value) };
-        let ends = a.ends.zip(b.ends).map(|(a, b)| {
-            if is_ratio { (a.0.min(b.0), a.1.min(b.1)) } else { (a.0.max(b.0), a.1.max(b.1)) }
-        });
-        Computed { value, ends }
+        let ends = a.ends.zip(b.ends);
+        let ends = ends.map(|(a, b)| (outer.worse(a.0, b.0), outer.worse(a.1, b.1)));
+        Computed { value: outer.worse(a.value, b.value), ends }
     };
     let base = all.iter().filter_map(Recount::known).reduce(further)?;
     if !is_near(base.value, of.value()?) {

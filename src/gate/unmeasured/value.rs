@@ -75,26 +75,42 @@ pub(super) fn difference_ends(a: (f64, f64), b: (f64, f64), z: f64) -> (f64, f64
     ends_of(newcombe_of((a.0, b.0), own, IntervalProcedure::Newcombe))
 }
 
-/// Independent people who would be as precise as these: those who are `known`, with their weights
-/// in the numerator and the denominator of a share and the precision of this many people, and the
-/// others, one unit with the value of the share and one without, with their weights.
+/// The fewest independent people who could be as precise as these: those who are known, with their
+/// weights and rows in the numerator and the denominator of a share and the precision of this many
+/// people, and the others, one unit with the value of the share and one without, with their weights.
 ///
-/// The variance of a share p is the sum of the squares of w (y - p) over the square of all weights;
-/// the weights of those who are known are taken as independent of y.
-pub(super) fn people_with_others([part, known]: [f64; 2], people: f64, others: [f64; 2]) -> f64 {
-    let ([yes, no], all) = (others, known + others[0] + others[1]);
-    if all <= 0.0 {
-        return 0.0;
+/// The variance of a share p is the sum of the squares of w (y - p) over the square of all weights,
+/// times n / (n - 1) for n units. Of those who are known the sum is S s (1 - s) at their own share
+/// s, and the sum of w^2 is S, or less. At p it is larger by (p - s)^2 S, and by what the side that p
+/// is nearer to lacks in squares, which are at least those of equal weights. Weights never make a
+/// share surer than Kish says.
+pub(super) fn people_with_others(
+    [part, known]: [f64; 2],
+    [rows, all_rows]: [f64; 2],
+    people: f64,
+    [yes, no]: [f64; 2],
+) -> f64 {
+    if yes + no <= 0.0 {
+        return people;
     }
+    let all = known + yes + no;
     let (share, squares) =
         if known > 0.0 { (part / known, known * known / people) } else { (0.0, 0.0) };
+    let kish = all * all / (squares + yes * yes + no * no);
     let p = (part + yes) / all;
     let spread = p * (1.0 - p);
     if spread <= 0.0 {
-        return all * all / (squares + (yes + no).powi(2));
+        return kish;
     }
-    let of_known = squares * ((p - share).powi(2) + share * (1.0 - share));
-    spread * all * all / (of_known + (yes * (1.0 - p)).powi(2) + (no * p).powi(2))
+    let (near, weight, rows) =
+        if p > share { (share, part, rows) } else { (1.0 - share, known - part, all_rows - rows) };
+    let least = if rows > 0.0 { weight * weight / rows } else { 0.0 };
+    let heavier = (squares * near - least).max(0.0) * (1.0 / near - 1.0).min(1.0);
+    let moved = (p - share).abs();
+    let of_known = squares * (moved * moved + share * (1.0 - share)) + 2.0 * moved * heavier;
+    let squares = of_known + (yes * (1.0 - p)).powi(2) + (no * p).powi(2);
+    let units = people + [yes, no].iter().filter(|weight| **weight > 0.0).count() as f64;
+    kish.min(spread * all * all / squares * (units - 1.0) / units)
 }
 
 /// The interval of the ratio of two shares with this many people; where Katz's has no end, by the
@@ -135,7 +151,8 @@ impl ValueOfCells {
             .map(|of| [of.weights.numerator, of.weights.denominator].map(|units| units as f64));
         let yes = of_all[0] - of_known[0];
         let others = [yes, of_all[1] - of_known[1] - yes];
-        Some(people_with_others(of_known, people(known), others))
+        let rows = [known.rows.numerator, known.rows.denominator].map(|n| n as f64);
+        Some(people_with_others(of_known, rows, people(known), others))
     }
 
     /// The value of these sides; none where it is undefined. `known` are those of them who were
@@ -279,19 +296,91 @@ mod tests {
         CellsOfSides, ValueForm, ValueOfCells, difference_ends, people_with_others, share_ends,
     };
     use crate::metric::catalog::find;
+    use crate::metric::estimate::share::Share;
     use crate::metric::evidence::person::ECCM_CELLS;
+    use crate::metric::evidence::units::WeightSums;
+    use crate::metric::interval::z_of_level;
+    use crate::metric::rate::Rate;
     use crate::metric::value::settings::FavourableClass;
+    use crate::num::seed::h;
 
     /// 400 people of weight 1, 20 of them granted, and one of weight 60: the interval of the share
     /// is that of 12 people. The table of metrics, which knows the number of persons, has 0.0508 to
     /// 0.4530 once she is measured.
     #[test]
     fn one_heavy_person_counts_as_the_table_counts_her() {
-        let people = people_with_others([20.0, 400.0], 400.0, [60.0, 0.0]);
+        let people = people_with_others([20.0, 400.0], [20.0, 400.0], 400.0, [60.0, 0.0]);
         let (lo, hi) = share_ends((80.0 / 460.0, people), 1.959_964);
         assert!((lo - 0.0508).abs() < 1e-3 && (hi - 0.4530).abs() < 1e-3, "{lo} {hi}");
-        assert_eq!(people_with_others([20.0, 400.0], 400.0, [0.0, 0.0]).round(), 400.0);
-        assert_eq!(people_with_others([0.0, 0.0], 0.0, [0.0, 3.0]), 1.0);
+        assert_eq!(people_with_others([20.0, 400.0], [20.0, 400.0], 400.0, [0.0, 0.0]), 400.0);
+        assert_eq!(people_with_others([0.0, 0.0], [0.0, 0.0], 0.0, [0.0, 3.0]), 1.0);
+    }
+
+    /// Rows with weights, and up to three that were not measured: however these are filled in, the
+    /// interval of the table of metrics lies within that of the worst case.
+    #[test]
+    fn no_filling_is_less_sure_than_the_worst_case() {
+        let z = z_of_level(0.95);
+        let share = |rows: &[(u64, bool)]| {
+            let sum = |of: &dyn Fn(&&(u64, bool)) -> bool| {
+                rows.iter().filter(of).map(|row| row.0).sum::<u64>()
+            };
+            let mut below = WeightSums::default();
+            rows.iter().for_each(|row| below += WeightSums::one(row.0));
+            let units = (0_u64..).zip(rows).map(|(key, &(weight, yes))| {
+                (key, Rate::of(u64::from(yes), 1), WeightSums::one(weight))
+            });
+            Share::of_units(Rate::of(sum(&|row| row.1), sum(&|_| true)), below.into(), units)
+        };
+        let mut widest = 0.0_f64;
+        for job in 0..600 {
+            let draw = |place: u64, n: u64| h(job, place, 0) % n;
+            let weight = |place: u64, yes: bool| match job % 5 {
+                0 => 1,
+                1 => 10 + draw(place, 30),
+                2 => 1 + 9 * u64::from(yes) + draw(place, 3),
+                3 => 1 + 9 * u64::from(!yes) + draw(place, 3),
+                _ => 1 + draw(place, 8).pow(3),
+            };
+            let known: Vec<(u64, bool)> = (0..4 + draw(1, 60))
+                .map(|row| {
+                    let yes = draw(10 + row, 20) < 1 + draw(2, 18);
+                    (weight(1000 + row, yes), yes)
+                })
+                .collect();
+            let others: Vec<u64> = (0..=draw(3, 3)).map(|row| weight(2000 + row, false)).collect();
+            let of_known = share(&known).unwrap();
+            let sum = |yes: bool| {
+                let own = known.iter().filter(|row| row.1 || !yes);
+                own.fold((0.0, 0.0), |(n, all), row| (n + 1.0, all + row.0 as f64))
+            };
+            let ((cases, part), (rows, all)) = (sum(true), sum(false));
+            let more = others.iter().sum::<u64>() as f64;
+            let at_worst = |others: [f64; 2]| {
+                let n = people_with_others([part, all], [cases, rows], of_known.size, others);
+                share_ends(((part + others[0]) / (all + more), n), z)
+            };
+            let (least, most) = (at_worst([0.0, more]).0, at_worst([more, 0.0]).1);
+            let mut filled = (1.0_f64, 0.0_f64);
+            for state in 0..3_usize.pow(others.len() as u32) {
+                let mut all = known.clone();
+                for (i, &weight) in others.iter().enumerate() {
+                    match state / 3_usize.pow(i as u32) % 3 {
+                        0 => {}
+                        state => all.push((weight, state == 2)),
+                    }
+                }
+                let ends = share(&all).unwrap().wilson(z);
+                filled = (filled.0.min(ends.lo), filled.1.max(ends.hi));
+            }
+            assert!(least <= filled.0 + 1e-9, "{job}: {least} {filled:?} {known:?} {others:?}");
+            assert!(most >= filled.1 - 1e-9, "{job}: {most} {filled:?} {known:?} {others:?}");
+            if others.len() == 1 && job % 5 < 2 {
+                widest = widest.max(most - filled.1).max(filled.0 - least);
+            }
+        }
+        // One person among people of about the same weight.
+        assert!(widest < 0.05, "{widest}");
     }
 
     /// Two groups with the same rate: each is as sure as its own rows.
@@ -311,14 +400,11 @@ mod tests {
         let ends = of.of(&sides(cells), None).unwrap().ends;
         assert_eq!(ends, Some(difference_ends((0.3, 100.0), (0.3, 25.0), 2.0)));
         // 20 of the 70 refused rows are of people who were not measured, perhaps of one person: 80
-        // rows as precise as 80 or 20 people, of which 30 are granted, and one unit of 20.
+        // rows as precise as 80 or 20 people, and one unit of 20, are no surer than Kish says.
         let mut known = cells;
         known[3] -= 20;
         let ends = of.of(&sides(cells), Some(&sides(known))).unwrap().ends.unwrap();
-        let people = |of_known: f64| {
-            let of_known = 80.0 * 80.0 / of_known * (0.075_f64.powi(2) + 0.375 * 0.625);
-            0.21 * 100.0 * 100.0 / (of_known + (20.0 * 0.3_f64).powi(2))
-        };
+        let people = |of_known: f64| 100.0 * 100.0 / (80.0 * 80.0 / of_known + 20.0 * 20.0);
         let expected = difference_ends((0.3, people(80.0)), (0.3, people(20.0)), 2.0);
         assert!((ends.0 - expected.0).abs() < 1e-12 && (ends.1 - expected.1).abs() < 1e-12);
     }

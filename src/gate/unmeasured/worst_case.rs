@@ -23,9 +23,14 @@ pub(super) struct WorstCase<'a> {
 }
 
 impl WorstCase<'_> {
+    /// The number of those who move it there.
+    pub(super) fn people(&self) -> u64 {
+        self.lacking.values().sum()
+    }
+
     /// The fewest of all these people who break the limit.
     pub(super) fn enough(&self, limit: GateLimit) -> u64 {
-        let (mut few, mut many) = (0, self.lacking.values().sum::<u64>());
+        let (mut few, mut many) = (0, self.people());
         while many - few > 1 {
             let middle = u64::midpoint(few, many);
             let breaks = (self.with)(middle).is_some_and(|end| !limit.kept_by(end));

@@ -176,10 +176,10 @@ struct ModelAnswer<'a> {
 
 /// The answers of a model that may give a score for each class.
 fn answers_of(model: &ModelBlock) -> Vec<ModelAnswer<'_>> {
-    fn named<'a, T>(
-        columns: &'a Option<IndexMap<Word, T>>,
+    fn named<T>(
+        columns: &Option<IndexMap<Word, T>>,
         text: fn(&T) -> &str,
-    ) -> Option<Vec<(&'a Word, &'a str)>> {
+    ) -> Option<Vec<(&Word, &str)>> {
         columns.as_ref().map(|all| all.iter().map(|(class, of)| (class, text(of))).collect())
     }
     let mut found = Vec::new();

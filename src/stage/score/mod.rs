@@ -158,8 +158,8 @@ impl Stage for ScoreStage {
                 };
                 let precision =
                     models.score_blocks(row_context, scored, &encoded, &mut |encoded| {
-                        let columns = writers.iter_mut().zip(encoded);
-                        columns.map(|(writer, column)| writer.append(column)).collect()
+                        let mut columns = writers.iter_mut().zip(encoded);
+                        columns.try_for_each(|(writer, column)| writer.append(column))
                     })?;
                 for (writer, out) in writers.into_iter().zip(&folders) {
                     writer.finish()?;
