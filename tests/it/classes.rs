@@ -1006,7 +1006,8 @@ fn cases_of_classes() {
     let person = |i: usize| {
         let group = i % 2;
         // A turns from low to mid, B from mid to high; every third stays.
-        let moved = vec![(1 - group, one(if (i / 2).is_multiple_of(3) { group } else { group + 1 }))];
+        let moved =
+            vec![(1 - group, one(if (i / 2).is_multiple_of(3) { group } else { group + 1 }))];
         Person { group, label: Some(i % 3), weight: 1, points: one(group), moved }
     };
     let people: Vec<Person> = (0..60).map(person).collect();
