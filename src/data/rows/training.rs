@@ -156,6 +156,13 @@ impl<'a> TrainingRows<'a> {
         TrainingRows { pieces, read: Box::new(read), weighted, draw: None }
     }
 
+    /// Rows in memory in several groups, read by the loop over as many pieces.
+    pub fn of_groups(groups: Vec<TrainingBatch>, pieces: PieceLoop<'a>) -> Self {
+        let weighted = groups.iter().any(|group| !group.weights.is_empty());
+        let read = move |g: usize, _| Ok(groups[g].clone());
+        TrainingRows { pieces, read: Box::new(read), weighted, draw: None }
+    }
+
     /// These rows; those of a prepared file are drawn again if that is asked for. Added rows stay
     /// as they are.
     #[must_use]
@@ -285,9 +292,7 @@ impl TrainingRows<'_> {
     /// Rows in memory in several groups.
     pub(crate) fn in_groups(groups: Vec<TrainingBatch>) -> Self {
         let pieces = PieceLoop::one_thread(groups.len());
-        let weighted = groups.iter().any(|group| !group.weights.is_empty());
-        let read = move |g: usize, _| Ok(groups[g].clone());
-        TrainingRows { pieces, read: Box::new(read), weighted, draw: None }
+        TrainingRows::of_groups(groups, pieces)
     }
 }
 
