@@ -8,6 +8,7 @@ use crate::job::messages as m;
 use crate::job::read::tree::join;
 use crate::job::read::word_lists::list;
 use crate::job::{GateBetween, LabelColumn, MetricFamily, ModelBlock};
+use crate::metric::GroupValue;
 use crate::metric::catalog::ccm::HARM;
 use crate::metric::value::classes::measure::is_of_all_classes;
 use crate::model::kind::ModelKind;
@@ -153,7 +154,9 @@ impl JobChecker<'_> {
         self.say(gate.key("class"), other.map(|only| m::gate_class_of_other(metric.id, only)));
         // A class that shares its side of the label with others: the classes compared with it are
         // both better and worse ones.
-        if HARM.contains(&metric.id) && !label.is_side(class) {
+        let reads_side = HARM.contains(&metric.id)
+            || matches!(metric.group_value(), Some(GroupValue::FavourableRate));
+        if reads_side && !label.is_side(class) {
             let sides: Vec<&Word> = classes.iter().filter(|class| label.is_side(class)).collect();
             let said = match sides.as_slice() {
                 [] => m::gate_class_of_harm(gate.asked(), class),

@@ -443,7 +443,9 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
             act => outcome.act(), f => facts,
         }
     };
-    let without = taken.iter().filter(|taken| !has_data(taken));
+    // With several classes no job can add what they need.
+    let can_be_added = !inputs.audit.classes.are_there();
+    let without = taken.iter().filter(|taken| can_be_added && !has_data(taken));
     let missing = without
         .clone()
         .map(|taken| context!(question => taken.step.question(), needs => taken.step.needs()));
