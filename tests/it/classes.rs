@@ -1064,7 +1064,8 @@ fn a_program_scores_each_class() {
     let tag = u64::from_le_bytes(*b"recheck\0");
     again.sort_by_key(|&i| cfaudit::num::seed::h(77, i as u64 * 3, tag));
     again.truncate(100);
-    again.sort_unstable();
+    // The second time in reverse.
+    again.sort_unstable_by(|one, other| other.cmp(one));
     let answer = |below: &str, points: Vec<Points>, add: f64| {
         let of = |k: usize| column(points.iter().map(move |points| score(*points, k)));
         let high = points.iter().map(|points| {

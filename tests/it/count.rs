@@ -30,24 +30,24 @@ const fn modules(
     ModuleBudget { name, holds, ceiling }
 }
 
-/// The modules with their ceilings, the figures of the last count. Since the count before, `report`
-/// lost structs that one place made and one template read, and all phrases, `data` its own columns
-/// of SQL and ids, `stage` a second form of placebo and of decided scores, and `model` tests that
-/// counted as code.
+/// The modules with their ceilings, the figures of the last count. Since the count before, `gate`
+/// and `stage` grew by worst cases of changes and weights, a second scoring in another order, files
+/// that a model imports and sets with one decision; `model` and `stage` by models that score
+/// classes; `report` by units other than people and the worst comparison of recourse.
 const MODULES: &[ModuleBudget] = &[
-    modules("report", &["report"], 12_580),
-    modules("metric", &["metric"], 11_485),
+    modules("report", &["report"], 12_710),
+    modules("metric", &["metric"], 11_660),
     modules("job", &["job"], 7_975),
-    modules("stage", &["stage"], 25_955),
-    modules("data", &["data"], 16_260),
+    modules("stage", &["stage"], 26_035),
+    modules("data", &["data"], 16_385),
     modules("counterfactual", &["counterfactual"], 8_250),
-    modules("exec, cli, root", &["exec", "cli", "bin", "."], 7_765),
-    modules("gate", &["gate"], 4_125),
-    modules("model", &["model"], 4_150),
+    modules("exec, cli, root", &["exec", "cli", "bin", "."], 7_870),
+    modules("gate", &["gate"], 4_330),
+    modules("model", &["model"], 4_265),
     modules(
         "diff, table, explain, folder, proof",
         &["diff", "table", "explain", "folder", "proof"],
-        5_945,
+        6_045,
     ),
     modules(
         "num, recourse, causal, why, augment",
@@ -60,11 +60,11 @@ const MODULES: &[ModuleBudget] = &[
 /// are and mean, 590 the words of `cfaudit explain`, 60 the sentences of the reading path and 40
 /// the page `judge.html`, without its script; of the words 1,000 are its specification.
 const OTHER: &[(&str, usize)] = &[
-    ("lines of templates", 7_395),
-    ("lines of Python, JavaScript and JSON below src", 1_520),
+    ("lines of templates", 7_480),
+    ("lines of Python, JavaScript and JSON below src", 1_560),
     ("lines of messages", 1_600),
-    ("lines of unit tests", 41_375),
-    ("lines of integration tests", 26_885),
+    ("lines of unit tests", 42_880),
+    ("lines of integration tests", 27_390),
     ("words of the documents", 32_000),
     ("characters of the README", 6_630),
 ];

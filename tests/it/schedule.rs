@@ -156,7 +156,7 @@ fn a_crontab_line_in_the_surroundings_of_cron() {
     assert!(audits.work.path(&format!("{day}/report.html")).exists());
     audits.read(&format!("{day}.log")).says(&["\"event\":\"run.end\""]);
     // Every third person switches: the gate speaks.
-    audits.scores(&day, 3);
+    audits.scores(&day, 4);
     let failed = as_cron(&audits);
     String::from_utf8_lossy(&failed.stdout).says(&["\"verdict\":\"fail\""]);
     assert_eq!(audits.read("alerts"), "4\n4\n1\n");
@@ -251,7 +251,7 @@ fn the_recipe_under_airflow() {
     assert_eq!(manifest(), before, "the same date again");
 
     audits.rows("2026-11-21");
-    audits.scores("2026-11-21", 3);
+    audits.scores("2026-11-21", 4);
     let failed = airflow.run("2026-11-21");
     assert!(!failed.success, "{}", failed.log);
     assert_eq!(
