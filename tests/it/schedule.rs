@@ -155,7 +155,7 @@ fn a_crontab_line_in_the_surroundings_of_cron() {
     );
     assert!(audits.work.path(&format!("{day}/report.html")).exists());
     audits.read(&format!("{day}.log")).says(&["\"event\":\"run.end\""]);
-    // Every third person switches: the gate speaks.
+    // Every fourth person switches: the gate speaks.
     audits.scores(&day, 4);
     let failed = as_cron(&audits);
     String::from_utf8_lossy(&failed.stdout).says(&["\"verdict\":\"fail\""]);
