@@ -22,8 +22,8 @@ use crate::metric::{GapTransform, Reads};
 use crate::table::{AuditKey, GateRow, MetricRow, TableRow, finite, whole};
 
 /// What prevents a pass; if there are several reasons, the first.
-const AGAINST_A_PASS: [fn(GateCase<'_>) -> Option<GateReason>; 4] =
-    [groups_without_value, untested_directions, could_break, overturned];
+const AGAINST_A_PASS: [fn(GateCase<'_>) -> Option<GateReason>; 5] =
+    [objection::one_decision, groups_without_value, untested_directions, could_break, overturned];
 
 /// Judges every gate: those on metrics by their table, those against a baseline by the table of
 /// changes, those on recourse and on patterns by what was `counted` for them.

@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::gate::question::{GateQuestion, GateSubject, GateTables};
+use crate::gate::question::{GateCase, GateQuestion, GateSubject, GateTables};
 use crate::gate::reason::{EmptySearch, GateReason, OneSidedSet};
 use crate::metric::value::sanity::one_decision_after;
 use crate::table::{AuditKey, CountRow, IssueRow, UnknownLevelRow};
@@ -58,14 +58,20 @@ fn of_arm(question: &GateQuestion, tables: GateTables<'_>) -> Option<GateReason>
     (added == 0).then_some(GateReason::NothingLookedAt { search })
 }
 
-/// An objection to a model of a question; of one to sets the part about its own.
-fn of_sets(objection: GateReason, question: &GateQuestion) -> Option<GateReason> {
-    let GateReason::OneDecision { model, mut sets } = objection else { return Some(objection) };
-    sets.retain(|set| {
-        set.counterfactual == question.counterfactual
-            && question.attributes.contains(&set.sensitive)
-    });
-    (!sets.is_empty()).then_some(GateReason::OneDecision { model, sets })
+/// What prevents a pass: the model of the question decides alike about all counterfactuals of its
+/// set. A fail stands: the switches that break the limit are there.
+pub(super) fn one_decision(case: GateCase<'_>) -> Option<GateReason> {
+    let GateCase { question, tables, .. } = case;
+    let about_model = tables.issues.iter().filter(|issue| *issue.r#where == *question.model);
+    about_model.filter_map(GateReason::of_issue).find_map(|objection| {
+        let GateReason::OneDecision { model, mut sets } = objection else { return None };
+        sets.retain(|set| {
+            set.counterfactual == question.counterfactual
+                && question.attributes.contains(&set.sensitive)
+        });
+        let own = Some(GateReason::OneDecision { model, sets: sets.clone() });
+        own.filter(|own| question.arm.is_empty() && !sets.is_empty() && !question.accepts(own))
+    })
 }
 
 /// The issues about models that decide alike about all counterfactuals of a set, by the table of
@@ -113,8 +119,9 @@ pub(super) fn of_question(question: &GateQuestion, tables: GateTables<'_>) -> Ve
         .issues
         .iter()
         .filter(|issue| !question.model.is_empty() && issue.r#where.as_str() == question.model);
-    let of_model =
-        about_model.filter_map(GateReason::of_issue).filter_map(|of| of_sets(of, question));
+    let of_model = about_model
+        .filter_map(GateReason::of_issue)
+        .filter(|of| !matches!(of, GateReason::OneDecision { .. }));
     let of_levels = of_levels(question, tables);
     let all = question.objections.iter().cloned().chain(of_model).chain(of_levels);
     let all = all.chain(of_arm(question, tables));

@@ -128,7 +128,8 @@ fn counterfactuals_on_another_scale_leave_gates_undecided() {
     assert_eq!(with("", 1.0).0[0], "pass");
     let ([verdict, code, reason], codes) = with("", 100.0);
     assert_eq!([verdict.as_str(), &code], ["inconclusive", "one-decision"]);
-    reason.says(&["`m` decides negative for all 400 counterfactuals of `flip` (`sex`)"]);
+    reason.says(&["model `m` decides negative for all 400 counterfactuals of `flip` (`sex`)"]);
+    work.read("out/report.html").says(&["One decision for all counterfactuals."]);
     assert!(codes.contains(&"one-decision".to_owned()), "{codes:?}");
     assert_ne!(with(", accept: [one-decision]", 100.0).0[1], "one-decision");
 }

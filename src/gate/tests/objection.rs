@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::folder::manifest::RecheckWords;
+use crate::gate::reason::OneSidedSet;
 use crate::metric::value::sanity::InvertedOrder;
 use crate::table::{ArmRow, IssueRow, UnknownLevelRow};
 
@@ -12,6 +13,13 @@ fn objected(code: &str, model: &str) -> IssueRow {
     let inverted = vec![InvertedOrder::Decisions([(1, 9), (5, 8)])];
     let objection = match code {
         "inverted-scores" => GateReason::InvertedScores { model: name, of_rows: false, inverted },
+        "one-decision" => {
+            let q = question(direction());
+            let (counterfactual, sensitive) = (q.counterfactual, q.attributes[0].clone());
+            let decision = "0".to_owned();
+            let set = OneSidedSet { counterfactual, sensitive, decision, n: 600, before: 403 };
+            GateReason::OneDecision { model: name, sets: vec![set] }
+        }
         _ => GateReason::NotRepeatable { model: name, scored },
     };
     IssueRow { code: code.into(), ..objection.issue_about(model, 7) }
@@ -42,6 +50,12 @@ fn an_issue_about_its_model_leaves_a_gate_inconclusive_unless_it_is_accepted() {
     of(&twice, &accepts, "<= 0.3 | pass");
     let inverted = "<= 0.3 | verdict=inconclusive, reason_code=inverted-scores";
     of(&[objected("inverted-scores", "m")], &accepts, inverted);
+    // It withdraws a pass of its set and no fail.
+    let one = [objected("one-decision", "m")];
+    let withdrawn = "<= 0.3 | verdict=inconclusive, reason_code=one-decision";
+    of(&one, &kept, &format!("{withdrawn}\n<= 0.01 | verdict=fail, reason_code=limit-broken"));
+    let accepted = GateQuestion { accepts: vec!["one-decision".to_owned()], ..kept.clone() };
+    of(&one, &accepted, "<= 0.3 | pass");
     // What the caller objects counts in the same way, and stands first.
     let waits = GateQuestion { objections: vec![GateReason::WaitsForScores], ..kept };
     let both = format!(

@@ -77,8 +77,9 @@ pub(super) fn could_break(case: GateCase<'_>) -> Option<GateReason> {
         GateDecideBy::Estimate => ComparedPart::Value,
         _ => ComparedPart::Interval,
     };
-    // None where only those of the earlier run count.
-    let enough = worst.enough(limit);
+    // None where those of the earlier run count, too, or one may stand for all.
+    let is_uncounted = seen.is_change && (old.is_some() || of.are_unequal());
+    let enough = if is_uncounted { 0 } else { worst.enough(limit) };
     let (decisions, end) = (worst.of_decisions, finite(worst.end));
     let lacking = worst.lacking.into_iter().filter(|(_, n)| *n > 0).collect();
     Some(GateReason::UnmeasuredPeople { lacking, decisions, enough, worst: what, end })

@@ -104,6 +104,10 @@ def loaded_files(known, installed=tuple(map(sysconfig.get_path, ("stdlib", "plat
         folders = path.split(os.sep)
         if "site-packages" in folders or "dist-packages" in folders or path.startswith(installed):
             continue
+        # Modules that a library writes while it runs have another name each time.
+        temporary = os.path.join(os.environ.get("TMPDIR") or "/tmp", "")
+        if path.startswith(temporary) and not path.startswith(os.path.join(FOLDER, "")):
+            continue
         if os.path.isfile(path):
             with open(path, "rb") as content:
                 known[file] = hashlib.sha256(content.read()).hexdigest()

@@ -93,7 +93,8 @@ impl<'a> BriefInputs<'a> {
     /// no group was measured.
     pub(crate) fn hero_chart(&self, finding: &HeroFinding<'a>) -> Value {
         let own = self.drawn_result(finding);
-        let drawn = own.and_then(|own| self.switch_chart(own));
+        // Counts of several counterfactuals of a person are not people as they are.
+        let drawn = own.filter(|own| !own.set.several).and_then(|own| self.switch_chart(own));
         fact(&drawn.or_else(|| self.share_chart(finding)))
     }
 
@@ -169,9 +170,10 @@ impl<'a> BriefInputs<'a> {
         let own = match finding.subject {
             HeroSubject::Gap(shares, _) => Some(shares),
             // The attribute and the model that the sentence is about.
-            HeroSubject::Total | HeroSubject::Limit => {
-                let of = finding.limit.and_then(|of| Some(&of.parts.first()?.judged.key));
-                of.and_then(|key| {
+            HeroSubject::Switch(_) | HeroSubject::Total | HeroSubject::Limit => {
+                let of_limit = finding.limit.and_then(|of| Some(&of.parts.first()?.judged.key));
+                let of_result = self.drawn_result(finding).map(|result| &result.key);
+                of_result.or(of_limit).and_then(|key| {
                     self.shares.iter().find(|shares| {
                         (&shares.attribute.name, &shares.model.name) == (&key.attribute, &key.model)
                     })

@@ -77,6 +77,11 @@ fn first_of_all(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Value {
     let told = worst_selective(audit).into_iter().chain(others.filter(|of| codes.contains(&of.1)));
     let boxed = |(issue, what): (&IssueRow, &str)| {
         let selective = selective::facts(issue, voice);
+        // Only the objection to sets has arguments.
+        let what = match what {
+            "one-decision" if !issue.args.is_empty() => "one-decision-of-sets",
+            what => what,
+        };
         context!(what, text => issue.text.as_str(), selective)
     };
     told.map(boxed).collect()

@@ -387,7 +387,7 @@ fn the_first_screen_is_about_the_worst_comparison() {
         "In 37 of the 250 subgroups that the limit counts",
         "612 people in group f and 46 people in group m have the unfavourable decision; in the \
          unfair subgroups, also those that the limit does not count, the smaller group has",
-        "this is the one that decides the limit",
+        "this is the one that decides a limit on recourse",
     ]);
     judged.lacks(&["Who can change the decision"]);
     // Of seven comparisons the last one is the worst, and the evidence shows six.
