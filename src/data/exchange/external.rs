@@ -123,7 +123,7 @@ impl ExternalRows {
         (known, rules): (&[(usize, ColumnUse)], ExternalRules<'_>),
         group: usize,
     ) -> Result<()> {
-        let entries: Vec<ScoreEntry> = file.read(group)?.iter_from(0).collect();
+        let entries: Vec<ScoreEntry> = file.read(group)?.iter().collect();
         let first = file.first_row(group);
         let place = |file_row: u64| usize::try_from(file_row - first).unwrap_or(usize::MAX);
         let start = self.keys.len();

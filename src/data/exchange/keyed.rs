@@ -85,9 +85,21 @@ impl ScoreColumns {
         })
     }
 
-    /// The entries one by one, from a position on.
-    pub fn iter_from(&self, first: usize) -> impl Iterator<Item = ScoreEntry> {
-        (first..).map_while(|i| self.get(i))
+    /// The entries one by one.
+    pub fn iter(&self) -> impl Iterator<Item = ScoreEntry> {
+        (0..).map_while(|i| self.get(i))
+    }
+
+    /// Whether an entry has this key, and no other own group of the row than this one.
+    #[inline]
+    pub fn is_of(&self, i: usize, key: ScoreKey, own: Option<u16>) -> bool {
+        let at = |column: &[u16]| column.get(i).copied();
+        self.row_key.get(i) == Some(&key.row_key)
+            && at(&self.to_group).unwrap_or(0) == key.to_group
+            && at(&self.cf_index).unwrap_or(0) == key.cf_index
+            && at(&self.from_group)
+                .zip(own)
+                .is_none_or(|(stated, own)| stated == own || stated == MISSING_GROUP)
     }
 
     /// Only the entries in these rows.

@@ -159,15 +159,15 @@ impl<'a> ScoreFile<'a> {
                 if self.next().is_none() && self.read_on()? {
                     continue;
                 }
-                let found = self.current.iter().flat_map(|found| found.iter_from(self.taken));
-                let is_next = |(entry, wanted): &(ScoreEntry, &WantedKey)| {
-                    entry.key == wanted.key && !wanted.is_contradicted(entry)
-                };
-                let found = found.zip(&wanted[k..]).take_while(is_next);
-                scores.extend(found.map(|(entry, _)| entry.score));
-                self.taken += scores.len() - k;
-                if scores.len() > k {
-                    continue;
+                if let Some(found) = &self.current {
+                    // Files are mostly in the order in which their rows are wanted.
+                    let next = (self.taken..).zip(&wanted[k..]);
+                    let n = next.take_while(|(i, of)| found.is_of(*i, of.key, of.own)).count();
+                    scores.extend_from_slice(&found.score[self.taken..self.taken + n]);
+                    self.taken += n;
+                    if n > 0 {
+                        continue;
+                    }
                 }
             }
             if self.context.rows.are_of_shard() {
