@@ -62,16 +62,26 @@ fn of_arm(question: &GateQuestion, tables: GateTables<'_>) -> Option<GateReason>
 /// set. A fail stands: the switches that break the limit are there.
 pub(super) fn one_decision(case: GateCase<'_>) -> Option<GateReason> {
     let GateCase { question, tables, .. } = case;
-    let about_model = tables.issues.iter().filter(|issue| *issue.r#where == *question.model);
-    about_model.filter_map(GateReason::of_issue).find_map(|objection| {
+    of_model(question, tables).filter(|_| question.arm.is_empty()).find_map(|objection| {
         let GateReason::OneDecision { model, mut sets } = objection else { return None };
         sets.retain(|set| {
             set.counterfactual == question.counterfactual
                 && question.attributes.contains(&set.sensitive)
         });
-        let own = Some(GateReason::OneDecision { model, sets: sets.clone() });
-        own.filter(|own| question.arm.is_empty() && !sets.is_empty() && !question.accepts(own))
+        let is_of_question = !sets.is_empty();
+        let own = GateReason::OneDecision { model, sets };
+        (is_of_question && !question.accepts(&own)).then_some(own)
     })
+}
+
+/// The objections to the model of a question, by the issues.
+fn of_model<'a>(
+    question: &'a GateQuestion,
+    tables: GateTables<'a>,
+) -> impl Iterator<Item = GateReason> + 'a {
+    let is_about = |issue: &&IssueRow| issue.r#where.as_str() == question.model;
+    let about = tables.issues.iter().filter(|_| !question.model.is_empty());
+    about.filter(is_about).filter_map(GateReason::of_issue)
 }
 
 /// The issues about models that decide alike about all counterfactuals of a set, by the table of
@@ -115,13 +125,8 @@ pub(crate) fn one_sided(counts: &[CountRow]) -> Vec<IssueRow> {
 
 /// Why a question cannot be decided, whatever its verdict would be; empty where it can.
 pub(super) fn of_question(question: &GateQuestion, tables: GateTables<'_>) -> Vec<GateReason> {
-    let about_model = tables
-        .issues
-        .iter()
-        .filter(|issue| !question.model.is_empty() && issue.r#where.as_str() == question.model);
-    let of_model = about_model
-        .filter_map(GateReason::of_issue)
-        .filter(|of| !matches!(of, GateReason::OneDecision { .. }));
+    let of_model = of_model(question, tables)
+        .filter(|objection| !matches!(objection, GateReason::OneDecision { .. }));
     let of_levels = of_levels(question, tables);
     let all = question.objections.iter().cloned().chain(of_model).chain(of_levels);
     let all = all.chain(of_arm(question, tables));

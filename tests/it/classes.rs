@@ -73,18 +73,21 @@ fn write_moved<'p>(work: &Work, people: impl Iterator<Item = (&'p Person, i64)>)
         .write(work, "flip.parquet");
 }
 
-/// A working folder with these people and a job; `apart` puts their scores into a separate file,
-/// in another order.
-fn work(people: &[Person], groups: usize, apart: bool, more: &str) -> Work {
-    let work = Work::new();
-    let rows = Rows::of(people.iter().zip(0_i64..))
+/// People as rows, without scores.
+fn people_rows(people: &[Person]) -> Rows<(&Person, i64)> {
+    Rows::of(people.iter().zip(0_i64..))
         .with("id", |(_, i)| i * 3)
         .with("g", |(p, _)| name(p.group))
         .with("risk", |(p, _)| p.label.map(|label| CLASSES[label]))
         .with("w", |(p, _)| p.weight)
         .with("household", |(_, i)| 7000 + i % 90)
-        .with("own", |(_, i)| 9000 - i)
-        .with("p_none", |_| 0.0);
+}
+
+/// A working folder with these people and a job; `apart` puts their scores into a separate file,
+/// in another order.
+fn work(people: &[Person], groups: usize, apart: bool, more: &str) -> Work {
+    let work = Work::new();
+    let rows = people_rows(people).with("own", |(_, i)| 9000 - i).with("p_none", |_| 0.0);
     if apart {
         rows.write(&work, "people.parquet");
         Rows::of(people.iter().zip(0_i64..).collect::<Vec<_>>().into_iter().rev())
@@ -946,12 +949,7 @@ fn job_of_two(label: &str, columns: &str, families: &str, of_rows: &str) -> Stri
 fn compared_models_collapse_to_two_sides() {
     let people = people(500, 3);
     let work = Work::new();
-    let rows = Rows::of(people.iter().zip(0_i64..))
-        .with("id", |(_, i)| i * 3)
-        .with("g", |(p, _)| name(p.group))
-        .with("risk", |(p, _)| p.label.map(|label| CLASSES[label]))
-        .with("w", |(p, _)| p.weight)
-        .with("household", |(_, i)| 7000 + i % 90);
+    let rows = people_rows(&people);
     of_two_models(rows, |(p, i)| (p.points, i)).write(&work, "people.parquet");
     let moved = people.iter().zip(0_i64..);
     let moved = moved.flat_map(|(p, i)| p.moved.iter().map(move |of| (i, of)));

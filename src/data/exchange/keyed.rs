@@ -72,15 +72,10 @@ pub struct ScoreColumns {
 impl ScoreColumns {
     /// One of the entries.
     pub fn get(&self, i: usize) -> Option<ScoreEntry> {
-        let at = |column: &[u16]| column.get(i).copied();
         Some(ScoreEntry {
-            key: ScoreKey {
-                row_key: *self.row_key.get(i)?,
-                to_group: at(&self.to_group).unwrap_or(0),
-                cf_index: at(&self.cf_index).unwrap_or(0),
-            },
+            key: self.key(i)?,
             score: self.score[i],
-            from_group: at(&self.from_group).filter(|&group| group != MISSING_GROUP),
+            from_group: self.stated_group(i),
             file_row: self.first_row + self.rows.get(i).copied().unwrap_or(i) as u64,
         })
     }
@@ -90,16 +85,18 @@ impl ScoreColumns {
         (0..).map_while(|i| self.get(i))
     }
 
-    /// Whether an entry has this key, and no other own group of the row than this one.
+    /// The key of one of the entries.
     #[inline]
-    pub fn is_of(&self, i: usize, key: ScoreKey, own: Option<u16>) -> bool {
-        let at = |column: &[u16]| column.get(i).copied();
-        self.row_key.get(i) == Some(&key.row_key)
-            && at(&self.to_group).unwrap_or(0) == key.to_group
-            && at(&self.cf_index).unwrap_or(0) == key.cf_index
-            && at(&self.from_group)
-                .zip(own)
-                .is_none_or(|(stated, own)| stated == own || stated == MISSING_GROUP)
+    pub fn key(&self, i: usize) -> Option<ScoreKey> {
+        let at = |column: &[u16]| column.get(i).copied().unwrap_or(0);
+        let (to_group, cf_index) = (at(&self.to_group), at(&self.cf_index));
+        Some(ScoreKey { row_key: *self.row_key.get(i)?, to_group, cf_index })
+    }
+
+    /// The row's own group by one of the entries, where the file has it.
+    #[inline]
+    pub fn stated_group(&self, i: usize) -> Option<u16> {
+        self.from_group.get(i).copied().filter(|&group| group != MISSING_GROUP)
     }
 
     /// Only the entries in these rows.

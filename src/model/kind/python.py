@@ -91,6 +91,8 @@ def loaded(path):
 def loaded_files(known, installed=tuple(map(sysconfig.get_path, ("stdlib", "platstdlib")))):
     """SHA-256 of the files of all modules but installed ones, by path from the working directory, as
     each was when it was first seen."""
+    # Modules that a library writes there while it runs have another name each time.
+    temporary = os.path.join(os.environ.get("TMPDIR") or "/tmp", "")
     for module in list(sys.modules.values()):
         try:
             # A module that is loaded when it is needed stays as it is.
@@ -104,8 +106,6 @@ def loaded_files(known, installed=tuple(map(sysconfig.get_path, ("stdlib", "plat
         folders = path.split(os.sep)
         if "site-packages" in folders or "dist-packages" in folders or path.startswith(installed):
             continue
-        # Modules that a library writes while it runs have another name each time.
-        temporary = os.path.join(os.environ.get("TMPDIR") or "/tmp", "")
         if path.startswith(temporary) and not path.startswith(os.path.join(FOLDER, "")):
             continue
         if os.path.isfile(path):

@@ -13,7 +13,7 @@ use crate::report::brief::{harm, limits};
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::panel::ResultKey;
 use crate::table::why::{SwitchFeatureRow, SwitchPatternRow};
-use crate::table::{ArmRow, CfExampleRow};
+use crate::table::{ArmRow, CfExampleRow, TableRow};
 
 /// Bytes and words of a page.
 const BYTES_AT_MOST: usize = 400_000;
@@ -58,13 +58,21 @@ fn harmed(sample: &FolderSample, named: bool) -> tempfile::TempDir {
     folder
 }
 
+/// Changes the rows of a table of a folder.
+fn change<R: TableRow>(folder: &Path, each: impl FnMut(&mut R)) {
+    let tables = folder.join("tables");
+    let mut rows = read_rows::<R>(&tables).unwrap();
+    rows.iter_mut().for_each(each);
+    write_rows(&tables, &rows).unwrap();
+}
+
 /// Lets the differences between directions name this group as worse off.
 fn name_in_differences(folder: &Path, group: &str) {
-    let tables = folder.join("tables");
-    let mut metrics = read_rows::<MetricRow>(&tables).unwrap();
-    let differences = metrics.iter_mut().filter(|row| row.key.scope == "difference");
-    differences.for_each(|row| row.impaired_group = group.into());
-    write_rows(&tables, &metrics).unwrap();
+    change(folder, |row: &mut MetricRow| {
+        if row.key.scope == "difference" {
+            row.impaired_group = group.into();
+        }
+    });
 }
 
 /// Changes the manifest of a folder.
@@ -529,16 +537,13 @@ fn what_no_test_counts_is_given_in_numbers() {
 fn counts_of_several_counterfactuals_of_a_person_are_not_called_people() {
     let gates = vec![("no-harm", "inconclusive", "warn", "favoured_by_group", Some((0, 1)), 1)];
     let folder = harmed(&FolderSample { gates, ..two_groups() }, true);
-    let tables = folder.path().join("tables");
-    let mut metrics = read_rows::<MetricRow>(&tables).unwrap();
-    for row in metrics.iter_mut().filter(|row| row.key.scope == "direction") {
-        row.n_rows = 40;
-        row.denominator_persons = row.denominator.map(|n| n.min(40));
-    }
-    write_rows(&tables, &metrics).unwrap();
-    let mut gates = read_rows::<GateRow>(&tables).unwrap();
-    gates.iter_mut().for_each(|row| row.n_needed_80 = Some(121));
-    write_rows(&tables, &gates).unwrap();
+    change(folder.path(), |row: &mut MetricRow| {
+        if row.key.scope == "direction" {
+            row.n_rows = 40;
+            row.denominator_persons = row.denominator.map(|n| n.min(40));
+        }
+    });
+    change(folder.path(), |row: &mut GateRow| row.n_needed_80 = Some(121));
     let html = pages("several", folder.path());
     let verdict = section(&html, "verdict");
     verdict.says(&[
@@ -1001,13 +1006,10 @@ fn the_first_screen_tells_of_every_experiment() {
 fn a_limit_on_an_arm_has_one_comma_behind_it() {
     let gates = vec![("right", "pass", "warn", "acc", Some((0, 1)), 1)];
     let folder = harmed(&FolderSample { gates, ..two_groups() }, true);
-    let tables = folder.path().join("tables");
-    let mut gates = read_rows::<GateRow>(&tables).unwrap();
-    for row in &mut gates {
+    change(folder.path(), |row: &mut GateRow| {
         (row.arm, row.scope) = ("try/all".into(), "group".into());
         (row.from_group, row.to_group) = ("Female".into(), "".into());
-    }
-    write_rows(&tables, &gates).unwrap();
+    });
     let limits = section(&pages("comma", folder.path()), "limits");
     limits.says(&["ccuracy of the gbm model, retrained (arm all), Female: "]);
 }

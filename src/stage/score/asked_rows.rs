@@ -2,6 +2,7 @@
 //! that a stage makes.
 
 use crate::data::rows::aligned::CounterfactualReader;
+use crate::data::rows::split::RowRoles;
 use crate::data::rows::{PreparedBatch, Projection};
 use crate::data::{Attribute, FeatureRows, RowIdKind};
 use crate::error::Result;
@@ -115,14 +116,23 @@ impl AskedRows for PreparedRows<'_> {
 pub(crate) struct RecheckedRows<'a>(pub RowContext<'a>, pub &'a RecheckSample);
 
 impl RecheckedRows<'_> {
-    /// The row group of a block, without features, and the rows of it that are asked.
-    pub(crate) fn asked(&self, block: usize) -> Result<(usize, PreparedBatch, Vec<usize>)> {
+    /// A block, with these columns of its row group.
+    pub(crate) fn block(&self, block: usize, read: Projection) -> Result<RecheckedBlock> {
         let group = self.n_blocks() - 1 - block;
-        let (batch, roles) = self.0.read(group, Projection::NO_FEATURES)?;
+        let (batch, roles) = self.0.read(group, read)?;
         let mut asked = self.1.rows(&batch, &roles, None);
         asked.reverse();
-        Ok((group, batch, asked))
+        Ok(RecheckedBlock { group, batch, roles, asked })
     }
+}
+
+/// A row group of which rows are asked a second time.
+pub(crate) struct RecheckedBlock {
+    pub group: usize,
+    pub batch: PreparedBatch,
+    roles: RowRoles,
+    /// The rows that are asked, the last one first.
+    pub asked: Vec<usize>,
 }
 
 impl AskedRows for RecheckedRows<'_> {
@@ -131,18 +141,17 @@ impl AskedRows for RecheckedRows<'_> {
     }
 
     fn folds(&self, block: usize) -> Result<Vec<Option<u8>>> {
-        let (group, _, asked) = self.asked(block)?;
-        let roles = self.0.roles.read(group)?;
+        let RecheckedBlock { roles, asked, .. } = self.block(block, Projection::NO_FEATURES)?;
         Ok(asked.into_iter().map(|i| roles.audited(i)).collect())
     }
 
     fn rows(&self, block: usize) -> Result<FeatureRows> {
-        let (group, _, asked) = self.asked(block)?;
-        Ok(self.0.rows.read(group, Projection::ALL)?.rows.take(&asked))
+        let RecheckedBlock { batch, asked, .. } = self.block(block, Projection::ALL)?;
+        Ok(batch.rows.take(&asked))
     }
 
     fn name(&self, block: usize, i: usize) -> Result<String> {
-        let (group, _, asked) = self.asked(block)?;
+        let RecheckedBlock { group, asked, .. } = self.block(block, Projection::NO_FEATURES)?;
         row_name(self.0, group, asked[i])
     }
 }

@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::data::rows::Projection;
 use crate::error::Result;
 use crate::exec::accumulator::Accumulator;
 use crate::exec::files;
@@ -15,7 +16,7 @@ use crate::num::additive::Additive;
 use crate::stage::kinds::{RecheckStage, ScoreStage};
 use crate::stage::models::AskedModels;
 use crate::stage::row_inputs::RowInputs;
-use crate::stage::score::asked_rows::RecheckedRows;
+use crate::stage::score::asked_rows::{RecheckedBlock, RecheckedRows};
 use crate::stage::score::join::{RECHECKED, RecheckSample};
 use crate::stage::sharding::share::ShardPass;
 use crate::stage::stage_builder::{Opens, Planned, Stage, StageBuilder};
@@ -47,8 +48,9 @@ impl Stage for RecheckStage {
                 let first = first.open_each(row_context)?;
                 let rows = RecheckedRows(row_context, &again);
                 let compare = |block: usize, scores: Vec<f64>| {
-                    let (mut part, (group, batch, asked)) =
-                        (SecondAnswers::default(), rows.asked(block)?);
+                    let mut part = SecondAnswers::default();
+                    let RecheckedBlock { group, batch, asked, .. } =
+                        rows.block(block, Projection::NO_FEATURES)?;
                     if asked.is_empty() {
                         return Ok(part);
                     }

@@ -24,9 +24,9 @@ pub(super) struct WantedKey {
 }
 
 impl WantedKey {
-    /// Whether an entry names another group as the row's own.
-    fn is_contradicted(&self, entry: &ScoreEntry) -> bool {
-        entry.from_group.zip(self.own).is_some_and(|(stated, own)| stated != own)
+    /// Whether a file states another group as the row's own.
+    fn is_contradicted(&self, stated: Option<u16>) -> bool {
+        stated.zip(self.own).is_some_and(|(stated, own)| stated != own)
     }
 }
 
@@ -161,8 +161,11 @@ impl<'a> ScoreFile<'a> {
                 }
                 if let Some(found) = &self.current {
                     // Files are mostly in the order in which their rows are wanted.
-                    let next = (self.taken..).zip(&wanted[k..]);
-                    let n = next.take_while(|(i, of)| found.is_of(*i, of.key, of.own)).count();
+                    let is_next = |(i, wanted): &(usize, &WantedKey)| {
+                        found.key(*i) == Some(wanted.key)
+                            && !wanted.is_contradicted(found.stated_group(*i))
+                    };
+                    let n = (self.taken..).zip(&wanted[k..]).take_while(is_next).count();
                     scores.extend_from_slice(&found.score[self.taken..self.taken + n]);
                     self.taken += n;
                     if n > 0 {
@@ -189,7 +192,7 @@ impl<'a> ScoreFile<'a> {
 
     /// Fails where an entry names another group as the row's own.
     fn check_own(&self, entry: &ScoreEntry, wanted: &WantedKey) -> Result<()> {
-        if !wanted.is_contradicted(entry) {
+        if !wanted.is_contradicted(entry.from_group) {
             return Ok(());
         }
         let name = |group: Option<u16>| group.map_or("", |group| self.file.group_name(group));
