@@ -1,6 +1,8 @@
 //! The verdict of each gate: the comparisons that a question asks for, judged one by one or
 //! jointly, and the worst of them.
 
+use std::collections::BTreeSet;
+
 use super::counted::CountedGate;
 use super::decide_by::GateDecideBy;
 use super::hidden_cause::overturned;
@@ -18,7 +20,7 @@ use crate::gate::question::{
 use crate::gate::reason::{ComparedPlace, GateFindings, GateReason, GateStatus, MissingRow};
 use crate::metric::catalog::find;
 use crate::metric::rate::Undefined;
-use crate::metric::{GapTransform, Reads};
+use crate::metric::{GapTransform, Metric, Reads};
 use crate::table::{AuditKey, GateRow, MetricRow, TableRow, finite, whole};
 
 /// What prevents a pass; if there are several reasons, the first.
@@ -61,12 +63,12 @@ impl JudgedBy<'_> {
     /// The ruling on each comparison of a question on metrics, with the remarks that a reader must
     /// know.
     fn answer(&self, question: &GateQuestion) -> Vec<GateRuling> {
-        let seen = match (question.quantity, self.baseline) {
+        let all = match (question.quantity, self.baseline) {
             (GateQuantity::Value, _) => observations(question, self.tables.metrics),
             (GateQuantity::Change, Some(baseline)) => changes(question, baseline),
             (GateQuantity::Change, None) => Vec::new(),
         };
-        let mut rulings = self.rulings(question, seen);
+        let mut rulings = self.rulings(question, all);
         let plain = remark::question_of_model(question, self.baseline.is_some());
         let own = plain.map(|plain| self.answer(&plain));
         for ruling in &mut rulings {
@@ -77,20 +79,20 @@ impl JudgedBy<'_> {
     }
 
     /// The ruling on each comparison of a question: the rule, then the objections.
-    fn rulings(&self, question: &GateQuestion, mut seen: Vec<GateObservation>) -> Vec<GateRuling> {
+    fn rulings(&self, question: &GateQuestion, mut all: Vec<GateObservation>) -> Vec<GateRuling> {
         let tables = self.tables;
         let objections = objection::of_question(question, tables);
-        for seen in &mut seen {
+        for observed in &mut all {
             if !objections.is_empty() {
-                seen.objections.clone_from(&objections);
-            } else if let Some(untested) = untested(GateCase::new(question, seen, tables)) {
-                seen.objections = vec![untested];
+                observed.objections.clone_from(&objections);
+            } else if let Some(untested) = untested(GateCase::new(question, observed, tables)) {
+                observed.objections = vec![untested];
             }
         }
-        if seen.is_empty() {
+        if all.is_empty() {
             return vec![missing_row(question, objections, self.baseline.is_some())];
         }
-        let mut rulings = holm::decide_all(question, seen.clone());
+        let mut rulings = holm::decide_all(question, all.clone());
         let of_value = question.quantity == GateQuantity::Value;
         if of_value
             && question.scope == GateSubject::WorstCase
@@ -99,7 +101,7 @@ impl JudgedBy<'_> {
             rulings.iter_mut().for_each(|ruling| judge_without_small(question, ruling, tables));
         }
         rulings.iter_mut().for_each(|ruling| boundary::reconsider(question, ruling, tables));
-        rounding::reconsider(question, &seen, &mut rulings, self.rounded);
+        rounding::reconsider(question, &all, &mut rulings, self.rounded);
         for ruling in rulings.iter_mut().filter(|ruling| ruling.verdict() == GateStatus::Pass) {
             let case = GateCase::new(question, &ruling.observation, tables);
             let objection = AGAINST_A_PASS.iter().find_map(|against| against(case));
@@ -123,18 +125,17 @@ impl JudgedBy<'_> {
     }
 }
 
-/// How far the value lies beyond the limit.
-fn excess(question: &GateQuestion, ruling: &GateRuling) -> f64 {
-    ruling.observation.row.value.map_or(f64::NEG_INFINITY, |value| question.limit.excess(value))
-}
-
 /// The worst of some rulings, the first among equal ones.
 fn first_of_worst<'a>(
     question: &GateQuestion,
     rulings: impl Iterator<Item = &'a GateRuling>,
 ) -> Option<&'a GateRuling> {
+    // The worse verdict, then the value that lies further beyond the limit.
+    let excess = |ruling: &GateRuling| {
+        let value = ruling.observation.row.value;
+        value.map_or(f64::NEG_INFINITY, |value| question.limit.excess(value))
+    };
     rulings.reduce(|a, b| {
-        let excess = |ruling| excess(question, ruling);
         let order = a.verdict().cmp(&b.verdict()).then(excess(a).total_cmp(&excess(b)));
         if order.is_lt() { b } else { a }
     })
@@ -142,7 +143,7 @@ fn first_of_worst<'a>(
 
 /// The groups without a value in a comparison of all groups: that the furthest two keep a limit
 /// says nothing about them. None where all have one.
-fn groups_without_value(case: GateCase<'_>) -> Option<GateReason> {
+fn groups_without_value<'a>(case: GateCase<'a>) -> Option<GateReason> {
     let question = case.question;
     let of_all = |row: &&MetricRow| row.metric == question.metric && row.key.scope == "worst_case";
     let n = case.rows().filter(of_all).find_map(|row| row.groups_undefined);
@@ -151,26 +152,23 @@ fn groups_without_value(case: GateCase<'_>) -> Option<GateReason> {
     let to_total = find(&question.metric).and_then(|metric| metric.gap_of);
     let to_total = to_total.filter(|(_, transform)| *transform == GapTransform::ToTotal);
     let base = to_total.map_or(question.metric.as_str(), |(base, _)| base);
-    let mut of_group: Vec<(&str, bool)> = Vec::new();
-    for row in case.rows() {
-        let ends = match row.key.scope.as_str() {
-            "group" if row.metric == base => vec![row.key.from_group.as_str()],
-            "pair" if row.metric == question.metric => {
-                vec![row.key.from_group.as_str(), row.key.to_group.as_str()]
-            }
-            _ => continue,
-        };
-        let without =
-            row.value.is_none() && row.undefined.as_str() != Undefined::ZeroReferenceRate.code();
-        for end in ends {
-            match of_group.iter_mut().find(|(group, _)| *group == end) {
-                Some((_, all)) => *all &= without,
-                None => of_group.push((end, without)),
-            }
+    let ends = |row: &'a MetricRow| match row.key.scope.as_str() {
+        "group" if row.metric == base => vec![row.key.from_group.as_str()],
+        "pair" if row.metric == question.metric => {
+            vec![row.key.from_group.as_str(), row.key.to_group.as_str()]
+        }
+        _ => Vec::new(),
+    };
+    let has_value = |row: &&MetricRow| {
+        row.value.is_some() || row.undefined == Undefined::ZeroReferenceRate.code()
+    };
+    let measured: BTreeSet<&str> = case.rows().filter(has_value).flat_map(ends).collect();
+    let mut groups: Vec<String> = Vec::new();
+    for group in case.rows().flat_map(ends).filter(|group| !measured.contains(group)) {
+        if !groups.iter().any(|known| known == group) {
+            groups.push(group.to_owned());
         }
     }
-    let without = of_group.into_iter().filter(|(_, without)| *without);
-    let groups = without.map(|(group, _)| group.to_owned()).collect();
     Some(GateReason::UnmeasuredGroups { n, groups })
 }
 
@@ -183,37 +181,34 @@ fn judge_without_small(question: &GateQuestion, ruling: &mut GateRuling, tables:
         && !small_flags(&ruling.observation).is_empty()
         && !question.holm;
     let Some(metric) = find(&question.metric).filter(|_| too_few) else { return };
-    // As the worst case is reported: a difference is not below 0, a ratio not above 1.
-    let as_worst = |row: &MetricRow| {
-        let mut pair = observed(question, row);
-        match metric.has_order() {
-            false if pair.row.value.is_some_and(|value| value < 0.0) => {
-                negate(&mut pair);
-                let AuditKey { from_group, to_group, .. } = &mut pair.row.key;
-                std::mem::swap(from_group, to_group);
-            }
-            true if pair.row.value.is_some_and(|value| value > 1.0) => return None,
-            _ => {}
-        }
-        Some(pair)
-    };
     let is_pair = |row: &&MetricRow| {
         row.key.scope == "pair"
             && row.metric == *question.metric
             && metric.family.as_str() == row.family.as_str()
+            // As the worst case is reported: a ratio is not above 1.
+            && !(metric.has_order() && row.value.is_some_and(|value| value > 1.0))
     };
     let rows = GateCase::new(question, &ruling.observation, tables).rows().filter(is_pair);
-    let pairs = rows.filter_map(as_worst).collect();
-    let mut judged = holm::decide_jointly(question, pairs);
+    let pairs = rows.map(|row| {
+        let mut pair = observed(question, row);
+        // Nor is a difference below 0.
+        if !metric.has_order() && pair.row.value.is_some_and(|value| value < 0.0) {
+            negate(&mut pair);
+            let AuditKey { from_group, to_group, .. } = &mut pair.row.key;
+            std::mem::swap(from_group, to_group);
+        }
+        pair
+    });
+    let mut judged = holm::decide_jointly(question, pairs.collect());
     judged.iter_mut().for_each(|pair| boundary::reconsider(question, pair, tables));
     let broken = judged.iter().filter(|pair| pair.verdict() == GateStatus::Fail);
     if let Some(GateRuling { observation, findings }) = first_of_worst(question, broken)
-        && let GateReason::LimitBroken(of) = findings.rule()
+        && let GateReason::LimitBroken(place) = findings.rule()
     {
         let [_, from, to] = observation.place();
         let pair = Some([from, to].map(str::to_owned));
-        let of = ComparedPlace { pair, ..of.clone() };
-        ruling.findings = GateFindings::new(GateReason::LimitBroken(of));
+        let place = ComparedPlace { pair, ..place.clone() };
+        ruling.findings = GateFindings::new(GateReason::LimitBroken(place));
     }
 }
 
@@ -228,24 +223,21 @@ fn missing_row(
         GateSubject::Direction(a, b) | GateSubject::Pair(a, b) => [a.as_str(), b],
         GateSubject::Total | GateSubject::AnyDirection | GateSubject::WorstCase => ["", ""],
     };
-    let attribute = question.first_attribute();
-    let seen = GateObservation {
-        is_change: question.quantity == GateQuantity::Change,
-        objections,
-        ..GateObservation::unmeasured(&question.metric, attribute, ["", from, to])
-    };
-    if !seen.objections.is_empty() {
-        return decide(question, seen);
+    let is_change = question.quantity == GateQuantity::Change;
+    let place = ["", from, to];
+    let observed = GateObservation::unmeasured(&question.metric, question.first_attribute(), place);
+    let observed = GateObservation { is_change, objections, ..observed };
+    if !observed.objections.is_empty() {
+        return decide(question, observed);
     }
-    let of_any =
-        find(&question.metric).is_some_and(|metric| matches!(metric.reads, Reads::AnySwitch(_)));
-    let row = match question.quantity {
-        GateQuantity::Value if of_any => MissingRow::AnyOtherGroup,
-        GateQuantity::Value => MissingRow::Metrics,
-        GateQuantity::Change if has_baseline => MissingRow::Changes,
-        GateQuantity::Change => return GateRuling::new(seen, GateReason::NoBaseline),
+    let is_any = |metric: &Metric| matches!(metric.reads, Reads::AnySwitch(_));
+    let row = match (is_change, has_baseline) {
+        (true, false) => return GateRuling::new(observed, GateReason::NoBaseline),
+        (true, true) => MissingRow::Changes,
+        (false, _) if find(&question.metric).is_some_and(is_any) => MissingRow::AnyOtherGroup,
+        (false, _) => MissingRow::Metrics,
     };
-    GateRuling::new(seen, GateReason::NotMeasured { row })
+    GateRuling::new(observed, GateReason::NotMeasured { row })
 }
 
 fn row(
@@ -254,33 +246,34 @@ fn row(
     needed: NeededPeople,
     decides: bool,
 ) -> GateRow {
-    let seen = &ruling.observation;
+    let observed = &ruling.observation;
+    let MetricRow { key, metric, value, lo, hi, .. } = &observed.row;
     let (bounds, decides_by) = question.rule();
     let (reason_code, reason_args) = ruling.findings.code_and_args();
     GateRow {
         gate: question.name.as_str().into(),
-        sensitive: seen.row.key.sensitive.clone(),
-        from_group: seen.row.key.from_group.clone(),
-        to_group: seen.row.key.to_group.clone(),
-        scope: seen.row.key.scope.clone(),
+        sensitive: key.sensitive.clone(),
+        from_group: key.from_group.clone(),
+        to_group: key.to_group.clone(),
+        scope: key.scope.clone(),
         verdict: ruling.verdict().word().into(),
         level: (if question.warn_only { "warn" } else { "fail" }).into(),
-        metric: seen.row.metric.clone(),
+        metric: metric.clone(),
         arm: question.arm.as_str().into(),
         model: question.model.as_str().into(),
         counterfactual: question.counterfactual.as_str().into(),
         class: question.class.as_str().into(),
-        value: seen.row.value.and_then(finite),
-        lo: seen.row.lo.and_then(finite),
-        hi: seen.row.hi.and_then(finite),
+        value: value.and_then(finite),
+        lo: lo.and_then(finite),
+        hi: hi.and_then(finite),
         limit: question.stated_limit(),
         rule: format!("{bounds}, {decides_by}").into(),
-        numerator: seen.row.numerator,
-        denominator: seen.row.denominator,
-        unfair_to_from: seen.unfair.map(|unfair| unfair[0]),
-        unfair_to_to: seen.unfair.map(|unfair| unfair[1]),
+        numerator: observed.row.numerator,
+        denominator: observed.row.denominator,
+        unfair_to_from: observed.unfair.map(|unfair| unfair[0]),
+        unfair_to_to: observed.unfair.map(|unfair| unfair[1]),
         enough: whole(question.min_cases),
-        baseline_value: seen.baseline.and_then(finite),
+        baseline_value: observed.baseline.and_then(finite),
         reason_code: reason_code.into(),
         reason_args: reason_args.into(),
         reason: ruling.findings.words().into(),

@@ -10,37 +10,36 @@
 //! of counts and metrics. If they are missing, the gate is inconclusive.
 
 use super::decide_by::GateDecideBy;
-use super::evidence::{GateEvidence, ratio_of_doubtful};
+use super::evidence::GateEvidence;
 use crate::gate::question::{GateCase, GateQuestion, GateRuling, GateTables};
 use crate::gate::reason::{GateReason, GateStatus};
-use crate::metric::interval::z_of_level;
 use crate::metric::value::settings::RATE_OF_ONE;
 use crate::table::{finite, has_flag};
 
 /// The ends of the interval that decides with the doubt about both rates; none where that is not
 /// known.
 fn ends_of_both(case: GateCase<'_>) -> Option<(f64, f64)> {
-    let seen = case.seen;
-    let (lo, hi) = seen.row.lo.zip(seen.row.hi)?;
+    let (lo, hi) = case.observed.ends()?;
+    case.observed.row.level?;
     let GateEvidence::Pair { is_ratio: true, rates } = GateEvidence::of_rates(case)? else {
         return None;
     };
-    let [p, q] = rates.map(|of| (of.rate, of.sure()));
-    let wide = ratio_of_doubtful(p, q, z_of_level(seen.row.level?));
-    Some((lo.min(wide.lo), hi.max(wide.hi)))
+    let [p, q] = rates.map(|rate| rate.sure());
+    let wide = p.over(q, case.observed.z());
+    Some((lo.min(wide.0), hi.max(wide.1)))
 }
 
 /// Takes a verdict back that depends on a rate of 1 being certain.
 pub(super) fn reconsider(question: &GateQuestion, ruling: &mut GateRuling, tables: GateTables<'_>) {
-    let seen = &ruling.observation;
+    let observed = &ruling.observation;
     let by_people = matches!(question.decide_by, GateDecideBy::Interval | GateDecideBy::All);
-    let is_flagged = !seen.is_change && has_flag(&seen.row.flags, RATE_OF_ONE);
+    let is_flagged = !observed.is_change && has_flag(&observed.row.flags, RATE_OF_ONE);
     if !ruling.is_decided() || !by_people || !is_flagged {
         return;
     }
     let kept = ruling.verdict() == GateStatus::Pass;
     let limit = question.limit;
-    let ends = match ends_of_both(GateCase::new(question, seen, tables)) {
+    let ends = match ends_of_both(GateCase::new(question, observed, tables)) {
         Some((lo, hi)) if limit.kept_by(lo) == kept && limit.kept_by(hi) == kept => return,
         ends => ends.map(|(lo, hi)| [lo, hi].map(finite)),
     };

@@ -110,26 +110,26 @@ fn count_subgroups(
             unfair[usize::from(to_second)] += i64::from(row.rank.is_some() && is_unfair(score));
         }
     })?;
-    let seen = counts.into_iter().map(|([from, to], (undefined, looked_at, unfair))| {
-        let seen = observation(question, ["pair", &from, &to]);
+    let all = counts.into_iter().map(|([from, to], (undefined, looked_at, unfair))| {
+        let observed = observation(question, ["pair", &from, &to]);
         if !undefined.is_empty() {
-            return GateObservation::from(MetricRow { undefined, ..seen.row });
+            return GateObservation::from(MetricRow { undefined, ..observed.row });
         }
         if looked_at == 0 {
             let search = search.clone();
             let objections = vec![GateReason::NothingLookedAt { search }];
-            return GateObservation { objections, ..seen };
+            return GateObservation { objections, ..observed };
         }
-        let all: i64 = unfair.iter().sum();
+        let n: i64 = unfair.iter().sum();
         let row = MetricRow {
-            value: Some(all as f64),
-            numerator: Some(all),
+            value: Some(n as f64),
+            numerator: Some(n),
             denominator: Some(looked_at),
-            ..seen.row
+            ..observed.row
         };
         GateObservation { unfair: Some(unfair), ..row.into() }
     });
-    Ok(seen.collect())
+    Ok(all.collect())
 }
 
 /// The confirmed patterns of a block of `why`, whose `metric` and set are in the table.

@@ -2,17 +2,51 @@
 //! than as many people (several rows per person, weights, several counterfactuals of a row); or an
 //! interval.
 
-use crate::gate::people::PeopleTables;
+use crate::gate::people::{PeopleTables, confusion_of};
 use crate::gate::question::GateCase;
 use crate::metric::GapTransform;
 use crate::metric::catalog::find;
-use crate::metric::evidence::person::Confusion;
 use crate::metric::interval::{
-    IntervalProcedure, ValueInterval, mover_ratio, wilson_of_share, z_of_level,
+    IntervalProcedure, ValueInterval, mover_ratio, newcombe_of, wilson_of_share, z_of_level,
 };
 use crate::metric::rate::Rate;
 use crate::metric::value::group_reading::rates_of_gap;
 use crate::table::MetricRow;
+
+/// A rate, and the number of independent people who would be as precise as the rows below it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct SureRate {
+    pub(super) rate: f64,
+    pub(super) people: f64,
+}
+
+impl SureRate {
+    /// Wilson's interval, with this many standard deviations on either side.
+    fn wilson(self, z: f64) -> ValueInterval {
+        wilson_of_share(self.rate, self.people, z, IntervalProcedure::Wilson)
+    }
+
+    /// The ends of Wilson's interval.
+    pub(super) fn ends(self, z: f64) -> (f64, f64) {
+        let ValueInterval { lo, hi, .. } = self.wilson(z);
+        (lo, hi)
+    }
+
+    /// The ends of Newcombe's interval of the difference from another rate.
+    pub(super) fn minus(self, other: SureRate, z: f64) -> (f64, f64) {
+        let (rates, own) = ((self.rate, other.rate), (self.wilson(z), other.wilson(z)));
+        let ValueInterval { lo, hi, .. } = newcombe_of(rates, own, IntervalProcedure::Newcombe);
+        (lo, hi)
+    }
+
+    /// The ends of the interval of the ratio to another rate that takes neither as certain (MOVER-R,
+    /// Donner and Zou 2012).
+    pub(super) fn over(self, other: SureRate, z: f64) -> (f64, f64) {
+        let (rates, own) = ((self.rate, other.rate), (self.wilson(z), other.wilson(z)));
+        let ValueInterval { lo, hi, .. } = mover_ratio(rates, own);
+        (lo, hi)
+    }
+}
 
 /// A rate with the rows in its denominator, and how precise they are.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -60,9 +94,9 @@ impl RateEvidence {
         self.effective.map_or(self.rows, |n| round(n).max(1.0) as u64)
     }
 
-    /// The number of [`Self::people`].
-    pub(super) fn sure(&self) -> f64 {
-        self.effective.unwrap_or(self.rows as f64)
+    /// The rate with the number of [`Self::people`].
+    pub(super) fn sure(&self) -> SureRate {
+        SureRate { rate: self.rate, people: self.effective.unwrap_or(self.rows as f64) }
     }
 }
 
@@ -114,7 +148,7 @@ impl GateEvidence {
     pub(crate) fn n(&self) -> u64 {
         match self {
             GateEvidence::Interval { n, .. } => *n,
-            of => of.rates().iter().fold(0, |n: u64, of| n.saturating_add(of.units)),
+            _ => self.rates().iter().fold(0, |n: u64, rate| n.saturating_add(rate.units)),
         }
     }
 
@@ -122,31 +156,29 @@ impl GateEvidence {
     pub(super) fn is_empty(&self) -> bool {
         match self {
             GateEvidence::Interval { n, .. } => *n == 0,
-            of => of.rates().iter().any(|rate| rate.rows == 0),
+            _ => self.rates().iter().any(|rate| rate.rows == 0),
         }
     }
 
     /// The value; none of a ratio to 0.
     pub(crate) fn value(&self) -> Option<f64> {
         match self {
-            GateEvidence::Share(of) => Some(of.rate),
+            GateEvidence::Share(share) => Some(share.rate),
             GateEvidence::Interval { value, .. } => Some(*value),
-            GateEvidence::Pair { is_ratio, rates: [p, q] } => match is_ratio {
-                true => (q.rate > 0.0).then(|| p.rate / q.rate),
-                false => Some(p.rate - q.rate),
-            },
+            GateEvidence::Pair { is_ratio: false, rates: [p, q] } => Some(p.rate - q.rate),
+            GateEvidence::Pair { rates: [p, q], .. } => (q.rate > 0.0).then(|| p.rate / q.rate),
         }
     }
 
     /// What is behind a value of the tables that has an interval.
     pub(super) fn of(case: GateCase<'_>) -> Option<Self> {
-        let (seen, row) = (case.seen, &case.seen.row);
+        let (observed, row) = (case.observed, &case.observed.row);
         let (value, lo, hi) = (row.value?, row.lo?, row.hi?);
-        if row.interval == IntervalProcedure::Wilson.as_str() && !seen.is_change {
+        if row.interval == IntervalProcedure::Wilson.as_str() && !observed.is_change {
             return RateEvidence::of_cases(row).map(GateEvidence::Share);
         }
-        if let Some(of) = GateEvidence::of_rates(case) {
-            return Some(of);
+        if let Some(evidence) = GateEvidence::of_rates(case) {
+            return Some(evidence);
         }
         // Where a person may have several rows the interval narrows with more persons.
         let below = row.denominator_persons.or(row.denominator).or(row.n_persons);
@@ -165,21 +197,17 @@ impl GateEvidence {
     /// interval, else those that the table gives as less precise than as many people; none where it
     /// gives no precision, or the rates do not give the value.
     pub(super) fn of_rates(case: GateCase<'_>) -> Option<Self> {
-        let row = &case.seen.row;
-        let value = row.value.filter(|_| !case.seen.is_change)?;
-        let pair = |(is_ratio, candidates): (bool, Vec<[RateEvidence; 2]>)| {
-            let mut all =
-                candidates.into_iter().map(|rates| GateEvidence::Pair { is_ratio, rates });
-            all.find(|of| {
-                let near = 1e-9 * value.abs().max(1.0);
-                of.value().is_some_and(|of| (of - value).abs() <= near)
-            })
+        let row = &case.observed.row;
+        let value = row.value.filter(|_| !case.observed.is_change)?;
+        let gives_value = |pair: &GateEvidence| {
+            let near = 1e-9 * value.abs().max(1.0);
+            pair.value().is_some_and(|found| (found - value).abs() <= near)
         };
-        if let Some(of) = pairs_of_people(case).and_then(pair) {
-            return Some(of);
+        if let Some(pair) = pairs_of_people(case).into_iter().find(gives_value) {
+            return Some(pair);
         }
         if row.denominator.is_none() {
-            return pairs_of_rows(case).and_then(pair);
+            return pairs_of_rows(case)?.into_iter().find(gives_value);
         }
         let of_people = || {
             let width = row.hi? - row.lo?;
@@ -191,40 +219,40 @@ impl GateEvidence {
     }
 }
 
-/// The pairs of rates of people of which one may be behind a gap, and whether it is their ratio.
-fn pairs_of_people(case: GateCase<'_>) -> Option<(bool, Vec<[RateEvidence; 2]>)> {
-    let seen = case.seen;
-    let is_ratio = seen.row.interval == IntervalProcedure::Katz.as_str();
-    if !is_ratio && seen.row.interval != IntervalProcedure::Newcombe.as_str() {
-        return None;
-    }
-    let metric = find(&seen.row.metric)?;
-    let [scope, from, to] = seen.place();
-    if scope == "difference" {
-        let base = metric.gap_of.map_or(metric.id, |(base, _)| base);
-        let rates = rates_of_sides(case, base, RateEvidence::of_cases)?;
-        return Some((is_ratio, vec![rates]));
-    }
-    let of = PeopleTables::new(case);
-    let a = Confusion::from_states(of.side(from, to)?.rows);
-    let b = Confusion::from_states(of.side(to, from)?.rows);
-    let of_people =
-        |rate: Rate| Some(RateEvidence::of_people(rate.value().ok()?, rate.denominator));
-    // The gate may ask for the groups in another order than the metric has them.
-    let turned = rates_of_gap(metric, &b, &a);
-    let all = rates_of_gap(metric, &a, &b)
-        .into_iter()
-        .chain(turned.iter().map(|[x, y]| [*y, *x]))
-        .chain(turned.iter().copied());
-    let known = all.filter_map(|[x, y]| Some([of_people(x)?, of_people(y)?]));
-    Some((is_ratio, known.collect()))
+/// The pairs of rates of people of which one may be behind a gap.
+fn pairs_of_people(case: GateCase<'_>) -> Vec<GateEvidence> {
+    let observed = case.observed;
+    let is_ratio = observed.row.interval == IntervalProcedure::Katz.as_str();
+    let is_difference = observed.row.interval == IntervalProcedure::Newcombe.as_str();
+    let metric = find(&observed.row.metric).filter(|_| is_ratio || is_difference);
+    let rates = metric.and_then(|metric| {
+        let [scope, from, to] = observed.place();
+        if scope == "difference" {
+            let base = metric.gap_of.map_or(metric.id, |(base, _)| base);
+            return Some(vec![rates_of_sides(case, base, RateEvidence::of_cases)?]);
+        }
+        let people = PeopleTables::new(case);
+        let [a, b] = [people.side(from, to)?, people.side(to, from)?];
+        let [a, b] = [confusion_of(&a), confusion_of(&b)];
+        let of_people =
+            |rate: Rate| Some(RateEvidence::of_people(rate.value().ok()?, rate.denominator));
+        // The gate may ask for the groups in another order than the metric has them.
+        let turned = rates_of_gap(metric, &b, &a);
+        let all = rates_of_gap(metric, &a, &b)
+            .into_iter()
+            .chain(turned.iter().map(|[x, y]| [*y, *x]))
+            .chain(turned.iter().copied());
+        Some(all.filter_map(|[x, y]| Some([of_people(x)?, of_people(y)?])).collect())
+    });
+    let rates = rates.into_iter().flatten();
+    rates.map(|rates| GateEvidence::Pair { is_ratio, rates }).collect()
 }
 
 /// As [`pairs_of_people`], for rows that are less precise than as many people.
-fn pairs_of_rows(case: GateCase<'_>) -> Option<(bool, Vec<[RateEvidence; 2]>)> {
-    let metric = find(&case.seen.row.metric)?;
+fn pairs_of_rows(case: GateCase<'_>) -> Option<Vec<GateEvidence>> {
+    let metric = find(&case.observed.row.metric)?;
     let base = match (metric.gap_of, metric.of_favourable()) {
-        (None, _) if case.seen.row.key.scope == "difference" => metric.id,
+        (None, _) if case.observed.row.key.scope == "difference" => metric.id,
         (Some((base, GapTransform::Difference | GapTransform::Ratio)), _) => base,
         (None, Some(GapTransform::Inverse)) => "pprev",
         _ => return None,
@@ -237,7 +265,8 @@ fn pairs_of_rows(case: GateCase<'_>) -> Option<(bool, Vec<[RateEvidence; 2]>)> {
     if metric.of_favourable() == Some(GapTransform::Inverse) {
         all.extend([[x.other(), y.other()], [y.other(), x.other()]]);
     }
-    Some((metric.has_order(), all))
+    let is_ratio = metric.has_order();
+    Some(all.into_iter().map(|rates| GateEvidence::Pair { is_ratio, rates }).collect())
 }
 
 /// The rates of a metric on both sides of a gap, as the table of metrics has them.
@@ -246,23 +275,12 @@ fn rates_of_sides(
     metric: &str,
     rate: impl Fn(&MetricRow) -> Option<RateEvidence>,
 ) -> Option<[RateEvidence; 2]> {
-    let [first, second] = case.seen.sides().try_into().ok()?;
-    let of = |place| rate(case.row(metric, place)?);
-    Some([of(first)?, of(second)?])
+    let [first, second] = case.observed.sides().try_into().ok()?;
+    let at = |place| rate(case.row(metric, place)?);
+    Some([at(first)?, at(second)?])
 }
 
 /// How many people an interval on people of a rate of 0 or 1 is of: its width is z^2 / (n + z^2).
 pub(super) fn people_of_width(width: f64, z: f64) -> Option<f64> {
     (width > 0.0 && width < 1.0).then(|| z * z * (1.0 - width) / width)
-}
-
-/// Wilson's interval of a share of this many people.
-pub(super) fn wilson_of((p, n): (f64, f64), z: f64) -> ValueInterval {
-    wilson_of_share(p, n, z, IntervalProcedure::Wilson)
-}
-
-/// The interval of a ratio of two shares with this many people that takes neither as certain
-/// (MOVER-R, Donner and Zou 2012).
-pub(super) fn ratio_of_doubtful(p: (f64, f64), q: (f64, f64), z: f64) -> ValueInterval {
-    mover_ratio((p.0, q.0), (wilson_of(p, z), wilson_of(q, z)))
 }

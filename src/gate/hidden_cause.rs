@@ -39,19 +39,19 @@ pub(crate) fn verdict(
     row: &MetricRow,
     moved: Option<(f64, Option<(f64, f64)>)>,
 ) -> GateStatus {
-    let mut seen = observed(question, row);
+    let mut own = observed(question, row);
     if let Some((value, ends)) = moved {
         let (lo, hi) = (ends.map(|of| of.0), ends.map(|of| of.1));
-        seen.row = MetricRow { value: Some(value), lo, hi, ..seen.row };
+        own.row = MetricRow { value: Some(value), lo, hi, ..own.row };
     }
-    decide(question, seen).verdict()
+    decide(question, own).verdict()
 }
 
 /// Why a pass does not withstand the hidden cause of its gate; none where it does, or no such cause
 /// is stated.
 pub(super) fn overturned(case: GateCase<'_>) -> Option<GateReason> {
     let withstands = case.question.withstands?;
-    let key = JudgedRateKey::new(&case.seen.row, &case.question.name);
+    let key = JudgedRateKey::new(&case.observed.row, &case.question.name);
     let of_gate =
         case.tables.hidden.iter().filter(|row| row.target == ANY_TARGET && row.key == key);
     let reason = |turns_at, undefined: &str| GateReason::HiddenCause {

@@ -14,83 +14,68 @@
 //! Student's of a logarithm too. On any other each side is stretched as that of a normal
 //! distribution, which is near enough.
 
-use super::evidence::{RateEvidence, people_of_width, wilson_of};
+use super::evidence::{RateEvidence, SureRate, people_of_width};
 use super::verdict::{decide, inconclusive_reason};
 use crate::gate::question::{GateLimit, GateObservation, GateQuestion, GateRuling};
 use crate::gate::reason::{ComparedPlace, GateReason, Judged};
 use crate::metric::catalog::find;
-use crate::metric::interval::{IntervalProcedure, ValueInterval, stretched, z_of_level};
+use crate::metric::interval::{IntervalProcedure, stretched, z_of_level};
 use crate::table::MetricRow;
 
 /// A comparison that can be judged.
 struct HolmTest<'a> {
-    observation: &'a GateObservation,
+    observed: &'a GateObservation,
     value: f64,
-    lo: f64,
-    hi: f64,
-    /// Standard deviations on either side of its interval.
-    z: f64,
+    ends: (f64, f64),
+    /// The level of its interval.
+    level: f64,
 }
 
 impl<'a> HolmTest<'a> {
-    fn new(seen: &'a GateObservation) -> Option<Self> {
-        Some(HolmTest {
-            observation: seen,
-            value: seen.row.value?,
-            lo: seen.row.lo?,
-            hi: seen.row.hi?,
-            z: z_of_level(seen.row.level?),
-        })
+    fn new(observed: &'a GateObservation) -> Option<Self> {
+        let row = &observed.row;
+        Some(HolmTest { observed, value: row.value?, ends: observed.ends()?, level: row.level? })
+    }
+
+    /// Standard deviations on either side of its interval.
+    fn z(&self) -> f64 {
+        z_of_level(self.level)
     }
 
     /// Whether the interval is by a procedure.
     fn is_by(&self, procedure: IntervalProcedure) -> bool {
-        self.observation.row.interval == procedure.as_str()
+        self.observed.row.interval == procedure.as_str()
     }
 
-    /// The share behind an interval of Wilson's, and how many people would be as precise: for
-    /// distances of scores if no score moves, the share of people whose score moves.
-    fn share(&self) -> Option<(f64, f64)> {
-        let row = &self.observation.row;
-        let of_width = |width: f64| people_of_width(width, self.z);
+    /// The share behind an interval of Wilson's: for distances of scores if no score moves, the
+    /// share of people whose score moves.
+    fn share(&self) -> Option<SureRate> {
+        let (row, (lo, hi)) = (&self.observed.row, self.ends);
         if self.is_by(IntervalProcedure::Wilson) {
-            RateEvidence::of_cases(row).map(|of| (of.rate, of.sure()))
-        } else if self.is_by(IntervalProcedure::WilsonEffective) {
-            Some((self.value, row.n_eff?))
+            return RateEvidence::of_cases(row).map(|rate| rate.sure());
+        }
+        let people = if self.is_by(IntervalProcedure::WilsonEffective) {
+            row.n_eff
         } else if self.is_by(IntervalProcedure::WilsonPeople) {
-            Some((self.value, of_width(self.hi - self.lo)?))
+            people_of_width(hi - lo, self.z())
         } else if self.is_by(IntervalProcedure::WilsonMoved) && self.value == 0.0 {
-            Some((0.0, of_width(self.as_share(self.hi))?))
+            people_of_width(self.as_share(hi), self.z())
         } else {
             None
-        }
+        };
+        Some(SureRate { rate: self.value, people: people? })
     }
 
     /// A root mean square is at most the root of the share of people who move; other values are
     /// reported as they are.
     fn as_share(&self, x: f64) -> f64 {
         let is_root = self.is_by(IntervalProcedure::WilsonMoved);
-        if is_root && self.observation.row.metric == "rmscd" { x * x.abs() } else { x }
-    }
-
-    /// The ends that follow from those of the share.
-    fn ends_of_share(&self, share: ValueInterval) -> (f64, f64) {
-        let is_moved = self.is_by(IntervalProcedure::WilsonMoved);
-        match self.observation.row.metric.as_str() {
-            "rmscd" if is_moved => (share.lo, share.hi.sqrt()),
-            // A mean change has a sign.
-            "mcd" if is_moved => (-share.hi, share.hi),
-            _ => (share.lo, share.hi),
-        }
+        if is_root && self.observed.row.metric == "rmscd" { x * x.abs() } else { x }
     }
 
     fn is_logarithmic(&self) -> bool {
-        let all = [
-            IntervalProcedure::Katz,
-            IntervalProcedure::KatzEffective,
-            IntervalProcedure::LogStudent,
-        ];
-        self.lo > 0.0 && all.into_iter().any(|of| self.is_by(of))
+        use IntervalProcedure::{Katz, KatzEffective, LogStudent};
+        self.ends.0 > 0.0 && [Katz, KatzEffective, LogStudent].iter().any(|by| self.is_by(*by))
     }
 
     /// Standard deviations by which the value lies beyond the limit; negative where it keeps it.
@@ -106,14 +91,14 @@ impl<'a> HolmTest<'a> {
             GateLimit::AtLeast(_) => number(bound) - number(self.value),
         };
         let spread = match self.share() {
-            Some((_, people)) => {
+            Some(SureRate { people, .. }) => {
                 // A mean change has a sign, a share has none.
                 let share = number(bound).abs();
                 (share * (1.0 - share) / people).max(0.0).sqrt()
             }
             None => {
-                let facing = if bound < self.value { self.lo } else { self.hi };
-                (number(self.value) - number(facing)).abs() / self.z
+                let facing = if bound < self.value { self.ends.0 } else { self.ends.1 };
+                (number(self.value) - number(facing)).abs() / self.z()
             }
         };
         if distance == 0.0 { 0.0 } else { distance / spread }
@@ -121,78 +106,78 @@ impl<'a> HolmTest<'a> {
 
     /// The interval at another level.
     fn at(&self, level: f64) -> (f64, f64) {
+        let row = &self.observed.row;
         let z = z_of_level(level);
         if let Some(share) = self.share() {
-            return self.ends_of_share(wilson_of(share, z));
+            let (lo, hi) = share.ends(z);
+            return match (row.metric.as_str(), self.is_by(IntervalProcedure::WilsonMoved)) {
+                ("rmscd", true) => (lo, hi.sqrt()),
+                // A mean change has a sign.
+                ("mcd", true) => (-hi, hi),
+                _ => (lo, hi),
+            };
         }
-        let wider = z / self.z;
+        let ((lo, hi), wider) = (self.ends, z / self.z());
         if self.is_logarithmic() {
             return (
-                self.value * libm::pow(self.lo / self.value, wider),
-                self.value * libm::pow(self.hi / self.value, wider),
+                self.value * libm::pow(lo / self.value, wider),
+                self.value * libm::pow(hi / self.value, wider),
             );
         }
-        let range = find(&self.observation.row.metric)
-            .filter(|metric| !metric.is_gap_in(&self.observation.row.key.scope))
-            .filter(|_| !self.observation.is_change)
-            .map_or((f64::NEG_INFINITY, f64::INFINITY), |metric| metric.range);
-        stretched((self.lo, self.hi), self.value, wider, range)
+        let metric = find(&row.metric).filter(|metric| !metric.is_gap_in(&row.key.scope));
+        let metric = metric.filter(|_| !self.observed.is_change);
+        let range = metric.map_or((f64::NEG_INFINITY, f64::INFINITY), |metric| metric.range);
+        stretched(self.ends, self.value, wider, range)
     }
 }
 
 /// How clearly a comparison breaks the limit: the larger, the smaller its p. None where it cannot
 /// be judged.
-pub(super) fn clarity(question: &GateQuestion, seen: &GateObservation) -> Option<f64> {
-    if inconclusive_reason(question, seen).is_some() {
+pub(super) fn clarity(question: &GateQuestion, observed: &GateObservation) -> Option<f64> {
+    if inconclusive_reason(question, observed).is_some() {
         return None;
     }
-    Some(HolmTest::new(seen)?.excess(question.limit))
+    Some(HolmTest::new(observed)?.excess(question.limit))
 }
 
 /// Judges the comparisons of a gate: jointly where it asks for that, else each separately.
-pub(super) fn decide_all(question: &GateQuestion, seen: Vec<GateObservation>) -> Vec<GateRuling> {
+pub(super) fn decide_all(question: &GateQuestion, all: Vec<GateObservation>) -> Vec<GateRuling> {
     if question.holm {
-        return decide_jointly(question, seen);
+        return decide_jointly(question, all);
     }
-    seen.into_iter().map(|seen| decide(question, seen)).collect()
+    all.into_iter().map(|observed| decide(question, observed)).collect()
 }
 
 /// Judges the comparisons of a gate together; rulings keep the order of the comparisons.
 pub(super) fn decide_jointly(
     question: &GateQuestion,
-    seen: Vec<GateObservation>,
+    all: Vec<GateObservation>,
 ) -> Vec<GateRuling> {
-    let mut tests: Vec<(usize, f64)> = Vec::new();
-    for (i, seen) in seen.iter().enumerate() {
-        tests.extend(clarity(question, seen).map(|clarity| (i, clarity)));
-    }
+    let clarities = all.iter().map(|observed| clarity(question, observed)).enumerate();
+    let mut order: Vec<(usize, f64)> =
+        clarities.filter_map(|(i, clarity)| Some((i, clarity?))).collect();
     // Stable: what breaks the limit alike keeps its order.
-    tests.sort_by(|x, y| y.1.total_cmp(&x.1));
-    let m = tests.len();
-    let mut found: Vec<Option<(GateReason, [f64; 3])>> = vec![None; seen.len()];
+    order.sort_by(|x, y| y.1.total_cmp(&x.1));
+    let m = order.len();
+    let mut rulings: Vec<Option<GateRuling>> = all.iter().map(|_| None).collect();
     let mut all_broken = true;
-    for (k, (i, _)) in tests.iter().enumerate() {
-        let Some(test) = HolmTest::new(&seen[*i]) else { continue };
-        let alpha = 1.0 - test.observation.row.level.unwrap_or(0.0);
-        let level = 1.0 - alpha / (m - k) as f64;
+    for (k, (i, _)) in order.into_iter().enumerate() {
+        let Some(test) = HolmTest::new(&all[i]) else { continue };
+        let level = 1.0 - (1.0 - test.level) / (m - k) as f64;
         let (lo, hi) = test.at(level);
-        let of = ComparedPlace::of(Judged::Holm { level, place: k + 1, of: m });
+        let place = ComparedPlace::of(Judged::Holm { level, place: k + 1, of: m });
         let reason = match (question.limit.kept_by(lo), question.limit.kept_by(hi)) {
-            (true, true) => GateReason::LimitKept(of),
-            (false, false) if all_broken => GateReason::LimitBroken(of),
-            (false, false) => GateReason::UnclearInFamily(of),
-            _ => GateReason::LimitInside(of),
+            (true, true) => GateReason::LimitKept(place),
+            (false, false) if all_broken => GateReason::LimitBroken(place),
+            (false, false) => GateReason::UnclearInFamily(place),
+            _ => GateReason::LimitInside(place),
         };
         all_broken &= matches!(reason, GateReason::LimitBroken(_));
-        found[*i] = Some((reason, [lo, hi, level]));
+        let [lo, hi, level] = [lo, hi, level].map(Some);
+        let row = MetricRow { lo, hi, level, ..all[i].row.clone() };
+        let observed = GateObservation { row, ..all[i].clone() };
+        rulings[i] = Some(GateRuling::new(observed, reason));
     }
-    let rulings = seen.into_iter().zip(found).map(|(seen, found)| match found {
-        None => decide(question, seen),
-        Some((reason, ends)) => {
-            let [lo, hi, level] = ends.map(Some);
-            let row = MetricRow { lo, hi, level, ..seen.row };
-            GateRuling::new(GateObservation { row, ..seen }, reason)
-        }
-    });
-    rulings.collect()
+    let all = all.into_iter().zip(rulings);
+    all.map(|(observed, ruling)| ruling.unwrap_or_else(|| decide(question, observed))).collect()
 }

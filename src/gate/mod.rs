@@ -39,7 +39,7 @@ pub(crate) mod decide_by;
 pub(crate) mod evidence;
 pub(crate) mod hidden_cause;
 mod holm;
-pub(crate) mod objection;
+mod objection;
 mod observe;
 mod people;
 pub(crate) mod power;

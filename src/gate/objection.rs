@@ -7,12 +7,9 @@
 //! [`GateRuling::object`](crate::gate::question::GateRuling::object). Both carry a code of the
 //! column `reason_code`; a job accepts some of them by name (`accept` of a model or a set).
 
-use std::collections::BTreeMap;
-
 use crate::gate::question::{GateCase, GateQuestion, GateSubject, GateTables};
-use crate::gate::reason::{EmptySearch, GateReason, OneSidedSet};
-use crate::metric::value::sanity::one_decision_after;
-use crate::table::{AuditKey, CountRow, IssueRow, UnknownLevelRow};
+use crate::gate::reason::{EmptySearch, GateReason};
+use crate::table::{IssueRow, UnknownLevelRow};
 
 /// The arm that adds nothing, with which the others are compared.
 const BASE: &str = "base";
@@ -61,17 +58,19 @@ fn of_arm(question: &GateQuestion, tables: GateTables<'_>) -> Option<GateReason>
 /// What prevents a pass: the model of the question decides alike about all counterfactuals of its
 /// set. A fail stands: the switches that break the limit are there.
 pub(super) fn one_decision(case: GateCase<'_>) -> Option<GateReason> {
-    let GateCase { question, tables, .. } = case;
-    of_model(question, tables).filter(|_| question.arm.is_empty()).find_map(|objection| {
-        let GateReason::OneDecision { model, mut sets } = objection else { return None };
+    let question = case.question;
+    let of_plain_audit = of_model(question, case.tables).filter(|_| question.arm.is_empty());
+    let own = of_plain_audit.filter_map(|objection| {
+        let GateReason::OneCounterfactualDecision { model, mut sets } = objection else {
+            return None;
+        };
         sets.retain(|set| {
             set.counterfactual == question.counterfactual
                 && question.attributes.contains(&set.sensitive)
         });
-        let is_of_question = !sets.is_empty();
-        let own = GateReason::OneDecision { model, sets };
-        (is_of_question && !question.accepts(&own)).then_some(own)
-    })
+        (!sets.is_empty()).then_some(GateReason::OneCounterfactualDecision { model, sets })
+    });
+    own.filter(|objection| !question.accepts(objection)).next()
 }
 
 /// The objections to the model of a question, by the issues.
@@ -84,49 +83,10 @@ fn of_model<'a>(
     about.filter(is_about).filter_map(GateReason::of_issue)
 }
 
-/// The issues about models that decide alike about all counterfactuals of a set, by the table of
-/// counts.
-pub(crate) fn one_sided(counts: &[CountRow]) -> Vec<IssueRow> {
-    // By model, set and attribute, then by prediction: counterfactuals, and those of their rows.
-    let mut decided: BTreeMap<_, BTreeMap<&str, [u64; 2]>> = BTreeMap::new();
-    for row in counts {
-        let AuditKey { arm, model, counterfactual, sensitive, scope, slice, .. } = &row.key;
-        let all = arm.is_empty() && slice.is_empty() && *scope == "direction";
-        if all && !row.predicted.is_empty() && !row.predicted_cf.is_empty() {
-            let audit = (model.as_str(), (counterfactual.as_str(), sensitive.as_str()));
-            let of_audit = decided.entry(audit).or_default();
-            let n = u64::try_from(row.n).unwrap_or(0);
-            of_audit.entry(&row.predicted_cf).or_default()[0] += n;
-            of_audit.entry(&row.predicted).or_default()[1] += n;
-        }
-    }
-    let mut found: BTreeMap<&str, Vec<OneSidedSet>> = BTreeMap::new();
-    for ((model, (counterfactual, sensitive)), by_word) in &decided {
-        let [after, before] =
-            [0, 1].map(|side| by_word.values().map(|n| n[side]).collect::<Vec<_>>());
-        let one = one_decision_after(after, &before);
-        found.entry(model).or_default().extend(one.and_then(|(at, n)| {
-            Some(OneSidedSet {
-                counterfactual: (*counterfactual).to_owned(),
-                sensitive: (*sensitive).to_owned(),
-                decision: (*by_word.keys().nth(at)?).to_owned(),
-                n,
-                before: before[at],
-            })
-        }));
-    }
-    let found = found.into_iter().filter(|(_, sets)| !sets.is_empty());
-    let issue = |(model, sets): (&str, Vec<OneSidedSet>)| {
-        let n = sets.len() as u64;
-        GateReason::OneDecision { model: model.to_owned(), sets }.issue_about(model, n)
-    };
-    found.map(issue).collect()
-}
-
 /// Why a question cannot be decided, whatever its verdict would be; empty where it can.
 pub(super) fn of_question(question: &GateQuestion, tables: GateTables<'_>) -> Vec<GateReason> {
     let of_model = of_model(question, tables)
-        .filter(|objection| !matches!(objection, GateReason::OneDecision { .. }));
+        .filter(|objection| !matches!(objection, GateReason::OneCounterfactualDecision { .. }));
     let of_levels = of_levels(question, tables);
     let all = question.objections.iter().cloned().chain(of_model).chain(of_levels);
     let all = all.chain(of_arm(question, tables));

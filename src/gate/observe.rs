@@ -30,30 +30,31 @@ pub(super) fn observations(question: &GateQuestion, metrics: &[MetricRow]) -> Ve
     if rows.iter().any(is_direct) {
         rows.retain(is_direct);
     }
-    with_both_harm_parts(question, rows.iter().map(|row| oriented(question, row)).collect())
+    let rows = rows.into_iter().map(|row| in_question_order(question, observed(question, row)));
+    with_both_harm_parts(question, rows.collect())
 }
 
 /// For a gate on harm also the part without a row, where one of the two parts of a group is
 /// missing: it cannot be judged, so neither can the gate.
 fn with_both_harm_parts(
     question: &GateQuestion,
-    mut seen: Vec<GateObservation>,
+    mut all: Vec<GateObservation>,
 ) -> Vec<GateObservation> {
-    let GateSubject::HarmTo(group) = &question.scope else { return seen };
+    let GateSubject::HarmTo(group) = &question.scope else { return all };
     let other = |AuditKey { sensitive, from_group, to_group, .. }: &AuditKey| {
         (sensitive.clone(), if from_group == group { to_group } else { from_group }.clone())
     };
-    let others: BTreeSet<_> = seen.iter().map(|seen| other(&seen.row.key)).collect();
+    let others: BTreeSet<_> = all.iter().map(|part| other(&part.row.key)).collect();
     for (sensitive, other) in &others {
         let (group, other) = (group.as_str(), other.as_str());
         for (metric, from, to) in [(HARM[0], group, other), (HARM[1], other, group)] {
             let part = GateObservation::unmeasured(metric, sensitive, ["direction", from, to]);
-            if !seen.iter().any(|s| s.key() == part.key()) {
-                seen.push(part);
+            if !all.iter().any(|known| known.key() == part.key()) {
+                all.push(part);
             }
         }
     }
-    seen
+    all
 }
 
 /// Why a change cannot be judged.
@@ -72,17 +73,21 @@ fn objection_to(row: &ChangeRow, baseline: &GateBaseline<'_>) -> Option<GateReas
     }
 }
 
+/// Whether the question is about a row of the table of changes.
+fn asks_about(question: &GateQuestion, row: &ChangeRow) -> bool {
+    matches(question, &row.key, [&row.class, &row.metric, &row.family])
+}
+
 /// The rows of the table of changes that the question is about, turned to its orientation.
 pub(super) fn changes(
     question: &GateQuestion,
     baseline: &GateBaseline<'_>,
 ) -> Vec<GateObservation> {
-    let rows = baseline
-        .changes
-        .iter()
-        .filter(|row| matches(question, &row.key, [&row.class, &row.metric, &row.family]));
-    let seen = rows.map(|row| {
-        let seen = MetricRow {
+    // Of two runs the fewer; none where in one of them each row is a person.
+    let fewer = |old: Option<i64>, new| old.zip(new).map(|(old, new): (i64, i64)| old.min(new));
+    let rows = baseline.changes.iter().filter(|row| asks_about(question, row));
+    let all = rows.map(|row| {
+        let of_change = MetricRow {
             key: row.key.clone(),
             metric: row.metric.clone(),
             value: row.difference,
@@ -90,10 +95,7 @@ pub(super) fn changes(
             hi: row.hi,
             level: row.level,
             interval: row.interval.clone(),
-            denominator: row
-                .old_denominator
-                .zip(row.new_denominator)
-                .map(|(old, new)| old.min(new)),
+            denominator: fewer(row.old_denominator, row.new_denominator),
             n_rows: row.old_rows.min(row.new_rows),
             denominator_persons: fewer(row.old_denominator_persons, row.new_denominator_persons),
             n_persons: fewer(row.old_persons, row.new_persons),
@@ -108,11 +110,11 @@ pub(super) fn changes(
             objections: objection_to(row, baseline).into_iter().collect(),
             over: vec![UncertaintySource::People],
             lack: IntervalLack::Table(row.ci_method.to_string()),
-            ..seen.into()
+            ..of_change.into()
         };
         in_question_order(question, change)
     });
-    with_both_harm_parts(question, seen.collect())
+    with_both_harm_parts(question, all.collect())
 }
 
 /// The values that the earlier run could have had. The table has no infinite end: one that it lacks
@@ -132,27 +134,23 @@ pub(crate) fn add_old_extremes(
     changes: &mut [ChangeRow],
     old: GateTables<'_>,
 ) {
-    for row in changes {
-        let asks = |question: &&GateQuestion| {
-            question.quantity == GateQuantity::Change
-                && matches(question, &row.key, [&row.class, &row.metric, &row.family])
-        };
-        let (Some(question), Some(_)) = (questions.iter().find(asks), row.old_value) else {
+    let of_changes = questions.iter().filter(|of| of.quantity == GateQuantity::Change);
+    for row in changes.iter_mut().filter(|row| row.old_value.is_some()) {
+        let Some(question) = of_changes.clone().find(|asked| asks_about(asked, row)) else {
             continue;
         };
-        let (value, n_rows) = (row.old_value, row.old_rows);
-        let (key, metric) = (row.key.clone(), row.metric.clone());
-        let seen = MetricRow { key, metric, value, n_rows, ..MetricRow::default() };
-        let could = unmeasured::possible_values(GateCase::new(question, &seen.into(), old));
+        let of_run = MetricRow {
+            key: row.key.clone(),
+            metric: row.metric.clone(),
+            value: row.old_value,
+            n_rows: row.old_rows,
+            ..MetricRow::default()
+        };
+        let could = unmeasured::possible_values(GateCase::new(question, &of_run.into(), old));
         row.old_least = could.and_then(|could| finite(could.least));
         row.old_most = could.and_then(|could| finite(could.most));
         row.old_unmeasured = could.and_then(|could| i64::try_from(could.people).ok());
     }
-}
-
-/// The fewer persons of two runs; none where in one of them each row is a person.
-fn fewer(old: Option<i64>, new: Option<i64>) -> Option<i64> {
-    old.zip(new).map(|(old, new)| old.min(new))
 }
 
 /// Whether the question is about a row of `metrics` or `changes`, by its key, class, metric and
@@ -245,13 +243,12 @@ fn decided_by_all(question: &GateQuestion, row: &MetricRow) -> GateObservation {
     ];
     let there = sources.into_iter().filter(|(_, is_there)| *is_there);
     let all: Vec<_> = there.map(|(by, _)| decided_by(question, row, by)).collect();
-    let ends = |of: &GateObservation| of.row.lo.zip(of.row.hi);
-    let lacks = all.iter().find(|source| ends(source).is_none());
+    let lacks = all.iter().find(|source| source.ends().is_none());
     let lack = lacks.map_or_else(IntervalLack::default, |source| IntervalLack::Over {
         sources: source.over.clone(),
         why: Box::new(source.lack.clone()),
     });
-    let whole = all.iter().map(ends).reduce(|a, b| {
+    let whole = all.iter().map(GateObservation::ends).reduce(|a, b| {
         let (a, b) = a.zip(b)?;
         Some((a.0.min(b.0), a.1.max(b.1)))
     });
@@ -266,36 +263,33 @@ fn transform_in(question: &GateQuestion, scope: &str) -> GapTransform {
     metric.and_then(Metric::transform).unwrap_or(GapTransform::Difference)
 }
 
-fn oriented(question: &GateQuestion, row: &MetricRow) -> GateObservation {
-    in_question_order(question, observed(question, row))
-}
-
 /// A row as the table has it, with what decides the question.
 pub(super) fn observed(question: &GateQuestion, row: &MetricRow) -> GateObservation {
     decided_by(question, row, question.decide_by)
 }
 
 /// An observation with the groups of a difference in the order of the question.
-fn in_question_order(question: &GateQuestion, mut seen: GateObservation) -> GateObservation {
-    let GateSubject::Pair(first, second) = &question.scope else { return seen };
-    match transform_in(question, &seen.row.key.scope) {
+fn in_question_order(question: &GateQuestion, mut observed: GateObservation) -> GateObservation {
+    let GateSubject::Pair(first, second) = &question.scope else { return observed };
+    match transform_in(question, &observed.row.key.scope) {
         // Each order of a ratio has its row.
-        GapTransform::Ratio | GapTransform::Inverse => return seen,
+        GapTransform::Ratio | GapTransform::Inverse => return observed,
         GapTransform::Widest | GapTransform::SmallerOverLarger => {}
-        _ if seen.row.key.from_group != *first => negate(&mut seen),
+        _ if observed.row.key.from_group != *first => negate(&mut observed),
         _ => {}
     }
-    (seen.row.key.from_group, seen.row.key.to_group) = (first.into(), second.into());
-    seen
+    let AuditKey { from_group, to_group, .. } = &mut observed.row.key;
+    (*from_group, *to_group) = (first.into(), second.into());
+    observed
 }
 
-pub(super) fn negate(seen: &mut GateObservation) {
+pub(super) fn negate(observed: &mut GateObservation) {
     // Not `-x`: that would make a zero negative.
     let negated = |x: Option<f64>| x.map(|x| 0.0 - x);
-    let row = &mut seen.row;
-    (row.value, seen.baseline) = (negated(row.value), negated(seen.baseline));
+    let row = &mut observed.row;
+    (row.value, observed.baseline) = (negated(row.value), negated(observed.baseline));
     (row.lo, row.hi) = (negated(row.hi), negated(row.lo));
-    let turned =
-        |of: PossibleValues| PossibleValues { least: 0.0 - of.most, most: 0.0 - of.least, ..of };
-    seen.old = seen.old.map(turned);
+    if let Some(PossibleValues { least, most, .. }) = &mut observed.old {
+        (*least, *most) = (0.0 - *most, 0.0 - *least);
+    }
 }

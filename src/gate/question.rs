@@ -5,7 +5,9 @@ use crate::gate::decide_by::GateDecideBy;
 use crate::gate::reason::{
     GateFindings, GateReason, GateStatus, IntervalLack, UncertaintySource, UnshownChange,
 };
+use crate::metric::interval::z_of_level;
 use crate::metric::value::settings::FavourableClass;
+use crate::param::Level;
 use crate::table::{
     ArmRow, AuditKey, ChangeRow, CountRow, GateRow, GroupRow, HiddenCauseRow, IssueRow, MetricRow,
     PopulationRow, UnknownLevelRow,
@@ -326,9 +328,23 @@ impl GateObservation {
 
     /// As [`Self::about`], for a value that is in no table.
     pub(super) fn unmeasured(metric: &str, sensitive: &str, place: [&str; 3]) -> Self {
-        let mut seen = GateObservation::about(metric, sensitive, place);
-        seen.row.undefined = "not_measured".into();
-        seen
+        let row = GateObservation::about(metric, sensitive, place).row;
+        MetricRow { undefined: "not_measured".into(), ..row }.into()
+    }
+
+    /// The level of its interval, or the usual one.
+    pub(super) fn level(&self) -> f64 {
+        self.row.level.unwrap_or(Level::DEFAULT.get())
+    }
+
+    /// Standard deviations on either side of its interval.
+    pub(super) fn z(&self) -> f64 {
+        z_of_level(self.level())
+    }
+
+    /// The ends that decide.
+    pub(super) fn ends(&self) -> Option<(f64, f64)> {
+        self.row.lo.zip(self.row.hi)
     }
 
     /// What it is about: metric, attribute, scope and groups.
@@ -359,28 +375,35 @@ impl From<MetricRow> for GateObservation {
     }
 }
 
-/// A value that a question looks at, and the tables that judge it.
+/// What a question observes, and the tables that judge it.
 #[derive(Clone, Copy)]
 pub(super) struct GateCase<'a> {
     pub(super) question: &'a GateQuestion,
-    pub(super) seen: &'a GateObservation,
+    pub(super) observed: &'a GateObservation,
     pub(super) tables: GateTables<'a>,
 }
 
 impl<'a> GateCase<'a> {
     pub(super) fn new(
         question: &'a GateQuestion,
-        seen: &'a GateObservation,
+        observed: &'a GateObservation,
         tables: GateTables<'a>,
     ) -> Self {
-        GateCase { question, seen, tables }
+        GateCase { question, observed, tables }
+    }
+
+    /// What is judged: the value, or the end of its interval that breaks the limit first.
+    pub(super) fn end(self) -> Option<f64> {
+        let by_ends = self.question.decide_by != GateDecideBy::Estimate;
+        let ends = self.observed.ends().filter(|_| by_ends);
+        ends.map(|ends| self.question.limit.facing(ends)).or(self.observed.row.value)
     }
 
     /// The rows of the table of metrics about the same people, model, set and attribute.
     pub(super) fn rows(self) -> impl Iterator<Item = &'a MetricRow> {
         self.tables.metrics.iter().filter(move |row| {
             self.question.is_about(&row.key, &row.class)
-                && row.key.sensitive == self.seen.row.key.sensitive
+                && row.key.sensitive == self.observed.row.key.sensitive
         })
     }
 

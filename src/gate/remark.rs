@@ -21,7 +21,7 @@ pub(super) fn remarks(
     verdict: GateStatus,
     own: Option<&[GateRuling]>,
 ) -> Vec<GateRemark> {
-    let follows = has_flag(&case.seen.row.flags, ATTRIBUTE_FOLLOWS);
+    let follows = has_flag(&case.observed.row.flags, ATTRIBUTE_FOLLOWS);
     let all = [
         follows.then_some(GateRemark::AttributeFollows),
         (verdict == GateStatus::Pass).then(|| other_side(case)).flatten(),
@@ -34,18 +34,18 @@ pub(super) fn remarks(
 /// Whether a change is judged by an interval that is narrower than what is known: the run measured
 /// its value for other trainings of the model, and these are no part of the interval.
 fn leaves_out_trainings(case: GateCase<'_>) -> bool {
-    let seen = case.seen;
-    let place = seen.place();
+    let observed = case.observed;
+    let place = observed.place();
     let turned = [place[0], place[2], place[1]];
     let is_own = |row: &MetricRow| {
         row.training_repeats.is_some()
-            && row.metric == *seen.row.metric
+            && row.metric == *observed.row.metric
             && [place, turned].contains(&row.key.scope_and_groups())
     };
-    seen.is_change
+    observed.is_change
         && case.question.decide_by == GateDecideBy::Interval
-        && seen.objections.is_empty()
-        && seen.row.lo.is_some()
+        && observed.objections.is_empty()
+        && observed.row.lo.is_some()
         && case.rows().any(is_own)
 }
 
@@ -53,16 +53,16 @@ fn leaves_out_trainings(case: GateCase<'_>) -> bool {
 /// break it: of a ratio with the group that is then behind, of a gap if equal groups keep the
 /// limit.
 fn other_side(case: GateCase<'_>) -> Option<GateRemark> {
-    let GateCase { question, seen, .. } = case;
+    let GateCase { question, observed, .. } = case;
     let GateSubject::Pair(first, second) = &question.scope else { return None };
-    let metric = find(&question.metric).filter(|of| of.has_sides() && !seen.is_change)?;
-    let (limit, [scope, from, to]) = (question.limit, seen.place());
+    let metric = find(&question.metric).filter(|of| of.has_sides() && !observed.is_change)?;
+    let (limit, [scope, from, to]) = (question.limit, observed.place());
     if !metric.has_order() {
-        let value = seen.row.value?;
+        let value = observed.row.value?;
         let breaks = limit.kept_by(0.0) && !limit.kept_by(-value);
         return breaks.then_some(GateRemark::OtherSign { value });
     }
-    let value = case.row(&seen.row.metric, [scope, to, from])?.value?;
+    let value = case.row(&observed.row.metric, [scope, to, from])?.value?;
     if limit.kept_by(value) {
         return None;
     }
@@ -96,9 +96,9 @@ pub(super) fn question_of_model(
 /// What the audited model does for the same metric and groups as one ruling of the gate. Its
 /// furthest groups may be others.
 fn audited_model(case: GateCase<'_>, own: &[GateRuling]) -> GateRemark {
-    let GateCase { question, seen, .. } = case;
-    let same = if seen.place()[0] == "worst_case" { 3 } else { 5 };
-    let is_same = |of: &&GateRuling| of.observation.key()[..same] == seen.key()[..same];
+    let GateCase { question, observed, .. } = case;
+    let same = if observed.place()[0] == "worst_case" { 3 } else { 5 };
+    let is_same = |of: &&GateRuling| of.observation.key()[..same] == observed.key()[..same];
     let own = own.iter().find(is_same).map(|own| {
         let row = &own.observation.row;
         Box::new(OwnValue {

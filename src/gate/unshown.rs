@@ -9,7 +9,7 @@ use crate::table::MetricRow;
 /// The part of a value that no scorer was shown, where nothing moved either; none where all of it
 /// was tested.
 pub(super) fn untested(case: GateCase<'_>) -> Option<GateReason> {
-    let [_, attribute, scope, own_from, own_to] = case.seen.key();
+    let [_, attribute, scope, own_from, own_to] = case.observed.key();
     let mut hidden = case.question.unshown.iter().filter(|unshown| unshown.attribute == attribute);
     let held = |unshown: &UnshownChange| {
         let Some([from, to]) = &unshown.direction else {
@@ -26,7 +26,7 @@ pub(super) fn untested(case: GateCase<'_>) -> Option<GateReason> {
 /// The directions of a total that no scorer was shown, where nothing moved either; none where all
 /// were tested.
 pub(super) fn untested_directions(case: GateCase<'_>) -> Option<GateReason> {
-    let [_, attribute, scope, ..] = case.seen.key();
+    let [_, attribute, scope, ..] = case.observed.key();
     let unshown = case.question.unshown.iter();
     let of_total = unshown.filter(|of| scope == "total" && of.attribute == attribute);
     let held = of_total.filter_map(|unshown| {

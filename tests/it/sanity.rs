@@ -127,11 +127,12 @@ fn counterfactuals_on_another_scale_leave_gates_undecided() {
     };
     assert_eq!(with("", 1.0).0[0], "pass");
     let ([verdict, code, reason], codes) = with("", 100.0);
-    assert_eq!([verdict.as_str(), &code], ["inconclusive", "one-decision"]);
+    assert_eq!([verdict.as_str(), &code], ["inconclusive", "one-counterfactual-decision"]);
     reason.says(&["model `m` decides negative for all 400 counterfactuals of `flip` (`sex`)"]);
     work.read("out/report.html").says(&["One decision for all counterfactuals."]);
-    assert!(codes.contains(&"one-decision".to_owned()), "{codes:?}");
-    assert_ne!(with(", accept: [one-decision]", 100.0).0[1], "one-decision");
+    assert!(codes.contains(&"one-counterfactual-decision".to_owned()), "{codes:?}");
+    let accepted = with(", accept: [one-counterfactual-decision]", 100.0);
+    assert_ne!(accepted.0[1], "one-counterfactual-decision");
 }
 
 /// The score of a class is that of another one: of three classes those two are inverted.

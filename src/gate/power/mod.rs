@@ -55,26 +55,17 @@ enum DecidedSide {
     Broken,
 }
 
-/// A number of people up to the cap, and how it was found.
+/// A number of people, and how it was found.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct NeededNumber {
-    n: Option<u64>,
+    n: u64,
     how: &'static str,
 }
 
 impl NeededNumber {
-    const MORE_THAN_CAP: Self = NeededNumber { n: None, how: "more_than_cap" };
-
-    fn new(n: f64, how: &'static str) -> Self {
-        if n <= CAP as f64 { NeededNumber { n: Some(n as u64), how } } else { Self::MORE_THAN_CAP }
-    }
-
-    fn exact(n: u64) -> Self {
-        NeededNumber::new(n as f64, "exact")
-    }
-
-    fn normal(n: f64) -> Self {
-        NeededNumber::new(n, "normal")
+    /// None where it is above the cap.
+    fn new(n: f64, how: &'static str) -> Option<Self> {
+        (n <= CAP as f64).then_some(NeededNumber { n: n as u64, how })
     }
 }
 
@@ -91,59 +82,63 @@ pub(crate) struct NeededPeople {
     pub(crate) how: &'static str,
 }
 
+impl NeededPeople {
+    /// Why there are no numbers.
+    pub(crate) fn none(how: &'static str) -> Self {
+        NeededPeople { how, ..NeededPeople::default() }
+    }
+}
+
 impl GateEvidence {
     /// How many people decide about a limit at a level.
     pub(crate) fn needed(&self, limit: GateLimit, level: f64) -> NeededPeople {
-        let none = |how| NeededPeople { how, ..NeededPeople::default() };
         let Some(value) = self.value().filter(|_| !self.is_empty()) else {
-            return none("undefined");
+            return NeededPeople::none("undefined");
         };
         let z = z_of_level(level);
         let distance = (value - limit.number()).abs();
         if distance <= ON_THE_LIMIT {
-            return none("on_the_limit");
+            return NeededPeople::none("on_the_limit");
         }
-        let z_of = TARGETS.map(normal_quantile);
-        let numbers = match *self {
-            GateEvidence::Share(of) => {
-                let (rule, share) = share::from_above(limit, of.rate, z);
-                [0, 1].map(|i| rule.needed(share, TARGETS[i], z_of[i]))
+        if matches!(self, GateEvidence::Pair { is_ratio: true, .. }) && value == 0.0 {
+            return NeededPeople::none("boundary");
+        }
+        let numbers = TARGETS.map(|target| {
+            let of_target = (target, normal_quantile(target));
+            match *self {
+                GateEvidence::Share(share) => {
+                    let (rule, share) = share::from_above(limit, share.rate, z);
+                    rule.needed(share, of_target)
+                }
+                GateEvidence::Pair { is_ratio, rates } => {
+                    let sizes = rates.map(|rate| rate.people(|n| (n + 0.5).floor()));
+                    let rates = rates.map(|rate| rate.rate);
+                    PairRule { is_ratio, limit, z }.needed(rates, sizes, of_target)
+                }
+                GateEvidence::Interval { ends: (lo, hi), n, .. } => {
+                    let facing = if value < limit.number() { hi - value } else { value - lo };
+                    let ratio = (1.0 + of_target.1 / z) * facing / distance;
+                    NeededNumber::new((n as f64 * ratio * ratio).ceil(), "interval")
+                }
             }
-            GateEvidence::Pair { is_ratio: true, rates: [of, _] } if of.rate == 0.0 => {
-                return none("boundary");
-            }
-            GateEvidence::Pair { is_ratio, rates } => {
-                let rule = PairRule { is_ratio, limit, z };
-                let sizes = rates.map(|of| of.people(|n| (n + 0.5).floor()));
-                let rates = rates.map(|of| of.rate);
-                [0, 1].map(|i| rule.needed(rates, sizes, (TARGETS[i], z_of[i])))
-            }
-            GateEvidence::Interval { ends: (lo, hi), n, .. } => {
-                let facing = if value < limit.number() { hi - value } else { value - lo };
-                [0, 1].map(|i| {
-                    let ratio = (1.0 + z_of[i] / z) * facing / distance;
-                    NeededNumber::normal((n as f64 * ratio * ratio).ceil())
-                })
-            }
-        };
-        let is_effective = self.rates().iter().any(|of| of.effective.is_some());
-        let n = numbers.map(|found| match found.n {
-            Some(n) if is_effective => self.in_units(n),
-            n => n,
         });
-        let how = match self {
-            _ if n[0].is_none() => NeededNumber::MORE_THAN_CAP.how,
-            GateEvidence::Interval { .. } => "interval",
-            _ if is_effective => "effective",
-            _ => numbers[0].how,
+        let is_effective = self.rates().iter().any(|rate| rate.effective.is_some());
+        let n = numbers.map(|found| match found?.n {
+            n if is_effective => self.in_units(n),
+            n => Some(n),
+        });
+        let how = match numbers[0].filter(|_| n[0].is_some()) {
+            None => "more_than_cap",
+            Some(_) if is_effective => "effective",
+            Some(found) => found.how,
         };
-        NeededPeople { n, how, ..NeededPeople::default() }
+        NeededPeople { n, ..NeededPeople::none(how) }
     }
 
     /// The number of independent people for the number that is compared with what is enough.
     fn in_units(&self, n: u64) -> Option<u64> {
-        let rows = self.rates().iter().fold(0, |n: u64, of| n.saturating_add(of.rows)) as f64;
-        let effective: f64 = self.rates().iter().map(|of| of.sure()).sum();
+        let rows = self.rates().iter().fold(0, |n: u64, rate| n.saturating_add(rate.rows)) as f64;
+        let effective: f64 = self.rates().iter().map(|rate| rate.sure().people).sum();
         let rows_needed = (n as f64 * rows / effective).ceil();
         let units_needed = (rows_needed * self.n() as f64 / rows).ceil();
         (units_needed <= CAP as f64).then_some(units_needed as u64)
@@ -151,16 +146,16 @@ impl GateEvidence {
 
     /// The smallest excess of the true value over the limit that these people show.
     pub(crate) fn detectable(&self, limit: GateLimit, level: f64) -> Option<f64> {
-        let (z, z_80) = (z_of_level(level), normal_quantile(TARGETS[0]));
+        let z = z_of_level(level);
         match *self {
             _ if self.is_empty() => None,
-            GateEvidence::Share(of) => {
-                let rule = share::from_above(limit, of.rate, z).0;
-                rule.detectable(of.people(f64::floor), TARGETS[0])
+            GateEvidence::Share(share) => {
+                let rule = share::from_above(limit, share.rate, z).0;
+                rule.detectable(share.people(f64::floor), TARGETS[0])
             }
-            GateEvidence::Pair { is_ratio: true, rates: [_, of] } if of.rate == 0.0 => None,
+            GateEvidence::Pair { is_ratio: true, rates: [_, below] } if below.rate == 0.0 => None,
             GateEvidence::Pair { is_ratio, rates } => {
-                let sizes = rates.map(|of| of.people(f64::floor));
+                let sizes = rates.map(|rate| rate.people(f64::floor));
                 PairRule { is_ratio, limit, z }.detectable(rates[1].rate, sizes, TARGETS[0])
             }
             GateEvidence::Interval { value, ends: (lo, hi), .. } => {
@@ -169,7 +164,7 @@ impl GateEvidence {
                     GateLimit::AtLeast(_) => hi - value,
                 };
                 // The interval of a rate of 0 or 1 ends at the value.
-                (side > 0.0).then(|| side * (1.0 + z_80 / z))
+                (side > 0.0).then(|| side * (1.0 + normal_quantile(TARGETS[0]) / z))
             }
         }
     }
@@ -184,31 +179,32 @@ pub(crate) fn audited_people(needed: u64, audited: u64, below: u64) -> Option<u6
 
 /// Why no number of people would decide, whatever the counts are.
 fn beyond_people(question: &GateQuestion, ruling: &GateRuling) -> Option<&'static str> {
-    let seen = &ruling.observation;
+    let observed = &ruling.observation;
     if let Some(other) = question.decide_by.beyond_people() {
         return Some(other);
     }
     if ruling.verdict() == GateStatus::Skipped {
         return Some("skipped");
     }
-    if seen.row.value.is_none() && seen.objections.is_empty() {
+    if observed.row.value.is_none() && observed.objections.is_empty() {
         return Some("undefined");
     }
     // How far more people narrow the fits is not known.
-    if seen.row.interval == WITH_FITS {
+    if observed.row.interval == WITH_FITS {
         return Some("by_fit");
     }
-    let selective = has_flag(&seen.row.flags, SELECTIVE_LABELS);
-    if !seen.objections.is_empty() || selective || !small_flags(seen).is_empty() {
+    let selective = has_flag(&observed.row.flags, SELECTIVE_LABELS);
+    if !observed.objections.is_empty() || selective || !small_flags(observed).is_empty() {
         return Some("other_reason");
     }
-    let Some((lo, hi)) = seen.row.lo.zip(seen.row.hi) else { return Some("no_interval") };
-    if ruling.verdict() != GateStatus::Inconclusive || inconclusive_reason(question, seen).is_some()
+    let Some((lo, hi)) = observed.ends() else { return Some("no_interval") };
+    if ruling.verdict() != GateStatus::Inconclusive
+        || inconclusive_reason(question, observed).is_some()
     {
         return None;
     }
     // The search would take the rate of 1 as certain, too.
-    if has_flag(&seen.row.flags, RATE_OF_ONE) {
+    if has_flag(&observed.row.flags, RATE_OF_ONE) {
         return Some("boundary");
     }
     (question.limit.kept_by(lo) == question.limit.kept_by(hi)).then_some("other_reason")
@@ -220,30 +216,29 @@ pub(super) fn of_row(
     ruling: &GateRuling,
     tables: GateTables<'_>,
 ) -> NeededPeople {
-    let seen = &ruling.observation;
-    let none = |how| NeededPeople { how, ..NeededPeople::default() };
+    let observed = &ruling.observation;
     let beyond = beyond_people(question, ruling);
-    let is_by_interval = question.decide_by == GateDecideBy::Interval && seen.objections.is_empty();
-    let found = GateEvidence::of(GateCase::new(question, seen, tables));
-    let found = found.zip(seen.row.level).filter(|_| is_by_interval);
-    let Some((evidence, level)) = found else { return none(beyond.unwrap_or("no_interval")) };
+    let by_interval =
+        question.decide_by == GateDecideBy::Interval && observed.objections.is_empty();
+    let evidence = GateEvidence::of(GateCase::new(question, observed, tables));
+    let evidence = evidence.zip(observed.row.level).filter(|_| by_interval);
+    let Some((evidence, level)) = evidence else {
+        return NeededPeople::none(beyond.unwrap_or("no_interval"));
+    };
     let detectable = evidence.detectable(question.limit, level);
     if let Some(how) = beyond.or(ruling.is_decided().then_some("decided")) {
-        return NeededPeople { detectable, ..none(how) };
+        return NeededPeople { detectable, ..NeededPeople::none(how) };
     }
     let needed = evidence.needed(question.limit, level);
     let n = needed.n.map(|n| n.map(|n| n.max(question.min_cases)));
-    let of_all = |row: &&GroupRow| {
+    let is_of_all = |row: &&GroupRow| {
         row.model == question.model
-            && row.sensitive == seen.row.key.sensitive
+            && row.sensitive == observed.row.key.sensitive
             && row.slice.is_empty()
             && row.group.is_empty()
     };
-    let all = tables
-        .groups
-        .iter()
-        .find(of_all)
-        .and_then(|row| u64::try_from(row.persons.unwrap_or(row.n)).ok());
+    let all = tables.groups.iter().find(is_of_all);
+    let all = all.and_then(|row| u64::try_from(row.persons.unwrap_or(row.n)).ok());
     let people = n.map(|n| audited_people(n?, all?, evidence.n()));
     NeededPeople { n, people, detectable, ..needed }
 }

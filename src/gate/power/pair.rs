@@ -71,36 +71,36 @@ impl GroupEnds {
 }
 
 impl PairRule {
+    /// Whether the upper end of an interval gives a verdict.
+    fn is_by_upper(&self, verdict: DecidedSide) -> bool {
+        matches!(self.limit, GateLimit::AtMost(_)) == (verdict == DecidedSide::Kept)
+    }
+
     /// Whether the interval of two counts, by their places, gives the verdict.
     fn decides(
         &self,
         verdict: DecidedSide,
-        a: &GroupEnds,
-        i: usize,
-        b: &GroupEnds,
-        j: usize,
+        (a, i): (&GroupEnds, usize),
+        (b, j): (&GroupEnds, usize),
     ) -> bool {
         if self.is_ratio && (a.is_empty(i) || b.is_empty(j)) {
             return false;
         }
         let ((x, x_below, x_above), (y, y_below, y_above)) = (a.parts[i], b.parts[j]);
-        let limit = self.limit.number();
-        let limit = match (self.is_ratio, limit > 0.0) {
-            (true, true) => libm::log(limit),
-            (true, false) => f64::NEG_INFINITY,
-            (false, _) => limit,
-        };
         let root = |s: f64, t: f64| {
             if self.is_ratio { self.z * (s + t).sqrt() } else { (s * s + t * t).sqrt() }
         };
-        let lo = || x - y - root(x_below, y_above);
-        let hi = || x - y + root(x_above, y_below);
-        match (self.limit, verdict) {
-            (GateLimit::AtMost(_), DecidedSide::Kept) => hi() <= limit,
-            (GateLimit::AtMost(_), DecidedSide::Broken) => lo() > limit,
-            (GateLimit::AtLeast(_), DecidedSide::Kept) => lo() >= limit,
-            (GateLimit::AtLeast(_), DecidedSide::Broken) => hi() < limit,
-        }
+        let end = match self.is_by_upper(verdict) {
+            true => x - y + root(x_above, y_below),
+            false => x - y - root(x_below, y_above),
+        };
+        // The logarithm of a limit that is not above 0 is below any end.
+        let number = |limit: f64| if self.is_ratio { libm::log(limit.max(0.0)) } else { limit };
+        let keeps = match self.limit {
+            GateLimit::AtMost(limit) => end <= number(limit),
+            GateLimit::AtLeast(limit) => end >= number(limit),
+        };
+        keeps == (verdict == DecidedSide::Kept)
     }
 
     /// The probability of a verdict on this many people at these true rates.
@@ -110,25 +110,21 @@ impl PairRule {
         sizes: [u64; 2],
         rates: [f64; 2],
     ) -> f64 {
-        let a = GroupEnds::new(sizes[0], rates[0], self);
-        let b = GroupEnds::new(sizes[1], rates[1], self);
-        let edges: Vec<usize> = (0..b.mass.len()).filter(|j| b.is_edge(*j, self)).collect();
-        // Inner counts of the second group, which are neighbours.
-        let inner: Vec<usize> = (0..b.mass.len()).filter(|j| !b.is_edge(*j, self)).collect();
+        let [a, b] = [0, 1].map(|i| GroupEnds::new(sizes[i], rates[i], self));
+        // Inner counts of the second group are neighbours.
+        let (edges, inner): (Vec<usize>, Vec<usize>) =
+            (0..b.mass.len()).partition(|j| b.is_edge(*j, self));
         let mut below = vec![0.0];
+        let mut all = 0.0;
         for j in &inner {
-            below.push(below.last().copied().unwrap_or(0.0) + b.mass[*j]);
+            all += b.mass[*j];
+            below.push(all);
         }
-        let all = below.last().copied().unwrap_or(0.0);
         // A large second count is good for the upper end, and bad for the lower one.
-        let by_upper = matches!(
-            (self.limit, verdict),
-            (GateLimit::AtMost(_), DecidedSide::Kept)
-                | (GateLimit::AtLeast(_), DecidedSide::Broken)
-        );
+        let by_upper = self.is_by_upper(verdict);
         let (mut sum, mut cut) = (0.0, 0_usize);
         for i in 0..a.mass.len() {
-            let decides = |j: usize| self.decides(verdict, &a, i, &b, j);
+            let decides = |j: usize| self.decides(verdict, (&a, i), (&b, j));
             // By the upper end those from the cut on decide, by the lower one those before it.
             let before = |place: usize| decides(inner[place]) != by_upper;
             while cut < inner.len() && before(cut) {
@@ -151,7 +147,7 @@ impl PairRule {
         rates: [f64; 2],
         today: [u64; 2],
         (target, z_of_target): (f64, f64),
-    ) -> NeededNumber {
+    ) -> Option<NeededNumber> {
         let [p, q] = rates;
         let whole = (today[0] + today[1]) as f64;
         let shares = today.map(|n| n as f64 / whole);
@@ -166,7 +162,7 @@ impl PairRule {
         let normal = ((self.z + z_of_target).powi(2) * variance / (distance * distance)).ceil();
         let information = |i: usize| normal * shares[i] * rates[i] * (1.0 - rates[i]);
         if information(0).max(information(1)) > NORMAL_FROM {
-            return NeededNumber::normal(normal);
+            return NeededNumber::new(normal, "normal");
         }
         let value = if self.is_ratio { p / q } else { p - q };
         let verdict =
@@ -180,7 +176,7 @@ impl PairRule {
         while in_a_row < 5 {
             let is_large = size > 2 * CAP || beyond(rates, sizes(size, today));
             if is_large && in_a_row == 0 {
-                return NeededNumber::MORE_THAN_CAP;
+                return None;
             }
             if is_large && in_a_row > 1 {
                 break;
@@ -196,8 +192,8 @@ impl PairRule {
             grid.push(last + (last / 200).max(1));
         }
         let last = grid.iter().rposition(|n| !enough(*n));
-        let first = grid.get(last.map_or(0, |last| last + 1));
-        first.map_or(NeededNumber::MORE_THAN_CAP, |n| NeededNumber::exact(*n))
+        let first = grid.get(last.map_or(0, |last| last + 1))?;
+        NeededNumber::new(*first as f64, "exact")
     }
 
     /// The smallest distance of the true value from the limit, on its forbidden side, that today's

@@ -116,11 +116,11 @@ impl ShareRule {
     }
 
     /// The smallest size from which on the verdict has at least the probability `target`.
-    fn smallest(self, verdict: DecidedSide, p: f64, target: f64) -> NeededNumber {
+    fn smallest(self, verdict: DecidedSide, p: f64, target: f64) -> Option<NeededNumber> {
         let mut hi = 1_u64;
         while self.bound(verdict, hi, p) < target {
             if hi > 4 * CAP {
-                return NeededNumber::MORE_THAN_CAP;
+                return None;
             }
             hi *= 2;
         }
@@ -149,17 +149,17 @@ impl ShareRule {
             }
             top = bottom - 1;
         }
-        NeededNumber::exact(top + 1)
+        NeededNumber::new((top + 1) as f64, "exact")
     }
 
     /// How many people decide, with the probability `target`, what is right of the share `p`.
-    pub(super) fn needed(self, p: f64, target: f64, z_of_target: f64) -> NeededNumber {
+    pub(super) fn needed(self, p: f64, (target, z_of_target): (f64, f64)) -> Option<NeededNumber> {
         let limit = self.limit;
         let spread =
             self.z * (limit * (1.0 - limit)).max(0.0).sqrt() + z_of_target * (p * (1.0 - p)).sqrt();
         let normal = (spread / (limit - p).abs()).powi(2).ceil();
         if normal * p * (1.0 - p) > NORMAL_FROM {
-            return NeededNumber::normal(normal);
+            return NeededNumber::new(normal, "normal");
         }
         let verdict = if p <= limit { DecidedSide::Kept } else { DecidedSide::Broken };
         self.smallest(verdict, p, target)

@@ -171,13 +171,21 @@ pub(crate) enum EmptySearch {
     Subgroups(u64),
 }
 
+/// A decision, by its side or by the name of its class.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum CommonDecision {
+    Negative,
+    Positive,
+    Class(String),
+}
+
 /// All counterfactuals of a set and attribute have one decision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct OneSidedSet {
     pub(crate) counterfactual: String,
     pub(crate) sensitive: String,
-    /// The prediction, as the table `counts` has it.
-    pub(crate) decision: String,
+    pub(crate) decision: CommonDecision,
     /// Counterfactuals.
     pub(crate) n: u64,
     /// Those whose rows have this decision.
@@ -276,7 +284,7 @@ pub(crate) enum GateReason {
     /// What looked at nothing.
     NothingLookedAt { search: EmptySearch },
     /// A model decides alike about all counterfactuals of sets, and not about their rows.
-    OneDecision { model: String, sets: Vec<OneSidedSet> },
+    OneCounterfactualDecision { model: String, sets: Vec<OneSidedSet> },
     /// Whether the new run has it.
     OnlyInOneRun { new: bool },
     /// All of the range keeps the limit, or breaks it, and the value does not.
@@ -310,6 +318,9 @@ pub(crate) enum GateReason {
     /// of them are enough; the worst end, none where it has no bound.
     UnmeasuredPeople {
         lacking: Vec<(Lack, u64)>,
+        /// Whether rows are counted, of which a person may have several.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        of_rows: bool,
         /// Whether a person counts once for each of several counterfactuals.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         decisions: bool,
@@ -345,8 +356,8 @@ impl GateReason {
 
     /// Whether an issue objects to a model by arguments that say nothing: its table is damaged.
     pub(crate) fn is_lost(issue: &IssueRow) -> bool {
-        let objects = ["inverted-scores", "not-repeatable"].contains(&issue.code.as_str());
-        objects && GateReason::of_issue(issue).is_none()
+        let objecting = ["inverted-scores", "not-repeatable", "one-counterfactual-decision"];
+        objecting.contains(&issue.code.as_str()) && GateReason::of_issue(issue).is_none()
     }
 
     /// What follows from it if there is no objection.

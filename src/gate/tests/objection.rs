@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::folder::manifest::RecheckWords;
-use crate::gate::reason::OneSidedSet;
+use crate::gate::reason::{CommonDecision, OneSidedSet};
 use crate::metric::value::sanity::InvertedOrder;
 use crate::table::{ArmRow, IssueRow, UnknownLevelRow};
 
@@ -13,12 +13,12 @@ fn objected(code: &str, model: &str) -> IssueRow {
     let inverted = vec![InvertedOrder::Decisions([(1, 9), (5, 8)])];
     let objection = match code {
         "inverted-scores" => GateReason::InvertedScores { model: name, of_rows: false, inverted },
-        "one-decision" => {
+        "one-counterfactual-decision" => {
             let q = question(direction());
             let (counterfactual, sensitive) = (q.counterfactual, q.attributes[0].clone());
-            let decision = "0".to_owned();
+            let decision = CommonDecision::Negative;
             let set = OneSidedSet { counterfactual, sensitive, decision, n: 600, before: 403 };
-            GateReason::OneDecision { model: name, sets: vec![set] }
+            GateReason::OneCounterfactualDecision { model: name, sets: vec![set] }
         }
         _ => GateReason::NotRepeatable { model: name, scored },
     };
@@ -45,16 +45,17 @@ fn an_issue_about_its_model_leaves_a_gate_inconclusive_unless_it_is_accepted() {
     of(&twice, &kept, &format!("<= 0.3 | {open}\n<= 0.01 | {open}"));
     // Another model; an issue that is only told.
     of(&[objected("not-repeatable", "other")], &kept, "<= 0.3 | pass");
-    of(&[IssueRow::warning("one-decision", "m", 7, "text")], &kept, "<= 0.3 | pass");
+    of(&[IssueRow::warning("one-counterfactual-decision", "m", 7, "text")], &kept, "<= 0.3 | pass");
     let accepts = GateQuestion { accepts: vec!["not-repeatable".to_owned()], ..kept.clone() };
     of(&twice, &accepts, "<= 0.3 | pass");
     let inverted = "<= 0.3 | verdict=inconclusive, reason_code=inverted-scores";
     of(&[objected("inverted-scores", "m")], &accepts, inverted);
     // It withdraws a pass of its set and no fail.
-    let one = [objected("one-decision", "m")];
-    let withdrawn = "<= 0.3 | verdict=inconclusive, reason_code=one-decision";
+    let one = [objected("one-counterfactual-decision", "m")];
+    let withdrawn = "<= 0.3 | verdict=inconclusive, reason_code=one-counterfactual-decision";
     of(&one, &kept, &format!("{withdrawn}\n<= 0.01 | verdict=fail, reason_code=limit-broken"));
-    let accepted = GateQuestion { accepts: vec!["one-decision".to_owned()], ..kept.clone() };
+    let accepted =
+        GateQuestion { accepts: vec!["one-counterfactual-decision".to_owned()], ..kept.clone() };
     of(&one, &accepted, "<= 0.3 | pass");
     // What the caller objects counts in the same way, and stands first.
     let waits = GateQuestion { objections: vec![GateReason::WaitsForScores], ..kept };

@@ -21,7 +21,6 @@
 //! How many of these people would be enough is counted by taking those first that move the value
 //! most.
 
-mod cells;
 mod range;
 mod recount;
 mod value;
@@ -36,71 +35,74 @@ use super::question::{
 use super::reason::{ComparedPart, GateReason};
 use crate::gate::decide_by::GateDecideBy;
 use crate::metric::catalog::find;
-use crate::metric::interval::z_of_level;
 use crate::metric::{Metric, MetricFamily};
-use crate::param::Level;
 use crate::table::finite;
 
 /// The worst case of a value: by counts where they give the value, else by the range of the metric;
 /// none where neither is known.
-fn worst_case<'a>(of: &'a PeopleTables<'a>, metric: &'static Metric) -> Option<WorstCase<'a>> {
-    match recount::recounts(of, metric) {
+fn worst_case<'a>(people: &'a PeopleTables<'a>, metric: &'static Metric) -> Option<WorstCase<'a>> {
+    match recount::recounts(people, metric) {
         Some(all) => recount::worst_case(all, metric),
-        None => Some(RangeBound::of(of, metric)?.worst_case()),
+        None => Some(RangeBound::of(people, metric)?.worst_case()),
     }
 }
 
 /// The metric of a value that people, not graphs, give.
-fn metric_of(seen: &GateObservation) -> Option<&'static Metric> {
-    find(&seen.row.metric).filter(|metric| metric.family != MetricFamily::Graph)
+fn metric_of(observed: &GateObservation) -> Option<&'static Metric> {
+    find(&observed.row.metric).filter(|metric| metric.family != MetricFamily::Graph)
 }
 
 /// The reason that the people who were not measured could break a limit that the others keep, with
 /// how many of them would be enough; none where the verdict holds whatever each of them is.
 pub(super) fn could_break(case: GateCase<'_>) -> Option<GateReason> {
-    let GateCase { question, seen, .. } = case;
-    let of = PeopleTables::new(case);
-    let mut worst = worst_case(&of, metric_of(seen)?)?;
-    let old = seen.old.filter(|old| seen.is_change && old.people > 0);
+    let GateCase { question, observed, .. } = case;
+    let people = PeopleTables::new(case);
+    let mut worst = worst_case(&people, metric_of(observed)?)?;
+    let old = observed.old.filter(|old| observed.is_change && old.people > 0);
     let limit = question.limit;
     if old.is_none() && worst.people() == 0 {
         return None;
     }
-    if seen.is_change {
-        worst = in_both_runs(&of, worst, old.unwrap_or_default())?;
+    if observed.is_change {
+        worst = in_both_runs(&people, worst, old.unwrap_or_default())?;
     }
     if limit.kept_by(worst.end) {
         return None;
     }
-    let what = match question.decide_by {
-        GateDecideBy::Estimate if seen.is_change => ComparedPart::Change,
-        GateDecideBy::Estimate => ComparedPart::Value,
-        _ => ComparedPart::Interval,
-    };
     // None where those of the earlier run count, too, or one may stand for all.
-    let is_uncounted = seen.is_change && (old.is_some() || of.are_unequal());
-    let enough = if is_uncounted { 0 } else { worst.enough(limit) };
-    let (decisions, end) = (worst.of_decisions, finite(worst.end));
-    let lacking = worst.lacking.into_iter().filter(|(_, n)| *n > 0).collect();
-    Some(GateReason::UnmeasuredPeople { lacking, decisions, enough, worst: what, end })
+    let is_uncounted = observed.is_change && (old.is_some() || people.are_unequal());
+    Some(GateReason::UnmeasuredPeople {
+        enough: if is_uncounted { 0 } else { worst.enough(limit) },
+        end: finite(worst.end),
+        of_rows: observed.row.n_persons.is_some(),
+        decisions: worst.of_decisions,
+        lacking: worst.lacking.into_iter().filter(|(_, n)| *n > 0).collect(),
+        worst: match question.decide_by {
+            GateDecideBy::Estimate if observed.is_change => ComparedPart::Change,
+            GateDecideBy::Estimate => ComparedPart::Value,
+            _ => ComparedPart::Interval,
+        },
+    })
 }
 
 /// The worst case of a change, with the earlier run at its other end: the change is larger by as
 /// much as that value could have been smaller.
 fn in_both_runs<'a>(
-    of: &PeopleTables<'a>,
+    people: &PeopleTables<'a>,
     worst: WorstCase<'a>,
     old: PossibleValues,
 ) -> Option<WorstCase<'a>> {
-    let GateCase { question, seen, .. } = of.case;
-    let (limit, value, new) = (question.limit, seen.row.value?, possible_values(of.case)?);
-    let by_old =
-        if old.people > 0 { seen.baseline? - limit.facing((old.most, old.least)) } else { 0.0 };
-    let ends =
-        seen.row.lo.zip(seen.row.hi).filter(|_| question.decide_by != GateDecideBy::Estimate);
+    let GateCase { question, observed, .. } = people.case;
+    let (limit, value) = (question.limit, observed.row.value?);
+    let new = possible_values(people.case)?;
+    let by_new = limit.facing((new.least, new.most)) - value;
+    let by_old = match old.people {
+        0 => 0.0,
+        _ => observed.baseline? - limit.facing((old.most, old.least)),
+    };
+    let ends = observed.ends().filter(|_| question.decide_by != GateDecideBy::Estimate);
     let width = ends.map(|ends| (limit.facing(ends) - value).abs());
-    let z = z_of_level(seen.row.level.unwrap_or(Level::DEFAULT.get()));
-    let (is_one, by_new) = (of.are_unequal(), limit.facing((new.least, new.most)) - value);
+    let (is_one, z) = (people.are_unequal(), observed.z());
     let further = move |end: f64, n: u64| {
         let wider = width.map_or(0.0, |width| {
             let of_new = new.doubt(n, is_one, z, by_new);
@@ -108,14 +110,9 @@ fn in_both_runs<'a>(
         });
         end + by_old + limit.facing((-wider, wider))
     };
-    let (people, with) = (worst.people(), worst.with);
+    let (end, with) = (further(worst.end, worst.people()), worst.with);
     let with = Box::new(move |n| Some(further(with(n)?, n)));
-    Some(WorstCase {
-        end: further(worst.end, people),
-        lacking: worst.lacking,
-        of_decisions: worst.of_decisions,
-        with,
-    })
+    Some(WorstCase { end, with, ..worst })
 }
 
 impl PossibleValues {
@@ -138,7 +135,7 @@ impl PossibleValues {
 
 /// The smallest and the largest possible value with everybody measured.
 pub(super) fn possible_values(case: GateCase<'_>) -> Option<PossibleValues> {
-    let metric = metric_of(case.seen)?;
+    let metric = metric_of(case.observed)?;
     let [least, most] = [GateLimit::AtLeast(0.0), GateLimit::AtMost(0.0)].map(|limit| {
         let question = GateQuestion {
             limit,
@@ -146,8 +143,8 @@ pub(super) fn possible_values(case: GateCase<'_>) -> Option<PossibleValues> {
             decide_by: GateDecideBy::Estimate,
             ..case.question.clone()
         };
-        let of = PeopleTables::new(GateCase { question: &question, ..case });
-        worst_case(&of, metric).map(|worst| (worst.end, worst.people()))
+        let people = PeopleTables::new(GateCase { question: &question, ..case });
+        worst_case(&people, metric).map(|worst| (worst.end, worst.people()))
     });
     let ((least, below), (most, above)) = least.zip(most)?;
     Some(PossibleValues { least, most, people: below.max(above) })

@@ -1,29 +1,30 @@
 //! What the people who were not measured could do to a value that counts do not give, by the range
 //! of its metric.
 
-use super::value::{difference_ends, people_with_others, share_ends};
+use super::value::people_with_others;
 use super::worst_case::{LackingPeople, WorstCase};
 use crate::gate::decide_by::GateDecideBy;
-use crate::gate::people::PeopleTables;
-use crate::gate::question::{GateCase, GateLimit};
+use crate::gate::evidence::SureRate;
+use crate::gate::people::{PeopleTables, by_label, unscored};
+use crate::gate::question::{GateCase, GateLimit, GateQuestion};
 use crate::gate::reason::Lack;
-use crate::metric::interval::z_of_level;
 use crate::metric::{AmountSubject, GapTransform, GroupValue, Metric, Reads, ScoreReading};
-use crate::param::Level;
 use crate::table::{MetricRow, PopulationRow};
 
 /// How people move a value that counts do not give.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, PartialEq)]
 enum Movement {
     /// A mean over people, or a difference of two: each person adds a number of the range.
     Mean,
-    /// The root of a mean of squares.
-    RootOfMean,
-    /// A share of pairs of a positive and a negative person, or a difference of two.
-    Pairs,
-    /// A share of people who switch to any group: a person whom one direction counts may still
-    /// switch in another.
-    AnySwitch,
+    /// The root of a mean of squares: the values behind it, its own or those of the two directions
+    /// whose difference it is, each with its worst number.
+    RootOfMean(Vec<(f64, f64)>),
+    /// A share of pairs of a positive and a negative person, or a difference of two: the least
+    /// share of positive and of negative people who have a score.
+    Pairs([f64; 2]),
+    /// A share of people who switch to any group, of so many: a person whom one direction counts
+    /// may still switch in another.
+    AnySwitch(u64),
     /// Few people may move it through its whole range: a sum below it may be small, or they may
     /// undo a distance of others.
     WholeRange,
@@ -42,31 +43,9 @@ fn is_rate(reads: Reads) -> bool {
     )
 }
 
-impl Movement {
-    /// How it moves up, or down, in a scope. A difference of two directions moves up where the second
-    /// one moves down.
-    fn of(metric: &Metric, scope: &str, is_upper: bool) -> Self {
-        use ScoreReading::{Auc, Brier, CrossAuc, Ecce, EcceDistance};
-        let is_upper = is_upper && !metric.is_gap_in(scope);
-        match metric.reads {
-            Reads::AnySwitch(_) if is_upper => Movement::AnySwitch,
-            reads if is_rate(reads) => Movement::Mean,
-            Reads::Scored(Brier, _) => Movement::Mean,
-            Reads::Shift(_) if ["mcd", "macd"].contains(&metric.id) => Movement::Mean,
-            Reads::Shift(_) if metric.id == "rmscd" => Movement::RootOfMean,
-            Reads::Scored(Auc | CrossAuc, _) => Movement::Pairs,
-            // Distances: others may undo them, and add to them no more than a mean does.
-            Reads::Group(GroupValue::TwoRates(_), _)
-            | Reads::Group(GroupValue::Rate(_), Some(GapTransform::ToTotal))
-                if is_upper =>
-            {
-                Movement::Mean
-            }
-            Reads::Scored(Ecce | EcceDistance, _) if is_upper => Movement::Mean,
-            Reads::Shift(_) if is_upper && metric.id == "jsd_hist" => Movement::Mean,
-            _ => Movement::WholeRange,
-        }
-    }
+/// A number of a table that is not below 0.
+fn whole(n: i64) -> u64 {
+    u64::try_from(n).unwrap_or(0)
 }
 
 /// People of a group by label, unknown, no or yes: those who have what a value needs, and those
@@ -79,200 +58,153 @@ struct ScoredPeople {
     untold: u64,
 }
 
+impl ScoredPeople {
+    fn of(people: &PeopleTables<'_>, group: &str, needs_label: bool) -> Self {
+        let row = people.population(Some(group));
+        let mut found = ScoredPeople::default();
+        if let Some(rows) = people.rows_of(group) {
+            (found.known, found.lacking) = (by_label(&rows), unscored(&rows));
+            (0..3).for_each(|label| found.known[label] -= found.lacking[label]);
+        } else if let Some(row) = row {
+            let unlabelled = row.without_label.filter(|_| needs_label);
+            let others = row.unscored() + whole(unlabelled.unwrap_or(0));
+            found.known[0] = whole(row.rows).saturating_sub(others);
+        }
+        let told: u64 = found.lacking.iter().sum();
+        found.untold = row.map_or(0, PopulationRow::unscored).saturating_sub(told);
+        found
+    }
+}
+
 /// A rate behind a value: its cases, and how many people would be as precise as one of them.
 #[derive(Debug, Clone, Copy)]
 struct RateSide {
-    value: f64,
+    rate: f64,
     cases: f64,
-    sure: f64,
+    precision: f64,
 }
 
 /// What people could do to a value that counts do not give, by the range of its metric.
-pub(super) struct RangeBound {
+pub(super) struct RangeBound<'a> {
+    people: &'a PeopleTables<'a>,
     movement: Movement,
+    /// The value of the run.
     value: f64,
     /// The end that is judged.
     end: f64,
     /// The worst number that the value can have.
     worst: f64,
-    /// For a root of a mean of squares the values behind it, its own or those of the two directions
-    /// whose difference it is, each with its worst number.
-    roots: Vec<(f64, f64)>,
     /// People behind the value, on its smaller side.
     known: u64,
-    /// The least share of positive and of negative people who have a score.
-    labelled: [f64; 2],
     lacking: LackingPeople,
-    /// In how many directions a person has counterfactuals.
-    targets: u64,
-    limit: GateLimit,
-    is_weighed: bool,
-    /// Whether people may have several rows, or weights.
-    are_unequal: bool,
     /// The rates whose intervals are judged by a formula, of a difference the first minus the
     /// second; for the groups that are furthest apart, all of them; empty where no formula applies.
     sides: Vec<RateSide>,
-    is_furthest: bool,
-    z: f64,
 }
 
-impl RangeBound {
-    pub(super) fn of(of: &PeopleTables<'_>, metric: &'static Metric) -> Option<Self> {
-        let GateCase { question, seen, tables } = of.case;
-        let groups = of.groups();
-        let declared: Vec<&str> = if groups.is_empty() {
-            let own = tables.population.iter().filter(|row| {
-                row.is_of_model(&question.model)
-                    && row.declared
-                    && row.sensitive == seen.row.key.sensitive
-            });
-            own.filter_map(|row| row.group.as_deref()).collect()
-        } else {
-            groups
-        };
-        let [scope, from, to] = seen.place();
+impl<'a> RangeBound<'a> {
+    pub(super) fn of(people: &'a PeopleTables<'a>, metric: &'static Metric) -> Option<Self> {
+        let GateCase { question, observed, .. } = people.case;
+        let [scope, from, to] = observed.place();
         let own: Vec<&str> = match scope {
             "group" | "direction" => vec![from],
             "pair" | "difference" => vec![from, to],
-            _ => declared.clone(),
+            _ => people.groups(),
         };
-        let whole = |n: i64| u64::try_from(n).unwrap_or(0);
-        let people = |group: &str| {
-            let row = of.population(Some(group));
-            let mut found = ScoredPeople::default();
-            if let Some(all) = of.people("group", group) {
-                let by_label = all.by_label();
-                found.lacking = all.unscored();
-                found.known = [0, 1, 2].map(|label| by_label[label] - found.lacking[label]);
-            } else if let Some(row) = row {
-                let unlabelled = if metric.needs_label { row.without_label } else { None };
-                let others = row.unscored() + whole(unlabelled.unwrap_or(0));
-                found.known[0] = whole(row.rows).saturating_sub(others);
-            }
-            let told: u64 = found.lacking.iter().sum();
-            found.untold = row.map_or(0, PopulationRow::unscored).saturating_sub(told);
-            found
-        };
-        let by_label = |people: [u64; 3]| {
-            if metric.needs_label { people[1] + people[2] } else { people.iter().sum() }
-        };
-        let none = of.none.by_label();
-        let without_group = if none.iter().sum::<u64>() > 0 {
-            by_label(none)
-        } else {
-            let audited = of.ungrouped().filter(|_| !of.has_counts());
-            let none = of.population(None).or(audited);
-            none.filter(|_| !of.ungrouped_are_weightless()).map_or(0, |row| whole(row.rows))
-        };
-        let each: Vec<ScoredPeople> = own.iter().map(|group| people(group)).collect();
-        let own_people = each.iter().map(|of| match of.known {
-            [of_all, 0, 0] => of_all,
-            known => by_label(known),
-        });
-        let smallest: u64 = match scope {
-            "total" => own_people.sum(),
-            _ => own_people.min().unwrap_or(0),
-        };
-        let unscored: u64 = each.iter().map(|of| by_label(of.lacking) + of.untold).sum();
-        let labelled = [2, 1].map(|label: usize| {
-            let shares = each.iter().map(|of| {
-                let all = of.known[label] + of.lacking[label] + of.untold + none[label];
-                of.known[label] as f64 / all.max(1) as f64
-            });
-            shares.fold(1.0, f64::min)
-        });
+        let each = own.iter().map(|group| ScoredPeople::of(people, group, metric.needs_label));
+        let each: Vec<ScoredPeople> = each.collect();
         let is_set = !question.counterfactual.is_empty();
         let places: Vec<[&str; 3]> = match scope {
-            "group" | "direction" | "total" | "pair" | "difference" => seen.sides(),
+            "group" | "direction" | "total" | "pair" | "difference" => observed.sides(),
             _ => own.iter().map(|group| ["group", *group, ""]).collect(),
         };
         let base = if is_set { metric.id } else { PeopleTables::base(metric) };
         let rows: Vec<Option<&MetricRow>> =
-            places.iter().map(|place| of.case.row(base, *place)).collect();
-        let below = rows
-            .iter()
-            .flatten()
-            .map(|row| whole(row.denominator.map_or(row.n_rows, |cases| cases.min(row.n_rows))));
-        let of_rows = if is_set { whole(seen.row.n_rows) } else { smallest };
-        let known = below.fold(of_rows, u64::min).max(1);
-        // People with a decision and without a valid counterfactual.
-        let untested = if is_set {
-            let is_own = |group: &str| own.is_empty() || own.contains(&group);
-            let sets = tables.population.iter().filter(|row| {
-                row.model.as_deref() == Some(&question.model)
-                    && row.counterfactual.as_deref() == Some(&question.counterfactual)
-                    && row.sensitive == seen.row.key.sensitive
-                    && row.group.as_deref().is_some_and(is_own)
-            });
-            let lacking = sets.map(|row| whole(row.without_counterfactual.unwrap_or(0)));
-            let lacking = lacking.sum::<u64>();
-            let counted: Option<u64> = own.iter().map(|group| of.untested(group, &declared)).sum();
-            // Arms audit other people than those in the table `population`.
-            let all = match counted {
-                Some(counted) if !question.arm.is_empty() => counted,
-                counted => lacking.max(counted.unwrap_or(0)),
-            };
-            all.saturating_sub(unscored)
+            places.iter().map(|place| people.case.row(base, *place)).collect();
+        let of_rows = if is_set {
+            whole(observed.row.n_rows)
         } else {
-            0
+            let sizes = each.iter().map(|group| match group.known {
+                [unlabelled, 0, 0] => unlabelled,
+                known => counted(metric, known),
+            });
+            if scope == "total" { sizes.sum() } else { sizes.min().unwrap_or(0) }
         };
-        let lacking = [
-            (Lack::Group, without_group),
-            (Lack::Score, unscored),
-            (Lack::Counterfactual, untested),
-        ];
-        let is_upper = matches!(question.limit, GateLimit::AtMost(_));
-        let value = seen.row.value?;
-        let end = match question.decide_by {
-            GateDecideBy::Estimate => value,
-            _ => seen.row.lo.zip(seen.row.hi).map_or(value, |ends| question.limit.facing(ends)),
-        };
+        let below = rows.iter().flatten();
+        let below = below.map(|row| whole(row.denominator.unwrap_or(i64::MAX).min(row.n_rows)));
         // The others of one group have no row of their own.
         let by_formula = is_rate(metric.reads)
             && scope != "one_vs_rest"
-            && seen.row.lo.is_some()
-            && !seen.is_change
+            && observed.row.lo.is_some()
+            && !observed.is_change
             && question.decide_by == GateDecideBy::Interval;
         let sides = rows.iter().zip(&places).map(|(row, place)| {
             let row = (*row)?;
-            let cases = row.denominator? as f64;
-            Some(RateSide { value: row.value?, cases, sure: of.effective(base, *place)? })
+            let (cases, precision) = (row.denominator? as f64, people.precision(base, *place)?);
+            Some(RateSide { rate: row.value?, cases, precision })
         });
         let sides = if by_formula { sides.collect::<Option<Vec<_>>>() } else { None };
-        let (value_of_run, (lo, hi)) = (of.value()?, metric.range);
+        let value = people.value()?;
         let facing = |range| question.limit.facing(range);
-        let roots = if metric.is_gap_in(scope) {
+        let roots = || {
+            if !metric.is_gap_in(scope) {
+                return Some(vec![(value, facing(metric.range))]);
+            }
             // The second direction does the opposite.
+            let (lo, hi) = metric.range;
             let each = rows.iter().zip([facing((lo, hi)), facing((hi, lo))]);
-            each.map(|(row, worst)| Some(((*row)?.value?, worst))).collect::<Option<Vec<_>>>()
-        } else {
-            Some(vec![(value_of_run, facing((lo, hi)))])
+            each.map(|(row, worst)| Some(((*row)?.value?, worst))).collect()
         };
-        let movement = match Movement::of(metric, scope, is_upper) {
-            Movement::RootOfMean if roots.is_none() => Movement::WholeRange,
-            movement => movement,
+        let labelled = || {
+            let none = by_label(&people.ungrouped);
+            [2, 1].map(|label: usize| {
+                let shares = each.iter().map(|group| {
+                    let known = group.known[label];
+                    let all = known + group.lacking[label] + group.untold + none[label];
+                    known as f64 / all.max(1) as f64
+                });
+                shares.fold(1.0, f64::min)
+            })
+        };
+        use ScoreReading::{Auc, Brier, CrossAuc, Ecce, EcceDistance};
+        // A difference of two directions moves up where the second one moves down.
+        let is_upper = matches!(question.limit, GateLimit::AtMost(_)) && !metric.is_gap_in(scope);
+        let movement = match metric.reads {
+            Reads::AnySwitch(_) if is_upper => {
+                Movement::AnySwitch((people.groups().len() as u64).saturating_sub(1).max(1))
+            }
+            reads if is_rate(reads) => Movement::Mean,
+            Reads::Scored(Brier, _) => Movement::Mean,
+            Reads::Shift(_) if ["mcd", "macd"].contains(&metric.id) => Movement::Mean,
+            Reads::Shift(_) if metric.id == "rmscd" => {
+                roots().map_or(Movement::WholeRange, Movement::RootOfMean)
+            }
+            Reads::Scored(Auc | CrossAuc, _) => Movement::Pairs(labelled()),
+            // Distances: others may undo them, and add to them no more than a mean does.
+            Reads::Group(GroupValue::TwoRates(_), _)
+            | Reads::Group(GroupValue::Rate(_), Some(GapTransform::ToTotal))
+            | Reads::Scored(Ecce | EcceDistance, _)
+                if is_upper =>
+            {
+                Movement::Mean
+            }
+            Reads::Shift(_) if is_upper && metric.id == "jsd_hist" => Movement::Mean,
+            _ => Movement::WholeRange,
         };
         Some(RangeBound {
+            people,
             movement,
-            value: value_of_run,
-            end,
+            value,
+            end: people.case.end()?,
             worst: facing(metric.range_in(scope)),
-            roots: roots.unwrap_or_default(),
-            known,
-            labelled,
-            lacking: LackingPeople::from(lacking),
-            targets: (declared.len() as u64).saturating_sub(1).max(1),
-            limit: question.limit,
-            are_unequal: of.are_unequal(),
-            is_weighed: tables.population.iter().any(|row| row.weight.is_some()),
+            known: below.fold(of_rows, u64::min).max(1),
+            lacking: lacking(people, metric, &own, &each),
             sides: sides.unwrap_or_default(),
-            is_furthest: scope == "worst_case",
-            z: z_of_level(seen.row.level.unwrap_or(Level::DEFAULT.get())),
         })
     }
 
     /// Its worst case.
-    pub(super) fn worst_case<'a>(self) -> WorstCase<'a> {
+    pub(super) fn worst_case(self) -> WorstCase<'a> {
         WorstCase {
             end: self.end(u64::MAX),
             lacking: self.lacking.clone(),
@@ -291,79 +223,120 @@ impl RangeBound {
         if !self.worst.is_finite() {
             return self.worst;
         }
-        let kept = match self.movement {
+        let GateCase { question, observed, tables } = self.people.case;
+        let kept = match &self.movement {
             // The weight of each person is not known here.
-            _ if self.is_weighed => 0.0,
+            _ if tables.population.iter().any(|row| row.weight.is_some()) => 0.0,
             Movement::WholeRange => 0.0,
             Movement::Mean => n / (n + m),
-            Movement::RootOfMean => {
+            Movement::RootOfMean(roots) => {
                 let moved = |&(value, worst): &(f64, f64)| {
                     let squares = n * value.powi(2) + m * worst.powi(2);
                     (squares / (n + m)).sqrt() - value.abs()
                 };
-                let moves = self.roots.iter().map(moved);
+                let moves = roots.iter().map(moved);
                 return self.end + moves.reduce(|first, second| first - second).unwrap_or(0.0);
             }
-            Movement::Pairs => {
+            Movement::Pairs(labelled) if labelled.contains(&0.0) => 0.0,
+            Movement::Pairs(labelled) => {
                 let part = m / all as f64;
-                let share = |kept: f64| kept / (kept + (1.0 - kept) * part);
-                if self.labelled.contains(&0.0) {
-                    0.0
-                } else {
-                    self.labelled.map(share).iter().product()
-                }
+                labelled.map(|kept| kept / (kept + (1.0 - kept) * part)).iter().product()
             }
-            Movement::AnySwitch => {
-                let more = m * self.targets as f64 / n;
-                let ends = self.sides.first().map(|side| {
-                    let share = (side.value + more).min(1.0);
-                    share_ends((share, self.with_others(side, [m, 0.0]).1), self.z).1
+            Movement::AnySwitch(targets) => {
+                let more = m * *targets as f64 / n;
+                let of_side = self.sides.first().map_or(0.0, |side| {
+                    let rate = (side.rate + more).min(1.0);
+                    SureRate { rate, ..self.with_others(side, [m, 0.0]) }.ends(observed.z()).1
                 });
-                return (self.end + more).min(1.0).max(self.end).max(ends.unwrap_or(0.0));
+                return (self.end + more).min(1.0).max(self.end).max(of_side);
             }
         };
         let shifted = self.end + (1.0 - kept) * (self.worst - self.value);
         let formula = if self.movement == Movement::Mean { self.formula(m) } else { None };
-        formula.map_or(shifted, |formula| self.limit.worse(shifted, formula))
+        formula.map_or(shifted, |formula| question.limit.worse(shifted, formula))
     }
 
-    /// A rate with this many more cases and non-cases, and the number of people who would be as
-    /// precise. Where people are unequal, the others may all be rows of one person.
-    fn with_others(&self, side: &RateSide, [yes, no]: [f64; 2]) -> (f64, f64) {
+    /// A rate with this many more cases and non-cases. Where people are unequal, the others may all
+    /// be rows of one person.
+    fn with_others(&self, side: &RateSide, [yes, no]: [f64; 2]) -> SureRate {
         let (known, cases) = (side.cases, side.cases + yes + no);
-        let part = known * side.value;
-        let people = if self.are_unequal {
+        let part = known * side.rate;
+        let people = if self.people.are_unequal() {
             let of_known = [part, known];
-            people_with_others(of_known, of_known, known * side.sure, [yes, no])
+            people_with_others(of_known, of_known, known * side.precision, [yes, no])
         } else {
-            cases * side.sure
+            cases * side.precision
         };
-        ((part + yes) / cases, people)
+        SureRate { rate: (part + yes) / cases, people }
     }
 
     /// The end by the formula of the interval with this many people at their worst on each side;
     /// none where no formula gives it.
     fn formula(&self, m: f64) -> Option<f64> {
+        let GateCase { question: GateQuestion { limit, .. }, observed, .. } = self.people.case;
         let moved = |side: &RateSide, up: bool| {
             self.with_others(side, if up { [m, 0.0] } else { [0.0, m] })
         };
-        let is_upper = matches!(self.limit, GateLimit::AtMost(_));
+        let (z, is_upper) = (observed.z(), matches!(limit, GateLimit::AtMost(_)));
         let minus = |a: &RateSide, b: &RateSide| {
-            let [a, b] = [moved(a, is_upper), moved(b, !is_upper)];
-            self.limit.facing(difference_ends(a, b, self.z))
+            limit.facing(moved(a, is_upper).minus(moved(b, !is_upper), z))
         };
         match self.sides.as_slice() {
-            [] => None,
-            [one] => Some(self.limit.facing(share_ends(moved(one, is_upper), self.z))),
-            [a, b] if !self.is_furthest => Some(minus(a, b)),
-            all if self.is_furthest && is_upper => {
+            [one] => Some(limit.facing(moved(one, is_upper).ends(z))),
+            all if observed.place()[0] == "worst_case" => {
                 let each = all.iter().enumerate().flat_map(|(i, a)| {
                     let others = all.iter().enumerate().filter(move |(j, _)| *j != i);
                     others.map(move |(_, b)| minus(a, b))
                 });
-                each.reduce(f64::max)
+                each.filter(|_| is_upper).reduce(f64::max)
             }
+            [a, b] => Some(minus(a, b)),
             _ => None,
         }
     }
+}
+
+/// People by label whom a metric counts.
+fn counted(metric: &Metric, people: [u64; 3]) -> u64 {
+    if metric.needs_label { people[1] + people[2] } else { people.iter().sum() }
+}
+
+/// The people of groups who lack what a value needs, and those without a group.
+fn lacking(
+    people: &PeopleTables<'_>,
+    metric: &Metric,
+    own: &[&str],
+    each: &[ScoredPeople],
+) -> LackingPeople {
+    let GateCase { question, observed, tables } = people.case;
+    let none = by_label(&people.ungrouped);
+    let without_group = if none.iter().sum::<u64>() > 0 {
+        counted(metric, none)
+    } else {
+        let audited = people.audited_without_group().filter(|_| !people.has_counts());
+        let none = people.population(None).or(audited);
+        none.filter(|_| !people.ungrouped_are_weightless()).map_or(0, |row| whole(row.rows))
+    };
+    let unscored = each.iter().map(|group| counted(metric, group.lacking) + group.untold).sum();
+    // People with a decision and without a valid counterfactual.
+    let untested = if question.counterfactual.is_empty() {
+        0
+    } else {
+        let is_own = |group: &str| own.is_empty() || own.contains(&group);
+        let of_set = tables.population.iter().filter(|row| {
+            row.model.as_deref() == Some(&question.model)
+                && row.counterfactual.as_deref() == Some(&question.counterfactual)
+                && row.sensitive == observed.row.key.sensitive
+                && row.group.as_deref().is_some_and(is_own)
+        });
+        let told: u64 = of_set.map(|row| whole(row.without_counterfactual.unwrap_or(0))).sum();
+        let counted: Option<u64> = own.iter().map(|group| people.untested(group)).sum();
+        // Arms audit other people than those in the table `population`.
+        let all = match counted {
+            Some(counted) if !question.arm.is_empty() => counted,
+            counted => told.max(counted.unwrap_or(0)),
+        };
+        all.saturating_sub(unscored)
+    };
+    [(Lack::Group, without_group), (Lack::Score, unscored), (Lack::Counterfactual, untested)].into()
 }

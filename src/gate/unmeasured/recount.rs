@@ -1,18 +1,20 @@
 //! The value of a gate counted again, with the people who were not measured in cells: at worst, and
 //! with some of them.
 
+use std::collections::BTreeSet;
 use std::mem::discriminant;
 
-use super::cells::{Arrangement, SideOfDirections, SideOfPeople, UnknownPeople};
-use super::value::{CellsOfSides, Computed, ValueForm, ValueOfCells};
+use super::value::{CellsOfSide, Computed, ValueOfCells};
 use super::worst_case::{LackingPeople, WorstCase};
 use crate::gate::decide_by::GateDecideBy;
-use crate::gate::people::PeopleTables;
+use crate::gate::people::{
+    PeopleTables, RowsByCell, RowsByState, WeighedRows, add, numbers, switch_cell,
+};
 use crate::gate::question::{GateCase, GateLimit};
+use crate::gate::reason::Lack;
 use crate::metric::interval::z_of_level;
 use crate::metric::value::settings::FavourableClass;
-use crate::metric::{GapTransform, Metric};
-use crate::param::Level;
+use crate::metric::{GapTransform, Metric, Reads};
 
 /// A value that is computed again is the one of the table up to this part of itself.
 const SAME: f64 = 1e-6;
@@ -20,12 +22,90 @@ const SAME: f64 = 1e-6;
 /// Weights are whole units; this is about the number for all people together.
 const UNITS: f64 = (1_u64 << 48) as f64;
 
+/// The people on a side of a value, and how precise a row is, where that is known.
+#[derive(Clone)]
+struct PeopleOfSide<'a> {
+    parts: Vec<PartOfSide<'a>>,
+    precision: Option<f64>,
+}
+
+/// The people of a group on a side of a value.
+#[derive(Clone)]
+struct PartOfSide<'a> {
+    group: &'a str,
+    rows: RowsByState,
+    /// How often a row counts there.
+    repeats: u64,
+    /// Those of them who are measured.
+    measured: RowsByCell,
+}
+
+impl<'a> PeopleOfSide<'a> {
+    /// Rows as they are.
+    fn of_rows(rows: RowsByState, precision: Option<f64>) -> Self {
+        let mut measured = RowsByCell::default();
+        for state in (0..9).filter(|state| state % 3 > 0) {
+            measured[state] = rows[state];
+        }
+        let all = PartOfSide { group: "", rows, repeats: 1, measured };
+        PeopleOfSide { parts: vec![all], precision }
+    }
+
+    /// The counterfactuals of directions, from one group to another; none where the table of counts
+    /// does not say.
+    fn of_directions(
+        people: &PeopleTables<'_>,
+        directions: &[(&'a str, &'a str)],
+        precision: Option<f64>,
+    ) -> Option<Self> {
+        let part = |&(group, to): &(&'a str, &'a str)| {
+            let (rows, measured) = (people.rows_of(group)?, people.moved(group, to)?);
+            Some(PartOfSide { group, rows, repeats: people.repeats(group, to), measured })
+        };
+        let parts = directions.iter().map(part).collect::<Option<_>>()?;
+        Some(PeopleOfSide { parts, precision })
+    }
+}
+
+/// Whether the cells of a metric are the states of rows; else they are those of an extended matrix.
+fn counts_rows(metric: &Metric) -> bool {
+    matches!(metric.reads, Reads::Group(..))
+}
+
+/// The cells of a metric in which the people of a state may be.
+fn cells_of(metric: &Metric, state: usize) -> Vec<usize> {
+    let (label, predicted) = (state / 3, state % 3);
+    let answers: &[bool] = match predicted {
+        0 => &[false, true],
+        1 => &[false],
+        _ => &[true],
+    };
+    if counts_rows(metric) {
+        return answers.iter().map(|&yes| 3 * label + 1 + usize::from(yes)).collect();
+    }
+    let switches = answers.iter().flat_map(|&before| [false, true].map(|after| (before, after)));
+    switches.map(|(before, after)| switch_cell(label, before, after)).collect()
+}
+
+/// People of one kind who were not measured, and the cells of a side in which each of them may be.
+/// They may also be in none.
+struct UnknownPeople {
+    lack: Lack,
+    rows: WeighedRows,
+    /// How often a row counts there: once for each direction of a total.
+    times: u64,
+    places: Vec<(usize, usize)>,
+}
+
 /// What the value of a gate is counted again from.
 pub(super) struct Recount<'a> {
-    of: &'a PeopleTables<'a>,
+    people: &'a PeopleTables<'a>,
     value: ValueOfCells,
-    /// The people who are known and those who are not, by side.
-    people: Arrangement,
+    /// The people who are measured, by side.
+    known: Vec<CellsOfSide>,
+    unknown: Vec<UnknownPeople>,
+    /// Whether a person with a group counts once for each of several counterfactuals.
+    of_decisions: bool,
     /// What a unit weighs.
     unit: f64,
     /// What these counts give for the value that is judged.
@@ -34,75 +114,106 @@ pub(super) struct Recount<'a> {
 
 impl<'a> Recount<'a> {
     fn new(
-        of: &'a PeopleTables<'a>,
-        people: Arrangement,
+        people: &'a PeopleTables<'a>,
+        sides: &[PeopleOfSide<'_>],
         metric: &'static Metric,
-        form: ValueForm,
+        favourable: FavourableClass,
     ) -> Self {
-        let Arrangement { sides, unknown, .. } = &people;
-        let all: f64 = sides.iter().flat_map(|side| side.weights).sum::<f64>()
-            + unknown.iter().map(|of| of.weight * of.times as f64).sum::<f64>();
-        let value = ValueOfCells {
-            metric,
-            form,
-            favourable: of.case.question.favourable.unwrap_or(FavourableClass::Positive),
-            effective: sides.iter().map(|side| side.effective).collect(),
-            z: z_of_level(of.case.seen.row.level.unwrap_or(Level::DEFAULT.get())),
+        let (mut measured, mut unknown) = (Vec::new(), Vec::new());
+        for (side, PeopleOfSide { parts, .. }) in sides.iter().enumerate() {
+            let mut all = RowsByCell::default();
+            for part in parts {
+                add(&mut all, &part.measured);
+                for (state, rows) in part.rows.iter().enumerate() {
+                    let cells = cells_of(metric, state);
+                    let mut there = WeighedRows::default();
+                    let lack = match state % 3 {
+                        0 => Lack::Score,
+                        _ => {
+                            cells.iter().for_each(|&cell| there += part.measured[cell]);
+                            Lack::Counterfactual
+                        }
+                    };
+                    let rows = rows.times_without(part.repeats, there);
+                    let places = cells.into_iter().map(|cell| (side, cell)).collect();
+                    unknown.push(UnknownPeople { lack, rows, times: 1, places });
+                }
+            }
+            measured.push(all);
+        }
+        // In a total each direction of a group counts.
+        let targets = sides.iter().map(|PeopleOfSide { parts, .. }| {
+            let groups: BTreeSet<&str> = parts.iter().map(|part| part.group).collect();
+            parts.len() / groups.len().max(1)
+        });
+        let times = targets.max().unwrap_or(1) as u64;
+        // A person without a group may be on any side.
+        for (state, &rows) in people.ungrouped.iter().enumerate() {
+            let cells = cells_of(metric, state);
+            let on = |side| cells.iter().map(move |&cell| (side, cell));
+            let places = (0..sides.len()).flat_map(on).collect();
+            unknown.push(UnknownPeople { lack: Lack::Group, rows, times, places });
+        }
+        unknown.retain(|kind| kind.rows.n > 0);
+        let all: f64 = measured.iter().flatten().map(|rows| rows.weight).sum::<f64>()
+            + unknown.iter().map(|kind| kind.rows.weight * kind.times as f64).sum::<f64>();
+        let unit = if people.is_weighed && all > 0.0 { all / UNITS } else { 1.0 };
+        let in_units = |rows: &RowsByCell| CellsOfSide {
+            rows: numbers(rows),
+            weights: rows.map(|rows| (rows.weight / unit).round() as u64),
         };
-        let unit = if all > 0.0 { all / UNITS } else { 1.0 };
-        Recount { of, value, people, unit, base: Computed { value: 0.0, ends: None } }
+        let mut parts = sides.iter().flat_map(|side| &side.parts);
+        Recount {
+            people,
+            value: ValueOfCells {
+                metric,
+                favourable,
+                precision: sides.iter().map(|side| side.precision).collect(),
+                z: people.case.observed.z(),
+            },
+            known: measured.iter().map(in_units).collect(),
+            unknown,
+            of_decisions: times > 1 || parts.any(|part| part.repeats > 1),
+            unit,
+            base: Computed { value: 0.0, ends: None },
+        }
     }
 
     /// The value of those who are known.
-    fn known(&self) -> Option<Computed> {
+    fn of_known(&self) -> Option<Computed> {
         self.with(&[], |_| 0)
     }
 
     /// The value with a number of the unknown people at each of these places.
     fn with(&self, at: &[Option<usize>], rows_of: impl Fn(usize) -> u64) -> Option<Computed> {
-        let units = |weight: f64| (weight / self.unit).round() as u64;
-        let sides = &self.people.sides;
-        let known = CellsOfSides {
-            rows: sides.iter().map(|side| side.rows).collect(),
-            weights: sides.iter().map(|side| side.weights.map(units)).collect(),
-        };
-        let mut all = known.clone();
-        for (i, (unknown, at)) in self.people.unknown.iter().zip(at).enumerate() {
+        let mut all = self.known.clone();
+        for (i, (UnknownPeople { rows, times, places, .. }, at)) in
+            self.unknown.iter().zip(at).enumerate()
+        {
             let Some(place) = at else { continue };
-            let (side, cell) = unknown.places[*place];
-            let n = rows_of(i).min(unknown.rows);
-            all.rows[side][cell] += n * unknown.times;
-            let part = n as f64 / unknown.rows.max(1) as f64;
-            all.weights[side][cell] += units(unknown.weight * part * unknown.times as f64);
+            let (side, cell) = places[*place];
+            let n = rows_of(i).min(rows.n);
+            let weight = rows.weight * (n as f64 / rows.n as f64) * *times as f64;
+            all[side].rows[cell] += n * times;
+            all[side].weights[cell] += (weight / self.unit).round() as u64;
         }
-        let by_people = |mut of: CellsOfSides| {
-            if !self.of.is_weighed {
-                of.weights.clone_from(&of.rows);
-            }
-            of
-        };
-        let known = self.of.are_unequal().then(|| by_people(known));
-        self.value.of(&by_people(all), known.as_ref())
+        let known = self.people.are_unequal().then_some(self.known.as_slice());
+        self.value.of(&all, known)
     }
 
     /// The end of a value that the gate would judge.
     fn judged(&self, computed: Computed) -> f64 {
-        let GateCase { question, seen, .. } = self.of.case;
+        let GateCase { question, observed, .. } = self.people.case;
         let moved = computed.value - self.base.value;
-        if question.decide_by == GateDecideBy::Estimate {
-            return if seen.is_change {
-                seen.row.value.unwrap_or(0.0) + moved
-            } else {
-                computed.value
-            };
+        if question.decide_by == GateDecideBy::Estimate && !observed.is_change {
+            return computed.value;
         }
-        let facing = |ends| question.limit.facing(ends);
-        let end = seen.row.lo.zip(seen.row.hi).map_or(seen.row.value.unwrap_or(0.0), facing);
+        let end = self.people.case.end().unwrap_or(0.0);
         let shifted = if moved == 0.0 { end } else { end + moved };
-        let by_people = question.decide_by == GateDecideBy::Interval && !seen.is_change;
-        let of_base = self.base.ends.map(facing);
+        let by_people = question.decide_by == GateDecideBy::Interval && !observed.is_change;
+        let facing = |ends| question.limit.facing(ends);
         match computed.ends.map(facing).filter(|_| by_people) {
-            Some(formula) if of_base.is_some_and(|of| is_near(of, end)) => formula,
+            Some(formula) if self.base.ends.is_some_and(|of| is_near(facing(of), end)) => formula,
             Some(formula) => question.limit.worse(formula, shifted),
             None => shifted,
         }
@@ -111,7 +222,7 @@ impl<'a> Recount<'a> {
     /// The places at which the unknown people do most harm to the limit, and the end that it would
     /// judge; none where the value of those who are known is undefined.
     fn worst(&self) -> Option<(Vec<Option<usize>>, f64)> {
-        let (limit, unknown) = (self.of.case.question.limit, &self.people.unknown);
+        let (limit, unknown) = (self.people.case.question.limit, &self.unknown);
         let end_at = |at: &[Option<usize>]| Some(self.judged(self.with(at, |_| u64::MAX)?));
         let mut at: Vec<Option<usize>> = vec![None; unknown.len()];
         let mut worst = end_at(&at)?;
@@ -137,16 +248,15 @@ impl<'a> Recount<'a> {
     /// Its worst case; none where the value of those who are known is undefined.
     fn worst_case(self) -> Option<WorstCase<'a>> {
         let (at, end) = self.worst()?;
-        let standing: Vec<usize> = (0..at.len()).filter(|i| at[*i].is_some()).collect();
-        let mut lacking = LackingPeople::new();
-        for UnknownPeople { lack, rows, .. } in standing.iter().map(|i| &self.people.unknown[*i]) {
-            *lacking.entry(*lack).or_default() += rows;
+        let order = self.by_gain(&at);
+        let (mut lacking, of_decisions) = (LackingPeople::new(), self.of_decisions);
+        for &i in &order {
+            *lacking.entry(self.unknown[i].lack).or_default() += self.unknown[i].rows.n;
         }
-        let (order, of_decisions) = (self.by_gain(&at, &standing), self.people.of_decisions);
         let with = move |n: u64| {
             let (mut left, mut taken) = (n, vec![0; at.len()]);
             for &i in &order {
-                taken[i] = left.min(self.people.unknown[i].rows);
+                taken[i] = left.min(self.unknown[i].rows.n);
                 left -= taken[i];
             }
             Some(self.judged(self.with(&at, |i| taken[i])?))
@@ -156,16 +266,16 @@ impl<'a> Recount<'a> {
 
     /// The unknown people at these places, first those who move the value most, each towards
     /// breaking the limit.
-    fn by_gain(&self, at: &[Option<usize>], standing: &[usize]) -> Vec<usize> {
-        let limit = self.of.case.question.limit;
+    fn by_gain(&self, at: &[Option<usize>]) -> Vec<usize> {
+        let limit = self.people.case.question.limit;
         let gain = |i: usize| {
             let only: Vec<_> = (0..at.len()).map(|j| at[j].filter(|_| j == i)).collect();
             let computed = self.with(&only, |_| u64::MAX)?;
-            let rows = self.people.unknown[i].rows.max(1) as f64;
-            Some((limit.excess(computed.value) - limit.excess(self.known()?.value)) / rows)
+            let moved = limit.excess(computed.value) - limit.excess(self.of_known()?.value);
+            Some(moved / self.unknown[i].rows.n as f64)
         };
-        let mut order: Vec<(f64, usize)> =
-            standing.iter().map(|i| (gain(*i).unwrap_or(0.0), *i)).collect();
+        let standing = (0..at.len()).filter(|i| at[*i].is_some());
+        let mut order: Vec<(f64, usize)> = standing.map(|i| (gain(i).unwrap_or(0.0), i)).collect();
         order.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         order.into_iter().map(|(_, i)| i).collect()
     }
@@ -178,7 +288,7 @@ pub(super) fn worst_case<'a>(
     metric: &'static Metric,
 ) -> Option<WorstCase<'a>> {
     let outer = outermost(metric);
-    let is_furthest = all.get(1).is_some_and(|second| !second.of.case.seen.is_change);
+    let is_furthest = all.get(1).is_some_and(|second| !second.people.case.observed.is_change);
     let ideal = metric.ideal.filter(|_| is_furthest);
     let each = all.into_iter().filter_map(Recount::worst_case);
     // The first of equal ones.
@@ -198,122 +308,103 @@ fn outermost(metric: &Metric) -> GateLimit {
     }
 }
 
-/// What the value of a gate is counted again from, for each pair of groups of those that are
-/// furthest apart; none where counts do not give it.
-pub(super) fn recounts<'a>(
-    of: &'a PeopleTables<'a>,
+/// The people of a value by side; of the groups that are furthest apart for each two of them, in
+/// both orders, or for each group and the rest. None where counts do not give it.
+fn sides_of<'a>(
+    people: &PeopleTables<'a>,
     metric: &'static Metric,
-) -> Option<Vec<Recount<'a>>> {
-    if !of.counts_tell_all() {
-        return None;
-    }
+) -> Option<Vec<Vec<PeopleOfSide<'a>>>> {
     let base = PeopleTables::base(metric);
-    let people = |group: &str, rest: bool| {
-        let people = if rest { of.all_but(group) } else { of.people("group", group) };
-        Some((people?, of.effective(base, ["group", group, ""])))
-    };
-    let of_rows = |sides: &[SideOfPeople], form| {
-        Recount::new(of, Arrangement::of_rows(of, sides), metric, form)
-    };
-    let gap = |sides: [SideOfPeople; 2]| {
-        let [wanted, other] = match of.case.question.favourable {
-            Some(FavourableClass::Negative) => {
-                [FavourableClass::Negative, FavourableClass::Positive]
-            }
-            _ => [FavourableClass::Positive, FavourableClass::Negative],
-        };
-        let forms = [(wanted, false), (wanted, true), (other, false), (other, true)];
-        let form = |(favourable, swapped)| ValueForm::Gap { favourable, swapped };
-        forms.map(|of| of_rows(&sides, form(of))).into_iter().collect()
-    };
-    let of_directions = |sides: &[SideOfDirections<'_>], form| {
-        let all = Arrangement::of_directions(of, sides)?;
-        Some(vec![Recount::new(of, all, metric, form)])
+    let in_total = people.precision(metric.id, ["total", "", ""]);
+    // Those of a group, or of all but the other.
+    let rows = |group: &str, other: &str| {
+        let named = if group.is_empty() { other } else { group };
+        let precision = people.precision(base, ["group", named, ""]);
+        Some(PeopleOfSide::of_rows(people.side(group, other)?, precision))
     };
     let direction = |from: &'a str, to: &'a str| {
-        (vec![(from, to)], of.effective(base, ["direction", from, to]))
+        let precision = people.precision(base, ["direction", from, to]);
+        PeopleOfSide::of_directions(people, &[(from, to)], precision)
     };
-    let [scope, from, to] = of.case.seen.place();
-    let in_total = of.effective(metric.id, ["total", "", ""]);
-    let candidates: Vec<Recount<'a>> = match scope {
-        "group" => vec![of_rows(&[people(from, false)?], ValueForm::Own)],
-        "total" if of.case.question.counterfactual.is_empty() => {
-            vec![of_rows(&[(of.all_but("")?, in_total)], ValueForm::Own)]
+    let groups = people.counted_groups();
+    let pairs = groups.iter().flat_map(|from| groups.iter().map(move |to| (*from, *to)));
+    let mut pairs = pairs.filter(|(from, to)| from != to);
+    let [scope, from, to] = people.case.observed.place();
+    let sides = match (scope, counts_rows(metric)) {
+        ("worst_case", true) if metric.transform() == Some(GapTransform::ToTotal) => {
+            let each = groups.iter().map(|group| Some(vec![rows(group, "")?, rows("", group)?]));
+            return each.collect();
         }
-        "pair" => gap([people(from, false)?, people(to, false)?]),
-        "one_vs_rest" if to.is_empty() => gap([people(from, false)?, people(from, true)?]),
-        "one_vs_rest" => gap([people(to, true)?, people(to, false)?]),
-        "worst_case" => return furthest(of, metric),
-        "direction" => of_directions(&[direction(from, to)], ValueForm::Switch)?,
-        "difference" => {
-            of_directions(&[direction(from, to), direction(to, from)], ValueForm::SwitchGap)?
+        ("worst_case", true) => {
+            return pairs.map(|(a, b)| Some(vec![rows(a, "")?, rows(b, "")?])).collect();
         }
-        "total" => {
-            let groups = of.groups();
-            let others = groups.iter().flat_map(|from| {
-                let to = groups.iter().filter(move |to| *to != from);
-                to.map(move |to| (*from, *to))
-            });
-            of_directions(&[(others.collect(), in_total)], ValueForm::Switch)?
+        ("group", true) => vec![rows(from, "")?],
+        ("total", true) => vec![PeopleOfSide::of_rows(people.side("", "")?, in_total)],
+        ("pair" | "one_vs_rest", true) => vec![rows(from, to)?, rows(to, from)?],
+        ("direction", false) => vec![direction(from, to)?],
+        ("difference", false) => vec![direction(from, to)?, direction(to, from)?],
+        ("total", false) => {
+            let all: Vec<_> = pairs.by_ref().collect();
+            vec![PeopleOfSide::of_directions(people, &all, in_total)?]
         }
         _ => return None,
     };
-    let value = of.value()?;
-    candidates.into_iter().find_map(|mut recount| {
-        recount.base = recount.known()?;
-        is_near(recount.base.value, value).then_some(vec![recount])
-    })
+    Some(vec![sides])
 }
 
-/// Whether a value that is computed again is the one of the table.
-fn is_near(found: f64, value: f64) -> bool {
-    (found - value).abs() <= SAME * value.abs().max(1.0)
-}
-
-/// The recounts of the groups that are furthest apart: of each two, in both orders, or of each
-/// group against the rest.
-fn furthest<'a>(of: &'a PeopleTables<'a>, metric: &'static Metric) -> Option<Vec<Recount<'a>>> {
-    let to_total = metric.transform() == Some(GapTransform::ToTotal);
-    let base = PeopleTables::base(metric);
-    let (mut groups, names) = (Vec::new(), of.groups());
-    for group in &names {
-        let sure = of.effective(base, ["group", group, ""]);
-        groups.push((of.people("group", group)?, sure));
+/// What the value of a gate is counted again from, for each pair of groups of those that are
+/// furthest apart; none where counts do not give it.
+pub(super) fn recounts<'a>(
+    people: &'a PeopleTables<'a>,
+    metric: &'static Metric,
+) -> Option<Vec<Recount<'a>>> {
+    if !people.counts_tell_all() {
+        return None;
     }
-    let favourable = of.case.question.favourable.unwrap_or(FavourableClass::Positive);
-    let mut all = Vec::new();
-    for (i, group) in groups.iter().enumerate() {
-        let others = groups.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, other)| other);
-        if to_total {
-            let sides = [*group, (of.all_but(names[i])?, group.1)];
-            let arrangement = Arrangement::of_rows(of, &sides);
-            all.push(Recount::new(of, arrangement, metric, ValueForm::ToTotal));
-        } else {
-            let form = ValueForm::Gap { favourable, swapped: false };
-            all.extend(others.map(|other| {
-                Recount::new(of, Arrangement::of_rows(of, &[*group, *other]), metric, form)
-            }));
-        }
-    }
-    let outer = outermost(metric);
-    if discriminant(&outer) != discriminant(&of.case.question.limit) {
-        // Towards the ideal the intervals of all of them hold together.
-        let values = all.iter().filter(|recount| recount.known().is_some()).count();
-        let gaps = values.max(2) as f64 / if to_total { 1.0 } else { 2.0 };
-        let level = of.case.seen.row.level.unwrap_or(Level::DEFAULT.get());
-        let z = z_of_level(1.0 - (1.0 - level) / gaps);
-        all.iter_mut().for_each(|recount| recount.value.z = z);
-    }
+    let GateCase { question, observed, .. } = people.case;
+    let (outer, sides) = (outermost(metric), sides_of(people, metric)?);
+    let is_furthest = observed.place()[0] == "worst_case";
     let further = |a: Computed, b: Computed| {
         let ends = a.ends.zip(b.ends);
         let ends = ends.map(|(a, b)| (outer.worse(a.0, b.0), outer.worse(a.1, b.1)));
         Computed { value: outer.worse(a.value, b.value), ends }
     };
-    let base = all.iter().filter_map(Recount::known).reduce(further)?;
-    if !is_near(base.value, of.value()?) {
-        return None;
-    }
-    // A pair without a value, such as one with a group without measured people, cannot be computed.
-    all.iter_mut().for_each(|recount| recount.base = base);
-    Some(all)
+    let recount = |is_turned: bool, favourable: FavourableClass| {
+        let of_sides = |sides: &Vec<PeopleOfSide<'a>>| {
+            let mut sides = sides.clone();
+            if is_turned {
+                sides.reverse();
+            }
+            Recount::new(people, &sides, metric, favourable)
+        };
+        let mut all: Vec<Recount<'a>> = sides.iter().map(of_sides).collect();
+        if is_furthest && discriminant(&outer) != discriminant(&question.limit) {
+            // Towards the ideal the intervals of all of them hold together.
+            let values = all.iter().filter(|recount| recount.of_known().is_some()).count();
+            let to_total = metric.transform() == Some(GapTransform::ToTotal);
+            let gaps = values.max(2) as f64 / if to_total { 1.0 } else { 2.0 };
+            let z = z_of_level(1.0 - (1.0 - observed.level()) / gaps);
+            all.iter_mut().for_each(|recount| recount.value.z = z);
+        }
+        // A pair without a value, such as one with a group without measured people, cannot be
+        // computed.
+        let base = all.iter().filter_map(Recount::of_known).reduce(further)?;
+        all.iter_mut().for_each(|recount| recount.base = base);
+        is_near(base.value, people.value()?).then_some(all)
+    };
+    // A gap may be that of the other order, or of the other side of the decisions.
+    use FavourableClass::{Negative, Positive};
+    let [wanted, other] = match question.favourable {
+        Some(Negative) => [Negative, Positive],
+        _ => [Positive, Negative],
+    };
+    let is_gap = counts_rows(metric) && !is_furthest && sides[0].len() == 2;
+    let orders = [(false, wanted), (true, wanted), (false, other), (true, other)];
+    let mut orders = orders.into_iter().take(if is_gap { 4 } else { 1 });
+    orders.find_map(|(is_turned, favourable)| recount(is_turned, favourable))
+}
+
+/// Whether a value that is computed again is the one of the table.
+fn is_near(found: f64, value: f64) -> bool {
+    (found - value).abs() <= SAME * value.abs().max(1.0)
 }

@@ -1,30 +1,14 @@
 //! A value as a function of the people by cell, with the interval that a formula gives it: what the
 //! table of metrics has, computed again for other people.
 
-use crate::gate::evidence::{ratio_of_doubtful, wilson_of};
-use crate::gate::people::{Cells, confusion_of};
+use crate::gate::evidence::SureRate;
 use crate::metric::catalog::ccm::switch_rate_by;
-use crate::metric::evidence::person::Eccm;
-use crate::metric::interval::{IntervalProcedure, ValueInterval, katz_of, newcombe_of};
-use crate::metric::rate::{MetricValue, Rate};
-use crate::metric::value::group_reading::computed;
+use crate::metric::evidence::person::{Confusion, ECCM_CELLS, Eccm};
+use crate::metric::interval::{IntervalProcedure, katz_of};
+use crate::metric::rate::Rate;
+use crate::metric::value::group_reading::{ComputedGap, computed};
 use crate::metric::value::settings::FavourableClass;
 use crate::metric::{GapTransform, GroupValue, Metric, Reads};
-
-/// A value as a function of cells.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum ValueForm {
-    /// Of one group, or of all.
-    Own,
-    /// Of two groups; whether the second one is first.
-    Gap { favourable: FavourableClass, swapped: bool },
-    /// The distance of a group to all, from the group and the rest.
-    ToTotal,
-    /// Of one direction, or of all.
-    Switch,
-    /// Of two directions, the first minus the second.
-    SwitchGap,
-}
 
 /// A value with its interval, if a formula gives one.
 #[derive(Debug, Clone, Copy)]
@@ -33,46 +17,38 @@ pub(super) struct Computed {
     pub(super) ends: Option<(f64, f64)>,
 }
 
-/// A value of one or two sides.
+/// A value of one side, or of two that are compared: of a group and the rest where the metric is
+/// the distance to all. The cells are states of rows for a metric of groups, else those of an
+/// extended matrix.
 pub(super) struct ValueOfCells {
     pub(super) metric: &'static Metric,
-    pub(super) form: ValueForm,
     pub(super) favourable: FavourableClass,
     /// By side, independent people who would be as precise as one row in the denominator of the
     /// rate; none where it is not known.
-    pub(super) effective: Vec<Option<f64>>,
+    pub(super) precision: Vec<Option<f64>>,
     /// Standard deviations on either side of the interval.
     pub(super) z: f64,
 }
 
-/// People by side and cell: rows, and what they weigh in whole units; rows where nobody has a
-/// weight.
+/// Numbers by cell.
+type Cells = [u64; ECCM_CELLS];
+
+/// The people of a side by cell: rows, and what they weigh in whole units.
 #[derive(Debug, Clone)]
-pub(super) struct CellsOfSides {
-    pub(super) rows: Vec<Cells>,
-    pub(super) weights: Vec<Cells>,
+pub(super) struct CellsOfSide {
+    pub(super) rows: Cells,
+    pub(super) weights: Cells,
 }
 
-/// A rate of rows, and the same of their weights.
-#[derive(Debug, Clone, Copy)]
-struct WeightedRate {
+/// A rate behind a value: its side, and the rate of rows and that of their weights.
+struct RateBehind {
+    side: usize,
     rows: Rate,
     weights: Rate,
 }
 
-fn ends_of(interval: ValueInterval) -> (f64, f64) {
-    (interval.lo, interval.hi)
-}
-
-/// The ends of the interval of a share.
-pub(super) fn share_ends(share: (f64, f64), z: f64) -> (f64, f64) {
-    ends_of(wilson_of(share, z))
-}
-
-/// The ends of Newcombe's interval of the difference of two shares with this many people.
-pub(super) fn difference_ends(a: (f64, f64), b: (f64, f64), z: f64) -> (f64, f64) {
-    let own = (wilson_of(a, z), wilson_of(b, z));
-    ends_of(newcombe_of((a.0, b.0), own, IntervalProcedure::Newcombe))
+fn confusion(cells: &Cells) -> Confusion {
+    Confusion::from_states(std::array::from_fn(|state| cells[state]))
 }
 
 /// The fewest independent people who could be as precise as these: those who are known, with their
@@ -113,175 +89,29 @@ pub(super) fn people_with_others(
     kish.min(spread * all * all / squares * (units - 1.0) / units)
 }
 
-/// The interval of the ratio of two shares with this many people; where Katz's has no end, by the
-/// ends of both.
-fn ratio_ends((p, n): (f64, f64), (q, m): (f64, f64), z: f64) -> (f64, f64) {
-    if p > 0.0 && q > 0.0 {
-        let katz = katz_of((p, q), (n, m), 0.0, z, IntervalProcedure::Katz);
-        if p < 1.0 && q < 1.0 {
-            return ends_of(katz);
+/// The interval of the ratio of two shares; where Katz's has no end, by the ends of both.
+fn ratio_ends(a: SureRate, b: SureRate, z: f64) -> (f64, f64) {
+    if a.rate > 0.0 && b.rate > 0.0 {
+        let procedure = IntervalProcedure::Katz;
+        let katz = katz_of((a.rate, b.rate), (a.people, b.people), 0.0, z, procedure);
+        if a.rate < 1.0 && b.rate < 1.0 {
+            return (katz.lo, katz.hi);
         }
         // Katz's takes a rate of 1 as certain.
-        let wide = ratio_of_doubtful((p, n), (q, m), z);
-        return (katz.lo.min(wide.lo), katz.hi.max(wide.hi));
+        let (lo, hi) = a.over(b, z);
+        return (katz.lo.min(lo), katz.hi.max(hi));
     }
-    let [of_p, of_q] = [(p, n), (q, m)].map(|share| wilson_of(share, z));
+    let [above, below] = [a, b].map(|rate| rate.ends(z));
     let over = |x: f64, y: f64| if y > 0.0 { x / y } else { f64::INFINITY };
-    (over(of_p.lo, of_q.hi), over(of_p.hi, of_q.lo))
+    (over(above.0, below.1), over(above.1, below.0))
 }
 
-/// The interval of the smaller of two shares with this many people over the larger.
-fn smaller_over_larger(p: (f64, f64), q: (f64, f64), z: f64) -> (f64, f64) {
-    let orders = [(p, q), (q, p)].into_iter().filter(|(_, below)| below.0 > 0.0);
+/// The interval of the smaller of two shares over the larger.
+fn smaller_over_larger(a: SureRate, b: SureRate, z: f64) -> (f64, f64) {
+    let orders = [(a, b), (b, a)].into_iter().filter(|(_, below)| below.rate > 0.0);
     orders
-        .map(|(over, below)| ratio_of_doubtful(over, below, z))
-        .fold((1.0, 1.0), |(lo, hi), ratio| (f64::min(lo, ratio.lo), f64::min(hi, ratio.hi)))
-}
-
-impl ValueOfCells {
-    /// Independent people who would be as precise as those in the denominator of a rate of a side.
-    ///
-    /// Where only some of them were measured, the others are one unit: nothing says that no person
-    /// has all of their rows or weight.
-    fn people(&self, side: usize, all: WeightedRate, known: Option<WeightedRate>) -> Option<f64> {
-        let precision = self.effective[side]?;
-        let people = |of: WeightedRate| precision * of.rows.denominator as f64;
-        let Some(known) = known else { return Some(people(all)) };
-        let [of_all, of_known] = [all, known]
-            .map(|of| [of.weights.numerator, of.weights.denominator].map(|units| units as f64));
-        let yes = of_all[0] - of_known[0];
-        let others = [yes, of_all[1] - of_known[1] - yes];
-        let rows = [known.rows.numerator, known.rows.denominator].map(|n| n as f64);
-        Some(people_with_others(of_known, rows, people(known), others))
-    }
-
-    /// The value of these sides; none where it is undefined. `known` are those of them who were
-    /// measured, where each of the others need not be one person of weight 1.
-    pub(super) fn of(&self, all: &CellsOfSides, known: Option<&CellsOfSides>) -> Option<Computed> {
-        let (z, weights) = (self.z, &all.weights);
-        // A rate and the number of people who would be as precise.
-        let part = |side: usize, rate: &dyn Fn(&Cells) -> Rate| -> Option<(f64, Option<f64>)> {
-            let of = |cells: &CellsOfSides| WeightedRate {
-                rows: rate(&cells.rows[side]),
-                weights: rate(&cells.weights[side]),
-            };
-            let p = of(all).weights.value().ok()?;
-            Some((p, self.people(side, of(all), known.map(of))))
-        };
-        let share = |(p, n): (f64, Option<f64>)| Computed {
-            value: p,
-            ends: n.map(|n| share_ends((p, n), z)),
-        };
-        let plain = |value: MetricValue| Some(Computed { value: value.ok()?, ends: None });
-        let minus = |a: (f64, Option<f64>), b: (f64, Option<f64>)| {
-            let ends = a.1.zip(b.1).map(|(n, m)| difference_ends((a.0, n), (b.0, m), z));
-            Computed { value: a.0 - b.0, ends }
-        };
-        let switch = |side: usize| {
-            let rate = switch_rate_by(self.metric, Some(self.favourable))?;
-            part(side, &|cells| rate(&Eccm(*cells)))
-        };
-        match (self.form, self.metric.reads) {
-            (ValueForm::Own, Reads::Group(GroupValue::Rate(rate), None)) => {
-                Some(share(part(0, &|cells| rate(&confusion_of(cells)))?))
-            }
-            (ValueForm::Own, Reads::Group(of, None)) => plain(of.score(&confusion_of(&weights[0]))),
-            (ValueForm::Gap { favourable, swapped }, _) => {
-                let order = if swapped { [1, 0] } else { [0, 1] };
-                let gap = |cells: &[Cells]| {
-                    let [a, b] = order.map(|side| confusion_of(&cells[side]));
-                    computed(self.metric, favourable, &a, &b)
-                };
-                let rates = |of: &CellsOfSides| {
-                    let (rows, weights) = (gap(&of.rows)?.rates, gap(&of.weights)?.rates);
-                    let each = rows.into_iter().flatten().zip(weights.into_iter().flatten());
-                    let each = each.map(|(rows, weights)| WeightedRate { rows, weights });
-                    Some(each.collect::<Vec<_>>())
-                };
-                let (by_weight, of_all) = (gap(weights)?, rates(all)?);
-                let of_known = known.map(rates);
-                let value = match by_weight.value {
-                    Ok(value) => value,
-                    // An empty denominator of a ratio is as far as it can be.
-                    Err(_)
-                        if self.is_ratio()
-                            && by_weight.rates.iter().all(|of| of[1].denominator > 0) =>
-                    {
-                        f64::INFINITY
-                    }
-                    Err(_) => return None,
-                };
-                // The share of a favourable ratio on top is that of the second side.
-                let transform = self.metric.transform();
-                let [front, other] = match transform {
-                    Some(GapTransform::Inverse) => [order[1], order[0]],
-                    _ => order,
-                };
-                let people = |side: usize, k: usize| {
-                    let known = of_known.as_ref().map(|of| Some(of.as_ref()?[k]));
-                    self.people(side, of_all[k], known.flatten())
-                };
-                let mut widest: Option<(f64, f64)> = None;
-                for (k, rates) in by_weight.rates.iter().enumerate() {
-                    let [p, q] = [rates[0].value().ok()?, rates[1].value().ok()?];
-                    let n = people(front, 2 * k).zip(people(other, 2 * k + 1));
-                    let Some((n, m)) = n else { return Some(Computed { value, ends: None }) };
-                    let ends = match transform {
-                        Some(GapTransform::Ratio | GapTransform::Inverse) => {
-                            ratio_ends((p, n), (q, m), z)
-                        }
-                        Some(GapTransform::SmallerOverLarger) => {
-                            smaller_over_larger((p, n), (q, m), z)
-                        }
-                        Some(GapTransform::Widest) => distance(difference_ends((p, n), (q, m), z)),
-                        _ => difference_ends((p, n), (q, m), z),
-                    };
-                    let wider = |of: (f64, f64)| (of.0.max(ends.0), of.1.max(ends.1));
-                    widest = Some(widest.map_or(ends, wider));
-                }
-                Some(Computed { value, ends: widest })
-            }
-            (ValueForm::ToTotal, Reads::Group(GroupValue::Rate(rate), _)) => {
-                let of_cells = |cells: &Cells| rate(&confusion_of(cells));
-                let [a, b] = [part(0, &of_cells)?, part(1, &of_cells)?];
-                let below = [0, 1].map(|side| of_cells(&weights[side]).denominator as f64);
-                let rest = below[1] / (below[0] + below[1]);
-                let apart = minus(a, b);
-                let ends = apart.ends.map(distance).map(|(lo, hi)| (rest * lo, rest * hi));
-                Some(Computed { value: rest * apart.value.abs(), ends })
-            }
-            (ValueForm::ToTotal, Reads::Group(of, _)) => {
-                let mut all = confusion_of(&weights[0]);
-                all.merge(&confusion_of(&weights[1]));
-                let own = of.score(&confusion_of(&weights[0])).ok()?;
-                let value = (own - of.score(&all).ok()?).abs();
-                Some(Computed { value, ends: None })
-            }
-            (ValueForm::Switch, Reads::SwitchScore(score)) => plain(score(&Eccm(weights[0]))),
-            (ValueForm::Switch, _) => Some(share(switch(0)?)),
-            (ValueForm::SwitchGap, Reads::SwitchScore(score)) => {
-                let [a, b] = [score(&Eccm(weights[0])).ok()?, score(&Eccm(weights[1])).ok()?];
-                Some(Computed { value: a - b, ends: None })
-            }
-            (ValueForm::SwitchGap, Reads::SwitchRatio(_)) => {
-                let [(p, n), (q, m)] = [switch(0)?, switch(1)?];
-                let ends = n.zip(m).map(|(n, m)| ratio_ends((p, n), (q, m), z));
-                Some(Computed { value: if q > 0.0 { p / q } else { f64::INFINITY }, ends })
-            }
-            (ValueForm::SwitchGap, _) => Some(minus(switch(0)?, switch(1)?)),
-            _ => None,
-        }
-    }
-
-    fn is_ratio(&self) -> bool {
-        matches!(
-            self.metric.reads,
-            Reads::Group(
-                GroupValue::Rate(_) | GroupValue::FavourableRate,
-                Some(GapTransform::Ratio | GapTransform::Inverse)
-            )
-        )
-    }
+        .map(|(above, below)| above.over(below, z))
+        .fold((1.0, 1.0), |ends, ratio| (f64::min(ends.0, ratio.0), f64::min(ends.1, ratio.1)))
 }
 
 /// The distance from 0 of a difference, from its ends.
@@ -290,11 +120,131 @@ fn distance((lo, hi): (f64, f64)) -> (f64, f64) {
     (least, lo.abs().max(hi.abs()))
 }
 
+/// The share of all people that the second of two rates is of.
+fn share_of_rest(behind: &[RateBehind]) -> f64 {
+    let below = [0, 1].map(|i: usize| behind[i].weights.denominator as f64);
+    below[1] / (below[0] + below[1])
+}
+
+impl ValueOfCells {
+    /// The value of these sides; none where it is undefined. `known` are those of them who were
+    /// measured, where each of the others need not be one person of weight 1.
+    pub(super) fn of(
+        &self,
+        all: &[CellsOfSide],
+        known: Option<&[CellsOfSide]>,
+    ) -> Option<Computed> {
+        let behind = self.behind(all);
+        let rates = behind.iter().map(|rate| rate.weights.value().ok());
+        let rates = rates.collect::<Option<Vec<f64>>>()?;
+        let known = known.map(|known| self.behind(known));
+        let sure = behind.iter().zip(&rates).enumerate().map(|(i, (own, &rate))| {
+            Some(SureRate { rate, people: self.people(own, known.as_ref().map(|all| &all[i]))? })
+        });
+        let sure = sure.collect::<Option<Vec<SureRate>>>();
+        let value = self.value(all, &behind, &rates)?;
+        Some(Computed { value, ends: sure.and_then(|sure| self.ends(&behind, &sure)) })
+    }
+
+    /// The rates behind the value; empty where it follows from none.
+    fn behind(&self, sides: &[CellsOfSide]) -> Vec<RateBehind> {
+        let rows = self.rates(sides, |side| &side.rows).into_iter();
+        let both = rows.zip(self.rates(sides, |side| &side.weights));
+        both.map(|((side, rows), (_, weights))| RateBehind { side, rows, weights }).collect()
+    }
+
+    fn rates(
+        &self,
+        sides: &[CellsOfSide],
+        cells: fn(&CellsOfSide) -> &Cells,
+    ) -> Vec<(usize, Rate)> {
+        if let Some(gap) = self.gap(sides, cells) {
+            // The share of a favourable ratio on top is that of the second side.
+            let is_turned = self.metric.transform() == Some(GapTransform::Inverse);
+            let [first, second] = if is_turned { [1, 0] } else { [0, 1] };
+            return gap.rates.into_iter().flat_map(|[x, y]| [(first, x), (second, y)]).collect();
+        }
+        let rate = |side: &CellsOfSide| match self.metric.reads {
+            Reads::Group(GroupValue::Rate(rate), _) => Some(rate(&confusion(cells(side)))),
+            _ => Some(switch_rate_by(self.metric, Some(self.favourable))?(&Eccm(*cells(side)))),
+        };
+        sides.iter().map(rate).enumerate().filter_map(|(side, rate)| Some((side, rate?))).collect()
+    }
+
+    /// The gap of two groups; none of another value.
+    fn gap(&self, sides: &[CellsOfSide], cells: fn(&CellsOfSide) -> &Cells) -> Option<ComputedGap> {
+        let [a, b] = sides else { return None };
+        computed(self.metric, self.favourable, &confusion(cells(a)), &confusion(cells(b)))
+    }
+
+    /// The value, with the rates behind it.
+    fn value(&self, sides: &[CellsOfSide], behind: &[RateBehind], rates: &[f64]) -> Option<f64> {
+        if let Some(gap) = self.gap(sides, |side| &side.weights) {
+            // An empty denominator of a ratio is as far as it can be.
+            let is_far = self.metric.has_order() && !rates.is_empty();
+            return gap.value.ok().or(is_far.then_some(f64::INFINITY));
+        }
+        let score = |side: &CellsOfSide| match self.metric.reads {
+            Reads::Group(value, _) => value.score(&confusion(&side.weights)).ok(),
+            Reads::SwitchScore(score) => score(&Eccm(side.weights)).ok(),
+            _ => None,
+        };
+        match (self.metric.reads, rates, sides) {
+            (_, [rate], _) => Some(*rate),
+            (_, _, [one]) => score(one),
+            (Reads::Group(..), [p, q], _) => Some(share_of_rest(behind) * (p - q).abs()),
+            (Reads::Group(value, _), _, [own, rest]) => {
+                let mut all = confusion(&own.weights);
+                all.merge(&confusion(&rest.weights));
+                Some((score(own)? - value.score(&all).ok()?).abs())
+            }
+            (Reads::SwitchRatio(_), [p, q], _) => {
+                Some(if *q > 0.0 { p / q } else { f64::INFINITY })
+            }
+            (_, [p, q], _) => Some(p - q),
+            (_, _, [a, b]) => Some(score(a)? - score(b)?),
+            _ => None,
+        }
+    }
+
+    /// The ends of the interval of the value, from the rates behind it.
+    fn ends(&self, behind: &[RateBehind], rates: &[SureRate]) -> Option<(f64, f64)> {
+        let z = self.z;
+        if let [rate] = rates {
+            return Some(rate.ends(z));
+        }
+        let each = rates.as_chunks::<2>().0.iter().map(|&[a, b]| match self.metric.transform() {
+            Some(GapTransform::Ratio | GapTransform::Inverse) => ratio_ends(a, b, z),
+            Some(GapTransform::SmallerOverLarger) => smaller_over_larger(a, b, z),
+            Some(GapTransform::Widest) => distance(a.minus(b, z)),
+            Some(GapTransform::ToTotal) => {
+                let (rest, (lo, hi)) = (share_of_rest(behind), distance(a.minus(b, z)));
+                (rest * lo, rest * hi)
+            }
+            _ => a.minus(b, z),
+        });
+        each.reduce(|a, b| (a.0.max(b.0), a.1.max(b.1)))
+    }
+
+    /// Independent people who would be as precise as those in the denominator of a rate.
+    ///
+    /// Where only some of them were measured, the others are one unit: nothing says that no person
+    /// has all of their rows or weight.
+    fn people(&self, all: &RateBehind, known: Option<&RateBehind>) -> Option<f64> {
+        let precision = self.precision[all.side]?;
+        let people = |rate: &RateBehind| precision * rate.rows.denominator as f64;
+        let Some(known) = known else { return Some(people(all)) };
+        let parts = |rate: Rate| [rate.numerator, rate.denominator].map(|n| n as f64);
+        let [of_all, of_known] = [all, known].map(|rate| parts(rate.weights));
+        let yes = of_all[0] - of_known[0];
+        let others = [yes, of_all[1] - of_known[1] - yes];
+        Some(people_with_others(of_known, parts(known.rows), people(known), others))
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{
-        CellsOfSides, ValueForm, ValueOfCells, difference_ends, people_with_others, share_ends,
-    };
+    use super::{CellsOfSide, SureRate, ValueOfCells, people_with_others};
     use crate::metric::catalog::find;
     use crate::metric::estimate::share::Share;
     use crate::metric::evidence::person::ECCM_CELLS;
@@ -310,7 +260,7 @@ mod tests {
     #[test]
     fn one_heavy_person_counts_as_the_table_counts_her() {
         let people = people_with_others([20.0, 400.0], [20.0, 400.0], 400.0, [60.0, 0.0]);
-        let (lo, hi) = share_ends((80.0 / 460.0, people), 1.959_964);
+        let (lo, hi) = SureRate { rate: 80.0 / 460.0, people }.ends(1.959_964);
         assert!((lo - 0.0508).abs() < 1e-3 && (hi - 0.4530).abs() < 1e-3, "{lo} {hi}");
         assert_eq!(people_with_others([20.0, 400.0], [20.0, 400.0], 400.0, [0.0, 0.0]), 400.0);
         assert_eq!(people_with_others([0.0, 0.0], [0.0, 0.0], 0.0, [0.0, 3.0]), 1.0);
@@ -357,8 +307,8 @@ mod tests {
             let ((cases, part), (rows, all)) = (sum(true), sum(false));
             let more = others.iter().sum::<u64>() as f64;
             let at_worst = |others: [f64; 2]| {
-                let n = people_with_others([part, all], [cases, rows], of_known.size, others);
-                share_ends(((part + others[0]) / (all + more), n), z)
+                let people = people_with_others([part, all], [cases, rows], of_known.size, others);
+                SureRate { rate: (part + others[0]) / (all + more), people }.ends(z)
             };
             let (least, most) = (at_worst([0.0, more]).0, at_worst([more, 0.0]).1);
             let mut filled = (1.0_f64, 0.0_f64);
@@ -386,26 +336,29 @@ mod tests {
     /// Two groups with the same rate: each is as sure as its own rows.
     #[test]
     fn equal_rates_are_as_sure_as_their_groups() {
-        let favourable = FavourableClass::Positive;
-        let of = ValueOfCells {
+        let value = ValueOfCells {
             metric: find("demp_difference").unwrap(),
-            form: ValueForm::Gap { favourable, swapped: false },
-            favourable,
-            effective: vec![Some(1.0), Some(0.25)],
+            favourable: FavourableClass::Positive,
+            precision: vec![Some(1.0), Some(0.25)],
             z: 2.0,
         };
-        let mut cells = [0; ECCM_CELLS];
-        (cells[0], cells[3]) = (30, 70);
-        let sides = |cells| CellsOfSides { rows: vec![cells; 2], weights: vec![cells; 2] };
-        let ends = of.of(&sides(cells), None).unwrap().ends;
-        assert_eq!(ends, Some(difference_ends((0.3, 100.0), (0.3, 25.0), 2.0)));
+        // 30 of 100 rows, without labels, are granted.
+        let sides = |refused| {
+            let mut cells = [0; ECCM_CELLS];
+            (cells[2], cells[1]) = (30, refused);
+            vec![CellsOfSide { rows: cells, weights: cells }; 2]
+        };
+        let difference = |people: [f64; 2]| {
+            let [a, b] = people.map(|people| SureRate { rate: 0.3, people });
+            a.minus(b, 2.0)
+        };
+        let ends = value.of(&sides(70), None).unwrap().ends;
+        assert_eq!(ends, Some(difference([100.0, 25.0])));
         // 20 of the 70 refused rows are of people who were not measured, perhaps of one person: 80
         // rows as precise as 80 or 20 people, and one unit of 20, are no surer than Kish says.
-        let mut known = cells;
-        known[3] -= 20;
-        let ends = of.of(&sides(cells), Some(&sides(known))).unwrap().ends.unwrap();
+        let ends = value.of(&sides(70), Some(&sides(50))).unwrap().ends.unwrap();
         let people = |of_known: f64| 100.0 * 100.0 / (80.0 * 80.0 / of_known + 20.0 * 20.0);
-        let expected = difference_ends((0.3, people(80.0)), (0.3, people(20.0)), 2.0);
+        let expected = difference([people(80.0), people(20.0)]);
         assert!((ends.0 - expected.0).abs() < 1e-12 && (ends.1 - expected.1).abs() < 1e-12);
     }
 }

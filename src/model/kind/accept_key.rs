@@ -14,5 +14,5 @@ pub enum AcceptedOfModel {
     /// It scores the same rows differently when it is asked twice.
     NotRepeatable,
     /// It decides alike about all counterfactuals of a set, and not about their rows.
-    OneDecision,
+    OneCounterfactualDecision,
 }

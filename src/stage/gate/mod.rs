@@ -17,7 +17,6 @@ use crate::error::{Exit, Result};
 use crate::exec::{StageContext, files};
 use crate::gate;
 use crate::gate::counted::CountedGate;
-use crate::gate::objection::one_sided;
 use crate::gate::question::{GateQuantity, GateQuestion, GateTables};
 use crate::gate::reason::{GateCount, GateReason, GateStatus};
 use crate::job::check::CheckedJob;
@@ -55,7 +54,8 @@ pub(crate) fn judge(
     // An experiment audits the people of the plain audit.
     let groups = read_rows::<GroupRow>(measured.plain.folder(ctx))?;
     let counts = read_rows::<CountRow>(measured.all.folder(ctx))?;
-    issues.extend(one_sided(&counts));
+    let of_classes = checked.job.data.label.classes().is_some();
+    issues.extend(model_issues::one_sided(&counts, of_classes));
     let arms = read_rows::<ArmRow>(measured.all.folder(ctx))?;
     let mut population = read_rows::<PopulationRow>(measured.plain.folder(ctx))?;
     population.extend(read_rows::<PopulationRow>(everybody.folder(ctx))?);

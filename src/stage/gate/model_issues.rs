@@ -1,17 +1,19 @@
 //! The issues about models that gates depend on: a model that answers differently when it is asked
-//! twice, scores or decisions that contradict the labels, and one decision for everybody. The stage
-//! `gate` finds them, and the folder of the run holds them, so that judging the folder again uses
-//! the same ones.
+//! twice, scores or decisions that contradict the labels, and one decision for everybody or for all
+//! counterfactuals of a set. The stage `gate` finds them, and the folder of the run holds them, so
+//! that judging the folder again uses the same ones.
+
+use std::collections::BTreeMap;
 
 use crate::error::Result;
-use crate::gate::reason::GateReason;
+use crate::gate::reason::{CommonDecision, GateReason, OneSidedSet};
 use crate::job::Job;
-use crate::metric::value::sanity::ModelSanity;
+use crate::metric::value::sanity::{ModelSanity, one_decision_after};
 use crate::stage::artifact::SANITY;
 use crate::stage::kinds::CountStage;
 use crate::stage::score::recheck::{not_repeatable, rechecks};
 use crate::stage::stage_builder::{Opens, StageBuilder};
-use crate::table::{IssueRow, whole};
+use crate::table::{AuditKey, CountRow, IssueRow, whole};
 use crate::unit::AuditUnit;
 
 /// Code of the issue about a model that decides alike about everybody.
@@ -69,4 +71,69 @@ pub(crate) fn of_sanity(job: &Job, model: &str, found: &ModelSanity) -> Vec<Issu
         issues.push(IssueRow::warning(ONE_DECISION, model, whole(n), text));
     }
     issues
+}
+
+/// The issues about models that decide alike about all counterfactuals of a set, by the table of
+/// counts, whose decisions are those of `classes` or of two sides.
+pub(crate) fn one_sided(counts: &[CountRow], of_classes: bool) -> Vec<IssueRow> {
+    // By model, set and attribute, then by prediction: counterfactuals, and those of their rows.
+    let mut decided: BTreeMap<_, BTreeMap<&str, [u64; 2]>> = BTreeMap::new();
+    for row in counts {
+        let AuditKey { arm, model, counterfactual, sensitive, scope, slice, .. } = &row.key;
+        let all = arm.is_empty() && slice.is_empty() && *scope == "direction";
+        if all && !row.predicted.is_empty() && !row.predicted_cf.is_empty() {
+            let audit = (model.as_str(), counterfactual.as_str(), sensitive.as_str());
+            let of_audit = decided.entry(audit).or_default();
+            let n = u64::try_from(row.n).unwrap_or(0);
+            of_audit.entry(&row.predicted_cf).or_default()[0] += n;
+            of_audit.entry(&row.predicted).or_default()[1] += n;
+        }
+    }
+    let mut found: BTreeMap<&str, Vec<OneSidedSet>> = BTreeMap::new();
+    for ((model, counterfactual, sensitive), by_word) in &decided {
+        let [after, before] =
+            [0, 1].map(|side| by_word.values().map(|n| n[side]).collect::<Vec<_>>());
+        let Some((at, n)) = one_decision_after(after, &before) else { continue };
+        let decision = match by_word.keys().nth(at).copied().unwrap_or_default() {
+            class if of_classes => CommonDecision::Class(class.to_owned()),
+            "0" => CommonDecision::Negative,
+            _ => CommonDecision::Positive,
+        };
+        let [counterfactual, sensitive] = [counterfactual, sensitive].map(|name| name.to_string());
+        let set = OneSidedSet { counterfactual, sensitive, decision, n, before: before[at] };
+        found.entry(model).or_default().push(set);
+    }
+    let issue = |(model, sets): (&str, Vec<OneSidedSet>)| {
+        let n = sets.len() as u64;
+        let model_name = model.to_owned();
+        GateReason::OneCounterfactualDecision { model: model_name, sets }.issue_about(model, n)
+    };
+    found.into_iter().map(issue).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::{Says, TextRow};
+
+    /// A class may be called `0` or `1`; only of two sides these are the negative and the positive
+    /// one.
+    #[test]
+    fn the_decision_of_all_counterfactuals_is_named_as_the_job_names_it() {
+        let counts = CountRow::of(
+            "model=m, counterfactual=flip, sensitive=sex, scope=direction, from_group=Female, \
+             to_group=Male, predicted_cf=0",
+        );
+        let counts = counts.each("predicted | n\n 0 | 40\n 1 | 20");
+        for (of_classes, said) in
+            [(false, "decides negative for all 60"), (true, "decides `0` for all 60")]
+        {
+            let issues = one_sided(&counts, of_classes);
+            assert!(
+                issues[0].holds("code=one-counterfactual-decision, where=m, n=1"),
+                "{issues:?}"
+            );
+            issues[0].text.says(&[said, "for 40 of their rows"]);
+        }
+    }
 }

@@ -296,11 +296,11 @@ fn forecast(
             let beyond = unforeseeable(checked, question);
             let evidence = evidence.filter(|_| beyond.is_none());
             let needed = match (&evidence, beyond) {
-                (_, Some(how)) => NeededPeople { how, ..NeededPeople::default() },
+                (_, Some(how)) => NeededPeople::none(how),
                 (Some(evidence), None) if !asked.rates.is_empty() => {
                     evidence.needed(question.limit, level)
                 }
-                _ => NeededPeople { how: NO_RATE, ..NeededPeople::default() },
+                _ => NeededPeople::none(NO_RATE),
             };
             let enough = needed.n.map(|n| n.map(|n| n.max(question.min_cases)));
             let below = evidence.as_ref().map(GateEvidence::n);
