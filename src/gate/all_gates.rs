@@ -72,7 +72,8 @@ impl JudgedBy<'_> {
         let plain = remark::question_of_model(question, self.baseline.is_some());
         let own = plain.map(|plain| self.answer(&plain));
         for ruling in &mut rulings {
-            let case = GateCase::new(question, &ruling.observation, self.tables);
+            let observed = &ruling.observation;
+            let case = GateCase { question, observed, tables: self.tables };
             ruling.findings.remarks = remark::remarks(case, ruling.verdict(), own.as_deref());
         }
         rulings
@@ -85,7 +86,7 @@ impl JudgedBy<'_> {
         for observed in &mut all {
             if !objections.is_empty() {
                 observed.objections.clone_from(&objections);
-            } else if let Some(untested) = untested(GateCase::new(question, observed, tables)) {
+            } else if let Some(untested) = untested(GateCase { question, observed, tables }) {
                 observed.objections = vec![untested];
             }
         }
@@ -103,7 +104,7 @@ impl JudgedBy<'_> {
         rulings.iter_mut().for_each(|ruling| boundary::reconsider(question, ruling, tables));
         rounding::reconsider(question, &all, &mut rulings, self.rounded);
         for ruling in rulings.iter_mut().filter(|ruling| ruling.verdict() == GateStatus::Pass) {
-            let case = GateCase::new(question, &ruling.observation, tables);
+            let case = GateCase { question, observed: &ruling.observation, tables };
             let objection = AGAINST_A_PASS.iter().find_map(|against| against(case));
             objection.into_iter().for_each(|objection| ruling.object(objection));
         }
@@ -119,7 +120,7 @@ impl JudgedBy<'_> {
         let decides = first_of_worst(question, rulings.iter());
         let row = |ruling| {
             let needed = power::of_row(question, ruling, self.tables);
-            row(question, ruling, needed, decides.is_some_and(|of| std::ptr::eq(of, ruling)))
+            row(question, ruling, needed, decides.is_some_and(|worst| std::ptr::eq(worst, ruling)))
         };
         rulings.iter().map(row).collect()
     }
@@ -188,7 +189,8 @@ fn judge_without_small(question: &GateQuestion, ruling: &mut GateRuling, tables:
             // As the worst case is reported: a ratio is not above 1.
             && !(metric.has_order() && row.value.is_some_and(|value| value > 1.0))
     };
-    let rows = GateCase::new(question, &ruling.observation, tables).rows().filter(is_pair);
+    let case = GateCase { question, observed: &ruling.observation, tables };
+    let rows = case.rows().filter(is_pair);
     let pairs = rows.map(|row| {
         let mut pair = observed(question, row);
         // Nor is a difference below 0.

@@ -39,7 +39,7 @@ pub(super) fn reconsider(question: &GateQuestion, ruling: &mut GateRuling, table
     }
     let kept = ruling.verdict() == GateStatus::Pass;
     let limit = question.limit;
-    let ends = match ends_of_both(GateCase::new(question, observed, tables)) {
+    let ends = match ends_of_both(GateCase { question, observed, tables }) {
         Some((lo, hi)) if limit.kept_by(lo) == kept && limit.kept_by(hi) == kept => return,
         ends => ends.map(|(lo, hi)| [lo, hi].map(finite)),
     };

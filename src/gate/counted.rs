@@ -142,8 +142,8 @@ fn count_patterns(
     let rows = read_rows::<SwitchPatternRow>(folder)?;
     let own: Vec<&SwitchPatternRow> = rows.iter().filter(|row| row.why == why).collect();
     let halves = || own.iter().filter(|row| row.pattern.is_empty());
-    let text = |of: fn(&SwitchPatternRow) -> &SharedText| {
-        halves().next().map_or_else(String::new, |row| of(row).to_string())
+    let text = |cell: fn(&SwitchPatternRow) -> &SharedText| {
+        halves().next().map_or_else(String::new, |row| cell(row).to_string())
     };
     *metric = own.first().map(|row| row.metric.to_string());
     question.counterfactual = text(|row| &row.counterfactual);

@@ -41,7 +41,7 @@ pub(crate) fn verdict(
 ) -> GateStatus {
     let mut own = observed(question, row);
     if let Some((value, ends)) = moved {
-        let (lo, hi) = (ends.map(|of| of.0), ends.map(|of| of.1));
+        let (lo, hi) = ends.unzip();
         own.row = MetricRow { value: Some(value), lo, hi, ..own.row };
     }
     decide(question, own).verdict()

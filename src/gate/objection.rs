@@ -22,17 +22,18 @@ const MANY_UNKNOWN: f64 = 0.05;
 /// know.
 fn of_levels(question: &GateQuestion, tables: GateTables<'_>) -> Option<GateReason> {
     let is_asked = |group: &str| match &question.scope {
-        GateSubject::Direction(a, b) => [a, b].into_iter().any(|of| of == group),
+        GateSubject::Group(asked) => asked == group,
         // An empty name is all others together.
-        GateSubject::Pair(a, b) => [a, b].into_iter().any(|of| of == group || of.is_empty()),
-        GateSubject::Group(of) => of == group,
+        GateSubject::Direction(a, b) | GateSubject::Pair(a, b) => {
+            [a, b].into_iter().any(|asked| asked == group || asked.is_empty())
+        }
         _ => true,
     };
     let share = |row: &UnknownLevelRow| row.people as f64 / row.audited.max(1) as f64;
     let of_groups = tables.unknown.iter().filter(|row| {
         row.model.as_str() == question.model
             && row.column.is_empty()
-            && question.attributes.iter().any(|of| row.sensitive.as_str() == of)
+            && question.attributes.iter().any(|asked| row.sensitive == *asked)
             && is_asked(&row.group)
             && share(row) >= MANY_UNKNOWN
     });

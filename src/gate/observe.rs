@@ -134,7 +134,7 @@ pub(crate) fn add_old_extremes(
     changes: &mut [ChangeRow],
     old: GateTables<'_>,
 ) {
-    let of_changes = questions.iter().filter(|of| of.quantity == GateQuantity::Change);
+    let of_changes = questions.iter().filter(|asked| asked.quantity == GateQuantity::Change);
     for row in changes.iter_mut().filter(|row| row.old_value.is_some()) {
         let Some(question) = of_changes.clone().find(|asked| asks_about(asked, row)) else {
             continue;
@@ -146,7 +146,8 @@ pub(crate) fn add_old_extremes(
             n_rows: row.old_rows,
             ..MetricRow::default()
         };
-        let could = unmeasured::possible_values(GateCase::new(question, &of_run.into(), old));
+        let case = GateCase { question, observed: &of_run.into(), tables: old };
+        let could = unmeasured::possible_values(case);
         row.old_least = could.and_then(|could| finite(could.least));
         row.old_most = could.and_then(|could| finite(could.most));
         row.old_unmeasured = could.and_then(|could| i64::try_from(could.people).ok());
@@ -197,14 +198,14 @@ fn with_ends(
     over: Vec<UncertaintySource>,
     lack: IntervalLack,
 ) -> GateObservation {
-    let (lo, hi) = (ends.map(|ends| ends.0), ends.map(|ends| ends.1));
+    let (lo, hi) = ends.unzip();
     GateObservation { over, lack, ..MetricRow { lo, hi, level, ..row.clone() }.into() }
 }
 
 /// As [`with_ends`], by a rule, that of the question or another one.
 fn decided_by(question: &GateQuestion, row: &MetricRow, by: GateDecideBy) -> GateObservation {
     use UncertaintySource::{Fits, Graphs, People, Trainings};
-    let (of, source, lack) = match by {
+    let (ends, source, lack) = match by {
         GateDecideBy::All => return decided_by_all(question, row),
         GateDecideBy::Interval | GateDecideBy::Estimate => {
             let lack = IntervalLack::Table(row.ci_method.to_string());
@@ -229,7 +230,7 @@ fn decided_by(question: &GateQuestion, row: &MetricRow, by: GateDecideBy) -> Gat
             ((row.training_lo.zip(row.training_hi), None), source, lack)
         }
     };
-    with_ends(row, of, vec![source], lack)
+    with_ends(row, ends, vec![source], lack)
 }
 
 /// From the lowest to the highest end of each source that the set has, so that a limit outside is

@@ -384,14 +384,6 @@ pub(super) struct GateCase<'a> {
 }
 
 impl<'a> GateCase<'a> {
-    pub(super) fn new(
-        question: &'a GateQuestion,
-        observed: &'a GateObservation,
-        tables: GateTables<'a>,
-    ) -> Self {
-        GateCase { question, observed, tables }
-    }
-
     /// What is judged: the value, or the end of its interval that breaks the limit first.
     pub(super) fn end(self) -> Option<f64> {
         let by_ends = self.question.decide_by != GateDecideBy::Estimate;

@@ -55,7 +55,8 @@ fn leaves_out_trainings(case: GateCase<'_>) -> bool {
 fn other_side(case: GateCase<'_>) -> Option<GateRemark> {
     let GateCase { question, observed, .. } = case;
     let GateSubject::Pair(first, second) = &question.scope else { return None };
-    let metric = find(&question.metric).filter(|of| of.has_sides() && !observed.is_change)?;
+    let metric =
+        find(&question.metric).filter(|metric| metric.has_sides() && !observed.is_change)?;
     let (limit, [scope, from, to]) = (question.limit, observed.place());
     if !metric.has_order() {
         let value = observed.row.value?;
@@ -98,7 +99,7 @@ pub(super) fn question_of_model(
 fn audited_model(case: GateCase<'_>, own: &[GateRuling]) -> GateRemark {
     let GateCase { question, observed, .. } = case;
     let same = if observed.place()[0] == "worst_case" { 3 } else { 5 };
-    let is_same = |of: &&GateRuling| of.observation.key()[..same] == observed.key()[..same];
+    let is_same = |own: &&GateRuling| own.observation.key()[..same] == observed.key()[..same];
     let own = own.iter().find(is_same).map(|own| {
         let row = &own.observation.row;
         Box::new(OwnValue {

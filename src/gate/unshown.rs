@@ -28,7 +28,7 @@ pub(super) fn untested(case: GateCase<'_>) -> Option<GateReason> {
 pub(super) fn untested_directions(case: GateCase<'_>) -> Option<GateReason> {
     let [_, attribute, scope, ..] = case.observed.key();
     let unshown = case.question.unshown.iter();
-    let of_total = unshown.filter(|of| scope == "total" && of.attribute == attribute);
+    let of_total = unshown.filter(|change| scope == "total" && change.attribute == attribute);
     let held = of_total.filter_map(|unshown| {
         let [from, to] = unshown.direction.as_ref()?;
         nothing_moved(case, ["direction", from, to]).then(|| [from.clone(), to.clone()])
@@ -44,7 +44,8 @@ fn nothing_moved(case: GateCase<'_>, place: [&str; 3]) -> bool {
     // These show every move; where none is measured, the rates that are 0 when nobody switches show
     // it.
     let all: Vec<&MetricRow> = case.rows().filter(at).collect();
-    let tells_all = |row: &&&MetricRow| find(&row.metric).is_some_and(|of| of.shows_every_move);
+    let tells_all =
+        |row: &&&MetricRow| find(&row.metric).is_some_and(|metric| metric.shows_every_move);
     let whole: Vec<&&MetricRow> = all.iter().filter(tells_all).collect();
     let told: Vec<&&MetricRow> = if whole.is_empty() {
         all.iter().filter(|row| row.ideal == Some(0.0)).collect()

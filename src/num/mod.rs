@@ -36,6 +36,16 @@ pub(crate) mod wide_sum;
 /// metrics overflows its type.
 pub(crate) const MAX_TOTAL_WEIGHT: u64 = 1 << 62;
 
+/// The smallest number above `low` that holds a condition, up to `high`, which is taken to hold it;
+/// all above one that holds it do.
+pub(crate) fn first_above(mut low: u64, mut high: u64, holds: impl Fn(u64) -> bool) -> u64 {
+    while high - low > 1 {
+        let middle = u64::midpoint(low, high);
+        if holds(middle) { high = middle } else { low = middle }
+    }
+    high
+}
+
 /// The greatest common divisor; of 0 and another number that number.
 pub(crate) fn common_divisor(mut a: u64, mut b: u64) -> u64 {
     while b > 0 {

@@ -42,7 +42,7 @@ const MODULES: &[ModuleBudget] = &[
     modules("data", &["data"], 16_385),
     modules("counterfactual", &["counterfactual"], 8_250),
     modules("exec, cli, root", &["exec", "cli", "bin", "."], 7_870),
-    modules("gate", &["gate"], 4_330),
+    modules("gate", &["gate"], 4_120),
     modules("model", &["model"], 4_265),
     modules(
         "diff, table, explain, folder, proof",

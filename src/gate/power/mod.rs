@@ -220,7 +220,7 @@ pub(super) fn of_row(
     let beyond = beyond_people(question, ruling);
     let by_interval =
         question.decide_by == GateDecideBy::Interval && observed.objections.is_empty();
-    let evidence = GateEvidence::of(GateCase::new(question, observed, tables));
+    let evidence = GateEvidence::of(GateCase { question, observed, tables });
     let evidence = evidence.zip(observed.row.level).filter(|_| by_interval);
     let Some((evidence, level)) = evidence else {
         return NeededPeople::none(beyond.unwrap_or("no_interval"));

@@ -8,10 +8,9 @@
 //! cut in the second is enough. Katz's do the same where k (n - k) / n is at least z^2 / 4; the few
 //! counts nearer to 0 and n are looked at one by one. A pair without an interval decides nothing.
 
+use super::share::wilson_ends;
 use super::{CAP, DecidedSide, NORMAL_FROM, NeededNumber};
 use crate::gate::question::GateLimit;
-use crate::metric::interval::wilson;
-use crate::metric::rate::{Rate, Undefined};
 use crate::num::binomial_mass::BinomialMass;
 
 /// From this n p (1 - p) in both groups on the search starts next to the normal form.
@@ -44,13 +43,12 @@ impl GroupEnds {
         let whole = BinomialMass::new(n, p);
         let (first, mass) = whole.without_tails(TAIL);
         let part = |k: u64| {
-            let rate = Rate { numerator: k, denominator: n, empty: Undefined::EmptyGroup };
             let share = k as f64 / n as f64;
             if rule.is_ratio {
                 let variance = (n - k) as f64 / (k as f64 * n as f64);
                 (libm::log(share), variance, variance)
             } else {
-                let (lo, hi) = wilson(rate, rule.z).map_or((0.0, 1.0), |i| (i.lo, i.hi));
+                let (lo, hi) = wilson_ends(k, n, rule.z);
                 (share, share - lo, hi - share)
             }
         };
@@ -71,6 +69,12 @@ impl GroupEnds {
 }
 
 impl PairRule {
+    /// The number on which intervals are symmetric: of a ratio the logarithm, which of a limit that
+    /// is not above 0 lies below any end.
+    fn scaled(&self, x: f64) -> f64 {
+        if self.is_ratio { libm::log(x.max(0.0)) } else { x }
+    }
+
     /// Whether the upper end of an interval gives a verdict.
     fn is_by_upper(&self, verdict: DecidedSide) -> bool {
         matches!(self.limit, GateLimit::AtMost(_)) == (verdict == DecidedSide::Kept)
@@ -94,11 +98,9 @@ impl PairRule {
             true => x - y + root(x_above, y_below),
             false => x - y - root(x_below, y_above),
         };
-        // The logarithm of a limit that is not above 0 is below any end.
-        let number = |limit: f64| if self.is_ratio { libm::log(limit.max(0.0)) } else { limit };
         let keeps = match self.limit {
-            GateLimit::AtMost(limit) => end <= number(limit),
-            GateLimit::AtLeast(limit) => end >= number(limit),
+            GateLimit::AtMost(limit) => end <= self.scaled(limit),
+            GateLimit::AtLeast(limit) => end >= self.scaled(limit),
         };
         keeps == (verdict == DecidedSide::Kept)
     }
@@ -151,20 +153,18 @@ impl PairRule {
         let [p, q] = rates;
         let whole = (today[0] + today[1]) as f64;
         let shares = today.map(|n| n as f64 / whole);
-        let limit = self.limit.number();
-        let (variance, distance) = if self.is_ratio {
-            let of = |p: f64, w: f64| (1.0 - p) / (p * w);
-            (of(p, shares[0]) + of(q, shares[1]), libm::log(p / q) - libm::log(limit))
-        } else {
-            let of = |p: f64, w: f64| p * (1.0 - p) / w;
-            (of(p, shares[0]) + of(q, shares[1]), p - q - limit)
+        let variance = |i: usize| {
+            let (rate, share) = (rates[i], shares[i]);
+            if self.is_ratio { (1.0 - rate) / (rate * share) } else { rate * (1.0 - rate) / share }
         };
+        let value = if self.is_ratio { p / q } else { p - q };
+        let (variance, distance) =
+            (variance(0) + variance(1), self.scaled(value) - self.scaled(self.limit.number()));
         let normal = ((self.z + z_of_target).powi(2) * variance / (distance * distance)).ceil();
         let information = |i: usize| normal * shares[i] * rates[i] * (1.0 - rates[i]);
         if information(0).max(information(1)) > NORMAL_FROM {
             return NeededNumber::new(normal, "normal");
         }
-        let value = if self.is_ratio { p / q } else { p - q };
         let verdict =
             if self.limit.kept_by(value) { DecidedSide::Kept } else { DecidedSide::Broken };
         let enough = |n: u64| self.probability(verdict, sizes(n, today), rates) >= target;
@@ -223,8 +223,8 @@ impl PairRule {
 
 /// Whether a group is so large that the exact sum is not worth its time.
 fn beyond(rates: [f64; 2], sizes: [u64; 2]) -> bool {
-    let of = |i: usize| sizes[i] as f64 * rates[i] * (1.0 - rates[i]);
-    of(0).max(of(1)) > 16.0 * NORMAL_FROM
+    let information = |i: usize| sizes[i] as f64 * rates[i] * (1.0 - rates[i]);
+    information(0).max(information(1)) > 16.0 * NORMAL_FROM
 }
 
 /// The sizes of both groups, together `n`, in the shares of today; neither is empty.

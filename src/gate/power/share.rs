@@ -13,6 +13,7 @@ use crate::gate::question::GateLimit;
 use crate::metric::interval::wilson;
 use crate::metric::rate::{Rate, Undefined};
 use crate::num::binomial_mass::BinomialMass;
+use crate::num::first_above;
 use crate::num::summary::upper_tail;
 
 /// From this number of standard deviations on Uspensky's bound rises with the size.
@@ -26,8 +27,8 @@ pub(super) struct ShareRule {
     z: f64,
 }
 
-/// Which interval a rate has.
-fn ends(k: u64, n: u64, z: f64) -> (f64, f64) {
+/// The ends of Wilson's interval of a rate; all values where it has no cases.
+pub(super) fn wilson_ends(k: u64, n: u64, z: f64) -> (f64, f64) {
     let rate = Rate { numerator: k, denominator: n, empty: Undefined::EmptyGroup };
     wilson(rate, z).map_or((0.0, 1.0), |interval| (interval.lo, interval.hi))
 }
@@ -50,7 +51,7 @@ impl ShareRule {
         }
         let side = if verdict == DecidedSide::Kept { -1.0 } else { 1.0 };
         let is_below = |k: u64| {
-            let (lo, hi) = ends(k, n, self.z);
+            let (lo, hi) = wilson_ends(k, n, self.z);
             (if verdict == DecidedSide::Kept { hi } else { lo }) <= self.limit
         };
         let mut cut = (self.middle(n, side).floor() + 1.0).clamp(0.0, n as f64 + 1.0) as u64;
@@ -124,13 +125,8 @@ impl ShareRule {
             }
             hi *= 2;
         }
-        let mut lo = hi / 2;
-        while hi - lo > 1 {
-            let mid = u64::midpoint(lo, hi);
-            if self.bound(verdict, mid, p) < target { lo = mid } else { hi = mid }
-        }
         let falls_short = |n: u64| self.probability(verdict, n, p) < target;
-        let mut top = hi;
+        let mut top = first_above(hi / 2, hi, |n| self.bound(verdict, n, p) >= target);
         while top > 0 {
             if falls_short(top) {
                 break;
@@ -139,12 +135,7 @@ impl ShareRule {
             let bottom = first_from(top, |n| self.cut(verdict, n) == cut);
             if falls_short(bottom) {
                 // It rises in this run, of which the last size is enough and the first is not.
-                let (mut short, mut enough) = (bottom, top);
-                while enough - short > 1 {
-                    let mid = u64::midpoint(short, enough);
-                    if falls_short(mid) { short = mid } else { enough = mid }
-                }
-                top = short;
+                top = first_above(bottom, top, |n| !falls_short(n)) - 1;
                 break;
             }
             top = bottom - 1;
@@ -184,7 +175,7 @@ impl ShareRule {
 /// The first size of those that end at `last` and all fulfil a condition, which `last` does.
 fn first_from(last: u64, holds: impl Fn(u64) -> bool) -> u64 {
     let (mut good, mut step) = (last, 1);
-    let mut bad = loop {
+    let bad = loop {
         let Some(tried) = good.checked_sub(step).filter(|n| *n > 0) else { break 0 };
         if !holds(tried) {
             break tried;
@@ -192,9 +183,5 @@ fn first_from(last: u64, holds: impl Fn(u64) -> bool) -> u64 {
         good = tried;
         step *= 2;
     };
-    while good - bad > 1 {
-        let mid = u64::midpoint(bad, good);
-        if holds(mid) { good = mid } else { bad = mid }
-    }
-    good
+    first_above(bad, good, holds)
 }

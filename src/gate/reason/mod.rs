@@ -373,11 +373,11 @@ impl GateReason {
     /// What was compared with the limit.
     fn comparison(&self) -> Option<&ComparedPlace> {
         match self {
-            GateReason::LimitKept(of)
-            | GateReason::LimitBroken(of)
-            | GateReason::LimitInside(of)
-            | GateReason::UnclearInFamily(of)
-            | GateReason::OtherSide { range: of, .. } => Some(of),
+            GateReason::LimitKept(place)
+            | GateReason::LimitBroken(place)
+            | GateReason::LimitInside(place)
+            | GateReason::UnclearInFamily(place)
+            | GateReason::OtherSide { range: place, .. } => Some(place),
             _ => None,
         }
     }
@@ -499,11 +499,11 @@ impl GateFindings {
 
     /// Whether what decides is based on so few repeats or bootstraps that another seed may move it.
     pub(crate) fn is_of_few_repeats(&self) -> bool {
-        self.rule().comparison().is_some_and(|of| {
+        self.rule().comparison().is_some_and(|place| {
             let is_few = |caution: &GateCaution| {
                 matches!(caution, GateCaution::FewRepeats(_) | GateCaution::FewBootstraps(_))
             };
-            of.cautions.iter().any(is_few)
+            place.cautions.iter().any(is_few)
         })
     }
 }

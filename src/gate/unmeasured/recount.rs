@@ -213,7 +213,9 @@ impl<'a> Recount<'a> {
         let by_people = question.decide_by == GateDecideBy::Interval && !observed.is_change;
         let facing = |ends| question.limit.facing(ends);
         match computed.ends.map(facing).filter(|_| by_people) {
-            Some(formula) if self.base.ends.is_some_and(|of| is_near(facing(of), end)) => formula,
+            Some(formula) if self.base.ends.is_some_and(|ends| is_near(facing(ends), end)) => {
+                formula
+            }
             Some(formula) => question.limit.worse(formula, shifted),
             None => shifted,
         }

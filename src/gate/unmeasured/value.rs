@@ -142,65 +142,64 @@ impl ValueOfCells {
             Some(SureRate { rate, people: self.people(own, known.as_ref().map(|all| &all[i]))? })
         });
         let sure = sure.collect::<Option<Vec<SureRate>>>();
-        let value = self.value(all, &behind, &rates)?;
+        let weights: Vec<&Cells> = all.iter().map(|side| &side.weights).collect();
+        let value = self.value(&weights, &behind, &rates)?;
         Some(Computed { value, ends: sure.and_then(|sure| self.ends(&behind, &sure)) })
     }
 
     /// The rates behind the value; empty where it follows from none.
     fn behind(&self, sides: &[CellsOfSide]) -> Vec<RateBehind> {
-        let rows = self.rates(sides, |side| &side.rows).into_iter();
-        let both = rows.zip(self.rates(sides, |side| &side.weights));
+        let rows: Vec<&Cells> = sides.iter().map(|side| &side.rows).collect();
+        let weights: Vec<&Cells> = sides.iter().map(|side| &side.weights).collect();
+        let both = self.rates(&rows).into_iter().zip(self.rates(&weights));
         both.map(|((side, rows), (_, weights))| RateBehind { side, rows, weights }).collect()
     }
 
-    fn rates(
-        &self,
-        sides: &[CellsOfSide],
-        cells: fn(&CellsOfSide) -> &Cells,
-    ) -> Vec<(usize, Rate)> {
-        if let Some(gap) = self.gap(sides, cells) {
+    /// The rates behind the value of sides with these cells, each with its side.
+    fn rates(&self, cells: &[&Cells]) -> Vec<(usize, Rate)> {
+        if let Some(gap) = self.gap(cells) {
             // The share of a favourable ratio on top is that of the second side.
             let is_turned = self.metric.transform() == Some(GapTransform::Inverse);
             let [first, second] = if is_turned { [1, 0] } else { [0, 1] };
             return gap.rates.into_iter().flat_map(|[x, y]| [(first, x), (second, y)]).collect();
         }
-        let rate = |side: &CellsOfSide| match self.metric.reads {
-            Reads::Group(GroupValue::Rate(rate), _) => Some(rate(&confusion(cells(side)))),
-            _ => Some(switch_rate_by(self.metric, Some(self.favourable))?(&Eccm(*cells(side)))),
+        let rate = |cells: &&Cells| match self.metric.reads {
+            Reads::Group(GroupValue::Rate(rate), _) => Some(rate(&confusion(cells))),
+            _ => Some(switch_rate_by(self.metric, Some(self.favourable))?(&Eccm(**cells))),
         };
-        sides.iter().map(rate).enumerate().filter_map(|(side, rate)| Some((side, rate?))).collect()
+        let each = cells.iter().map(rate).enumerate();
+        each.filter_map(|(side, rate)| Some((side, rate?))).collect()
     }
 
     /// The gap of two groups; none of another value.
-    fn gap(&self, sides: &[CellsOfSide], cells: fn(&CellsOfSide) -> &Cells) -> Option<ComputedGap> {
-        let [a, b] = sides else { return None };
-        computed(self.metric, self.favourable, &confusion(cells(a)), &confusion(cells(b)))
+    fn gap(&self, cells: &[&Cells]) -> Option<ComputedGap> {
+        let [a, b] = cells else { return None };
+        computed(self.metric, self.favourable, &confusion(a), &confusion(b))
     }
 
-    /// The value, with the rates behind it.
-    fn value(&self, sides: &[CellsOfSide], behind: &[RateBehind], rates: &[f64]) -> Option<f64> {
-        if let Some(gap) = self.gap(sides, |side| &side.weights) {
+    /// The value of sides with these cells, and with the rates behind it.
+    fn value(&self, cells: &[&Cells], behind: &[RateBehind], rates: &[f64]) -> Option<f64> {
+        if let Some(gap) = self.gap(cells) {
             // An empty denominator of a ratio is as far as it can be.
             let is_far = self.metric.has_order() && !rates.is_empty();
             return gap.value.ok().or(is_far.then_some(f64::INFINITY));
         }
-        let score = |side: &CellsOfSide| match self.metric.reads {
-            Reads::Group(value, _) => value.score(&confusion(&side.weights)).ok(),
-            Reads::SwitchScore(score) => score(&Eccm(side.weights)).ok(),
+        let score = |cells: &Cells| match self.metric.reads {
+            Reads::Group(value, _) => value.score(&confusion(cells)).ok(),
+            Reads::SwitchScore(score) => score(&Eccm(*cells)).ok(),
             _ => None,
         };
-        match (self.metric.reads, rates, sides) {
+        match (self.metric.reads, rates, cells) {
             (_, [rate], _) => Some(*rate),
             (_, _, [one]) => score(one),
             (Reads::Group(..), [p, q], _) => Some(share_of_rest(behind) * (p - q).abs()),
             (Reads::Group(value, _), _, [own, rest]) => {
-                let mut all = confusion(&own.weights);
-                all.merge(&confusion(&rest.weights));
+                let mut all = confusion(own);
+                all.merge(&confusion(rest));
                 Some((score(own)? - value.score(&all).ok()?).abs())
             }
-            (Reads::SwitchRatio(_), [p, q], _) => {
-                Some(if *q > 0.0 { p / q } else { f64::INFINITY })
-            }
+            (Reads::SwitchRatio(_), [_, 0.0], _) => Some(f64::INFINITY),
+            (Reads::SwitchRatio(_), [p, q], _) => Some(p / q),
             (_, [p, q], _) => Some(p - q),
             (_, _, [a, b]) => Some(score(a)? - score(b)?),
             _ => None,

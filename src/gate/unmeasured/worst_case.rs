@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::gate::question::GateLimit;
 use crate::gate::reason::Lack;
+use crate::num::first_above;
 
 /// People who were not measured, by what they lack.
 pub(super) type LackingPeople = BTreeMap<Lack, u64>;
@@ -30,12 +31,7 @@ impl WorstCase<'_> {
 
     /// The fewest of all these people who break the limit.
     pub(super) fn enough(&self, limit: GateLimit) -> u64 {
-        let (mut few, mut many) = (0, self.people());
-        while many - few > 1 {
-            let middle = u64::midpoint(few, many);
-            let breaks = (self.with)(middle).is_some_and(|end| !limit.kept_by(end));
-            if breaks { many = middle } else { few = middle }
-        }
-        many
+        let breaks = |n: u64| (self.with)(n).is_some_and(|end| !limit.kept_by(end));
+        first_above(0, self.people(), breaks)
     }
 }
