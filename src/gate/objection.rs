@@ -61,7 +61,7 @@ fn of_arm(question: &GateQuestion, tables: GateTables<'_>) -> Option<GateReason>
 pub(super) fn one_decision(case: GateCase<'_>) -> Option<GateReason> {
     let question = case.question;
     let of_plain_audit = of_model(question, case.tables).filter(|_| question.arm.is_empty());
-    let own = of_plain_audit.filter_map(|objection| {
+    let mut own = of_plain_audit.filter_map(|objection| {
         let GateReason::OneCounterfactualDecision { model, mut sets } = objection else {
             return None;
         };
@@ -71,7 +71,7 @@ pub(super) fn one_decision(case: GateCase<'_>) -> Option<GateReason> {
         });
         (!sets.is_empty()).then_some(GateReason::OneCounterfactualDecision { model, sets })
     });
-    own.filter(|objection| !question.accepts(objection)).next()
+    own.find(|objection| !question.accepts(objection))
 }
 
 /// The objections to the model of a question, by the issues.
