@@ -27,7 +27,7 @@ use crate::num::eigen::shortest_solutions;
 use crate::num::linalg::SymmetricMatrix;
 
 /// Eigenvalues below this share of the largest count as zero.
-const EIGENVALUE_CUTOFF: f64 = 1e-10;
+pub(crate) const EIGENVALUE_CUTOFF: f64 = 1e-10;
 
 /// Variances below this, in units of those of all training rows, are rounding errors.
 const VARIANCE_NOISE: f64 = 1e-12;

@@ -13,7 +13,7 @@ pub(crate) fn new(args: &NewArgs) -> Result<Exit> {
             new::FirstJob { text, guesses: Vec::new() }
         }
         (None, data) => {
-            let wishes = new::NewJobOptions {
+            let options = new::NewJobOptions {
                 data: data.clone().unwrap_or_default(),
                 label: args.label.clone(),
                 sensitive: args.sensitive.clone(),
@@ -21,9 +21,10 @@ pub(crate) fn new(args: &NewArgs) -> Result<Exit> {
                 positive: args.positive.clone(),
                 favourable: args.favourable,
                 reference: args.reference.clone(),
+                out: args.out.as_ref().map(|out| out.display().to_string()),
             };
-            let profile = crate::data::source::file_profile::profile_file(&wishes.data)?;
-            new::job(&profile, &wishes)?
+            let profile = crate::data::source::file_profile::profile_file(&options.data)?;
+            new::job(&profile, &options)?
         }
     };
     match &args.out {

@@ -8,11 +8,11 @@
 //! | `data.weight` | everything |
 //! | `data.sensitive.A`: groups and what they are made of | everything about A and the attributes made of it |
 //! | `data.sensitive.A.reference` | about A, which group is subtracted from which: pairs, differences, the family clarify |
-//! | `data.derive.C` | attributes made of C, slices and strata by it; sets that move features where it is one, or one is derived from it |
+//! | `data.derive.C` | attributes made of C, slices and strata by it; sets that move features where it is one, or one is derived from it; everything where the label, the weight or the person is made of it; decisions of M where its threshold, decision or amount is |
 //! | `data.features`, `data.missing`, `data.columns` | sets that move features |
 //! | `counterfactuals.S`, but for its placebo, doubt and attributes | everything that depends on S |
 //! | `counterfactuals.S.graph-uncertain.knowledge.C` | everything that depends on S/C |
-//! | `models.M.threshold`, `threshold_rule` | decisions of M: all but the family shift and shares of labels; for every model what depends on sets with `condition_on: {prediction: M}` |
+//! | `models.M.threshold`, `threshold_rule`, `decision.positive`, `decision.negative` | decisions of M: all but the family shift and shares of labels; for every model what depends on sets with `condition_on: {prediction: M}` |
 //! | `models.M.scale`, `better`, `matters_from` | decisions, scores and shares of changed amounts of M: all but shares of labels; for every model what depends on sets with `condition_on: {prediction: M}` |
 //! | `metrics.clarify` | the family clarify |
 //! | the rule that says who counts (`policies.who_counts` of the manifest) | what needs no label, where people lack one |
@@ -289,9 +289,12 @@ fn block_text(block: &[String], values: &JobValues) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// The groups of an attribute may be listed in another order.
+/// The groups of an attribute, and the words of a decision, may be listed in another order.
 fn is_reordered(path: &[String], before: Option<&String>, after: Option<&String>) -> bool {
-    let is_groups = matches!(steps(path)[..], ["data", "sensitive", _, "groups"]);
+    let is_set = matches!(
+        steps(path)[..],
+        ["data", "sensitive", _, "groups"] | ["models", _, "decision", "positive" | "negative"]
+    );
     let set = |list: Option<&String>| -> Option<BTreeSet<String>> {
         Some(
             serde_json::from_str::<Vec<serde_json::Value>>(list?)
@@ -301,7 +304,7 @@ fn is_reordered(path: &[String], before: Option<&String>, after: Option<&String>
                 .collect(),
         )
     };
-    is_groups && set(before).is_some() && set(before) == set(after)
+    is_set && set(before).is_some() && set(before) == set(after)
 }
 
 /// What a change of the value at a path breaks; none where nothing says so, which a test refuses of
@@ -369,6 +372,24 @@ pub(super) fn breaks(
                         })
                 })
             };
+            // The value at a path, in one of the jobs, is one of the columns.
+            let reads = |is: &dyn Fn(&[&str]) -> bool| {
+                let all = [old, new].into_iter().flatten();
+                let found = all.filter(|(path, of)| columns.contains(*of) && is(&steps(path)));
+                found.map(|(path, _)| path.clone()).collect::<Vec<_>>()
+            };
+            let is_of_all = |path: &[&str]| {
+                matches!(path, ["data", "label", "column"] | ["data", "weight" | "person"])
+            };
+            if !reads(&is_of_all).is_empty() {
+                return Some(vec![DefinitionBreak::Everything]);
+            }
+            let is_of_model = |path: &[&str]| {
+                matches!(path, ["models", _, "threshold" | "decision" | "amount", "column"])
+            };
+            let of_models = reads(&is_of_model).into_iter();
+            let of_models: Vec<DefinitionBreak> =
+                of_models.flat_map(|path| decisions(&path[1], path[2] == "amount")).collect();
             let clarify = named(&["metrics", "clarify", "strata"]);
             let features = named(&["data", "features"]);
             [
@@ -379,6 +400,7 @@ pub(super) fn breaks(
             ]
             .into_iter()
             .filter_map(|(is_there, of)| is_there.then_some(of))
+            .chain(of_models)
             .collect()
         }
         ["data", "features" | "missing" | "columns", ..] => vec![DefinitionBreak::Fitted],
@@ -399,6 +421,7 @@ pub(super) fn breaks(
         ["models", model, key @ ("threshold" | "threshold_rule" | "scale" | "better"), ..] => {
             decisions(model, key.starts_with(['s', 'b']))
         }
+        ["models", model, "decision", "positive" | "negative", ..] => decisions(model, false),
         // Which amounts people want, and how much is a difference.
         ["models", model, "amount" | "decision", "better" | "matters_from"] => {
             decisions(model, true)

@@ -231,6 +231,20 @@ fn only_values_that_mean_the_same_are_compared() {
     );
     assert_eq!(kept(&job, &job.replace("groups: [a, b]", "groups: [a, c]")), ALL);
     assert_eq!(kept(&job, &job.replace("[1, 2]", "[1, 3]")), "");
+    // The label, a weight, a threshold or a decision may be derived.
+    let by_column = "decision: {column: age2, positive: [a, b]}";
+    for (column, made_of, expected) in [
+        ("column: y", "column: age2", ""),
+        ("rows:", "weight: age2\n  rows:", ""),
+        ("threshold: 0.5", "threshold: {column: age2}", "score prev"),
+        ("threshold: 0.5", by_column, "score prev"),
+    ] {
+        let job = JOB.replace(column, made_of);
+        assert_eq!(kept(&job, &job.replace("[1, 2]", "[1, 3]")), expected, "{made_of}");
+    }
+    let job = JOB.replace("threshold: 0.5", by_column);
+    assert_eq!(kept(&job, &job.replace("[a, b]", "[a]")), "score prev");
+    assert_eq!(kept(&job, &job.replace("[a, b]", "[b, a]")), ALL);
     // A derived column may be called as a key of the job is.
     let job = JOB.replace("age2", "continuous");
     assert_eq!(kept(&job, &job.replace("[1, 2]", "[1, 3]")), ALL);

@@ -17,11 +17,14 @@ use crate::gate::question::{
     GateBaseline, GateCase, GateObservation, GateQuantity, GateQuestion, GateResults, GateRuling,
     GateSubject, GateTables,
 };
-use crate::gate::reason::{ComparedPlace, GateFindings, GateReason, GateStatus, MissingRow};
+use crate::gate::reason::{
+    ComparedPlace, GateCount, GateFindings, GateReason, GateStatus, MissingRow,
+};
 use crate::metric::catalog::find;
+use crate::metric::evidence::labels::SELECTIVE_LABELS;
 use crate::metric::rate::Undefined;
 use crate::metric::{GapTransform, Metric, Reads};
-use crate::table::{AuditKey, GateRow, MetricRow, TableRow, finite, whole};
+use crate::table::{AuditKey, GateRow, MetricRow, TableRow, finite, has_flag, whole};
 
 /// What prevents a pass; if there are several reasons, the first.
 const AGAINST_A_PASS: [fn(GateCase<'_>) -> Option<GateReason>; 5] =
@@ -40,7 +43,12 @@ pub(crate) fn judge(
     let by = JudgedBy { tables, baseline, rounded };
     let of_metrics = questions.iter().flat_map(|question| by.rows(question, &by.answer(question)));
     let of_counts = counted.iter().flat_map(|gate| {
-        let mut rulings = by.rulings(&gate.question, gate.observations.clone());
+        let mut observations = gate.observations.clone();
+        if has_selective_labels(gate, tables.metrics) {
+            let flags = || SELECTIVE_LABELS.into();
+            observations.iter_mut().for_each(|observed| observed.row.flags = flags());
+        }
+        let mut rulings = by.rulings(&gate.question, observations);
         for ruling in &mut rulings {
             ruling.findings.counted = Some(gate.counted.clone());
         }
@@ -49,6 +57,17 @@ pub(crate) fn judge(
     let mut judged = GateResults::of(of_metrics.chain(of_counts).collect());
     judged.table.sort_by_cached_key(TableRow::sort_key);
     judged
+}
+
+/// Whether what a gate counts depends on labels that are missing for some people more often than
+/// for others, as the values of its model say.
+fn has_selective_labels(gate: &CountedGate, metrics: &[MetricRow]) -> bool {
+    let GateCount::Patterns { metric: Some(metric), .. } = &gate.counted else { return false };
+    let is_own = |row: &&MetricRow| {
+        row.key.model == gate.question.model && row.key.sensitive == gate.question.first_attribute()
+    };
+    find(metric).is_some_and(|metric| metric.needs_label)
+        && metrics.iter().filter(is_own).any(|row| has_flag(&row.flags, SELECTIVE_LABELS))
 }
 
 /// What gates are judged by.

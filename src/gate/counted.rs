@@ -168,8 +168,8 @@ mod tests {
     use super::*;
     use crate::gate::judge;
     use crate::gate::question::GateTables;
-    use crate::table::GateRow;
     use crate::table::file::write_rows;
+    use crate::table::{GateRow, PopulationRow};
     use crate::tests::TextRow;
 
     /// The rows of a gate on what is counted in a folder.
@@ -178,11 +178,12 @@ mod tests {
         min_cases: u64,
         counted: GateCount,
         folder: &tempfile::TempDir,
+        population: &[PopulationRow],
     ) -> Vec<GateRow> {
-        let attributes = vec!["sex".into()];
-        let asked = GateQuestion { attributes, min_cases, ..GateQuestion::default() };
+        let (attributes, model) = (vec!["sex".into()], "model".into());
+        let asked = GateQuestion { attributes, model, min_cases, ..GateQuestion::default() };
         let gate = CountedGate::new(asked, at_most, counted).count(folder.path()).unwrap();
-        judge(&[], GateTables::default(), None, &[gate]).table
+        judge(&[], GateTables { population, ..GateTables::default() }, None, &[gate]).table
     }
 
     fn folder() -> tempfile::TempDir {
@@ -222,7 +223,7 @@ mod tests {
             let [definition, parameter, view] = ["equal-choice", "0.7", "macro"].map(str::to_owned);
             let counted =
                 GateCount::Subgroups { definition, parameter, view, score_at_least, min_affected };
-            let rows = judged(at_most, 0, counted, &folder());
+            let rows = judged(at_most, 0, counted, &folder(), &[]);
             assert!(rows[0].holds(&format!("from_group=f, {held}")), "{:?}", rows[0]);
             let nothing =
                 "from_group=x, verdict=inconclusive, reason_code=nothing-looked-at, value=";
@@ -235,6 +236,30 @@ mod tests {
                 assert!(row.holds(&format!("from_group={group}, {open}")), "{row:?}");
                 assert!(row.reason.contains(reason), "{}", row.reason);
             }
+        }
+    }
+
+    /// What was found breaks a limit whoever else there is; a limit is kept only by all people.
+    #[test]
+    fn people_whom_a_search_did_not_look_at_prevent_a_pass() {
+        let population = PopulationRow::of("sensitive=sex, model=model, declared=1").each(
+            "group | rows | without_score
+                   | 5    |
+             f     | 20   | 3
+             m     | 60   | 0
+             other | 9    | 9",
+        );
+        for (at_most, held) in
+            [(1, "verdict=fail"), (2, "verdict=inconclusive, reason_code=unmeasured-people")]
+        {
+            let [definition, parameter, view] = ["equal-choice", "0.7", "macro"].map(str::to_owned);
+            let (score_at_least, min_affected) = (None, 1);
+            let counted =
+                GateCount::Subgroups { definition, parameter, view, score_at_least, min_affected };
+            let row = &judged(at_most, 0, counted, &folder(), &population)[0];
+            assert!(row.holds(held), "{row:?}");
+            let said = "5 people have no group, and 3 people have no score; the search did not";
+            assert_eq!(row.reason.contains(said), at_most == 2, "{}", row.reason);
         }
     }
 
@@ -257,7 +282,7 @@ mod tests {
             (0, 91, "verdict=inconclusive, value="),
         ] {
             let counted = GateCount::Patterns { metric: None, why: "w".into() };
-            assert!(judged(at_most, enough, counted, &folder)[0].holds(held), "{held}");
+            assert!(judged(at_most, enough, counted, &folder, &[])[0].holds(held), "{held}");
         }
     }
 }

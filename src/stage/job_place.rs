@@ -6,6 +6,7 @@ use crate::error::{Error, JobProblem};
 use crate::job::check::CheckedJob;
 use crate::job::{self, Job, ModelBlock};
 use crate::param::ColumnName;
+use crate::recourse::knobs::RecourseBlock;
 
 /// A fault of the data with the line of the job that asks for the column or file it is about.
 pub(crate) fn with_place(error: Error, checked: &CheckedJob) -> Error {
@@ -15,6 +16,14 @@ pub(crate) fn with_place(error: Error, checked: &CheckedJob) -> Error {
             join_path(&checked.job, column).or_else(|| derivation_path(&checked.job, column))
         }
         ("missing-scores", _) => Some("models".to_owned()),
+        ("too-many-slices", _) => Some("metrics.by".to_owned()),
+        ("undetermined-model", None) => Some("models".to_owned()),
+        ("unknown-level", Some(column)) => {
+            may_change_path(&checked.job, column).or_else(|| column_path(&checked.job, column))
+        }
+        ("bad-threshold", Some(column)) => {
+            threshold_path(&checked.job, column).or_else(|| column_path(&checked.job, column))
+        }
         (_, Some(column)) => column_path(&checked.job, column),
         ("no-rows" | "bad-sql", None) => Some("data.keep".to_owned()),
         ("no-audit-rows" | "too-many-folds" | "one-class", None) => Some("data.split".to_owned()),
@@ -39,6 +48,20 @@ fn join_path(job: &Job, column: &str) -> Option<String> {
     let holds = |name: &ColumnName| name.as_str() == column;
     let (name, _) = job.data.join.iter().find(|(_, join)| join.columns.iter().any(holds))?;
     Some(job::check::path(&["data", "join", name.as_str(), "columns"]))
+}
+
+/// The path of the rule by which advice may change a column.
+fn may_change_path(job: &Job, column: &str) -> Option<String> {
+    let rules = |block: &RecourseBlock| block.may_change.keys().any(|name| name.as_str() == column);
+    let (attribute, _) = job.recourse.iter().find(|(_, block)| rules(block))?;
+    Some(job::check::path(&["recourse", attribute.as_str(), "may_change", column]))
+}
+
+/// The path of the threshold that is a column.
+fn threshold_path(job: &Job, column: &str) -> Option<String> {
+    let is = |model: &ModelBlock| model.threshold.column().is_some_and(|of| of.as_str() == column);
+    let (name, _) = job.models.iter().find(|(_, model)| is(model))?;
+    Some(job::check::path(&["models", name.as_str(), "threshold"]))
 }
 
 /// The path of a derived column.
@@ -109,12 +132,14 @@ pub(crate) fn column_path(job: &Job, column: &str) -> Option<String> {
     if let Some((name, _)) = job.models.iter().find(|(_, model)| expects(model)) {
         return path(&["models", name.as_str(), "expect", "column"]);
     }
-    job.models.iter().find_map(|(name, model)| {
-        let named = |key: &str| path(&["models", name.as_str(), key]);
-        match (model.threshold.column(), model.decided_column()) {
-            (Some(column), _) if is(column) => named("threshold"),
-            (_, Some(column)) if is(column) => named("decision"),
-            _ => model.scores.as_ref().and_then(|_| named("scores")),
-        }
-    })
+    let of_models = || {
+        job.models.iter().find_map(|(name, model)| {
+            let named = |key: &str| path(&["models", name.as_str(), key]);
+            match model.decided_column() {
+                Some(column) if is(column) => named("decision"),
+                _ => model.scores.as_ref().and_then(|_| named("scores")),
+            }
+        })
+    };
+    threshold_path(job, column).or_else(of_models)
 }

@@ -20,7 +20,7 @@ use crate::stage::input::answer::{self, AnswerMemory};
 use crate::stage::params::prepare_params;
 use crate::stage::settings::{KINDS, RunSettings};
 use crate::stage::sharding::share::RowShare;
-use crate::table::file::{BATCH_ROWS, BLOCK_ROWS};
+use crate::table::file::{BLOCK_ROWS, ROW_GROUP_ROWS};
 use crate::unit::{AuditUnit, StageKind, is_forced};
 
 /// The models that are programs, each with the process that serves the whole run where one does.
@@ -280,7 +280,7 @@ pub(crate) fn tests_support(job: &Job) -> bool {
 /// Row groups are cut smaller where a row has many counterfactuals, and where `--memory` asks for
 /// less.
 fn default_batch_rows(job: &Job, settings: &RunSettings) -> usize {
-    let mut rows = BATCH_ROWS / counterfactuals_of_a_row(job);
+    let mut rows = ROW_GROUP_ROWS / counterfactuals_of_a_row(job);
     if let Some(budget) = row_budget(settings) {
         rows = rows.min(budget / (bytes_of_a_row(job) * (settings.threads + 1)));
     }

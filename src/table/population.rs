@@ -31,7 +31,7 @@ table! {
         model: Option<SharedText>,
         /// name of the counterfactual set; null = the rows as they are
         counterfactual: Option<SharedText>,
-        /// rows
+        /// rows; of a model those of a weight above 0
         rows: i64,
         /// persons whose rows these are; null = no `data.person` in the job, a row of a model, or
         /// rows that a side table, `keep`, `duplicates` or `missing` left out

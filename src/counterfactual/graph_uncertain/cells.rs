@@ -14,12 +14,10 @@ use std::collections::BTreeMap;
 
 use super::ranks::RankTable;
 use crate::causal::nodes::NodeSet;
+use crate::causal::scm::EIGENVALUE_CUTOFF;
 use crate::num::eigen::shortest_solutions;
 use crate::num::hash::FastMap;
 use crate::num::linalg::SymmetricMatrix;
-
-/// Eigenvalues below this share of the largest count as zero.
-const EIGENVALUE_CUTOFF: f64 = 1e-10;
 
 /// Variances below this are rounding errors: then there is no slope.
 const VARIANCE_NOISE: f64 = 1e-12;

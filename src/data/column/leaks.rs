@@ -47,75 +47,82 @@ pub(crate) fn find(
     label: Option<(&ColumnProfile, &str)>,
     known: &[&str],
 ) -> LeakyColumns {
-    let is_label = |look: &ColumnProfile| label.is_some_and(|(label, _)| look.name == label.name);
-    let others = || columns.iter().filter(|look| !is_label(look));
+    let is_label =
+        |profile: &ColumnProfile| label.is_some_and(|(label, _)| profile.name == label.name);
+    let others = || columns.iter().filter(|profile| !is_label(profile));
     let mut reasons = HashMap::new();
     let mut scores: Vec<&ColumnProfile> = Vec::new();
-    for look in others() {
-        let is_named = parts(&look.name)
+    for profile in others() {
+        let is_named = parts(&profile.name)
             .iter()
             .any(|part| SCORES.split(' ').any(|word| word == part) || part.ends_with("score"));
-        let is_known = known.contains(&look.name.as_str());
-        if let Some(why) = label.and_then(|(label, positive)| by_label(look, label, positive)) {
-            reasons.insert(look.name.clone(), why);
-        } else if is_known || is_named && (has_many_numbers(look) || is_few(look, 2..=20)) {
-            let kind = if look.class.is_number() { "continuous" } else { "nominal" };
+        let is_known = known.contains(&profile.name.as_str());
+        if let Some(why) = label.and_then(|(label, positive)| by_label(profile, label, positive)) {
+            reasons.insert(profile.name.clone(), why);
+        } else if is_known || is_named && (has_many_numbers(profile) || is_few(profile, 2..=20)) {
+            let kind = if profile.class.is_number() { "continuous" } else { "nominal" };
             let why = format!(
                 "its name suggests that it is a score; move it to {kind} if the model may read it"
             );
-            reasons.insert(look.name.clone(), why);
-            if look.class.is_number() {
-                scores.push(look);
+            reasons.insert(profile.name.clone(), why);
+            if profile.class.is_number() {
+                scores.push(profile);
             }
         }
     }
     let named = scores.clone();
-    for look in others().filter(|look| has_many_numbers(look)) {
+    for profile in others().filter(|profile| has_many_numbers(profile)) {
         let score = named.iter().find(|score| {
-            score.name != look.name && rank_correlation(look, score).abs() >= SAME_RANK_CORRELATION
+            score.name != profile.name
+                && rank_correlation(profile, score).abs() >= SAME_RANK_CORRELATION
         });
-        if let (Some(score), false) = (score, reasons.contains_key(&look.name)) {
-            reasons.insert(look.name.clone(), format!("it ranks people like {}", score.name));
-            scores.push(look);
+        if let (Some(score), false) = (score, reasons.contains_key(&profile.name)) {
+            reasons.insert(profile.name.clone(), format!("it ranks people like {}", score.name));
+            scores.push(profile);
         }
     }
     let mut decisions: Vec<(&ColumnProfile, Vec<String>)> = Vec::new();
-    for look in others().filter(|look| !reasons.contains_key(&look.name)).collect::<Vec<_>>() {
-        let without = label.map_or_else(Vec::new, |(label, _)| values_without_labels(look, label));
-        let why = if let Some(score) = scores.iter().find(|score| is_divided_by(look, score)) {
+    for profile in
+        others().filter(|profile| !reasons.contains_key(&profile.name)).collect::<Vec<_>>()
+    {
+        let without =
+            label.map_or_else(Vec::new, |(label, _)| values_without_labels(profile, label));
+        let why = if let Some(score) = scores.iter().find(|score| is_divided_by(profile, score)) {
             format!("it is the decision based on {}", score.name)
         } else if !without.is_empty() {
             let values = without.join(" or ");
             format!("a decision: labels are missing where it is {values}, and nowhere else")
-        } else if is_few(look, 2..=3)
-            && parts(&look.name).iter().any(|part| DECISIONS.contains(&part.as_str()))
+        } else if is_few(profile, 2..=3)
+            && parts(&profile.name).iter().any(|part| DECISIONS.contains(&part.as_str()))
         {
             "its name suggests that it is a decision; move it to nominal if the model may read it"
                 .to_owned()
         } else {
             continue;
         };
-        reasons.insert(look.name.clone(), why);
-        decisions.push((look, without));
+        reasons.insert(profile.name.clone(), why);
+        decisions.push((profile, without));
     }
-    for look in others() {
-        if let Some((decision, _)) = decisions.iter().find(|(other, _)| is_one_to_one(look, other))
+    for profile in others() {
+        if let Some((decision, _)) =
+            decisions.iter().find(|(other, _)| is_one_to_one(profile, other))
         {
             let why = || format!("it is a copy of {}", decision.name);
-            reasons.entry(look.name.clone()).or_insert_with(why);
+            reasons.entry(profile.name.clone()).or_insert_with(why);
         }
     }
-    let decisions = decisions.into_iter().map(|(look, without)| (look.name.clone(), without));
-    let scores = scores.iter().map(|look| look.name.clone()).collect();
+    let decisions = decisions.into_iter().map(|(profile, without)| (profile.name.clone(), without));
+    let scores = scores.iter().map(|profile| profile.name.clone()).collect();
     LeakyColumns { reasons, decisions: decisions.collect(), scores }
 }
 
-fn has_many_numbers(look: &ColumnProfile) -> bool {
-    look.class.is_number() && (look.has_more_levels || look.levels.len() > SCORE_VALUES_ABOVE)
+fn has_many_numbers(profile: &ColumnProfile) -> bool {
+    profile.class.is_number()
+        && (profile.has_more_levels || profile.levels.len() > SCORE_VALUES_ABOVE)
 }
 
-fn is_few(look: &ColumnProfile, n: std::ops::RangeInclusive<usize>) -> bool {
-    !look.has_more_levels && n.contains(&look.levels.len())
+fn is_few(profile: &ColumnProfile, n: std::ops::RangeInclusive<usize>) -> bool {
+    !profile.has_more_levels && n.contains(&profile.levels.len())
 }
 
 /// The rows of the sample that have a value in both columns.
@@ -126,14 +133,15 @@ fn pairs<'a>(
     a.sample.iter().zip(&b.sample).filter_map(|(a, b)| Some(((*a)?, (*b)?)))
 }
 
-fn by_label(look: &ColumnProfile, label: &ColumnProfile, positive: &str) -> Option<String> {
-    if is_one_to_one(look, label) {
+fn by_label(profile: &ColumnProfile, label: &ColumnProfile, positive: &str) -> Option<String> {
+    if is_one_to_one(profile, label) {
         return Some(format!("it is a copy of {}", label.name));
     }
     let positive = hash_of(positive);
-    let numbers = pairs(look, label).map(|(value, label)| (value.number, label.word == positive));
-    let by_number = auc(numbers.collect()).filter(|_| look.class.is_number());
-    let both = [by_number, auc(shares_by_value(look, label, positive))];
+    let numbers =
+        pairs(profile, label).map(|(value, label)| (value.number, label.word == positive));
+    let by_number = auc(numbers.collect()).filter(|_| profile.class.is_number());
+    let both = [by_number, auc(shares_by_value(profile, label, positive))];
     let auc = both.into_iter().flatten().map(|auc| auc.max(1.0 - auc)).max_by(f64::total_cmp)?;
     (auc >= SAME_RANK_CORRELATION)
         .then(|| format!("on its own it predicts {}: its AUC is {auc:.3}", label.name))
@@ -141,9 +149,13 @@ fn by_label(look: &ColumnProfile, label: &ColumnProfile, positive: &str) -> Opti
 
 /// For each row with a label the share of positive ones among the rows of its value, and whether it
 /// is one of them. Nothing where values have fewer than ten rows on average.
-fn shares_by_value(look: &ColumnProfile, label: &ColumnProfile, positive: u64) -> Vec<(f64, bool)> {
-    let are_few = is_few(look, 0..=SCORE_VALUES_ABOVE);
-    let rows = look.sample.iter().zip(&label.sample).filter_map(|(value, label)| {
+fn shares_by_value(
+    profile: &ColumnProfile,
+    label: &ColumnProfile,
+    positive: u64,
+) -> Vec<(f64, bool)> {
+    let are_few = is_few(profile, 0..=SCORE_VALUES_ABOVE);
+    let rows = profile.sample.iter().zip(&label.sample).filter_map(|(value, label)| {
         let value = value.map(|value| if are_few { value.word } else { 0 });
         Some((value, (*label)?.word == positive))
     });
@@ -235,13 +247,13 @@ fn rank_correlation(a: &ColumnProfile, b: &ColumnProfile) -> f64 {
 }
 
 /// Whether the score of each of two or three values lies in a separate range.
-fn is_divided_by(look: &ColumnProfile, score: &ColumnProfile) -> bool {
-    if !is_few(look, 2..=3) {
+fn is_divided_by(profile: &ColumnProfile, score: &ColumnProfile) -> bool {
+    if !is_few(profile, 2..=3) {
         return false;
     }
     let mut ranges: HashMap<u64, (f64, f64)> = HashMap::new();
     let mut n = 0;
-    for (value, score) in pairs(look, score).filter(|(_, score)| !score.number.is_nan()) {
+    for (value, score) in pairs(profile, score).filter(|(_, score)| !score.number.is_nan()) {
         let range = ranges.entry(value.word).or_insert((score.number, score.number));
         *range = (range.0.min(score.number), range.1.max(score.number));
         n += 1;
@@ -253,18 +265,18 @@ fn is_divided_by(look: &ColumnProfile, score: &ColumnProfile) -> bool {
 
 /// The values whose rows all lack a label, while at most one in twenty of the other rows do; none
 /// where either are fewer than [`ROWS_AT_LEAST`].
-fn values_without_labels(look: &ColumnProfile, label: &ColumnProfile) -> Vec<String> {
-    if !is_few(look, 2..=SCORE_VALUES_ABOVE) {
+fn values_without_labels(profile: &ColumnProfile, label: &ColumnProfile) -> Vec<String> {
+    if !is_few(profile, 2..=SCORE_VALUES_ABOVE) {
         return Vec::new();
     }
     let mut counts: HashMap<Option<u64>, (usize, usize)> = HashMap::new();
-    for (value, label) in look.sample.iter().zip(&label.sample) {
+    for (value, label) in profile.sample.iter().zip(&label.sample) {
         let of = counts.entry(value.map(|value| value.word)).or_default();
         *of = (of.0 + 1, of.1 + usize::from(label.is_none()));
     }
     let mut others = counts.get(&None).copied().unwrap_or_default();
     let (mut values, mut n_without) = (Vec::new(), 0);
-    for value in look.levels.keys() {
+    for value in profile.levels.keys() {
         let (n, missing) = counts.get(&Some(hash_of(value))).copied().unwrap_or_default();
         if n > 0 && missing == n {
             values.push(value.clone());

@@ -3,11 +3,10 @@
 //! Columns whose names begin alike are tried first (`region_east`, `region_west`), then neighbours
 //! in the file, then pairs. A column belongs to one group.
 
+use crate::data::column::roles::ROWS_AT_LEAST;
+
 /// The least share of rows in which exactly one column of a group is set.
 const EXACTLY_ONE: f64 = 0.99;
-
-/// Smallest number of rows from which a group is recognised.
-const ROWS_AT_LEAST: u64 = 20;
 
 /// Largest number of neighbours that are tried together.
 const LONGEST_RUN: usize = 60;
@@ -61,7 +60,7 @@ pub(crate) fn find_groups(
     rows: u64,
     is_group: impl Fn(&[usize]) -> bool,
 ) -> Vec<OneHotGroup> {
-    if rows < ROWS_AT_LEAST {
+    if rows < ROWS_AT_LEAST as u64 {
         return Vec::new();
     }
     let is_group = |places: &[usize]| places.len() > 1 && is_group(places);

@@ -47,7 +47,8 @@ const PERSON_WORDS: [&str; 7] =
     ["patient", "person", "customer", "client", "member", "applicant", "user"];
 
 /// Words in the names of weights, and words that make a measure of them.
-const WEIGHT_WORDS: [&str; 6] = ["weight", "weights", "wgt", "fnlwgt", "pweight", "sampleweight"];
+const WEIGHT_WORDS: [&str; 8] =
+    ["weight", "weights", "wgt", "fnlwgt", "pweight", "sampleweight", "pwgtp", "perwt"];
 const MEASURE_WORDS: [&str; 8] = ["kg", "lb", "lbs", "g", "grams", "pounds", "body", "birth"];
 
 /// Words in the names of codes.
@@ -102,52 +103,53 @@ pub(crate) fn parts(name: &str) -> Vec<String> {
 }
 
 /// Whether a word of a column's name is one of these.
-pub(crate) fn is_called(look: &ColumnProfile, words: &[&str]) -> bool {
-    parts(&look.name).iter().any(|part| words.contains(&part.as_str()))
+pub(crate) fn is_called(profile: &ColumnProfile, words: &[&str]) -> bool {
+    parts(&profile.name).iter().any(|part| words.contains(&part.as_str()))
 }
 
 /// What a column is other than a feature; `sensitive` are the columns of the attributes, and
 /// `label` is that of the label, if it is among the columns.
 pub(crate) fn suspected_role(
-    look: &ColumnProfile,
+    profile: &ColumnProfile,
     columns: &[ColumnProfile],
     sensitive: &[&str],
     label: Option<&str>,
 ) -> Option<SuspectedRole> {
     match () {
-        () if look.are_dates => Some(SuspectedRole::Date),
-        () if is_free_text(look) => Some(SuspectedRole::FreeText),
-        () if is_row_id(look) => Some(SuspectedRole::RowId),
-        () if is_person(look, columns, sensitive, label) => Some(SuspectedRole::Person),
-        () if is_weight(look) => Some(SuspectedRole::Weight),
+        () if profile.are_dates => Some(SuspectedRole::Date),
+        () if is_free_text(profile) => Some(SuspectedRole::FreeText),
+        () if is_row_id(profile) => Some(SuspectedRole::RowId),
+        () if is_person(profile, columns, sensitive, label) => Some(SuspectedRole::Person),
+        () if is_weight(profile) => Some(SuspectedRole::Weight),
         () => None,
     }
 }
 
 /// Whether a column is called an id.
-pub(crate) fn is_called_id(look: &ColumnProfile) -> bool {
-    let parts = parts(&look.name);
+pub(crate) fn is_called_id(profile: &ColumnProfile) -> bool {
+    let parts = parts(&profile.name);
     let ends = |part: &String| ID_ENDINGS.iter().any(|end| part.ends_with(end));
-    is_called(look, &ID_WORDS) || parts.iter().any(ends)
+    is_called(profile, &ID_WORDS) || parts.iter().any(ends)
 }
 
-fn is_nearly_unique(look: &ColumnProfile) -> bool {
-    look.present() >= ROWS_AT_LEAST as u64 && look.rows_per_value * NEARLY_UNIQUE <= 1.0
+fn is_nearly_unique(profile: &ColumnProfile) -> bool {
+    profile.present() >= ROWS_AT_LEAST as u64 && profile.rows_per_value * NEARLY_UNIQUE <= 1.0
 }
 
 /// Whether the values distinguish rows.
-pub(crate) fn is_row_id(look: &ColumnProfile) -> bool {
-    let is_called = is_called_id(look);
-    let rises = look.is_ascending || is_called;
-    match look.class {
-        ValueClass::Text => look.is_unique || is_nearly_unique(look),
+pub(crate) fn is_row_id(profile: &ColumnProfile) -> bool {
+    let is_called = is_called_id(profile);
+    let rises = profile.is_ascending || is_called;
+    match profile.class {
+        ValueClass::Text => profile.is_unique || is_nearly_unique(profile),
         ValueClass::Int => {
-            let are_many = look.sample.len() >= ID_ROWS_AT_LEAST;
-            look.is_unique && (rises || are_many) || is_nearly_unique(look) && is_called
+            let are_many = profile.sample.len() >= ID_ROWS_AT_LEAST;
+            profile.is_unique && (rises || are_many) || is_nearly_unique(profile) && is_called
         }
         ValueClass::Float => {
-            let is_dense = look.range.is_some_and(|(lo, hi)| hi - lo <= 2.0 * look.n_distinct);
-            look.is_whole && is_nearly_unique(look) && (rises || is_dense)
+            let is_dense =
+                profile.range.is_some_and(|(lo, hi)| hi - lo <= 2.0 * profile.n_distinct);
+            profile.is_whole && is_nearly_unique(profile) && (rises || is_dense)
         }
         ValueClass::Bool | ValueClass::Empty => false,
     }
@@ -155,38 +157,38 @@ pub(crate) fn is_row_id(look: &ColumnProfile) -> bool {
 
 /// Whether the values say whose row it is.
 pub(crate) fn is_person(
-    look: &ColumnProfile,
+    profile: &ColumnProfile,
     columns: &[ColumnProfile],
     sensitive: &[&str],
     label: Option<&str>,
 ) -> bool {
-    let may_be = match look.class {
+    let may_be = match profile.class {
         ValueClass::Int | ValueClass::Text => true,
-        ValueClass::Float => look.is_whole,
+        ValueClass::Float => profile.is_whole,
         ValueClass::Bool | ValueClass::Empty => false,
     };
     let repeats =
-        look.n_distinct >= PERSONS_AT_LEAST && ROWS_PER_PERSON.contains(&look.rows_per_value);
-    let is_count = is_called(look, &COUNT_WORDS) && !is_called_id(look);
+        profile.n_distinct >= PERSONS_AT_LEAST && ROWS_PER_PERSON.contains(&profile.rows_per_value);
+    let is_count = is_called(profile, &COUNT_WORDS) && !is_called_id(profile);
     may_be
         && repeats
-        && (is_called(look, &PERSON_WORDS)
-            || !is_count && is_constant_within(look, columns, sensitive, label))
+        && (is_called(profile, &PERSON_WORDS)
+            || !is_count && is_constant_within(profile, columns, sensitive, label))
 }
 
 /// Whether all sensitive columns and one other, which is not the label, are constant within the
 /// values of a column.
 fn is_constant_within(
-    look: &ColumnProfile,
+    profile: &ColumnProfile,
     columns: &[ColumnProfile],
     sensitive: &[&str],
     label: Option<&str>,
 ) -> bool {
     let is_label = |other: &ColumnProfile| label == Some(other.name.as_str());
     let varies = |other: &&ColumnProfile| {
-        other.name != look.name && other.n_distinct >= 2.0 && !is_row_id(other)
+        other.name != profile.name && other.n_distinct >= 2.0 && !is_row_id(other)
     };
-    let is_constant = |other: &ColumnProfile| constant_share(look, other) >= CONSTANT_WITHIN;
+    let is_constant = |other: &ColumnProfile| constant_share(profile, other) >= CONSTANT_WITHIN;
     let is_sensitive = |other: &&ColumnProfile| sensitive.contains(&other.name.as_str());
     let mut attributes = columns.iter().filter(varies).filter(is_sensitive).peekable();
     attributes.peek().is_some()
@@ -199,9 +201,9 @@ fn is_constant_within(
 
 /// The share of the values of a column with several rows within whose rows another is constant; 0
 /// where fewer than [`PERSONS_AT_LEAST`] have several.
-fn constant_share(look: &ColumnProfile, other: &ColumnProfile) -> f64 {
+fn constant_share(profile: &ColumnProfile, other: &ColumnProfile) -> f64 {
     let mut of: HashMap<u64, (u64, u64, bool)> = HashMap::new();
-    for (value, other) in look.sample.iter().zip(&other.sample) {
+    for (value, other) in profile.sample.iter().zip(&other.sample) {
         let Some(value) = value else { continue };
         let other = other.map_or(0, |other| other.word);
         let (first, n, constant) = of.entry(value.word).or_insert((other, 0, true));
@@ -217,38 +219,40 @@ fn constant_share(look: &ColumnProfile, other: &ColumnProfile) -> f64 {
 }
 
 /// Whether the values look like the weights of rows.
-pub(crate) fn is_weight(look: &ColumnProfile) -> bool {
-    let is_positive = look.range.is_some_and(|(low, _)| low > 0.0) && look.infinite.is_empty();
-    if !look.class.is_number() || !is_positive || look.missing > 0 || look.n_distinct < 3.0 {
+pub(crate) fn is_weight(profile: &ColumnProfile) -> bool {
+    let is_positive =
+        profile.range.is_some_and(|(low, _)| low > 0.0) && profile.infinite.is_empty();
+    if !profile.class.is_number() || !is_positive || profile.missing > 0 || profile.n_distinct < 3.0
+    {
         return false;
     }
     // Amounts in hundredths add up to a whole number by chance.
     let is_fine = |x: f64| (x * 1e4 - (x * 1e4).round()).abs() > 1e-4;
-    let fine = look.numbers().filter(|x| is_fine(*x)).count();
-    let adds_up = look.sum >= POPULATION_AT_LEAST
-        && (look.sum - look.sum.round()).abs() <= 1e-6
-        && 2 * fine > look.sample.len();
-    is_called(look, &WEIGHT_WORDS) && !is_called(look, &MEASURE_WORDS)
-        || look.class == ValueClass::Float && adds_up
+    let fine = profile.numbers().filter(|x| is_fine(*x)).count();
+    let adds_up = profile.sum >= POPULATION_AT_LEAST
+        && (profile.sum - profile.sum.round()).abs() <= 1e-6
+        && 2 * fine > profile.sample.len();
+    is_called(profile, &WEIGHT_WORDS) && !is_called(profile, &MEASURE_WORDS)
+        || profile.class == ValueClass::Float && adds_up
 }
 
 /// Long texts with blanks between the words, which mostly differ.
-fn is_free_text(look: &ColumnProfile) -> bool {
-    let is_long = look.mean_letters >= 25.0 && look.mean_blanks >= 2.0;
-    let values: Vec<u64> = look.sample.iter().flatten().map(|value| value.word).collect();
+fn is_free_text(profile: &ColumnProfile) -> bool {
+    let is_long = profile.mean_letters >= 25.0 && profile.mean_blanks >= 2.0;
+    let values: Vec<u64> = profile.sample.iter().flatten().map(|value| value.word).collect();
     let differ = || values.iter().collect::<HashSet<_>>().len() * 2 > values.len();
-    look.class == ValueClass::Text && is_long && values.len() >= ROWS_AT_LEAST && differ()
+    profile.class == ValueClass::Text && is_long && values.len() >= ROWS_AT_LEAST && differ()
 }
 
 /// Whether whole numbers may be codes of levels.
-pub(crate) fn is_code(look: &ColumnProfile) -> bool {
-    if !look.class.is_number() || !look.is_whole || look.has_more_levels {
+pub(crate) fn is_code(profile: &ColumnProfile) -> bool {
+    if !profile.class.is_number() || !profile.is_whole || profile.has_more_levels {
         return false;
     }
-    let missing = missing_codes(look.numbers());
+    let missing = missing_codes(profile.numbers());
     let is_missing = |x: f64| missing.iter().any(|set| set.codes.contains(&x));
     let number = |(level, n): (&String, &u64)| Some((level.parse::<f64>().ok()?, *n));
-    let mut values: Vec<(f64, u64)> = look.levels.iter().filter_map(number).collect();
+    let mut values: Vec<(f64, u64)> = profile.levels.iter().filter_map(number).collect();
     values.retain(|(x, _)| !is_missing(*x));
     values.sort_by(|a, b| a.0.total_cmp(&b.0));
     if !CODES.contains(&values.len()) {
@@ -257,5 +261,5 @@ pub(crate) fn is_code(look: &ColumnProfile) -> bool {
     let has_no_gap = values.windows(2).all(|two| two[1].0 - two[0].0 == 1.0);
     let from_the_start = has_no_gap && (0.0..=1.0).contains(&values[0].0);
     let falls = values.windows(2).all(|two| two[1].1 < two[0].1);
-    is_called(look, &CODE_WORDS) || from_the_start && !falls && !is_called(look, &COUNT_WORDS)
+    is_called(profile, &CODE_WORDS) || from_the_start && !falls && !is_called(profile, &COUNT_WORDS)
 }

@@ -242,14 +242,12 @@ impl<'a> TrainingRows<'a> {
         if 0 < n_positive && n_positive < n {
             return Ok(n);
         }
-        let what = if n == 0 {
-            "there are no training rows with a label".to_owned()
-        } else {
-            format!("all {n} training rows have the same label")
-        };
-        let hint = "check `data.split`, `data.keep` and `data.label.positive`: a model needs rows \
-                    of both classes to train on";
-        Fault::new("one-class", what).fail(hint)
+        if self.draw.is_some() {
+            let what = format!("all {n} training rows of a repeat, drawn again, have one label");
+            let hint = "the rarer label has too few rows to be drawn again: leave `resample` out";
+            return Fault::new("one-class", what).fail(hint);
+        }
+        Err(one_class(n).into())
     }
 
     /// Whether there is no row, counting rows of weight 0 too.
@@ -304,6 +302,18 @@ impl PieceLoop<'static> {
             LazyLock::new(|| WorkerPool::new(1).expect("a thread"));
         PieceLoop { workers: &WORKERS, watch: StageWatch::SILENT, n }
     }
+}
+
+/// That no model can be trained on this number of rows, which do not hold both classes.
+pub(crate) fn one_class(n: u64) -> Fault {
+    let what = if n == 0 {
+        "there are no training rows with a label".to_owned()
+    } else {
+        format!("all {n} training rows have the same label")
+    };
+    let hint = "check `data.split`, `data.keep` and `data.label.positive`: a model needs rows of \
+                both classes to train on";
+    Fault::new("one-class", what).hint(hint)
 }
 
 fn read_group(

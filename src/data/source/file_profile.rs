@@ -25,7 +25,7 @@ use crate::error::{Error, Fault, Result};
 use crate::num::hash::FastHasher;
 use crate::param::Word;
 use crate::table::file::folder_keys::hive_keys;
-use crate::table::file::{BATCH_ROWS, FileOwner, ParquetFile};
+use crate::table::file::{FileOwner, ParquetFile, ROW_GROUP_ROWS};
 
 /// Smallest size of the sample; at most twice as many, or all rows of a shorter file.
 const SAMPLE_ROWS: usize = 20_000;
@@ -77,9 +77,9 @@ impl RowSampler {
         let hash = BuildHasherDefault::<FastHasher>::default().hash_one(row);
         if hash <= self.limit && self.hashes.len() == 2 * SAMPLE_ROWS {
             self.limit /= 2;
-            for look in columns {
+            for profile in columns {
                 let mut hashes = self.hashes.iter();
-                look.sample.retain(|_| hashes.next().is_some_and(|hash| *hash <= self.limit));
+                profile.sample.retain(|_| hashes.next().is_some_and(|hash| *hash <= self.limit));
             }
             self.hashes.retain(|hash| *hash <= self.limit);
         }
@@ -122,21 +122,23 @@ impl FileProfile {
 
     /// Hands the values of some columns in each row to `each`, as the profile compared them.
     fn each_row(&self, names: &[&str], each: &mut dyn FnMut(&[Option<String>])) -> Result<()> {
-        let looks = names.iter().map(|name| self.columns.iter().find(|look| look.name == *name));
-        let looks: Vec<Option<&ColumnProfile>> = looks.collect();
+        let profiles =
+            names.iter().map(|name| self.columns.iter().find(|profile| profile.name == *name));
+        let profiles: Vec<Option<&ColumnProfile>> = profiles.collect();
         let compared = |k: usize, text: &str, canonical: Cow<'_, str>| {
-            let spelling = looks[k].map_or_else(Spelling::default, |look| look.spelling);
-            let is_null = looks[k].is_some_and(|of| of.missing_words.contains_key(text.trim()));
+            let spelling = profiles[k].map_or_else(Spelling::default, |profile| profile.spelling);
+            let is_null = profiles[k].is_some_and(|of| of.missing_words.contains_key(text.trim()));
             (!is_null).then(|| spelling.of(&canonical).into_owned())
         };
         let path = match &self.rows_in {
             ProfiledRows::Parquet(path) => path,
             ProfiledRows::Csv(csv) => {
                 let (dialect, notation) = csv.dialect()?;
-                let place = |name: &str| self.columns.iter().position(|look| look.name == name);
+                let place =
+                    |name: &str| self.columns.iter().position(|profile| profile.name == name);
                 let places: Vec<Option<usize>> = names.iter().map(|name| place(name)).collect();
                 let names: Vec<String> =
-                    self.columns.iter().map(|look| look.name.clone()).collect();
+                    self.columns.iter().map(|profile| profile.name.clone()).collect();
                 let files = find_files(&csv.path, Some("csv"))?;
                 TextFile { files: &files, dialect, names: &names }.each_row(|record| {
                     let value = |k: usize| {
@@ -151,7 +153,7 @@ impl FileProfile {
         };
         let source = ParquetSource::parquet(path, names, &self.declared())?;
         for piece in source.pieces() {
-            source.read(piece, BATCH_ROWS, |slice| {
+            source.read(piece, ROW_GROUP_ROWS, |slice| {
                 for i in 0..slice.rows {
                     let value = |k: usize| {
                         let word = slice.columns[k].word(i)?;
@@ -167,9 +169,9 @@ impl FileProfile {
 
     /// The columns whose type the job must say.
     fn declared(&self) -> DeclaredColumns {
-        let declared = |look: &ColumnProfile| {
-            let declared = DeclaredColumn { kind: look.declared?, nulls: Vec::new() };
-            Some((look.name.clone(), declared))
+        let declared = |profile: &ColumnProfile| {
+            let declared = DeclaredColumn { kind: profile.declared?, nulls: Vec::new() };
+            Some((profile.name.clone(), declared))
         };
         self.columns.iter().filter_map(declared).collect()
     }
@@ -222,8 +224,8 @@ fn profile_parquet(pattern: &str) -> Result<FileProfile> {
             }
             found => {
                 let (rows, mut columns) = found?;
-                for look in &mut columns {
-                    look.changes_type = changing.contains(&look.name);
+                for profile in &mut columns {
+                    profile.changes_type = changing.contains(&profile.name);
                 }
                 let rows_in = ProfiledRows::Parquet(pattern.to_owned());
                 return Ok(FileProfile { rows_in, rows, columns, unreadable });
@@ -247,29 +249,29 @@ fn profile_columns(
     let needed: Vec<&str> = names.iter().map(String::as_str).collect();
     let source = ParquetSource::parquet(pattern, &needed, declared)?;
     let profile = |name: &str, class| {
-        let mut look = ColumnProfile::new(name, class);
-        look.declared = declared.get(name).map(|of| of.kind);
-        look
+        let mut profile = ColumnProfile::new(name, class);
+        profile.declared = declared.get(name).map(|of| of.kind);
+        profile
     };
     let mut columns: Vec<ColumnProfile> =
         source.columns().iter().map(|column| profile(&column.name, column.class)).collect();
     let mut sampler = RowSampler { limit: u64::MAX, hashes: Vec::new() };
     for piece in source.pieces() {
-        source.read(piece, BATCH_ROWS, |slice| {
+        source.read(piece, ROW_GROUP_ROWS, |slice| {
             for i in 0..slice.rows {
                 let sampled = sampler.accepts(slice.first_row + i as u64, &mut columns);
-                for (at, (look, values)) in columns.iter_mut().zip(&slice.columns).enumerate() {
+                for (at, (profile, values)) in columns.iter_mut().zip(&slice.columns).enumerate() {
                     let word = values.word(i);
-                    let is_text = look.class == ValueClass::Text;
+                    let is_text = profile.class == ValueClass::Text;
                     if let Some(word) = word.as_deref().filter(|_| is_text)
-                        && look.add_missing_word(word, sampled)
+                        && profile.add_missing_word(word, sampled)
                     {
                         continue;
                     }
-                    let number = look.class.is_number().then(|| values.number(i));
+                    let number = profile.class.is_number().then(|| values.number(i));
                     let word = word.as_deref().map(|word| source.columns()[at].canonical(word));
                     let seen = word.as_deref().map(|word| SeenValue { word, number });
-                    look.add(seen, sampled);
+                    profile.add(seen, sampled);
                 }
             }
             Ok(())
@@ -322,8 +324,9 @@ fn profile_encoded(path: &str, encoding: TextEncoding) -> Result<FileProfile> {
     let mut columns: Vec<ColumnProfile> = columns.into_iter().map(FieldColumn::finish).collect();
     columns.iter_mut().for_each(ColumnProfile::finish);
     // Words among numbers: without them the column is one of numbers.
-    let numeric = columns.iter().filter(|look| look.class.is_number());
-    let nulls: BTreeSet<&String> = numeric.flat_map(|look| look.missing_words.keys()).collect();
+    let numeric = columns.iter().filter(|profile| profile.class.is_number());
+    let nulls: BTreeSet<&String> =
+        numeric.flat_map(|profile| profile.missing_words.keys()).collect();
     let csv = CsvBlock {
         delimiter,
         encoding,
@@ -435,8 +438,8 @@ impl TextFile<'_> {
         let mut rows = 0;
         let mut sampler = RowSampler { limit: u64::MAX, hashes: Vec::new() };
         self.each_row(|record| {
-            let looks = columns.iter_mut().map(|column| &mut column.profile);
-            let sampled = sampler.accepts(rows, looks);
+            let profiles = columns.iter_mut().map(|column| &mut column.profile);
+            let sampled = sampler.accepts(rows, profiles);
             rows += 1;
             for (column, field) in columns.iter_mut().zip(record.fields()) {
                 column.add(field, notation, sampled);

@@ -229,6 +229,8 @@ pub(crate) enum ComparedPart {
     Value,
     Change,
     Interval,
+    /// What is looked for among the people.
+    Search,
     OtherComparisons,
 }
 
@@ -290,7 +292,12 @@ pub(crate) enum GateReason {
     /// All of the range keeps the limit, or breaks it, and the value does not.
     OtherSide { kept: bool, range: ComparedPlace },
     /// The ends with the doubt about the rate; none where it is not known.
-    RateOfOne { ends: Option<[Option<f64>; 2]> },
+    RateOfOne {
+        /// Whether the value is a correlation of 1 or -1.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        of_correlation: bool,
+        ends: Option<[Option<f64>; 2]>,
+    },
     /// Why the fits differ, and what helps.
     Refitted { why: RefitReason },
     /// What they affect, how many of all switches they are, and the result without them.

@@ -318,6 +318,36 @@ fn pairs_are_lost_with_their_smaller_side() {
     );
 }
 
+/// The positive people of one group are compared with the negative ones of the other, and those of
+/// either may be missing.
+#[test]
+fn pairs_across_groups_are_lost_with_either_group() {
+    let place = ["direction", "Female", "Male"];
+    let row = measured(place, "xauc", 0.9, (0.8, 0.95)).with("family=scores, counterfactual=");
+    let of = |group: &str, label: u8, lines: &str| {
+        let rows = |of: &str| {
+            let lacks = |own: u8| if of == group && own == label { 50 } else { 0 };
+            let [no, yes] = [0, 1].map(lacks);
+            format!(
+                "group | {of} | 1 | 1 | {}\ngroup | {of} | 1 |  | {yes}\n\
+                 group | {of} | 0 | 0 | {}\ngroup | {of} | 0 |  | {no}",
+                100 - yes,
+                100 - no
+            )
+        };
+        let table = counts(&[rows("Female"), rows("Male")].join("\n"));
+        let counterfactual = String::new();
+        let question = GateQuestion { counterfactual, ..asked("xauc", direction()) };
+        check(&question, of_people(&row, &table, &[]), lines);
+    };
+    // 0.8 - 0.5 * 0.9.
+    let halved = ">= 0.349 | pass\n>= 0.351 | inconclusive";
+    of("Female", 1, halved);
+    of("Male", 0, halved);
+    of("Female", 0, ">= 0.79 | pass");
+    of("Male", 1, ">= 0.79 | pass");
+}
+
 /// The same decisions in both runs, with everybody scored: the furthest groups have not moved.
 /// Where ten rows of the earlier run have no score or no group, it could have had what some filling
 /// of them gives.

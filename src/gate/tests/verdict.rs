@@ -35,6 +35,36 @@ fn people_of_weight_zero_are_not_enough() {
     }
 }
 
+/// Five positive people among a thousand, all judged right: an MCC of 1 is as sure as five people.
+/// Of the switches of a direction the smaller side counts alike.
+#[test]
+fn a_correlation_of_one_is_as_sure_as_its_smaller_side() {
+    let group = CountRow::of("model=m, sensitive=sex, scope=group, from_group=Female")
+        .each("label | predicted | n\n 1 | 1 | 5\n 0 | 0 | 995");
+    let moved = CountRow::of(
+        "model=m, counterfactual=flip, sensitive=sex, scope=direction, from_group=Female, \
+         to_group=Male",
+    )
+    .each("predicted | predicted_cf | n\n 1 | 1 | 995\n 0 | 0 | 5");
+    for (place, metric, set, counts, subject) in [
+        (["Female", ""], "mcc", "", &group, GateSubject::Group("Female".into())),
+        (["Female", "Male"], "cmcc", "flip", &moved, direction()),
+    ] {
+        let scope = if set.is_empty() { "group" } else { "direction" };
+        let row = gap(scope, place, metric, [1.0, 0.9962, 1.0]);
+        let row = row.with(&format!("counterfactual={set}, level=0.95"));
+        let counterfactual = set.to_owned();
+        let question = GateQuestion { counterfactual, ..asked(metric, subject) };
+        let tables = GateTables { metrics: &[row], counts, ..by(&[]).0 };
+        check(
+            &question,
+            (tables, None),
+            ">= 0.95 | inconclusive | of the smaller side alone it reaches from 0.1310 to 1.0000$
+             >= 0.13 | pass",
+        );
+    }
+}
+
 /// 80 of 80 over 500 of 500: Katz's interval is 1 to 1, and that of both rates 0.954 to 1.008.
 #[test]
 fn no_gate_depends_on_a_certain_rate() {

@@ -19,7 +19,8 @@
 //! runs are at their worst, and its interval is wider by that of the share of these people.
 //!
 //! How many of these people would be enough is counted by taking those first that move the value
-//! most.
+//! most. A search among people, for unfair subgroups or patterns, may find more among those whom
+//! it did not look at: a limit on what it finds is never surely kept while there are any.
 
 mod range;
 mod recount;
@@ -37,6 +38,8 @@ use crate::gate::decide_by::GateDecideBy;
 use crate::metric::catalog::find;
 use crate::metric::{Metric, MetricFamily};
 use crate::table::finite;
+use crate::table::recourse::UNFAIR_SUBGROUPS;
+use crate::table::why::CONFIRMED_PATTERNS;
 
 /// The worst case of a value: by counts where they give the value, else by the range of the metric;
 /// none where neither is known.
@@ -57,6 +60,9 @@ fn metric_of(observed: &GateObservation) -> Option<&'static Metric> {
 pub(super) fn could_break(case: GateCase<'_>) -> Option<GateReason> {
     let GateCase { question, observed, .. } = case;
     let people = PeopleTables::new(case);
+    if [UNFAIR_SUBGROUPS, CONFIRMED_PATTERNS].contains(&observed.row.metric.as_str()) {
+        return not_looked_at(&people);
+    }
     let mut worst = worst_case(&people, metric_of(observed)?)?;
     let old = observed.old.filter(|old| observed.is_change && old.people > 0);
     let limit = question.limit;
@@ -82,6 +88,23 @@ pub(super) fn could_break(case: GateCase<'_>) -> Option<GateReason> {
             GateDecideBy::Estimate => ComparedPart::Value,
             _ => ComparedPart::Interval,
         },
+    })
+}
+
+/// The people whom a search did not look at, among whom there may be what it looks for.
+fn not_looked_at(people: &PeopleTables<'_>) -> Option<GateReason> {
+    let GateCase { observed, tables, .. } = people.case;
+    let [_, from, to] = observed.place();
+    let own = if from.is_empty() { people.groups() } else { vec![from, to] };
+    let lacking = range::lacking(people, false, &own).into_iter();
+    let lacking: Vec<_> = lacking.filter(|(_, n)| *n > 0).collect();
+    (!lacking.is_empty()).then(|| GateReason::UnmeasuredPeople {
+        lacking,
+        of_rows: tables.metrics.iter().any(|row| row.n_persons.is_some()),
+        decisions: false,
+        enough: 0,
+        worst: ComparedPart::Search,
+        end: None,
     })
 }
 

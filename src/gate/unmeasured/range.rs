@@ -107,8 +107,9 @@ impl<'a> RangeBound<'a> {
         let GateCase { question, observed, .. } = people.case;
         let [scope, from, to] = observed.place();
         let own: Vec<&str> = match scope {
-            "group" | "direction" => vec![from],
-            "pair" | "difference" => vec![from, to],
+            "group" => vec![from],
+            "direction" if !question.counterfactual.is_empty() => vec![from],
+            "pair" | "difference" | "direction" => vec![from, to],
             _ => people.groups(),
         };
         let each = own.iter().map(|group| ScoredPeople::of(people, group, metric.needs_label));
@@ -126,7 +127,7 @@ impl<'a> RangeBound<'a> {
         } else {
             let sizes = each.iter().map(|group| match group.known {
                 [unlabelled, 0, 0] => unlabelled,
-                known => counted(metric, known),
+                known => counted(metric.needs_label, known),
             });
             if scope == "total" { sizes.sum() } else { sizes.min().unwrap_or(0) }
         };
@@ -157,8 +158,11 @@ impl<'a> RangeBound<'a> {
         };
         let labelled = || {
             let none = by_label(&people.ungrouped);
-            [2, 1].map(|label: usize| {
-                let shares = each.iter().map(|group| {
+            // The positive people of one group among the negative ones of the other.
+            let is_across = scope == "direction" && each.len() == 2;
+            [(2, 0), (1, 1)].map(|(label, side): (usize, usize)| {
+                let own = if is_across { &each[side..=side] } else { &each[..] };
+                let shares = own.iter().map(|group| {
                     let known = group.known[label];
                     let all = known + group.lacking[label] + group.untold + none[label];
                     known as f64 / all.max(1) as f64
@@ -198,7 +202,7 @@ impl<'a> RangeBound<'a> {
             end: people.case.end()?,
             worst: facing(metric.range_in(scope)),
             known: below.fold(of_rows, u64::min).max(1),
-            lacking: lacking(people, metric, &own, &each),
+            lacking: lacking(people, metric.needs_label, &own),
             sides: sides.unwrap_or_default(),
         })
     }
@@ -296,28 +300,24 @@ impl<'a> RangeBound<'a> {
     }
 }
 
-/// People by label whom a metric counts.
-fn counted(metric: &Metric, people: [u64; 3]) -> u64 {
-    if metric.needs_label { people[1] + people[2] } else { people.iter().sum() }
+/// People by label, whom a value counts only with a label where it needs one.
+fn counted(needs_label: bool, people: [u64; 3]) -> u64 {
+    if needs_label { people[1] + people[2] } else { people.iter().sum() }
 }
 
 /// The people of groups who lack what a value needs, and those without a group.
-fn lacking(
-    people: &PeopleTables<'_>,
-    metric: &Metric,
-    own: &[&str],
-    each: &[ScoredPeople],
-) -> LackingPeople {
+pub(super) fn lacking(people: &PeopleTables<'_>, needs_label: bool, own: &[&str]) -> LackingPeople {
     let GateCase { question, observed, tables } = people.case;
+    let each = own.iter().map(|group| ScoredPeople::of(people, group, needs_label));
     let none = by_label(&people.ungrouped);
     let without_group = if none.iter().sum::<u64>() > 0 {
-        counted(metric, none)
+        counted(needs_label, none)
     } else {
         let audited = people.audited_without_group().filter(|_| !people.has_counts());
         let none = people.population(None).or(audited);
         none.filter(|_| !people.ungrouped_are_weightless()).map_or(0, |row| whole(row.rows))
     };
-    let unscored = each.iter().map(|group| counted(metric, group.lacking) + group.untold).sum();
+    let unscored = each.map(|group| counted(needs_label, group.lacking) + group.untold).sum();
     // People with a decision and without a valid counterfactual.
     let untested = if question.counterfactual.is_empty() {
         0

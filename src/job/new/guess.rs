@@ -53,38 +53,39 @@ pub(super) fn usable(name: &str) -> bool {
     ColumnName::new(name).is_some() && !name.contains("${")
 }
 
-pub(super) fn has_groups(look: &ColumnProfile) -> bool {
-    !look.has_more_levels
-        && (2..=20).contains(&look.levels.len())
-        && (!look.class.is_number() || look.levels.len() == 2)
+pub(super) fn has_groups(profile: &ColumnProfile) -> bool {
+    !profile.has_more_levels
+        && (2..=20).contains(&profile.levels.len())
+        && (!profile.class.is_number() || profile.levels.len() == 2)
 }
 
 /// The column that distinguishes rows, where its name says that this is what it is for.
 pub(super) fn id_column<'a>(
-    glance: &'a FileProfile,
+    file: &'a FileProfile,
     roles: [Option<&ColumnProfile>; 2],
 ) -> Option<&'a ColumnProfile> {
-    let is_role = |look: &ColumnProfile| roles.iter().flatten().any(|role| role.name == look.name);
-    let could = |look: &&ColumnProfile| {
-        look.is_unique && is_row_id(look) && is_called_id(look) && usable(&look.name)
+    let is_role =
+        |profile: &ColumnProfile| roles.iter().flatten().any(|role| role.name == profile.name);
+    let could = |profile: &&ColumnProfile| {
+        profile.is_unique && is_row_id(profile) && is_called_id(profile) && usable(&profile.name)
     };
-    let free = |look: &&ColumnProfile| !is_role(look) && !is_duplicated(glance, &look.name);
+    let free = |profile: &&ColumnProfile| !is_role(profile) && !is_duplicated(file, &profile.name);
     // The first of those that are called an id, else of the others.
-    let is_id = |look: &&ColumnProfile| !is_called(look, &["id", "key"]);
-    glance.columns.iter().filter(could).filter(free).min_by_key(is_id)
+    let is_not_called_id = |profile: &&ColumnProfile| !is_called(profile, &["id", "key"]);
+    file.columns.iter().filter(could).filter(free).min_by_key(is_not_called_id)
 }
 
 /// The column that names the person of a row.
 pub(super) fn person_column<'a>(
-    glance: &'a FileProfile,
+    file: &'a FileProfile,
     roles: &[&ColumnProfile],
     sensitive: &[&str],
     label: &str,
 ) -> Option<&'a ColumnProfile> {
-    glance.columns.iter().find(|look| {
-        let free = roles.iter().all(|role| role.name != look.name) && usable(&look.name);
-        free && !is_duplicated(glance, &look.name)
-            && is_person(look, &glance.columns, sensitive, Some(label))
+    file.columns.iter().find(|profile| {
+        let free = roles.iter().all(|role| role.name != profile.name) && usable(&profile.name);
+        free && !is_duplicated(file, &profile.name)
+            && is_person(profile, &file.columns, sensitive, Some(label))
     })
 }
 
@@ -106,17 +107,17 @@ pub(super) fn side(label: &ColumnProfile, positive: &str) -> FavourableClass {
 
 pub(super) fn positive(
     label: &ColumnProfile,
-    wishes: &NewJobOptions,
+    options: &NewJobOptions,
     levels: &[(&String, u64)],
 ) -> Result<String> {
-    if let Some(wished) = &wishes.positive {
+    if let Some(wished) = &options.positive {
         let wished = label.level_of(wished);
         if levels.iter().any(|(level, _)| **level == wished) {
             return Ok(wished);
         }
         let known = list_words(levels.iter().map(|(level, _)| format!("`{level}`")), 10);
         let what = format!("the label has no value `{wished}`");
-        let fault = wishes.fault("unknown-label-value", what).in_column(&label.name);
+        let fault = options.fault("unknown-label-value", what).in_column(&label.name);
         return Err(fault.hint(format!("its values are {known}")).into());
     }
     let one_of = |words: &str| levels.iter().find(|(level, _)| is_among(words, level));
@@ -134,18 +135,20 @@ pub(super) fn positive(
 
 /// The role of a column that is neither label nor attribute.
 pub(super) fn role(
-    look: &ColumnProfile,
+    profile: &ColumnProfile,
     columns: &[ColumnProfile],
     sensitive: &[&str],
     label: &str,
 ) -> GuessedRole {
     let ignored = |why: &str| GuessedRole::Ignored(why.to_owned());
-    match look.class {
-        _ if !usable(&look.name) => ignored("its name cannot be used in a job"),
+    match profile.class {
+        _ if !usable(&profile.name) => ignored("its name cannot be used in a job"),
         ValueClass::Empty => ignored("it holds no value"),
-        _ if !look.has_more_levels && look.levels.len() < 2 => ignored("it holds only one value"),
-        class => match suspected_role(look, columns, sensitive, Some(label)) {
-            None => feature_kind(look),
+        _ if !profile.has_more_levels && profile.levels.len() < 2 => {
+            ignored("it holds only one value")
+        }
+        class => match suspected_role(profile, columns, sensitive, Some(label)) {
+            None => feature_kind(profile),
             Some(SuspectedRole::Date) => ignored("it holds dates; derive a number from them"),
             Some(role) if class.is_number() => {
                 ignored(&format!("{}; move it to continuous if it is a number", role.why()))
@@ -156,10 +159,10 @@ pub(super) fn role(
 }
 
 /// The kind of a feature.
-fn feature_kind(look: &ColumnProfile) -> GuessedRole {
-    let has_many = |most: usize| look.has_more_levels || look.levels.len() > most;
-    match look.class {
-        _ if is_code(look) => GuessedRole::Code,
+fn feature_kind(profile: &ColumnProfile) -> GuessedRole {
+    let has_many = |most: usize| profile.has_more_levels || profile.levels.len() > most;
+    match profile.class {
+        _ if is_code(profile) => GuessedRole::Code,
         ValueClass::Int | ValueClass::Float if has_many(2) => GuessedRole::Continuous,
         _ if has_many(NOMINAL_LEVELS_AT_MOST) => {
             GuessedRole::Ignored("it has very many levels".to_owned())
@@ -170,20 +173,20 @@ fn feature_kind(look: &ColumnProfile) -> GuessedRole {
 
 /// One-hot groups among the features, each with its name and its columns.
 pub(super) fn onehot<'a>(
-    glance: &FileProfile,
+    file: &FileProfile,
     roles: &[(&'a ColumnProfile, GuessedRole)],
 ) -> Vec<(String, Vec<&'a ColumnProfile>)> {
     let columns: Vec<(&str, Option<Vec<bool>>)> = roles
         .iter()
-        .map(|(look, role)| {
+        .map(|(profile, role)| {
             let is_feature = !matches!(role, GuessedRole::Ignored(_));
-            (look.name.as_str(), look.bits().filter(|_| is_feature))
+            (profile.name.as_str(), profile.bits().filter(|_| is_feature))
         })
         .collect();
     let mut named = Vec::new();
     for (i, group) in onehot_groups(&columns).into_iter().enumerate() {
         let is_free =
-            |name: &str| usable(name) && glance.columns.iter().all(|look| look.name != name);
+            |name: &str| usable(name) && file.columns.iter().all(|profile| profile.name != name);
         let name = group.free_name(i, is_free);
         named.push((name, group.columns.iter().map(|&place| roles[place].0).collect()));
     }
@@ -192,7 +195,7 @@ pub(super) fn onehot<'a>(
 
 /// The column that holds what was decided about people.
 pub(super) struct Decided<'a> {
-    pub look: &'a ColumnProfile,
+    pub profile: &'a ColumnProfile,
     /// Its favourable values.
     pub favourable: Vec<&'a str>,
     /// Whether only its words show that it is the decision, and which side of it people want.
@@ -205,7 +208,7 @@ impl Decided<'_> {
         self.by_words.then(|| {
             format!(
                 "only names suggest that {} is the decision and {} its favourable side",
-                self.look.name,
+                self.profile.name,
                 self.favourable.join(", ")
             )
         })
@@ -218,20 +221,22 @@ pub(super) fn decision_column<'a>(
     roles: &[(&'a ColumnProfile, GuessedRole)],
     decisions: &[(String, Vec<String>)],
 ) -> Option<Decided<'a>> {
-    let look = |name: &str| roles.iter().map(|(look, _)| *look).find(|look| look.name == name);
-    let values = |look: &'a ColumnProfile, is: &dyn Fn(&str) -> bool| -> Vec<&'a str> {
-        look.levels.keys().map(String::as_str).filter(|value| is(value)).collect()
+    let profile =
+        |name: &str| roles.iter().map(|(profile, _)| *profile).find(|profile| profile.name == name);
+    let values = |profile: &'a ColumnProfile, is: &dyn Fn(&str) -> bool| -> Vec<&'a str> {
+        profile.levels.keys().map(String::as_str).filter(|value| is(value)).collect()
     };
     let by_labels = decisions.iter().filter(|(_, without)| !without.is_empty());
     let mut by_labels = by_labels.filter_map(|(name, without)| {
-        let look = look(name)?;
-        Some((look, values(look, &|value| without.iter().all(|other| other != value))))
+        let profile = profile(name)?;
+        Some((profile, values(profile, &|value| without.iter().all(|other| other != value))))
     });
     let by_words = decisions.iter().filter_map(|(name, _)| {
-        let look = look(name).filter(|look| look.levels.len() == 2)?;
-        Some((look, values(look, &|value| side(look, value) == FavourableClass::Positive)))
+        let profile = profile(name).filter(|profile| profile.levels.len() == 2)?;
+        Some((profile, values(profile, &|value| side(profile, value) == FavourableClass::Positive)))
     });
-    let found = |by_words: bool| move |(look, favourable)| Decided { look, favourable, by_words };
+    let found =
+        |by_words: bool| move |(profile, favourable)| Decided { profile, favourable, by_words };
     let by_labels = by_labels.find(|(_, values)| !values.is_empty()).map(found(false));
     by_labels
         .or_else(|| by_words.into_iter().find(|(_, values)| values.len() == 1).map(found(true)))
@@ -276,13 +281,13 @@ pub(super) type WantedValues<'a> = (&'a ColumnProfile, &'a dyn Fn(&str) -> bool,
 
 /// For every attribute the group with the lowest share of wanted values of a column.
 pub(super) fn lowest_shares(
-    glance: &FileProfile,
+    file: &FileProfile,
     wanted: WantedValues<'_>,
     sensitive: &[&ColumnProfile],
 ) -> Result<Vec<Option<LowestShare>>> {
     let (column, is_wanted, what) = wanted;
-    let names: Vec<&str> = sensitive.iter().map(|look| look.name.as_str()).collect();
-    let shares = glance.level_shares((&column.name, is_wanted), &names)?;
+    let names: Vec<&str> = sensitive.iter().map(|profile| profile.name.as_str()).collect();
+    let shares = file.level_shares((&column.name, is_wanted), &names)?;
     let lowest = |shares: LevelShares| {
         let known = shares.into_iter().filter(|(_, (_, all))| *all > 0);
         let shares_of = known.map(|(group, (n, all))| FavourableShare::of_people(group, n, all));
@@ -294,14 +299,14 @@ pub(super) fn lowest_shares(
 /// The group at risk and why it is named, marked where that is in doubt or where it is a guess
 /// (`is_guess`) which labels people want; where all groups have the same share, only that is said.
 pub(super) fn at_risk(
-    (look, found): (&ColumnProfile, Option<LowestShare>),
+    (profile, found): (&ColumnProfile, Option<LowestShare>),
     doubt: Option<String>,
     is_guess: bool,
     guesses: &mut Vec<String>,
 ) -> (String, String) {
     let LowestShare { group, why, is_shared } =
         found.unwrap_or(LowestShare { group: String::new(), why: String::new(), is_shared: true });
-    let harm_to = format!("`harm_to: {{{}: {}}}`", word(&look.name), word(&group));
+    let harm_to = format!("`harm_to: {{{}: {}}}`", word(&profile.name), word(&group));
     let doubt =
         doubt.or_else(|| is_shared.then(|| "no group has a lower share than another".to_owned()));
     if let Some(doubt) = doubt {
@@ -316,15 +321,15 @@ pub(super) fn at_risk(
 }
 
 /// Whether labels are missing for some groups more often than for others, by the sample.
-pub(super) fn are_selective(look: &ColumnProfile, label: &ColumnProfile) -> bool {
+pub(super) fn are_selective(profile: &ColumnProfile, label: &ColumnProfile) -> bool {
     let counts = |group: &String| {
         let hash = hash_of(group);
-        let rows = look.sample.iter().zip(&label.sample);
+        let rows = profile.sample.iter().zip(&label.sample);
         let mine = rows.filter(|(value, _)| value.is_some_and(|value| value.word == hash));
         let (missing, n) = mine
             .fold((0, 0), |(missing, n), (_, label)| (missing + u64::from(label.is_none()), n + 1));
         Rate::of(missing, n)
     };
-    let shares: Vec<_> = look.levels.keys().map(counts).collect();
+    let shares: Vec<_> = profile.levels.keys().map(counts).collect();
     shares.iter().enumerate().any(|(i, a)| shares[..i].iter().any(|b| shares_differ(*a, *b)))
 }

@@ -54,27 +54,27 @@ pub struct FirstJob {
 /// # Errors
 /// A column that the caller names is not there, or twice, or has two roles; the column of the label
 /// cannot be one, an attribute has no groups, or scores are not within 0 and 1.
-pub fn job(glance: &FileProfile, wishes: &NewJobOptions) -> Result<FirstJob> {
+pub fn job(file: &FileProfile, options: &NewJobOptions) -> Result<FirstJob> {
     let two_roles = |what: String, column: &str| {
-        let fault = wishes.fault("two-roles", what).in_column(column);
+        let fault = options.fault("two-roles", what).in_column(column);
         Err(fault
             .hint("a column has one role: label, scores, row id or sensitive attribute")
             .into())
     };
-    let is_there = |name: &str| glance.columns.iter().any(|look| look.name == name);
-    let aequitas = wishes.label.is_none() && is_there("score") && is_there("label_value");
-    let label = match (&wishes.label, aequitas) {
-        (Some(label), _) => column(glance, wishes, label)?,
-        (None, true) => column(glance, wishes, "label_value")?,
+    let is_there = |name: &str| file.columns.iter().any(|profile| profile.name == name);
+    let aequitas = options.label.is_none() && is_there("score") && is_there("label_value");
+    let label = match (&options.label, aequitas) {
+        (Some(label), _) => column(file, options, label)?,
+        (None, true) => column(file, options, "label_value")?,
         (None, false) => {
-            let fault = wishes.fault("missing-column", "no label column is given");
-            let hint = format!("write `--label COLUMN`; {}", columns_in_words(glance));
+            let fault = options.fault("missing-column", "no label column is given");
+            let hint = format!("write `--label COLUMN`; {}", columns_in_words(file));
             return Err(fault.hint(hint).into());
         }
     };
-    let score = match &wishes.score {
-        Some(score) => Some(column(glance, wishes, score)?),
-        None if aequitas => Some(column(glance, wishes, "score")?),
+    let score = match &options.score {
+        Some(score) => Some(column(file, options, score)?),
+        None if aequitas => Some(column(file, options, "score")?),
         None => None,
     };
     if let Some(score) = score {
@@ -82,112 +82,117 @@ pub fn job(glance: &FileProfile, wishes: &NewJobOptions) -> Result<FirstJob> {
             let what = format!("the column of scores `{}` is the label too", score.name);
             return two_roles(what, &score.name);
         }
-        check_scores(score, wishes)?;
+        check_scores(score, options)?;
     }
-    let row_id = id_column(glance, [Some(label), score]);
-    let taken = |look: &ColumnProfile| {
-        look.name == label.name
-            || score.is_some_and(|s| s.name == look.name)
-            || row_id.is_some_and(|i| i.name == look.name)
+    let row_id = id_column(file, [Some(label), score]);
+    let taken = |profile: &ColumnProfile| {
+        profile.name == label.name
+            || score.is_some_and(|s| s.name == profile.name)
+            || row_id.is_some_and(|i| i.name == profile.name)
     };
     let mut sensitive: Vec<&ColumnProfile> = Vec::new();
-    for name in &wishes.sensitive {
-        let look = column(glance, wishes, name)?;
-        if taken(look) || sensitive.iter().any(|other| other.name == look.name) {
+    for name in &options.sensitive {
+        let profile = column(file, options, name)?;
+        if taken(profile) || sensitive.iter().any(|other| other.name == profile.name) {
             return two_roles(format!("the sensitive column `{name}` has another role too"), name);
         }
-        sensitive.push(look);
+        sensitive.push(profile);
     }
-    let candidates = glance.columns.iter().filter(|look| !taken(look) && has_groups(look));
+    let candidates = file.columns.iter().filter(|profile| !taken(profile) && has_groups(profile));
     if sensitive.is_empty() && aequitas {
-        sensitive = candidates.clone().filter(|look| usable(&look.name)).collect();
+        sensitive = candidates.clone().filter(|profile| usable(&profile.name)).collect();
     }
     if sensitive.is_empty() {
-        let candidates: Vec<String> = candidates.map(|look| format!("`{}`", look.name)).collect();
+        let candidates: Vec<String> =
+            candidates.map(|profile| format!("`{}`", profile.name)).collect();
         let like = if candidates.is_empty() {
-            columns_in_words(glance)
+            columns_in_words(file)
         } else {
             format!("with few values are {}", list_words(candidates, 10))
         };
-        let fault = wishes.fault("missing-column", "no sensitive attribute is given");
+        let fault = options.fault("missing-column", "no sensitive attribute is given");
         return Err(fault.hint(format!("write `--sensitive COLUMN`; {like}")).into());
     }
     let (mut text, mut guesses) = (String::new(), Vec::new());
     let named: Vec<&ColumnProfile> =
         [label].into_iter().chain(row_id).chain(sensitive.iter().copied()).collect();
-    let attributes: Vec<&str> = sensitive.iter().map(|look| look.name.as_str()).collect();
-    let person = person_column(glance, &named, &attributes, &label.name);
+    let attributes: Vec<&str> = sensitive.iter().map(|profile| profile.name.as_str()).collect();
+    let person = person_column(file, &named, &attributes, &label.name);
     let what = match score {
         Some(_) => "Audits the scores that the table holds",
         None => "Trains a model and audits it",
     };
     let roles = NamedRoles { label, row_id, person, sensitive: &sensitive };
-    let (positive, favourable) = data(&mut text, glance, wishes, (what, roles), &mut guesses)?;
+    let (positive, favourable) = data(&mut text, file, options, (what, roles), &mut guesses)?;
     match score {
         None => {
-            let leaks = leaks::find(&glance.columns, Some((label, &positive)), &[]);
-            let role = |look: &ColumnProfile| match leaks.reasons.get(&look.name) {
-                _ if is_duplicated(glance, &look.name) => {
+            let leaks = leaks::find(&file.columns, Some((label, &positive)), &[]);
+            let role = |profile: &ColumnProfile| match leaks.reasons.get(&profile.name) {
+                _ if is_duplicated(file, &profile.name) => {
                     GuessedRole::Ignored("several columns have this name".to_owned())
                 }
-                Some(why) if usable(&look.name) => GuessedRole::Ignored(comment_text(why)),
-                _ => role(look, &glance.columns, &attributes, &label.name),
+                Some(why) if usable(&profile.name) => GuessedRole::Ignored(comment_text(why)),
+                _ => role(profile, &file.columns, &attributes, &label.name),
             };
-            let is_sensitive = |look: &ColumnProfile| sensitive.iter().any(|s| s.name == look.name);
-            let others = glance.columns.iter().filter(|look| !taken(look) && !is_sensitive(look));
+            let is_sensitive =
+                |profile: &ColumnProfile| sensitive.iter().any(|s| s.name == profile.name);
+            let others =
+                file.columns.iter().filter(|profile| !taken(profile) && !is_sensitive(profile));
             let roles: Vec<(&ColumnProfile, GuessedRole)> =
-                others.map(|look| (look, role(look))).collect();
+                others.map(|profile| (profile, role(profile))).collect();
             let decided = decision_column(&roles, &leaks.decisions);
             let favours = favourable == FavourableClass::Positive;
             let found = match &decided {
-                Some(Decided { look, favourable, .. }) => {
+                Some(Decided { profile, favourable, .. }) => {
                     let is_wanted = |value: &str| favourable.contains(&value);
-                    let what = format!("decisions by {}", look.name);
-                    lowest_shares(glance, (look, &is_wanted, &what), &sensitive)?
+                    let what = format!("decisions by {}", profile.name);
+                    lowest_shares(file, (profile, &is_wanted, &what), &sensitive)?
                 }
                 None => {
                     let is_wanted = |value: &str| (value == positive) == favours;
-                    lowest_shares(glance, (label, &is_wanted, "labels"), &sensitive)?
+                    lowest_shares(file, (label, &is_wanted, "labels"), &sensitive)?
                 }
             };
-            let doubt = |look: &ColumnProfile| match &decided {
+            let doubt = |profile: &ColumnProfile| match &decided {
                 Some(decided) => decided.doubt(),
-                None if are_selective(look, label) => Some(
+                None if are_selective(profile, label) => Some(
                     "labels are missing for one group more often than for another, and \
                      no decision column was found"
                         .to_owned(),
                 ),
                 None => None,
             };
-            let is_guess = decided.is_none() && wishes.favourable.is_none();
+            let is_guess = decided.is_none() && options.favourable.is_none();
             let attributes = sensitive.iter().zip(found);
             let at_risk: Vec<_> = attributes
-                .map(|(look, found)| at_risk((look, found), doubt(look), is_guess, &mut guesses))
+                .map(|(profile, found)| {
+                    at_risk((profile, found), doubt(profile), is_guess, &mut guesses)
+                })
                 .collect();
-            let onehot = onehot(glance, &roles);
-            let looks = |wanted: fn(&GuessedRole) -> bool| {
-                roles.iter().filter(move |(_, role)| wanted(role)).map(|(look, _)| *look)
+            let onehot = onehot(file, &roles);
+            let names = |wanted: fn(&GuessedRole) -> bool| {
+                roles.iter().filter(move |(_, role)| wanted(role)).map(|(profile, _)| *profile)
             };
-            let nominal = looks(|role| matches!(role, GuessedRole::Nominal));
-            let features = looks(|role| !matches!(role, GuessedRole::Ignored(_)));
+            let nominal = names(|role| matches!(role, GuessedRole::Nominal));
+            let features = names(|role| !matches!(role, GuessedRole::Ignored(_)));
             let features: Vec<&ColumnProfile> = features.collect();
             let spelt = [label].into_iter().chain(sensitive.iter().copied()).chain(nominal);
-            let of_group = |look: &ColumnProfile| {
-                onehot.iter().any(|(_, all)| all.iter().any(|column| column.name == look.name))
+            let of_group = |profile: &ColumnProfile| {
+                onehot.iter().any(|(_, all)| all.iter().any(|column| column.name == profile.name))
             };
             let types = row_id.into_iter().chain(person).chain(sensitive.iter().copied());
             let types = types.chain([label]).chain(features.iter().copied());
             columns(&mut text, spelt, types, &of_group);
             let current = decided.as_ref().map(|decided| current_decisions(decided, favourable));
-            let scores = leaks.scores.iter().filter_map(|name| column(glance, wishes, name).ok());
+            let scores = leaks.scores.iter().filter_map(|name| column(file, options, name).ok());
             let found = FoundModels { current, scores: scores.collect() };
-            let missing = missing_values(glance, &named, &features);
+            let missing = missing_values(file, &named, &features);
             trained(&mut text, (&roles, &onehot), (&sensitive, &at_risk), &found, &missing);
         }
         Some(score) => {
             let spelt = std::iter::once(label).chain(sensitive.iter().copied());
             columns(&mut text, spelt, named.iter().copied(), &|_| false);
-            let (null_values, why) = missing_values(glance, &named, &[]);
+            let (null_values, why) = missing_values(file, &named, &[]);
             if !null_values.is_empty() {
                 line!(text, "  missing: {{null_values: {{{}}}}}   # {why}", null_values.join(", "));
             }
@@ -208,10 +213,10 @@ pub fn job(glance: &FileProfile, wishes: &NewJobOptions) -> Result<FirstJob> {
             }
         }
     }
-    if !glance.unreadable.is_empty() {
+    if !file.unreadable.is_empty() {
         line!(text, "");
     }
-    for (name, why) in &glance.unreadable {
+    for (name, why) in &file.unreadable {
         line!(text, "# cannot be read: {}", comment_text(&format!("{name} ({why})")));
     }
     if text.contains(&literal("${")) {
@@ -236,62 +241,63 @@ struct NamedRoles<'a> {
 /// which prediction people want.
 fn data(
     text: &mut String,
-    glance: &FileProfile,
-    wishes: &NewJobOptions,
+    file: &FileProfile,
+    options: &NewJobOptions,
     (what, named): (&str, NamedRoles<'_>),
     guesses: &mut Vec<String>,
 ) -> Result<(String, FavourableClass)> {
     let NamedRoles { label, row_id, person, sensitive } = named;
-    let path = word(&wishes.data);
-    let csv = match &glance.rows_in {
+    let path = word(&options.data);
+    let csv = match &file.rows_in {
         ProfiledRows::Parquet(_) => None,
         ProfiledRows::Csv(csv) => Some(csv_block(&path, csv)),
     };
     // A row without a person would end the run.
-    if let Some(person) = person.filter(|look| look.missing == 0) {
+    if let Some(person) = person.filter(|profile| profile.missing == 0) {
         guesses.push(format!("`person: {}`: several rows are one person's", word(&person.name)));
     }
-    let person = person.map(|look| {
-        let sign = if look.missing == 0 { "" } else { "# " };
-        context!(sign, name => word(&look.name), rows => format!("{:.1}", look.rows_per_value))
+    let person = person.map(|profile| {
+        let sign = if profile.missing == 0 { "" } else { "# " };
+        context!(sign, name => word(&profile.name), rows => format!("{:.1}", profile.rows_per_value))
     });
     let has_role = |name: &str| {
         let mut roles = [label].into_iter().chain(row_id).chain(sensitive.iter().copied());
         roles.any(|role| role.name == name)
     };
-    let weights = glance.columns.iter().filter(|look| usable(&look.name) && is_weight(look));
-    let weights = weights.filter(|look| !has_role(&look.name)).map(|look| word(&look.name));
-    let levels = levels(label, wishes, 2)?;
-    let positive = positive(label, wishes, &levels)?;
+    let weights = file.columns.iter().filter(|profile| usable(&profile.name) && is_weight(profile));
+    let weights =
+        weights.filter(|profile| !has_role(&profile.name)).map(|profile| word(&profile.name));
+    let levels = levels(label, options, 2)?;
+    let positive = positive(label, options, &levels)?;
     let counts = levels.iter().map(|(level, n)| format!("{} ({n})", word(level)));
-    if wishes.positive.is_none() {
+    if options.positive.is_none() {
         guesses.push(format!(
             "`positive: [{}]` of the label `{}`; set it with `--positive VALUE`",
             word(&positive),
             label.name
         ));
     }
-    let favourable = wishes.favourable.unwrap_or_else(|| side(label, &positive));
+    let favourable = options.favourable.unwrap_or_else(|| side(label, &positive));
     let side = key_word(&favourable);
     let known = format!("whether people want {} as {}", word(&positive), label.name);
-    if wishes.favourable.is_none() {
+    if options.favourable.is_none() {
         guesses.push(format!(
             "`favourable: {side}`: the file does not show {known}; set it with \
              `--favourable positive` or `--favourable negative`"
         ));
     }
     let mut attributes = Vec::new();
-    for look in sensitive {
-        let groups = groups(look, wishes)?;
+    for profile in sensitive {
+        let groups = groups(profile, options)?;
         let largest = groups.iter().max_by_key(|(_, n)| *n).map_or("", |(group, _)| group.as_str());
-        let wished = wishes.reference.as_deref().map(|wished| look.level_of(wished));
+        let wished = options.reference.as_deref().map(|wished| profile.level_of(wished));
         let wished = wished.filter(|wished| groups.iter().any(|(group, _)| group == wished));
         let called = groups.iter().map(|(group, _)| format!("{}: PLURAL", word(group)));
         let small = groups.iter().filter(|(_, n)| *n < 30);
         let small = small.map(|(group, n)| format!("{} ({n})", word(group)));
         attributes.push(context!(
-            name => word(&look.name),
-            remark => missing_word_remark(look),
+            name => word(&profile.name),
+            remark => missing_word_remark(profile),
             groups => words(groups.iter().map(|(group, _)| group.as_str())),
             reference => word(wished.as_deref().unwrap_or(largest)),
             is_wished => wished.is_some(),
@@ -302,35 +308,35 @@ fn data(
             guesses.push(format!(
                 "`reference: {}`, the largest group of `{}`; set it with `--reference GROUP`",
                 word(largest),
-                look.name
+                profile.name
             ));
         }
     }
-    if let Some(wished) = &wishes.reference
-        && !sensitive.iter().any(|look| look.levels.contains_key(&look.level_of(wished)))
+    if let Some(wished) = &options.reference
+        && !sensitive.iter().any(|profile| profile.levels.contains_key(&profile.level_of(wished)))
     {
         let what = format!("no sensitive attribute has a group `{wished}`");
-        let held = sensitive.iter().flat_map(|look| look.levels.keys()).take(10);
+        let held = sensitive.iter().flat_map(|profile| profile.levels.keys()).take(10);
         let held = suggest(wished, "the data hold", held);
         let hint = format!("give one of the groups with `--reference`; {held}");
-        return Err(wishes.fault("unknown-group", what).hint(hint).into());
+        return Err(options.fault("unknown-group", what).hint(hint).into());
     }
     let values = context!(
         what,
-        rows => glance.rows,
-        data => comment_text(&wishes.data),
-        name => name(&wishes.data),
+        rows => file.rows,
+        data => comment_text(&options.data),
+        name => name(options.out.as_ref().unwrap_or(&options.data)),
         path,
         csv,
-        row_id => row_id.map(|look| word(&look.name)),
+        row_id => row_id.map(|profile| word(&profile.name)),
         person,
         weights => weights.collect::<Vec<_>>(),
         label => word(&label.name),
         remark => missing_word_remark(label),
         positive => word(&positive),
-        is_guessed => wishes.positive.is_none(),
+        is_guessed => options.positive.is_none(),
         counts => comment_text(&list_words(counts, 10)),
-        unknown => wishes.favourable.is_none().then(|| comment_text(&known)),
+        unknown => options.favourable.is_none().then(|| comment_text(&known)),
         side,
         attributes,
     );
@@ -346,29 +352,33 @@ fn columns<'a>(
     typed: impl Iterator<Item = &'a ColumnProfile>,
     of_group: &dyn Fn(&ColumnProfile) -> bool,
 ) {
-    let spelt: Vec<&ColumnProfile> = spelt.filter(|look| !look.spelling.is_plain()).collect();
-    let kind = |look: &ColumnProfile| match look.declared {
-        None if of_group(look) && look.spells_booleans() => Some(DeclaredType::Integer),
-        None if look.class == ValueClass::Float && is_row_id(look) => Some(DeclaredType::Integer),
+    let spelt: Vec<&ColumnProfile> = spelt.filter(|profile| !profile.spelling.is_plain()).collect();
+    let kind = |profile: &ColumnProfile| match profile.declared {
+        None if of_group(profile) && profile.spells_booleans() => Some(DeclaredType::Integer),
+        None if profile.class == ValueClass::Float && is_row_id(profile) => {
+            Some(DeclaredType::Integer)
+        }
         declared => declared,
     };
     let mut lines: IndexMap<&str, String> = IndexMap::new();
-    for look in typed {
-        let Some(kind) = kind(look) else { continue };
+    for profile in typed {
+        let Some(kind) = kind(profile) else { continue };
         let why = match kind {
-            DeclaredType::Text if look.changes_type => "its files hold values of different types",
+            DeclaredType::Text if profile.changes_type => {
+                "its files hold values of different types"
+            }
             DeclaredType::Text => "it holds whole numbers that are too long to be read as numbers",
             DeclaredType::Percent => "DECIDE: numbers with a percent sign, read without it",
             _ => "whole numbers",
         };
-        lines.entry(&look.name).or_insert(format!("{}   # {why}", key_word(&kind)));
+        lines.entry(&profile.name).or_insert(format!("{}   # {why}", key_word(&kind)));
     }
-    for look in spelt {
-        let joined = look.joined.iter().map(|texts| {
+    for profile in spelt {
+        let joined = profile.joined.iter().map(|texts| {
             texts.iter().map(|text| format!("`{text}`")).collect::<Vec<_>>().join(" and ")
         });
-        let (says, joined) = (look.spelling.in_a_job(), comment_text(&list_words(joined, 10)));
-        lines.insert(&look.name, format!("{says}   # DECIDE: one value each? {joined}"));
+        let (says, joined) = (profile.spelling.in_a_job(), comment_text(&list_words(joined, 10)));
+        lines.insert(&profile.name, format!("{says}   # DECIDE: one value each? {joined}"));
     }
     if !lines.is_empty() {
         line!(text, "  columns:");
@@ -381,36 +391,37 @@ fn columns<'a>(
 /// The words and numbers that may mean missing, by column, and why: words in the label, the
 /// attributes and the features, codes and infinite numbers in the features.
 fn missing_values(
-    glance: &FileProfile,
+    file: &FileProfile,
     named: &[&ColumnProfile],
     features: &[&ColumnProfile],
 ) -> (Vec<String>, String) {
-    let known: Vec<&str> = match &glance.rows_in {
+    let known: Vec<&str> = match &file.rows_in {
         ProfiledRows::Csv(csv) => csv.null_values.iter().map(|null| null.as_str()).collect(),
         ProfiledRows::Parquet(_) => Vec::new(),
     };
     let (mut list, mut why) = (Vec::new(), IndexSet::new());
-    for look in named.iter().chain(features) {
-        let is_text = look.class == ValueClass::Text;
-        let new = look.missing_words.keys().filter(|null| !known.contains(&null.as_str()));
+    for profile in named.iter().chain(features) {
+        let is_text = profile.class == ValueClass::Text;
+        let new = profile.missing_words.keys().filter(|null| !known.contains(&null.as_str()));
         let mut words: Vec<String> = new.filter(|_| is_text).map(|null| word(null)).collect();
         if !words.is_empty() {
             why.insert("words that usually mean missing");
         }
-        if features.iter().any(|feature| feature.name == look.name) && look.class.is_number() {
-            if !look.infinite.is_empty() {
-                words.extend(look.infinite.keys().map(|text| word(text)));
+        if features.iter().any(|feature| feature.name == profile.name) && profile.class.is_number()
+        {
+            if !profile.infinite.is_empty() {
+                words.extend(profile.infinite.keys().map(|text| word(text)));
                 why.insert("infinite numbers, as after a division by 0");
             }
-            let codes = missing_codes(look.numbers());
-            let is_plain = look.levels.len() > 2 || look.has_more_levels;
+            let codes = missing_codes(profile.numbers());
+            let is_plain = profile.levels.len() > 2 || profile.has_more_levels;
             for code in codes.iter().filter(|_| is_plain).flat_map(|set| &set.codes) {
                 words.push(float_text(*code));
                 why.insert("codes for missing, which lie apart from all other numbers");
             }
         }
         if !words.is_empty() {
-            list.push(format!("{}: [{}]", word(&look.name), words.join(", ")));
+            list.push(format!("{}: [{}]", word(&profile.name), words.join(", ")));
         }
     }
     let why: Vec<&str> = why.into_iter().collect();
@@ -418,8 +429,8 @@ fn missing_values(
 }
 
 /// A remark on rows whose word for missing may have a meaning in this file.
-fn missing_word_remark(look: &ColumnProfile) -> Option<String> {
-    let n = look.n_missing_words();
+fn missing_word_remark(profile: &ColumnProfile) -> Option<String> {
+    let n = profile.n_missing_words();
     (n > 0).then(|| {
         format!(
             "# DECIDE: {n} rows contain a word of `null_values` here and count as missing; if it \
@@ -439,12 +450,12 @@ struct FoundModels<'a> {
 /// The decisions of a file as a model, with a remark; `side` is the class that people want.
 fn current_decisions(decided: &Decided<'_>, side: FavourableClass) -> (String, String) {
     let is_favourable = |value: &&str| decided.favourable.contains(value);
-    let values = decided.look.levels.keys().map(String::as_str);
+    let values = decided.profile.levels.keys().map(String::as_str);
     let positive: Vec<&str> = values
         .filter(|value| is_favourable(value) == (side == FavourableClass::Positive))
         .collect();
     let positive = words(positive);
-    let decision = format!("{{column: {}, positive: [{positive}]}}", word(&decided.look.name));
+    let decision = format!("{{column: {}, positive: [{positive}]}}", word(&decided.profile.name));
     let remark = decided.doubt().map_or_else(
         || "what was decided; `positive` is the side of the positive label".to_owned(),
         |doubt| format!("DECIDE: a guess, {doubt}"),
@@ -469,12 +480,12 @@ fn trained(
     found: &FoundModels<'_>,
     (null_values, why): &(Vec<String>, String),
 ) {
-    let is_alone = |look: &ColumnProfile| {
-        onehot.iter().all(|(_, columns)| columns.iter().all(|column| column.name != look.name))
+    let is_alone = |profile: &ColumnProfile| {
+        onehot.iter().all(|(_, columns)| columns.iter().all(|column| column.name != profile.name))
     };
     let names_of = |wanted: fn(&GuessedRole) -> bool| {
-        let wanted = roles.iter().filter(move |(look, role)| wanted(role) && is_alone(look));
-        wanted.map(|(look, _)| look.name.as_str())
+        let wanted = roles.iter().filter(move |(profile, role)| wanted(role) && is_alone(profile));
+        wanted.map(|(profile, _)| profile.name.as_str())
     };
     let is_continuous: fn(&GuessedRole) -> bool = |role| matches!(role, GuessedRole::Continuous);
     let is_nominal: fn(&GuessedRole) -> bool =
@@ -485,14 +496,15 @@ fn trained(
         format!("{}: [{columns}]", word(name))
     };
     let onehot: Vec<String> = onehot.iter().map(group).collect();
-    let ignored = roles.iter().filter_map(|(look, role)| match role {
-        GuessedRole::Ignored(why) => Some(context!(name => comment_text(&look.name), why)),
+    let ignored = roles.iter().filter_map(|(profile, role)| match role {
+        GuessedRole::Ignored(why) => Some(context!(name => comment_text(&profile.name), why)),
         _ => None,
     });
     let scores = found.scores.iter();
-    let scores = scores.map(|look| context!(column => word(&look.name), keys => scale_keys(look)));
-    let gates = sensitive.iter().zip(at_risk).enumerate().map(|(i, (look, (group, why)))| {
-        let (name, attribute) = (gate_name(&look.name, i), word(&look.name));
+    let scores =
+        scores.map(|profile| context!(column => word(&profile.name), keys => scale_keys(profile)));
+    let gates = sensitive.iter().zip(at_risk).enumerate().map(|(i, (profile, (group, why)))| {
+        let (name, attribute) = (gate_name(&profile.name, i), word(&profile.name));
         context!(name, attribute, group => word(group), why => comment_text(why))
     });
     let current = found.current.as_ref();
@@ -507,8 +519,8 @@ fn trained(
         ignored => ignored.collect::<Vec<_>>(),
         nulls => null_values.join(", "),
         why,
-        missing => roles.iter().any(|(look, _)| look.missing > 0),
-        sensitive => words(sensitive.iter().map(|look| look.name.as_str())),
+        missing => roles.iter().any(|(profile, _)| profile.missing > 0),
+        sensitive => words(sensitive.iter().map(|profile| profile.name.as_str())),
         current,
         scores => scores.collect::<Vec<_>>(),
         gates => gates.collect::<Vec<_>>(),

@@ -23,6 +23,8 @@ pub struct NewJobOptions {
     pub favourable: Option<FavourableClass>,
     /// The reference group.
     pub reference: Option<String>,
+    /// The file of the job, after which it is named; none: it is named after its data.
+    pub out: Option<String>,
 }
 
 impl NewJobOptions {
@@ -37,42 +39,42 @@ pub(super) const LEVELS_LISTED: usize = 50;
 
 /// A column that was asked for.
 pub(super) fn column<'a>(
-    glance: &'a FileProfile,
-    wishes: &NewJobOptions,
+    file: &'a FileProfile,
+    options: &NewJobOptions,
     name: &str,
 ) -> Result<&'a ColumnProfile> {
-    let known: Vec<&str> = glance.columns.iter().map(|look| look.name.as_str()).collect();
-    if is_duplicated(glance, name) {
+    let known: Vec<&str> = file.columns.iter().map(|profile| profile.name.as_str()).collect();
+    if is_duplicated(file, name) {
         let what = format!("several columns are called `{name}`");
-        let fault = wishes.fault("duplicate-column", what).in_column(name);
+        let fault = options.fault("duplicate-column", what).in_column(name);
         return Err(fault.hint("give them different names").into());
     }
-    let found = glance.columns.iter().find(|look| look.name == name);
+    let found = file.columns.iter().find(|profile| profile.name == name);
     found.ok_or_else(|| {
-        let fault = missing_column_fault(wishes.data.as_ref(), name, &known);
+        let fault = missing_column_fault(options.data.as_ref(), name, &known);
         let listed = fault.hint.clone().unwrap_or_default();
         let joined = "a column of another file is added to the finished job under `data.join`";
         fault.hint(format!("{listed}; {joined}")).into()
     })
 }
 
-pub(super) fn is_duplicated(glance: &FileProfile, name: &str) -> bool {
-    glance.columns.iter().filter(|look| look.name == name).count() > 1
+pub(super) fn is_duplicated(file: &FileProfile, name: &str) -> bool {
+    file.columns.iter().filter(|profile| profile.name == name).count() > 1
 }
 
-pub(super) fn columns_in_words(glance: &FileProfile) -> String {
+pub(super) fn columns_in_words(file: &FileProfile) -> String {
     format!(
         "the columns of the file are {}",
-        list_words(glance.columns.iter().map(|look| format!("`{}`", look.name)), 20)
+        list_words(file.columns.iter().map(|profile| format!("`{}`", profile.name)), 20)
     )
 }
 
-pub(super) fn check_scores(score: &ColumnProfile, wishes: &NewJobOptions) -> Result<()> {
+pub(super) fn check_scores(score: &ColumnProfile, options: &NewJobOptions) -> Result<()> {
     if score.class.is_number() && score.range.is_some() {
         return Ok(());
     }
     let what = "the column of scores holds no numbers";
-    let fault = wishes.fault("bad-scores", what).in_column(&score.name);
+    let fault = options.fault("bad-scores", what).in_column(&score.name);
     Err(fault
         .hint("a score is a number; of decisions alone no job is written: `docs/jobs.md` has one")
         .into())
@@ -80,14 +82,14 @@ pub(super) fn check_scores(score: &ColumnProfile, wishes: &NewJobOptions) -> Res
 
 /// The values of a column that is to have few.
 pub(super) fn levels<'a>(
-    look: &'a ColumnProfile,
-    wishes: &NewJobOptions,
+    profile: &'a ColumnProfile,
+    options: &NewJobOptions,
     at_least: usize,
 ) -> Result<Vec<(&'a String, u64)>> {
-    let n = look.levels.len();
-    let (code, what, hint) = if look.has_more_levels || n > LEVELS_LISTED {
+    let n = profile.levels.len();
+    let (code, what, hint) = if profile.has_more_levels || n > LEVELS_LISTED {
         let more = format!("more than {MAX_LISTED}");
-        let n = if look.has_more_levels { more } else { n.to_string() };
+        let n = if profile.has_more_levels { more } else { n.to_string() };
         let hint = "name another column, and derive classes of this one in the job: `bins`, `map`";
         let what = format!("the column has {n} different values, but should have few");
         ("too-many-levels", what, hint)
@@ -95,14 +97,17 @@ pub(super) fn levels<'a>(
         let what = format!("the column has {n} different values, and needs {at_least}");
         ("one-class", what, "name another column")
     } else {
-        return Ok(look.levels.iter().map(|(level, n)| (level, *n)).collect());
+        return Ok(profile.levels.iter().map(|(level, n)| (level, *n)).collect());
     };
-    Err(wishes.fault(code, what).in_column(&look.name).hint(hint).into())
+    Err(options.fault(code, what).in_column(&profile.name).hint(hint).into())
 }
 
-pub(super) fn groups(look: &ColumnProfile, wishes: &NewJobOptions) -> Result<Vec<(String, u64)>> {
+pub(super) fn groups(
+    profile: &ColumnProfile,
+    options: &NewJobOptions,
+) -> Result<Vec<(String, u64)>> {
     let mut groups: Vec<(String, u64)> =
-        levels(look, wishes, 2)?.into_iter().map(|(level, n)| (level.clone(), n)).collect();
+        levels(profile, options, 2)?.into_iter().map(|(level, n)| (level.clone(), n)).collect();
     // The largest first; of equals in order of their names.
     groups.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
     Ok(groups)

@@ -55,6 +55,10 @@ pub(crate) fn gather_people(
                 values.iter_mut().zip(&features).for_each(|(values, column)| *values = column[i]);
                 let (row, key, weight) =
                     (batch.row[i], batch.person_keys()[i], weight_units(layout, &batch, i));
+                // A row of weight 0 counts for nothing, and votes for nobody.
+                if weight == 0 {
+                    continue;
+                }
                 for (class, sample) in predictions.positive().zip(&mut *samples) {
                     let group = ranks[usize::from(group)];
                     let predicted = predicted == class;

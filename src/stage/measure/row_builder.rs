@@ -568,7 +568,7 @@ impl RowBuilder<'_> {
                 group,
                 declared,
                 model: Some(self.audit.model.as_str().into()),
-                rows: whole(rows.rows()),
+                rows: whole(rows.n()),
                 without_label: self.layout.label.as_ref().map(|_| whole(rows.n_missing_label())),
                 without_score: Some(whole(rows.n_missing_score())),
                 positive: Some(whole(positive)),

@@ -5,7 +5,7 @@
 //! cache does not remember, because staleness depends on them, and it creates, downloads and locks
 //! nothing.
 
-pub(crate) mod row_look;
+pub(crate) mod previewed_rows;
 mod traps;
 
 use std::collections::BTreeMap;
@@ -18,8 +18,9 @@ use crate::counterfactual::write_back::features_set_with;
 use crate::data::prepare::params::MISSING_VALUES;
 use crate::data::rows::RowsReader;
 use crate::data::rows::profile::{ColumnCounts, GroupProfile, LabelCounts, PreparedProfile};
+use crate::data::rows::training::one_class;
 use crate::data::values::ValueClass;
-use crate::data::{Feature, FeatureKind, Layout, RowIdKind};
+use crate::data::{Feature, FeatureKind, Layout, MISSING_LEVEL, RowIdKind};
 use crate::error::{Error, FilePlace, Result};
 use crate::exec::cancel::CancelFlag;
 use crate::exec::event::Observer;
@@ -33,6 +34,7 @@ use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::value::sanity::ModelSanity;
 use crate::model::contract::{ModelContract, TermSource};
 use crate::model::kind::python::PythonBlock;
+use crate::stage::count::slices::AttributeSlices;
 use crate::stage::gate::blind;
 use crate::stage::gate::model_issues::of_sanity;
 use crate::stage::generate::support::{UnsupportedValue, told_in_words};
@@ -44,7 +46,8 @@ use crate::stage::job_warnings::{self, IssueNote};
 use crate::stage::measure::labels::{self, CountedRows};
 use crate::stage::params::prepare_params;
 use crate::stage::plan::{StagePlan, reads_features};
-use crate::stage::preview::row_look::RowsLook;
+use crate::stage::preview::previewed_rows::PreviewedRows;
+use crate::stage::recourse::people::levels_not_to;
 use crate::stage::report;
 use crate::stage::run_resources::{open_store, open_workers};
 use crate::stage::selective::{self, WITHOUT_LABEL};
@@ -90,7 +93,7 @@ pub(crate) fn forecast(
     settings: &RunSettings,
     cancel: &CancelFlag,
 ) -> Result<RunForecast> {
-    let look = || {
+    let find = || {
         let entries = match &settings.cache {
             Some(root) => StoreView::below(root),
             None => StoreView::empty(),
@@ -117,7 +120,7 @@ pub(crate) fn forecast(
             asks_for_rows: copied_rows::row_program(checked, settings).is_some(),
         })
     };
-    look().map_err(|error| with_place(error, checked))
+    find().map_err(|error| with_place(error, checked))
 }
 
 /// What `cfaudit check` prints about a job and data without an error.
@@ -222,29 +225,62 @@ pub(crate) fn check_data(
     cancel: &CancelFlag,
 ) -> Result<CheckFindings> {
     with_prepared(checked, settings, observer, cancel, None, |plan, input, records| {
-        let look = RowsLook::read(&folder_of(records, UnitKind::Labels))?;
+        let previewed = PreviewedRows::read(&folder_of(records, UnitKind::Labels))?;
         let (_, mut warnings) = filters_and_issues(&folder_of(records, UnitKind::Prepare))?;
         // Another job may have prepared the same rows with more columns.
         let params = prepare_params(plan.job, reads_features(plan.job));
         let rows = RowsReader::open(&folder_of(records, UnitKind::Prepare))?;
-        for (name, model) in &plan.job.models {
-            plan.trainer(name.as_str(), model, rows.layout(), (look.trained, plan.job.run.seed))?;
-        }
-        constant_variables(plan, &look.constant)?;
+        check_training(plan, rows.layout(), &previewed)?;
+        check_levels(plan, rows.layout())?;
+        constant_variables(plan, &previewed.constant)?;
         let contracts = look_outside(plan, rows.layout(), observer, cancel)?;
         warnings
             .retain(|issue| issue.is_warning() && params.reports_issue(&issue.code, &issue.place));
-        warnings.extend(blind_gates(checked, rows.layout(), &look.counted));
-        warnings.extend(unlabelled_people(plan, rows.layout(), &look.counted));
+        warnings.extend(blind_gates(checked, rows.layout(), &previewed.counted));
+        warnings.extend(unlabelled_people(plan, rows.layout(), &previewed.counted));
         let mut seen = CheckFindings::of_job(checked);
         seen.warnings.extend(warnings);
-        seen.warnings.extend(selective(plan, rows.layout(), &look.counted, records)?);
-        seen.warnings.extend(against_labels(plan, &look.counted));
-        seen.warnings.extend(one_sided_labels(rows.layout(), &look));
-        seen.warnings.extend(unsupported_people(plan, rows.layout(), &look.unsupported));
-        seen.warnings.extend(look.traps);
+        seen.warnings.extend(selective(plan, rows.layout(), &previewed.counted, records)?);
+        seen.warnings.extend(against_labels(plan, &previewed.counted));
+        seen.warnings.extend(one_sided_labels(rows.layout(), &previewed));
+        seen.warnings.extend(unsupported_people(plan, rows.layout(), &previewed.unsupported));
+        seen.warnings.extend(previewed.traps);
         Ok(CheckFindings { awaited: input.awaited.clone(), contracts, ..seen })
     })
+}
+
+/// Looks whether the models that the run trains have rows of both classes, and memory.
+fn check_training(plan: &StagePlan<'_>, layout: &Layout, previewed: &PreviewedRows) -> Result<()> {
+    let LabelCounts { positive, negative, .. } = previewed.profile.labels.trained;
+    for (name, model) in &plan.job.models {
+        let rows = (previewed.trained, plan.job.run.seed);
+        let trainer = plan.trainer(name.as_str(), model, layout, rows)?;
+        // With folds all rows train.
+        let is_divided = plan.n_folds() <= 1 && previewed.trained > 0;
+        if trainer.is_some() && is_divided && positive.min(negative) == 0 {
+            return Err(one_class(positive + negative).into());
+        }
+    }
+    Ok(())
+}
+
+/// Looks whether the job makes too many slices, and whether columns have the levels to which
+/// advice may not lead.
+fn check_levels(plan: &StagePlan<'_>, layout: &Layout) -> Result<()> {
+    for attribute in 0..layout.attributes.len() {
+        AttributeSlices::of(layout, attribute)?;
+    }
+    for block in plan.job.recourse.values() {
+        for (name, rule) in &block.may_change {
+            let feature = layout.features.iter().find(|of| of.name == name.as_str());
+            if let Some(feature) = feature.filter(|of| !of.levels.is_empty()) {
+                let mut levels = feature.levels.clone();
+                levels.push(MISSING_LEVEL.to_owned());
+                levels_not_to(rule, &feature.name, &levels)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Looks for what the sets and models of a run need from outside: programs, Python modules, the
@@ -391,10 +427,10 @@ fn constant_variables(plan: &StagePlan<'_>, constant: &[String]) -> Result<()> {
 }
 
 /// The sides of the split that lack a value of the label, unless all rows do.
-fn one_sided_labels(layout: &Layout, look: &RowsLook) -> Vec<IssueNote> {
+fn one_sided_labels(layout: &Layout, previewed: &PreviewedRows) -> Vec<IssueNote> {
     let of_two = layout.label.as_ref().filter(|label| label.classes.is_empty());
     let Some(label) = of_two else { return Vec::new() };
-    let labels = look.profile.labels;
+    let labels = previewed.profile.labels;
     let seen = |count: fn(&LabelCounts) -> u64| count(&labels.trained) + count(&labels.audited) > 0;
     let lacking = match seen(|labels| labels.positive) && seen(|labels| labels.negative) {
         true => labels.lacking(&label.column),
@@ -421,7 +457,7 @@ fn with_prepared<T>(
     features: Option<bool>,
     see: impl FnOnce(&StagePlan<'_>, &JobInputs, &[StageRecord]) -> Result<T>,
 ) -> Result<T> {
-    let look = || {
+    let find = || {
         let scratch = settings.cache.is_none().then(ScratchFolder::of_system).transpose()?;
         let (store, workers) =
             (open_store(&checked.job, settings, scratch.as_ref())?, open_workers(settings)?);
@@ -442,7 +478,7 @@ fn with_prepared<T>(
         let records = crate::exec::run(&stages, &store, &options, observer, cancel)?;
         see(&plan, &input, &records)
     };
-    look().map_err(|error| with_place(error, checked))
+    find().map_err(|error| with_place(error, checked))
 }
 
 /// One step that can lose rows.
@@ -578,11 +614,11 @@ pub(crate) fn data(
         let rows = RowsReader::open(&folder(UnitKind::Prepare))?;
         let layout = rows.layout();
         let (filters, mut issues) = filters_and_issues(&folder(UnitKind::Prepare))?;
-        let look = RowsLook::read(&folder(UnitKind::Labels))?;
-        let labels = look.profile.labels.all();
-        issues.extend(selective(plan, layout, &look.counted, records)?);
-        issues.extend(against_labels(plan, &look.counted));
-        issues.extend(one_sided_labels(layout, &look));
+        let previewed = PreviewedRows::read(&folder(UnitKind::Labels))?;
+        let labels = previewed.profile.labels.all();
+        issues.extend(selective(plan, layout, &previewed.counted, records)?);
+        issues.extend(against_labels(plan, &previewed.counted));
+        issues.extend(one_sided_labels(layout, &previewed));
         let job = &checked.job;
         let label =
             job.data.label.column().zip(layout.label.as_ref()).map(|(role, label)| LabelPreview {
@@ -600,14 +636,14 @@ pub(crate) fn data(
             rows: RowCounts {
                 source: filters.first().map_or(0, |f| f.rows_in),
                 kept: layout.n_rows,
-                trained: look.trained,
-                audited: look.audited,
+                trained: previewed.trained,
+                audited: previewed.audited,
             },
             filters: filters.into_iter().skip(1).collect(),
-            columns: columns(checked, layout, &look.profile, &issues),
+            columns: columns(checked, layout, &previewed.profile, &issues),
             issues,
             label,
-            attributes: attributes(layout, &look.profile),
+            attributes: attributes(layout, &previewed.profile),
             awaited: input.awaited.clone(),
         })
     })
@@ -646,9 +682,10 @@ fn columns(
     }
     for (feature, counts) in layout.features.iter().zip(&profile.features) {
         let levels = feature.kind.is_coded().then_some(feature.levels.as_slice());
-        let mut look = column(&feature.name, kind_word(feature), feature.class, levels, counts);
-        look.missing = look.missing.max(told(&feature.name));
-        columns.push(look);
+        let mut described =
+            column(&feature.name, kind_word(feature), feature.class, levels, counts);
+        described.missing = described.missing.max(told(&feature.name));
+        columns.push(described);
     }
     for (name, counts) in layout.carried.iter().zip(&profile.carried) {
         let (name, decides) = layout.source_of_carried(name);
@@ -695,7 +732,7 @@ fn column(
 }
 
 fn attributes(layout: &Layout, profile: &PreparedProfile) -> Vec<AttributePreview> {
-    let look = |group: Option<&String>, counts: &GroupProfile| {
+    let described = |group: Option<&String>, counts: &GroupProfile| {
         let LabelCounts { positive, negative, missing } = counts.labels;
         let labelled = |n: u64| layout.label.as_ref().map(|_| n);
         GroupPreview {
@@ -719,7 +756,7 @@ fn attributes(layout: &Layout, profile: &PreparedProfile) -> Vec<AttributePrevie
                 .map(Some)
                 .chain([None])
                 .zip(counts)
-                .map(|(group, counts)| look(group, counts))
+                .map(|(group, counts)| described(group, counts))
                 .collect(),
         });
     attributes.collect()

@@ -96,7 +96,7 @@ pub(crate) fn find(
     let scores = scores(plan, layout);
     for (name, numbers) in layout.carried.iter().zip(&sample.carried) {
         let (name, _) = layout.source_of_carried(name);
-        if scores.contains(&name) && columns.iter().all(|look| look.name != name) {
+        if scores.contains(&name) && columns.iter().all(|profile| profile.name != name) {
             let values = SampleColumn::Numbers(numbers);
             columns.push(ColumnProfile::of_sample(name, ValueClass::Float, &values));
         }
@@ -107,12 +107,12 @@ pub(crate) fn find(
     let attributes: Vec<&str> =
         layout.attributes.iter().map(|of| layout.features[of.feature].name.as_str()).collect();
     let mut notes = onehot_apart(plan, &columns[..looked.len()]);
-    for (look, &f) in columns.iter().zip(&looked) {
-        let name = &look.name;
+    for (profile, &f) in columns.iter().zip(&looked) {
+        let name = &profile.name;
         let told = found.reasons.get(name).and_then(|why| why.split(';').next());
         let suspected = || {
-            let role = suspected_role(look, &columns, &attributes, None)?;
-            let tells = role != SuspectedRole::RowId || look.sample.len() >= TOLD_APART;
+            let role = suspected_role(profile, &columns, &attributes, None)?;
+            let tells = role != SuspectedRole::RowId || profile.sample.len() >= TOLD_APART;
             tells.then(|| role.why())
         };
         if let Some(why) = told.or_else(suspected) {
@@ -125,13 +125,13 @@ pub(crate) fn find(
         }
         let is_onehot =
             plan.job.data.features.onehot.values().flatten().any(|of| of.as_str() == name);
-        for set in missing_codes(look.numbers()).iter().filter(|_| !is_onehot) {
+        for set in missing_codes(profile.numbers()).iter().filter(|_| !is_onehot) {
             let codes = list_words(set.codes.iter().map(|&code| float_text(code)), 10);
             let text = format!(
                 "the feature `{name}` is {codes} in {} of {} rows looked at, and the nearest other \
                  number is {}",
                 set.rows,
-                look.sample.len(),
+                profile.sample.len(),
                 float_text(set.nearest)
             );
             let hint = format!(
@@ -139,10 +139,10 @@ pub(crate) fn find(
             );
             notes.push(IssueNote::warning(MISSING_CODE, name, set.rows, text).with_hint(hint));
         }
-        if is_code(look) {
+        if is_code(profile) {
             let text = format!(
                 "the feature `{name}` has {} different whole numbers, which may be codes of levels",
-                look.levels.len()
+                profile.levels.len()
             );
             let hint = "list it under `nominal` if they are codes, under `ordinal` if only their \
                         order counts";
@@ -174,7 +174,7 @@ fn onehot_apart(plan: &StagePlan<'_>, columns: &[ColumnProfile]) -> Vec<IssueNot
     let is_alone = |name: &str| grouped.values().flatten().all(|column| column.as_str() != name);
     let bits: Vec<(&str, Option<Vec<bool>>)> = columns
         .iter()
-        .map(|look| (look.name.as_str(), look.bits().filter(|_| is_alone(&look.name))))
+        .map(|profile| (profile.name.as_str(), profile.bits().filter(|_| is_alone(&profile.name))))
         .collect();
     let apart = |(i, group): (usize, OneHotGroup)| {
         let names: Vec<&str> = group.columns.iter().map(|&at| columns[at].name.as_str()).collect();
@@ -184,7 +184,7 @@ fn onehot_apart(plan: &StagePlan<'_>, columns: &[ColumnProfile]) -> Vec<IssueNot
              and each is moved by itself: counterfactuals may have several of them, or none"
         );
         let is_free = |name: &str| {
-            columns.iter().all(|look| look.name != name)
+            columns.iter().all(|profile| profile.name != name)
                 && grouped.keys().all(|of| of.as_str() != name)
         };
         let name = group.free_name(i, is_free);
@@ -230,7 +230,7 @@ fn draw(row_context: RowContext<'_>) -> Result<TrapRows> {
     let has_training =
         row_context.roles.n_trained() > 0 && row_context.roles.n_audited() < layout.n_rows;
     let hash = |row: u64| BuildHasherDefault::<FastHasher>::default().hash_one(row);
-    let look = |g: usize| {
+    let read = |g: usize| {
         (row_context.watch.check)()?;
         let batch = rows.read(g, Projection::ALL)?;
         let first = rows.first_row(g) as u64;
@@ -255,7 +255,7 @@ fn draw(row_context: RowContext<'_>) -> Result<TrapRows> {
         label: Vec::new(),
         ranges: vec![None; layout.features.len()],
     };
-    row_context.workers.map(rows.n_groups(), look, |_, (rows, carried, labels, ranges)| {
+    row_context.workers.map(rows.n_groups(), read, |_, (rows, carried, labels, ranges)| {
         all.rows.append(rows);
         all.carried.iter_mut().zip(carried).for_each(|(all, more)| all.extend(more));
         all.label.extend(labels);

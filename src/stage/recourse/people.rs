@@ -20,6 +20,7 @@ use crate::data::prepare::derive::{DerivationRule, DerivedBin};
 use crate::data::prepare::params::MissingRule;
 use crate::data::rows::Projection;
 use crate::data::rows::aligned::ScoreReader;
+use crate::data::source::list_words;
 use crate::data::values::float_text;
 use crate::data::{
     FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING, MISSING_GROUP, MISSING_LEVEL,
@@ -28,13 +29,14 @@ use crate::error::{Fault, Result};
 use crate::job::Job;
 use crate::num::one_row_each::{DrawablePersonRow, one_row_each};
 use crate::num::seed::named_seed;
-use crate::param::ColumnName;
+use crate::param::{ColumnName, Word};
 use crate::recourse::AuditedRows;
 use crate::recourse::ask::LevelChange;
 use crate::recourse::bins::bin_numbers;
 use crate::recourse::feature::{AllowedChanges, ChangeCost, ChangeDirection, LevelDistance};
 use crate::recourse::feature::{LevelScale, ModelNumbers, RecourseFeature};
-use crate::recourse::knobs::{NumberCost, RecourseBlock};
+use crate::recourse::knobs::{ColumnChangeRule, NumberCost, RecourseBlock};
+use crate::stage::count::evidence::weight_units;
 use crate::stage::row_context::DecisionRule;
 use crate::stage::row_context::RowContext;
 use crate::stage::row_features::{distinct_numbers, empty_rows, only_one};
@@ -111,7 +113,9 @@ impl RecoursePeople {
             let scores = scores.read(g)?;
             let (mut places, mut kept) = (Vec::new(), Vec::new());
             for (i, &score) in scores.iter().enumerate() {
-                let Some(fold) = roles.audited(i) else { continue };
+                // A row of weight 0 counts for nothing.
+                let audited = roles.audited(i).filter(|_| weight_units(layout, &batch, i) > 0);
+                let Some(fold) = audited else { continue };
                 rule.check(layout, &batch, i, score)?;
                 if let Some(decision) = rule.decide(&batch, Some(fold), i, score) {
                     let group =
@@ -476,6 +480,31 @@ fn onehot_column(
     (feature, LevelEncoding::OneHot(at.to_vec()), 0)
 }
 
+/// The levels of a column that advice may not lead to.
+///
+/// # Errors
+/// A level that the column does not have.
+pub(crate) fn levels_not_to(
+    rule: &ColumnChangeRule,
+    column: &str,
+    levels: &[String],
+) -> Result<Vec<u32>> {
+    let position = |word: &Word| {
+        if let Some(level) = levels.iter().position(|level| level == word.as_str()) {
+            return Ok(level as u32);
+        }
+        let what = format!(
+            "`not_to` names the level `{word}` of the column `{column}`, which no audited row has"
+        );
+        let known = list_words(levels.iter().map(|level| format!("`{level}`")), 12);
+        Err(Fault::new("unknown-level", what)
+            .in_column(column)
+            .hint(format!("its levels are {known}"))
+            .into())
+    };
+    rule.not_to().iter().map(position).collect()
+}
+
 /// The feature with the rules of the job.
 fn with_rules(mut feature: RecourseFeature, recourse: &RecourseBlock) -> Result<RecourseFeature> {
     let weight =
@@ -486,21 +515,7 @@ fn with_rules(mut feature: RecourseFeature, recourse: &RecourseBlock) -> Result<
     feature.predicate = predicate.copied().unwrap_or_default();
     let Some(rule) = recourse.may_change.get(feature.name.as_str()) else { return Ok(feature) };
     let (direction, steps) = rule.direction();
-    let mut not_to = Vec::new();
-    for word in rule.not_to() {
-        let Some(level) = feature.levels.iter().position(|level| level == word.as_str()) else {
-            let levels: Vec<&str> = feature.levels.iter().take(12).map(String::as_str).collect();
-            let what = format!(
-                "`not_to` names the level `{word}` of the column `{}`, which no audited row \
-                 has",
-                feature.name
-            );
-            let more = if feature.levels.len() > levels.len() { ", ..." } else { "" };
-            let hint = format!("its levels: {}{more}", levels.join(", "));
-            return Fault::new("unknown-level", what).in_column(&feature.name).fail(hint);
-        };
-        not_to.push(level as u32);
-    }
+    let not_to = levels_not_to(rule, &feature.name, &feature.levels)?;
     feature.may_change = AllowedChanges { direction, steps, not_to };
     Ok(feature)
 }

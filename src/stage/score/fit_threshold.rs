@@ -126,7 +126,8 @@ fn cases_of(
         weight: weight_units(row_context.rows.layout(), &batch, i),
     };
     let scored = mine.iter().zip(scores).filter(|(_, score)| !score.is_nan());
-    Ok(scored.map(case).collect())
+    // A row of weight 0 counts for nothing, and its score separates nothing.
+    Ok(scored.map(case).filter(|case| case.weight > 0).collect())
 }
 
 /// Fits the thresholds of scores that the rows carry.

@@ -33,7 +33,7 @@ impl Stage for TrainStage {
             None => None,
         };
         models.training_inputs(b)?;
-        let experiment = unit.experiment.clone();
+        let AuditUnit { experiment, model, repeat, .. } = unit.clone();
         work(move |ctx| {
             let trained = models.rows.with(ctx, 0, |rows| {
                 let layout = rows.rows.layout();
@@ -56,10 +56,11 @@ impl Stage for TrainStage {
                     models.train_on(ctx, layout, (&training, rows.roles.n_trained()), fold)
                 })
             });
-            if experiment.is_empty() {
-                return trained;
-            }
-            trained.map_err(|e| plan.with_model_place(e, &["experiments", &experiment]))
+            trained.map_err(|e| match (experiment.as_str(), repeat) {
+                ("", None) => e,
+                ("", Some(_)) => plan.with_model_place(e, &["models", &model, "doubt"]),
+                (experiment, _) => plan.with_model_place(e, &["experiments", experiment]),
+            })
         })
     }
 }

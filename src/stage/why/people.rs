@@ -9,7 +9,7 @@ use crate::job::Job;
 use crate::num::one_row_each::{DrawablePersonRow, one_row_each};
 use crate::num::seed::named_seed;
 use crate::param::Word;
-use crate::stage::count::evidence::{CountInputs, ScoredGroup, label, ranks};
+use crate::stage::count::evidence::{CountInputs, ScoredGroup, label, ranks, weight_units};
 use crate::stage::row_context::{DecisionRule, RowContext};
 use crate::stage::row_features::empty_rows;
 use crate::stage::why::traits::pattern_columns;
@@ -122,8 +122,10 @@ impl WhyGathering<'_> {
         let mut groups: Vec<Vec<u16>> = vec![Vec::new(); layout.attributes.len()];
         let (mut places, mut switched) = (Vec::<CountedPlace>::new(), Vec::new());
         let read = |g: usize| {
-            let counted = count(g)?;
+            let mut counted = count(g)?;
             let batch = self.row_context.rows.read(g, Projection::ALL)?;
+            // A row of weight 0 counts for nothing.
+            counted.retain(|person| weight_units(layout, &batch, person.0) > 0);
             let places: Vec<usize> = counted.iter().map(|person| person.0).collect();
             let of = |of: &Vec<u16>| places.iter().map(|&i| of[i]).collect::<Vec<u16>>();
             let own: Vec<Vec<u16>> = batch.groups.iter().map(of).collect();

@@ -27,7 +27,7 @@ pub(crate) use rows::{
 pub(crate) use write::{EncodedGroup, GroupEncoder, GroupWriter};
 
 /// Rows of one row group unless `--batch-rows` says otherwise.
-pub(crate) const BATCH_ROWS: usize = 65_536;
+pub(crate) const ROW_GROUP_ROWS: usize = 65_536;
 
 /// Row groups hold a multiple of this many rows, so that sums over fixed blocks of rows do not
 /// depend on `--batch-rows`.

@@ -31,7 +31,7 @@ const COUNTED: &str = "labels.json";
 
 /// What the stage counted.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct RowsLook {
+pub(crate) struct PreviewedRows {
     /// People audited.
     pub(crate) audited: u64,
     /// Training rows; with folds: in some fold.
@@ -74,7 +74,7 @@ impl LabelsByRole {
     }
 }
 
-impl RowsLook {
+impl PreviewedRows {
     /// Reads it from the folder of the stage.
     ///
     /// # Errors
@@ -102,7 +102,7 @@ impl Stage for LabelStage {
             job.models.iter().map(decides).collect::<Vec<_>>()
         });
         work(move |ctx| {
-            let look = rows.with(ctx, 1, |row_context| {
+            let previewed = rows.with(ctx, 1, |row_context| {
                 let (audited, trained) =
                     (row_context.roles.n_audited(), row_context.roles.n_trained());
                 let counted = count(plan, row_context)?;
@@ -118,9 +118,17 @@ impl Stage for LabelStage {
                     let name = layout.attributes[position].name.clone();
                     unsupported.insert(name, found.transpose()?.unwrap_or_default());
                 }
-                Ok(RowsLook { audited, trained, counted, profile, traps, constant, unsupported })
+                Ok(PreviewedRows {
+                    audited,
+                    trained,
+                    counted,
+                    profile,
+                    traps,
+                    constant,
+                    unsupported,
+                })
             })?;
-            files::write_compact(&ctx.out().join(COUNTED), &look)
+            files::write_compact(&ctx.out().join(COUNTED), &previewed)
         })
     }
 }
