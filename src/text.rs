@@ -106,6 +106,14 @@ pub(crate) fn filled(template: &str, facts: &impl Serialize) -> String {
     environment().render_str(template, fact(facts)).expect(TESTED)
 }
 
+/// The digits of a number without needless zeros behind its point, and without the sign of nothing.
+pub(crate) fn without_zeros(digits: &str) -> &str {
+    let is_decimal = digits.contains('.');
+    let short =
+        if is_decimal { digits.trim_end_matches('0').trim_end_matches('.') } else { digits };
+    if short == "-0" { "0" } else { short }
+}
+
 /// Lines of cells as text, in columns two blanks apart that are as wide as their widest cell, and
 /// end there if `right` names them; columns that are empty in every line are left out. Each line
 /// begins with `indent`. Cells hold words of data: nothing in them moves the cursor.

@@ -16,7 +16,7 @@ use crate::table::file::{read_matching, read_rows};
 use crate::table::{
     AuditKey, CfFeatureRow, CfQualityRow, GateRow, MetricRow, MetricTable, SetPair, TableRow,
 };
-use crate::text::{aligned, fact};
+use crate::text::{aligned, fact, without_zeros};
 
 /// The numbers of a word that has explanations, with the line that says where they come from.
 ///
@@ -82,12 +82,7 @@ fn qualities(measure: &str, tables: &Path) -> Result<Vec<Vec<String>>> {
 }
 
 fn number(value: f64) -> String {
-    let text = format!("{value:.6}");
-    if text.contains('.') {
-        text.trim_end_matches('0').trim_end_matches('.').to_owned()
-    } else {
-        text
-    }
+    without_zeros(&format!("{value:.6}")).to_owned()
 }
 
 fn groups(scope: &str, [from, to]: [&str; 2], [highest, lowest]: [&str; 2]) -> String {

@@ -53,7 +53,9 @@ impl FolderDiff {
     /// The page.
     pub(crate) fn html(&self, glossary: &dyn Fn(&str) -> Option<GlossaryEntry>) -> String {
         let mut glossary = PageGlossary::new(glossary);
-        let against = against::section(&self.compared, &self.changes, ROWS_SHOWN, &mut glossary);
+        let of_rows = self.new.1.person.is_some();
+        let against =
+            against::section(&self.compared, of_rows, &self.changes, ROWS_SHOWN, &mut glossary);
         let metrics = PageSection::new("metrics", vec![glossary.block()]);
         let [gates, folders] = self.folders();
         let sections = [Some(against), gates, Some(metrics), folders];
@@ -109,11 +111,13 @@ impl FolderDiff {
         let side = |(path, m): &(String, Manifest)| {
             context! {
                 path, job => &m.job, run => &m.run, version => &m.words.version,
-                n => m.rows.audited,
+                n => m.rows.audited, of_rows => m.person.is_some(),
             }
         };
         let shown_changes = self.shown();
-        let rows: Value = shown_changes.printed(all).map(against::change_row_facts).collect();
+        let of_rows = self.new.1.person.is_some();
+        let told = |row: &ChangeRow| against::change_row_facts(row, of_rows);
+        let rows: Value = shown_changes.printed(all).map(told).collect();
         let verdicts: Vec<[&str; 3]> =
             deciding(&self.gates).map(|row| [&*row.gate, &*row.verdict, &*row.reason]).collect();
         let facts = context! {

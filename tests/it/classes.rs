@@ -674,7 +674,7 @@ fn the_groups_furthest_apart_in_a_class_are_named() {
         let ends = format!("highest_group={highest}, lowest_group={lowest}");
         work.table("metrics").at(&own).holds(&ends);
         work.read("out/report.html").says(&[&format!(
-            "Highest: <bdi>people in group {highest}</bdi>; lowest: <bdi>people in group {lowest}"
+            ": <bdi>people in group {highest}</bdi>; lowest: <bdi>people in group {lowest}"
         )]);
     }
 }

@@ -47,13 +47,14 @@ pub(crate) fn not_shown(
         trained_again => values.any(|of| of.over_trainings().is_some()),
         narrow => is_narrow(m.rows.audited), excluded => excluded(audit, voice),
         overturning => hidden_cause::weakest(audit).map(fact),
-        graphs => has(&["graph-uncertain"]), features => has(&["greedy", "plausible", "transport"]),
+        graphs => has(&["graph-uncertain"]),
+        features => has(&["greedy", "plausible", "transport", "external"]),
         trained => trained.map(|of| fact(&voice.called_model(&of.name))).collect::<Value>(), scores => of_kind("scores"),
         decisions => of_kind("decision"), label => m.label.is_some(),
         not_compared => population::not_compared(audit, voice),
         without_label => issues.iter().any(|i| i.state.as_deref() == Some("without_label")),
         recourse => !audit.recourse.comparisons.is_empty(), arms => !m.experiments.is_empty(),
-        contradictions => fact(&contradictions),
+        contradictions,
         limitations => m.words.limitations.iter().map(|words| words.trim()).collect::<Value>(),
     }
 }

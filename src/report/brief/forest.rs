@@ -5,19 +5,17 @@ use std::collections::BTreeSet;
 
 use minijinja::context;
 use minijinja::value::Value;
-use serde::Serialize;
 
 use crate::report::brief::harm::{HarmResult, ranked, seconds};
 use crate::report::brief::limits::{self, AuditLimit};
-use crate::report::brief::voice::{AuditVoice, CalledAttribute, CalledGroup, CalledSet};
+use crate::report::brief::voice::{AuditVoice, CalledGroup};
 use crate::report::draw::plot::{PlotScale, SwitchSide};
 use crate::report::page::PageSection;
 use crate::report::page::words::short;
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::grouped::grouped;
 use crate::report::read::panel::ResultKey;
-use crate::report::section::graphs::knowledge::{ScenarioKnowledge, stated_knowledge};
-use crate::report::section::graphs::values::ValuesInShort;
+use crate::report::section::graphs::knowledge::stated_knowledge;
 use crate::text::fact;
 
 /// Rows on the page; the others are in the annex.
@@ -34,46 +32,6 @@ const LETTERS_OF_A_LINE: usize = 30;
 /// block those that say who is worse off.
 const NAMED_AT_MOST: usize = 2;
 
-/// Who is worse off in a block: named where the tables name the same group in every row, or in
-/// some.
-#[derive(Serialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-enum WorseOff<'a> {
-    /// In every result.
-    All { group: &'a CalledGroup },
-    /// In a number of rows; which ones, if they are few.
-    Some { group: &'a CalledGroup, clear: usize, named: Vec<&'a HarmResult> },
-    /// A change of class is in itself neither better nor worse, and results may contradict each
-    /// other.
-    Unclear,
-    /// In none, or not the same in all.
-    Nobody,
-}
-
-/// What a set changes, said once.
-#[derive(Serialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-enum SetNote<'a> {
-    Set {
-        set: &'a CalledSet,
-        attribute: &'a CalledAttribute,
-        /// Whether sets that change the entries of several attributes read alike.
-        several_attributes: bool,
-        /// Whether no feature of anybody changed.
-        repeats_entry: bool,
-    },
-    /// What sets of causal graphs have in common.
-    Graphs {
-        attribute: &'a CalledAttribute,
-    },
-    Values {
-        values: ValuesInShort,
-    },
-    Knowledge {
-        knowledge: ScenarioKnowledge,
-    },
-}
-
 /// The question that a result answers: who, in which group, as which group.
 pub(crate) type ForestQuestion<'a> = (&'a str, SwitchSide, &'a str, &'a str);
 
@@ -82,30 +40,30 @@ pub(crate) fn question(result: &HarmResult) -> ForestQuestion<'_> {
     (&key.attribute, result.side, &key.from, &key.to)
 }
 
-impl<'a> WorseOff<'a> {
-    fn of(rows: &[&'a HarmResult]) -> Self {
-        let named: Vec<&'a HarmResult> =
-            rows.iter().copied().filter(|row| row.worse.is_some()).collect();
-        let groups: BTreeSet<&'a CalledGroup> =
-            named.iter().filter_map(|row| row.worse.as_ref()).collect();
-        match (groups.first(), groups.len()) {
-            (Some(group), 1) if named.len() == rows.len() => WorseOff::All { group },
-            (Some(group), 1) => {
-                let clear = named.len();
-                let named = named.into_iter().filter(|_| clear <= NAMED_AT_MOST).collect();
-                WorseOff::Some { group, clear, named }
-            }
-            _ if rows.iter().any(|row| row.side == SwitchSide::Either || row.contested) => {
-                WorseOff::Unclear
-            }
-            _ => WorseOff::Nobody,
+/// Who is worse off in a block: in `all` results or in `some` a group that the tables name there;
+/// which results these are, if they are few. It is `unclear` where results contradict each other,
+/// and of a change of class, which is in itself neither better nor worse.
+fn worse_in(rows: &[&HarmResult]) -> Value {
+    let named: Vec<&HarmResult> = rows.iter().copied().filter(|row| row.worse.is_some()).collect();
+    let groups: BTreeSet<&CalledGroup> =
+        named.iter().filter_map(|row| row.worse.as_ref()).collect();
+    let group = groups.first().filter(|_| groups.len() == 1).map(fact);
+    let is_unclear = |row: &&HarmResult| row.side == SwitchSide::Either || row.contested;
+    match group {
+        Some(group) if named.len() == rows.len() => context!(kind => "all", group),
+        Some(group) => {
+            let clear = named.len();
+            let few = if clear <= NAMED_AT_MOST { named } else { Vec::new() };
+            context!(kind => "some", group, clear, named => fact(&few))
         }
+        None if rows.iter().any(is_unclear) => context!(kind => "unclear"),
+        None => context!(kind => "nobody"),
     }
 }
 
 /// What the sets of the rows change; what sets of causal graphs have in common once.
-fn notes<'a>(audit: &AuditFolder, shown: &[&'a HarmResult]) -> Vec<SetNote<'a>> {
-    let mut sets: Vec<&'a HarmResult> = Vec::new();
+fn notes(audit: &AuditFolder, shown: &[&HarmResult]) -> Vec<Value> {
+    let mut sets: Vec<&HarmResult> = Vec::new();
     for result in shown {
         let alike = |other: &&HarmResult| {
             let (set, other) = (&result.set, &other.set);
@@ -127,22 +85,23 @@ fn notes<'a>(audit: &AuditFolder, shown: &[&'a HarmResult]) -> Vec<SetNote<'a>> 
             };
             let all = ResultKey::of_set(&set.name, &attribute.name);
             let unchanged = audit.quality.value(&all, "unchanged_share");
-            notes.push(SetNote::Set {
-                set,
-                attribute,
-                several_attributes: set.only_entry && shown.iter().any(of_others),
-                repeats_entry: unchanged.is_some_and(|share| share >= 1.0),
+            // Sets that change the entries of several attributes may read alike, and a set may
+            // change no feature of anybody.
+            notes.push(context! {
+                kind => "set", set => fact(set), attribute => fact(attribute),
+                several_attributes => set.only_entry && shown.iter().any(of_others),
+                repeats_entry => unchanged.is_some_and(|share| share >= 1.0),
             });
         } else if graphs.insert(&attribute.name) {
-            notes.push(SetNote::Graphs { attribute });
+            notes.push(context!(kind => "graphs", attribute => fact(attribute)));
         }
         if let Some(own) = set.values.filter(|own| !values.contains(own)) {
             values.push(own);
-            notes.push(SetNote::Values { values: own });
+            notes.push(context!(kind => "values", values => fact(&own)));
         }
         if let Some(knowledge) = knowledge.filter(|own| !stated.contains(own)) {
-            stated.push(knowledge.clone());
-            notes.push(SetNote::Knowledge { knowledge });
+            notes.push(context!(kind => "knowledge", knowledge => &knowledge));
+            stated.push(knowledge);
         }
     }
     notes
@@ -186,15 +145,15 @@ pub(crate) fn section<'r>(
     let limit_of = |result: &HarmResult| limits::of_result(limits, result).map(|of| of.limit);
     let by_question = grouped(shown.iter().map(|result| (question(result), *result)));
     let block = |(_, mine): (ForestQuestion<'_>, Vec<&'r HarmResult>)| {
-        let worse = WorseOff::of(&mine);
+        let worse = worse_in(&mine);
         let row = |result: &HarmResult| context!(result => fact(result), limit => limit_of(result));
-        context!(worse => fact(&worse), rows => mine.into_iter().map(row).collect::<Value>())
+        context!(worse, rows => mine.into_iter().map(row).collect::<Value>())
     };
     let blocks: Value = by_question.into_iter().map(block).collect();
     let named = nobody.iter().take(if nobody.len() > NAMED_AT_MOST { 0 } else { nobody.len() });
     let named: Vec<&HarmResult> = named.copied().collect();
     let facts = context! {
-        worse => fact(&worse_off(results)), notes => fact(&notes(audit, &shown)),
+        worse => fact(&worse_off(results)), notes => notes(audit, &shown),
         level => audit.manifest.level.get(), seconds => seconds(shown.iter().copied()).into_iter().collect::<Value>(),
         has_placebo => shown.iter().any(|result| result.placebo.is_some()),
         has_limit => shown.iter().any(|result| limit_of(result).is_some()),

@@ -13,14 +13,13 @@
 
 use minijinja::context;
 use minijinja::value::Value;
-use serde::Serialize;
 
 use crate::report::brief::harm::{HarmResult, difference, findings, ranked};
 use crate::report::brief::inputs::BriefInputs;
 use crate::report::brief::limit_part::LimitPart;
 use crate::report::brief::limits::{self, AuditLimit};
 use crate::report::brief::shares::{ClearGap, GroupFavourableShare, ModelShares};
-use crate::report::brief::voice::{CalledAttribute, CalledGroup, CalledModel};
+use crate::report::brief::voice::CalledGroup;
 use crate::report::page::number::NumberFormat;
 use crate::report::read::judged::JudgedValue;
 use crate::report::read::panel::ResultKey;
@@ -60,52 +59,6 @@ pub(crate) enum HeroSubject<'a> {
     /// No difference is clear.
     NothingClear,
     /// Nothing was measured that could be a finding.
-    Nothing,
-}
-
-/// How the sentence about a switch starts.
-#[derive(Serialize)]
-#[serde(rename_all = "snake_case")]
-enum HeroOpening {
-    Plain,
-    NoneBroken,
-    GraphsDisagree,
-    DependsOnRows,
-    DependsOnTraining,
-    TooFew,
-    Undecided,
-}
-
-/// The facts of the sentence of the page by its kind.
-#[derive(Serialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-enum HeroFacts<'a> {
-    Switch {
-        switch: Value,
-        opening: HeroOpening,
-        /// Whether no limit judges it, though there are limits.
-        no_limit: bool,
-    },
-    Gap {
-        model: &'a CalledModel,
-        low: &'a GroupFavourableShare,
-        high: &'a GroupFavourableShare,
-        /// The part of a limit on their ratio.
-        ratio: Option<&'a LimitPart>,
-    },
-    Total,
-    Limit {
-        furthest: Option<[CalledGroup; 2]>,
-    },
-    Nobody {
-        attribute: Option<&'a CalledAttribute>,
-        whole: i64,
-        highest: f64,
-        only_entry: bool,
-    },
-    NothingClear {
-        shares: Option<&'a [GroupFavourableShare; 2]>,
-    },
     Nothing,
 }
 
@@ -234,43 +187,44 @@ impl<'a> BriefInputs<'a> {
         let broken = self.limits.iter().any(|limit| limit.verdict == "fail");
         let none_broken = !broken && !self.limits.is_empty();
         let told = match (finding.subject, finding.limit) {
-            (HeroSubject::Switch(result), limit) => HeroFacts::Switch {
-                switch: self.switch(result, finding.compared),
-                opening: match limit {
+            (HeroSubject::Switch(result), limit) => context! {
+                kind => "switch", switch => self.switch(result, finding.compared),
+                opening => match limit {
                     Some(limit) if limit.verdict == "inconclusive" => undecided(limit, result),
-                    _ if none_broken => HeroOpening::NoneBroken,
-                    _ => HeroOpening::Plain,
+                    _ if none_broken => "none_broken",
+                    _ => "plain",
                 },
-                no_limit: !self.limits.is_empty() && !self.is_judged(result),
+                // Though there are limits.
+                no_limit => !self.limits.is_empty() && !self.is_judged(result),
             },
-            (HeroSubject::Gap(shares, gap), limit) => HeroFacts::Gap {
-                model: &shares.model,
-                low: gap.low,
-                high: gap.high,
-                ratio: limit
-                    .filter(|limit| limit.kind == NumberFormat::Plain)
-                    .and_then(|limit| limit.parts.first())
-                    .filter(|part| part.value.is_some()),
-            },
-            (HeroSubject::Total, _) => HeroFacts::Total,
+            (HeroSubject::Gap(shares, gap), limit) => {
+                let of_ratio = limit.filter(|limit| limit.kind == NumberFormat::Plain);
+                let ratio = of_ratio.and_then(|limit| limit.parts.first());
+                let ratio = ratio.filter(|part| part.value.is_some());
+                let [low, high] = [gap.low, gap.high].map(fact);
+                let (model, ratio) = (fact(&shares.model), fact(&ratio));
+                context!(kind => "gap", model, low, high, ratio)
+            }
+            (HeroSubject::Total, _) => context!(kind => "total"),
             (HeroSubject::Limit, limit) => {
-                HeroFacts::Limit { furthest: limit.and_then(|limit| self.furthest(limit)) }
+                let furthest = limit.and_then(|limit| self.furthest(limit));
+                context!(kind => "limit", furthest)
             }
             (HeroSubject::Nobody, _) => self.nobody(),
             (HeroSubject::NothingClear, _) => {
-                HeroFacts::NothingClear { shares: self.unclear_shares() }
+                context!(kind => "nothing_clear", shares => fact(&self.unclear_shares()))
             }
-            (HeroSubject::Nothing, _) => HeroFacts::Nothing,
+            (HeroSubject::Nothing, _) => context!(kind => "nothing"),
         };
         let HeroFinding { limit, compared, .. } = *finding;
-        context!(limit => fact(&limit), none_broken, compared, ..fact(&told))
+        context!(limit => fact(&limit), none_broken, compared, ..told)
     }
 
     fn only_entry(&self) -> bool {
         self.results.iter().all(|result| result.set.only_entry)
     }
 
-    fn nobody(&self) -> HeroFacts<'_> {
+    fn nobody(&self) -> Value {
         let totals = || {
             let totals = self.audit.measures().filter(|(key, _)| key.scope == "total");
             totals.filter_map(|(key, values)| Some((key, values.get("sr")?)))
@@ -278,11 +232,11 @@ impl<'a> BriefInputs<'a> {
         let whole = totals().filter_map(|(_, of)| of.counts()).map(|(_, whole)| whole).max();
         let all = || self.results.iter().map(|result| result.whole).max();
         let of_sets = totals().filter(|(key, _)| !key.set.is_empty());
-        HeroFacts::Nobody {
-            attribute: self.results.first().map(|result| &result.attribute),
-            whole: whole.or_else(all).unwrap_or(0),
-            highest: of_sets.filter_map(|(_, of)| of.ends()).map(|ends| ends.1).fold(0.0, f64::max),
-            only_entry: self.only_entry(),
+        let ends = of_sets.filter_map(|(_, of)| of.ends());
+        context! {
+            kind => "nobody", whole => whole.or_else(all).unwrap_or(0),
+            attribute => fact(&self.results.first().map(|result| &result.attribute)),
+            highest => ends.map(|ends| ends.1).fold(0.0, f64::max), only_entry => self.only_entry(),
         }
     }
 
@@ -292,14 +246,16 @@ impl<'a> BriefInputs<'a> {
         groups.as_slice().try_into().ok().filter(|_| self.results.is_empty())
     }
 
-    /// For a limit on the groups that are furthest apart, the highest and the lowest; none of
-    /// others.
-    fn furthest(&self, limit: &AuditLimit) -> Option<[CalledGroup; 2]> {
+    /// For a limit on the groups that are furthest apart, the highest and the lowest, and of what;
+    /// none of others.
+    fn furthest(&self, limit: &AuditLimit) -> Option<Value> {
         let JudgedValue { key, metric } = &limit.parts.first()?.judged;
         let measure = self.audit.measure(key, metric).filter(|_| key.scope == "worst_case")?;
         let ends = [&measure.highest_group, &measure.lowest_group];
         let named = ends.iter().all(|group| !group.is_empty());
-        named.then(|| ends.map(|group| self.voice.called_group(&key.attribute, group)))
+        let groups = ends.map(|group| self.voice.called_group(&key.attribute, group));
+        let measured = fact(&self.voice.rate_behind(metric));
+        named.then(|| context!(groups => fact(&groups), measured))
     }
 
     /// People who keep all their features in a set that moves features, of how many: for them the
@@ -385,7 +341,7 @@ impl<'a> BriefInputs<'a> {
             || decided_by.is_some();
         let knowledge = own.and_then(|own| stated_knowledge(self.audit, &own.set.name));
         context! {
-            result => fact(&own), knowledge => fact(&knowledge), decided_by,
+            result => fact(&own), knowledge, decided_by,
             unsupported => own.and_then(|own| self.unsupported(own)),
             unmoved => fact(&own.and_then(|own| self.unmoved(&own.key))),
             few => fact(&own.and_then(|own| self.few_people(&own.key))),
@@ -423,16 +379,16 @@ impl<'a> BriefInputs<'a> {
 }
 
 /// Why a limit is undecided.
-fn undecided(limit: &AuditLimit, result: &HarmResult) -> HeroOpening {
+fn undecided(limit: &AuditLimit, result: &HarmResult) -> &'static str {
     let straddles = |(lo, hi): (f64, f64)| lo <= limit.limit && limit.limit < hi;
     let people = result.point.interval.is_some_and(straddles);
     let second = result.second.filter(|_| result.point.second.is_some_and(straddles));
     match (limit.decides.as_str(), second) {
-        ("worlds" | "all", Some(DecidingRange::GRAPHS)) => HeroOpening::GraphsDisagree,
-        ("fit" | "all", Some(DecidingRange::FITS)) => HeroOpening::DependsOnRows,
-        ("training" | "all", Some(DecidingRange::TRAININGS)) => HeroOpening::DependsOnTraining,
-        ("worlds" | "fit" | "training", _) => HeroOpening::Undecided,
-        _ if people => HeroOpening::TooFew,
-        _ => HeroOpening::Undecided,
+        ("worlds" | "all", Some(DecidingRange::GRAPHS)) => "graphs_disagree",
+        ("fit" | "all", Some(DecidingRange::FITS)) => "depends_on_rows",
+        ("training" | "all", Some(DecidingRange::TRAININGS)) => "depends_on_training",
+        ("worlds" | "fit" | "training", _) => "undecided",
+        _ if people => "too_few",
+        _ => "undecided",
     }
 }

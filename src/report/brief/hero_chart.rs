@@ -1,14 +1,14 @@
 //! The chart below the main sentence of the page as facts, which `shares.html` draws: who holds the
 //! favourable decision as people are, and as members of another group.
 
+use minijinja::context;
 use minijinja::value::Value;
 use serde::Serialize;
 
 use crate::report::brief::harm::{HarmResult, ranked, switch_cells, switches};
 use crate::report::brief::hero::{HeroFinding, HeroSubject};
 use crate::report::brief::inputs::BriefInputs;
-use crate::report::brief::shares::GroupFavourableShare;
-use crate::report::brief::voice::{CalledGroup, CalledModel};
+use crate::report::brief::voice::CalledGroup;
 use crate::report::draw::panel::SwitchCounts;
 use crate::report::draw::plot::PlotScale;
 use crate::report::read::panel::ResultKey;
@@ -30,37 +30,6 @@ struct TurnedGroup {
     kept: f64,
     before: f64,
     after: f64,
-}
-
-/// The chart.
-#[derive(Serialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-enum HeroChart<'a> {
-    /// Two groups: two bars each.
-    Bars { result: &'a HarmResult, groups: Vec<TurnedGroup>, top: f64 },
-    /// Several groups: a row each, from their share as they are to that as members of the
-    /// reference.
-    Rows {
-        result: &'a HarmResult,
-        reference: CalledGroup,
-        /// Whether it is the reference of the job.
-        is_reference: bool,
-        /// The reference itself; where the finding is about its members, with the group as
-        /// which they are shown.
-        own: Option<Box<TurnedGroup>>,
-        other: Option<CalledGroup>,
-        groups: Vec<TurnedGroup>,
-        /// Groups that are not shown.
-        more: usize,
-        scale: PlotScale,
-    },
-    /// Without a counterfactual: the shares of the groups as they are.
-    Shares {
-        model: &'a CalledModel,
-        groups: Vec<GroupFavourableShare>,
-        labelled: bool,
-        scale: PlotScale,
-    },
 }
 
 impl TurnedGroup {
@@ -95,7 +64,7 @@ impl<'a> BriefInputs<'a> {
         let own = self.drawn_result(finding);
         // Counts of several counterfactuals of a person are not people as they are.
         let drawn = own.filter(|own| !own.set.several).and_then(|own| self.switch_chart(own));
-        fact(&drawn.or_else(|| self.share_chart(finding)))
+        drawn.or_else(|| self.share_chart(finding)).into()
     }
 
     fn turned(&self, key: &ResultKey, from: &str, to: &str) -> Option<TurnedGroup> {
@@ -116,7 +85,9 @@ impl<'a> BriefInputs<'a> {
         })
     }
 
-    fn switch_chart<'r>(&self, result: &'r HarmResult) -> Option<HeroChart<'r>> {
+    /// Of two groups two `bars` each; of several `rows`, from their share as they are to that as
+    /// members of the reference.
+    fn switch_chart(&self, result: &HarmResult) -> Option<Value> {
         let key = &result.key;
         let mut names = self.audit.groups_of(&key.attribute);
         if let [first, second] = names.as_slice() {
@@ -124,7 +95,9 @@ impl<'a> BriefInputs<'a> {
             let groups: Vec<TurnedGroup> =
                 both.into_iter().filter_map(|(from, to)| self.turned(key, from, to)).collect();
             let top = groups.iter().flat_map(TurnedGroup::ends).fold(0.0, f64::max) / 0.8;
-            return (!groups.is_empty()).then_some(HeroChart::Bars { result, groups, top });
+            let [result, of] = [fact(result), fact(&groups)];
+            return (!groups.is_empty())
+                .then(|| context!(kind => "bars", result, groups => of, top));
         }
         let is_reference = names.first().is_none_or(|first| key.from == *first);
         // If the finding is about two groups without the reference, all are shown as members of its
@@ -153,20 +126,16 @@ impl<'a> BriefInputs<'a> {
         let more = groups.len().saturating_sub(GROUPS_AT_MOST);
         groups.truncate(GROUPS_AT_MOST);
         let called = |name: &String| self.voice.called_group(&key.attribute, name);
-        Some(HeroChart::Rows {
-            result,
-            is_reference: self.audit.groups_of(&key.attribute).first() == Some(reference),
-            reference: called(reference),
-            own: own.map(Box::new),
-            other: other.map(called),
-            groups,
-            more,
-            scale,
+        Some(context! {
+            kind => "rows", result => fact(result), reference => fact(&called(reference)),
+            is_reference => self.audit.groups_of(&key.attribute).first() == Some(reference),
+            own => fact(&own), other => fact(&other.map(called)), groups => fact(&groups), more,
+            scale => fact(&scale),
         })
     }
 
     /// The chart without a counterfactual: the shares of the groups as they are.
-    fn share_chart(&self, finding: &HeroFinding<'a>) -> Option<HeroChart<'a>> {
+    fn share_chart(&self, finding: &HeroFinding<'a>) -> Option<Value> {
         let own = match finding.subject {
             HeroSubject::Gap(shares, _) => Some(shares),
             // The attribute and the model that the sentence is about.
@@ -182,11 +151,11 @@ impl<'a> BriefInputs<'a> {
             _ => None,
         };
         let shares = own.or_else(|| self.shares.first())?;
-        Some(HeroChart::Shares {
-            model: &shares.model,
-            groups: shares.rows(self.audit, self.voice),
-            labelled: shares.groups.iter().any(|group| group.labelled.is_some()),
-            scale: PlotScale::from_zero(shares.extent(), 1.0),
+        Some(context! {
+            kind => "shares", model => fact(&shares.model),
+            groups => fact(&shares.rows(self.audit, self.voice)),
+            labelled => shares.groups.iter().any(|group| group.labelled.is_some()),
+            scale => fact(&PlotScale::from_zero(shares.extent(), 1.0)),
         })
     }
 }

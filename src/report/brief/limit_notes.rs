@@ -1,10 +1,13 @@
 //! The notes next to a limit: how many people would decide it, and the range of thresholds in which
 //! none keeps it.
 
+use minijinja::context;
+use minijinja::value::Value;
+
 use crate::metric::catalog::ccm::HARM;
 use crate::metric::value::curves::{LEAST_BROKEN_STEPS, broken_run};
 use crate::report::brief::harm::side_of;
-use crate::report::brief::limit_part::{LimitBound, LimitNeed};
+use crate::report::brief::limit_part::LimitBound;
 use crate::report::brief::voice::AuditVoice;
 use crate::report::draw::plot::AxisUnit;
 use crate::report::page::number::unit;
@@ -12,33 +15,38 @@ use crate::report::read::audit::AuditFolder;
 use crate::report::read::panel::ResultKey;
 use crate::report::read::score_tables::ReportedCurve;
 use crate::table::GateRow;
+use crate::text::fact;
 
-/// The people needed, from the row of a gate; none where it has no number. `of_persons`: a person
-/// may have several rows or counterfactuals, or none with a weight above 0.
-pub(super) fn need(row: &GateRow, voice: &AuditVoice<'_>, of_persons: bool) -> Option<LimitNeed> {
+/// How many people would decide a limit in 4 of 5 cases, in numbers of two digits, rounded up, from
+/// the row of a gate; none where it has no number. `of_persons`: a person may have several rows or
+/// counterfactuals, or none with a weight above 0, so that the number is one of persons.
+pub(super) fn need(row: &GateRow, voice: &AuditVoice<'_>, of_persons: bool) -> Option<Value> {
     let n = row.n_needed_80?;
     if of_persons {
-        return Some(LimitNeed::Persons { n: rounded_up(n) });
+        return Some(context!(kind => "persons", n => rounded_up(n)));
     }
     let Some(today) = row.denominator else {
         // Not everybody counts in a rate by label: the people to audit are more.
         return Some(match row.people_needed_80.filter(|audited| *audited > n) {
-            Some(audited) => LimitNeed::Audited { n: rounded_up(n), audited: rounded_up(audited) },
+            Some(audited) => {
+                context!(kind => "audited", n => rounded_up(n), audited => rounded_up(audited))
+            }
             None => {
                 let both = ["pair", "difference", "one_vs_rest"].contains(&row.scope.as_str());
-                LimitNeed::People { n: rounded_up(n), both }
+                context!(kind => "people", n => rounded_up(n), both)
             }
         });
     };
     let has_side = HARM.contains(&row.metric.as_str()) || row.metric == "sr";
     let is_pair = !row.from_group.is_empty() && !row.to_group.is_empty();
     Some(match n - today {
-        ..=0 => LimitNeed::AsManyAgain,
-        1_000_001.. => LimitNeed::TooClose,
-        more => LimitNeed::More {
-            n: rounded_up(more),
-            side: (has_side && is_pair).then(|| side_of(&row.metric)),
-            from: voice.called_group(&row.sensitive, &row.from_group),
+        ..=0 => context!(kind => "as_many_again"),
+        1_000_001.. => context!(kind => "too_close"),
+        // Of those who may switch; for other values, of those who count.
+        more => context! {
+            kind => "more", n => rounded_up(more),
+            side => fact(&(has_side && is_pair).then(|| side_of(&row.metric))),
+            from => fact(&voice.called_group(&row.sensitive, &row.from_group)),
         },
     })
 }

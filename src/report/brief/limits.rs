@@ -13,9 +13,7 @@ use crate::metric::catalog::ccm::HARM;
 use crate::metric::catalog::find;
 use crate::report::brief::harm::{HarmResult, side_of};
 use crate::report::brief::limit_notes::{need, no_threshold};
-use crate::report::brief::limit_part::{
-    GroupAhead, LimitBound, LimitNeed, LimitPart, LimitSubject,
-};
+use crate::report::brief::limit_part::{LimitBound, LimitPart};
 use crate::report::brief::voice::{AuditVoice, CalledGroup, CalledModel, CalledRate};
 use crate::report::draw::plot::{AxisUnit, ForbiddenSide, PlotPoint, PlotScale};
 use crate::report::page::PageSection;
@@ -85,6 +83,8 @@ pub(crate) struct AuditLimit {
     measured: Option<(CalledRate, bool)>,
     /// The group whose harm it asks about; none of other limits.
     harmed: Option<CalledGroup>,
+    /// Of how many pairs of groups it shows the worst.
+    compared: usize,
     /// The part that decides, then the other part of a gate on harm about the same two groups.
     pub(crate) parts: Vec<LimitPart>,
     /// Every value that it judges; empty where it judges changes.
@@ -100,11 +100,11 @@ pub(crate) struct AuditLimit {
     /// Its axis, which limits of one unit and limit share.
     scale: PlotScale,
     /// For a gap of rates, which group is ahead.
-    ahead: Option<GroupAhead>,
+    ahead: Option<Value>,
     /// For one that is kept, what it does not see, where `ahead` does not say it.
     other_side: Option<Value>,
     /// For one that is not decided, how many people would decide it; none where no number would.
-    needed: Option<LimitNeed>,
+    needed: Option<Value>,
     /// For one that is broken, thresholds between which none keeps it; none where one does.
     no_threshold: Option<[String; 2]>,
     /// Whether its interval is that of a change, and the run trained the model again: what these
@@ -256,6 +256,11 @@ impl<'a> GateShape<'a> {
         let has_interval = row.lo.is_some() && row.hi.is_some();
         let note = audit.manifest.words.gate_notes.get(row.gate.as_str());
         let harmed = if row.metric == HARM[0] { &row.from_group } else { &row.to_group };
+        let pair = |of: &'_ GateRow| [of.from_group.to_string(), of.to_group.to_string()];
+        let mut pairs: Vec<[String; 2]> = own().map(pair).collect();
+        pairs.iter_mut().for_each(|pair| pair.sort());
+        pairs.sort();
+        pairs.dedup();
         AuditLimit {
             name: row.gate.as_str().to_owned(),
             verdict: verdict(row).to_owned(),
@@ -283,6 +288,7 @@ impl<'a> GateShape<'a> {
             metric: terms::name(&row.metric),
             measured: voice.measured_rate(&row.metric).filter(|_| self.of_change),
             harmed: self.of_harm.then(|| voice.called_group(&row.sensitive, harmed)),
+            compared: if self.of_harm { pairs.len() } else { 1 },
             judged: own().filter_map(JudgedValue::of_gate).collect(),
             of_change: self.of_change,
             worst_case: row.scope == "worst_case",
@@ -359,31 +365,33 @@ impl<'a> GateShape<'a> {
         self.voice.wants_class(&row.class) == (row.metric.as_str() == HARM[0])
     }
 
-    fn subject(&self, row: &GateRow) -> LimitSubject {
+    /// The kind of a value, on which its label and the question of the limit depend.
+    fn subject(&self, row: &GateRow) -> Value {
         if let Some(rate) = self.by_label(row) {
-            return LimitSubject::ByLabel { scope: row.scope.to_string(), rate };
+            return context!(kind => "by_label", scope => &*row.scope, rate => fact(&rate));
         }
         let (both, pair) = (is_pair(row), row.scope == "pair");
-        match row.metric.as_str() {
+        let kind = match row.metric.as_str() {
             metric if HARM.contains(&metric) && both && !row.class.is_empty() => {
-                LimitSubject::ClassSwitches { enters: self.enters_class(row) }
+                return context!(kind => "class_switches", enters => self.enters_class(row));
             }
             metric if HARM.contains(&metric) && both => {
-                LimitSubject::SideSwitches { side: side_of(metric) }
+                return context!(kind => "side_switches", side => fact(&side_of(metric)));
             }
-            "sr" => LimitSubject::Switches,
             metric @ ("h_g" | "h_ga") => {
-                LimitSubject::Disagreement { below_attribute: metric == "h_ga" }
+                return context!(kind => "disagreement", below_attribute => metric == "h_ga");
             }
-            "di" if both => LimitSubject::Ratio,
-            UNFAIR_SUBGROUPS => LimitSubject::Subgroups,
-            CONFIRMED_PATTERNS => LimitSubject::Patterns,
             metric if both && pair && difference_of(metric).is_some() => {
-                LimitSubject::Difference { rate: self.rate_of_gap(row) }
+                return context!(kind => "difference", rate => fact(&self.rate_of_gap(row)));
             }
-            _ if both && pair => LimitSubject::Compared,
-            _ => LimitSubject::Value,
-        }
+            "sr" => "switches",
+            "di" if both => "ratio",
+            UNFAIR_SUBGROUPS => "subgroups",
+            CONFIRMED_PATTERNS => "patterns",
+            _ if both && pair => "compared",
+            _ => "value",
+        };
+        context!(kind)
     }
 
     /// The value as it is drawn: of the plain audit with the interval of people, and that over
@@ -466,11 +474,12 @@ impl<'a> GateShape<'a> {
         side.filter(|_| self.row.verdict == "pass")
     }
 
-    fn ahead(&self) -> Option<GroupAhead> {
+    fn ahead(&self) -> Option<Value> {
         let rate = self.rate_of_gap(self.row)?;
         let value = self.row.value.filter(|value| value.is_finite())?;
         let (lo, hi) = self.row.lo.zip(self.row.hi).unwrap_or((value, value));
-        Some(GroupAhead { rate, first: (lo > 0.0 || hi < 0.0).then_some(lo > 0.0) })
+        let first = (lo > 0.0 || hi < 0.0).then_some(lo > 0.0);
+        Some(context!(rate => fact(&rate), first))
     }
 }
 

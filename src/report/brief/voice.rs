@@ -106,6 +106,9 @@ pub(crate) struct CalledSet {
     change: SetChange,
     /// Whether it changes nothing but the entry.
     pub(crate) only_entry: bool,
+    /// Whether those it is compared with are similar people: nothing is known of rows that the job
+    /// brings, and little of those that are only paired.
+    similar: bool,
     /// Whether a person has several counterfactuals as a member of another group.
     pub(crate) several: bool,
     /// The features that it may move; none where it may move all.
@@ -317,6 +320,8 @@ impl<'a> AuditVoice<'a> {
             strategy: set.map(|set| set.strategy.clone()),
             change,
             only_entry: is_of("naive"),
+            similar: set.is_some()
+                && !["naive", "external", "transport"].iter().any(|of| is_of(of)),
             several: self.facts.several.contains(name),
             moved: set.and_then(moved),
             ambiguous,
@@ -377,6 +382,12 @@ impl<'a> AuditVoice<'a> {
         }
         let (base, _) = find(metric)?.gap_of.filter(|gap| gap.1 == GapTransform::Difference)?;
         self.measured_rate(base).map(|(rate, _)| (rate, true))
+    }
+
+    /// As [`Self::measured_rate`], for any gap what the metric of which it is a gap measures.
+    pub(crate) fn rate_behind(&self, metric: &str) -> Option<CalledRate> {
+        let base = find(metric).and_then(|of| of.gap_of).map_or(metric, |(base, _)| base);
+        self.measured_rate(base).map(|(rate, _)| rate)
     }
 
     /// The people of a group: `women`, or `people in group Female`.
@@ -580,7 +591,8 @@ mod tests {
         assert_eq!(set("set_note", "flip"), "only the entry for sex changes");
         assert_eq!(voice.set_label("world"), "3 features follow, set world", "another reads alike");
         assert_eq!(set("set_clause", "one"), "when 1 feature changes too");
-        let paired = "when 1 feature is replaced by that of a similar person";
+        let paired = "when 1 feature is replaced by values of real people of the other group \
+                      (optimal transport)";
         assert_eq!(set("set_clause", "pair"), paired);
         assert_eq!(voice.set_label("one"), "1 feature follows");
         assert_eq!(voice.set_label("pair"), "1 feature follows, paired");

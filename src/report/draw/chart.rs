@@ -8,15 +8,12 @@ use crate::report::draw::plot::{PlotPoint, PlotScale};
 use crate::report::draw::svg::{Percent, Svg};
 use crate::report::page::number::{self, three_digits};
 use crate::report::read::tally::{HistogramBin, WeightedCount};
+use crate::text::without_zeros;
 
 /// A tick without needless zeros.
 pub(crate) fn tick(value: f64) -> String {
     let text = three_digits((value * 1e9).round() / 1e9);
-    if text.contains('.') && !text.contains('\u{d7}') {
-        text.trim_end_matches('0').trim_end_matches('.').to_owned()
-    } else {
-        text
-    }
+    if text.contains('\u{d7}') { text } else { without_zeros(&text).to_owned() }
 }
 
 /// A small drawing: an axis from 0 to `end` with a line at either end and in the middle.

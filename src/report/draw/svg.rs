@@ -7,6 +7,7 @@
 use std::fmt::Write as _;
 
 use crate::control_characters::visible;
+use crate::text::without_zeros;
 
 /// Text for SVG and HTML.
 pub(crate) fn escape(text: &str) -> String {
@@ -26,9 +27,7 @@ pub(crate) fn escape(text: &str) -> String {
 
 /// A coordinate with at most one decimal.
 pub(crate) fn at(x: f64) -> String {
-    let text = format!("{x:.1}");
-    let text = text.strip_suffix(".0").unwrap_or(&text);
-    if text == "-0" { "0".to_owned() } else { text.to_owned() }
+    without_zeros(&format!("{x:.1}")).to_owned()
 }
 
 /// Per cent of the width of a drawing.
@@ -50,9 +49,7 @@ impl MarkPlace for f64 {
 impl MarkPlace for Percent {
     /// The attribute, with at most two decimals.
     fn attribute(self) -> String {
-        let text = format!("{:.2}", self.0);
-        let text = text.trim_end_matches('0').trim_end_matches('.');
-        format!("{}%", if text.is_empty() || text == "-0" { "0" } else { text })
+        format!("{}%", without_zeros(&format!("{:.2}", self.0)))
     }
 }
 

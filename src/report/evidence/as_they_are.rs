@@ -3,11 +3,9 @@
 
 use minijinja::context;
 use minijinja::value::Value;
-use serde::Serialize;
 
 use crate::report::brief::inputs::BriefInputs;
-use crate::report::brief::shares::{GroupFavourableShare, ModelShares};
-use crate::report::brief::voice::CalledModel;
+use crate::report::brief::shares::ModelShares;
 use crate::report::draw::plot::PlotScale;
 use crate::report::page::PageSection;
 use crate::text::fact;
@@ -15,32 +13,20 @@ use crate::text::fact;
 /// Rows of groups on the page; the others are in the annex.
 const ROWS_AT_MOST: usize = 30;
 
-/// What opens the section.
-#[derive(Serialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-enum GroupsLead<'a> {
-    /// The gap that harms most.
-    Gap { model: &'a CalledModel, low: &'a GroupFavourableShare, high: &'a GroupFavourableShare },
-    /// No person gets the favourable decision.
-    Nobody,
-    /// Everybody gets it.
-    Everybody,
-    /// No difference is clear.
-    Unclear,
-}
-
-fn lead<'a>(inputs: &BriefInputs<'a>) -> GroupsLead<'a> {
-    let Some((of, gap)) = inputs.worst_gap(1) else {
-        let mut all = inputs.shares.iter().flat_map(|of| &of.groups).map(|group| group.counts);
-        return if all.clone().all(|(part, _)| part == 0) {
-            GroupsLead::Nobody
-        } else if all.all(|(part, whole)| part == whole) {
-            GroupsLead::Everybody
-        } else {
-            GroupsLead::Unclear
-        };
+/// What opens the section: the gap that harms most; where none is clear, whether `nobody` or
+/// `everybody` gets the favourable decision.
+fn lead(inputs: &BriefInputs<'_>) -> Value {
+    if let Some((of, gap)) = inputs.worst_gap(1) {
+        let [low, high] = [gap.low, gap.high].map(fact);
+        return context!(kind => "gap", model => fact(&of.model), low, high);
+    }
+    let mut all = inputs.shares.iter().flat_map(|of| &of.groups).map(|group| group.counts);
+    let kind = match all.clone().all(|(part, _)| part == 0) {
+        true => "nobody",
+        false if all.all(|(part, whole)| part == whole) => "everybody",
+        false => "unclear",
     };
-    GroupsLead::Gap { model: &of.model, low: gap.low, high: gap.high }
+    context!(kind)
 }
 
 /// How far the groups of a model are apart, and the one with the lowest share, where it is another
@@ -76,7 +62,7 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
     let scale = PlotScale::from_zero(inputs.shares.iter().flat_map(ModelShares::extent), 1.0);
     let mut groups = inputs.shares.iter().flat_map(|of| &of.groups);
     let facts = context! {
-        lead => fact(&lead(inputs)), labelled => groups.any(|group| group.labelled.is_some()),
+        lead => lead(inputs), labelled => groups.any(|group| group.labelled.is_some()),
         scale => fact(&scale), shown, left,
     };
     Some(PageSection::of_facts("groups", "as_they_are.html", facts))

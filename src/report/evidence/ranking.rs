@@ -3,7 +3,6 @@
 
 use minijinja::context;
 use minijinja::value::Value;
-use serde::Serialize;
 
 use crate::metric::rate::Undefined;
 use crate::report::brief::harm::{HarmResult, point, ranked};
@@ -61,23 +60,13 @@ fn measured<'a>(inputs: &BriefInputs<'a>) -> Vec<RankedGroups<'a>> {
     found
 }
 
-/// What opens the section.
-#[derive(Serialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-enum RankingLead {
-    /// The widest clear difference of how well people are ranked, with the values of both groups.
-    Gap { model: CalledModel, low: (CalledGroup, Option<f64>), high: (CalledGroup, Option<f64>) },
-    /// No difference is clear.
-    Unclear,
-    /// Nothing has a value, and why.
-    Unmeasured { why: Option<&'static str> },
-}
-
 fn group(inputs: &BriefInputs<'_>, key: &ResultKey, name: &str) -> CalledGroup {
     inputs.voice.called_group(&key.attribute, name)
 }
 
-fn lead(inputs: &BriefInputs<'_>, all: &[RankedGroups<'_>]) -> RankingLead {
+/// What opens the section: the widest clear difference of how well people are ranked, with the
+/// values of both groups; that none is clear; or why nothing has a value.
+fn lead(inputs: &BriefInputs<'_>, all: &[RankedGroups<'_>]) -> Value {
     let audit = inputs.audit;
     let mut widest: Option<(f64, &ResultKey, f64)> = None;
     for (pair, values) in audit.measures().filter(|(key, _)| key.scope == "pair") {
@@ -94,15 +83,16 @@ fn lead(inputs: &BriefInputs<'_>, all: &[RankedGroups<'_>]) -> RankingLead {
             (group(inputs, pair, name), audit.measure(&of, "auc").and_then(|of| of.value))
         };
         let (low, high) = if gap < 0.0 { (&pair.from, &pair.to) } else { (&pair.to, &pair.from) };
-        let model = inputs.voice.called_model(&pair.model);
-        return RankingLead::Gap { model, low: side(low), high: side(high) };
+        let [low, high] = [low, high].map(|name| fact(&side(name)));
+        let model = fact(&inputs.voice.called_model(&pair.model));
+        return context!(kind => "gap", model, low, high);
     }
     let values = || all.iter().flat_map(|of| &of.keys).filter_map(|key| audit.measure(key, "auc"));
     if values().any(|of| of.value.is_some()) {
-        return RankingLead::Unclear;
+        return context!(kind => "unclear");
     }
     let why = values().find_map(|of| Undefined::of_code(&of.undefined));
-    RankingLead::Unmeasured { why: why.map(Undefined::clause) }
+    context!(kind => "unmeasured", why => why.map(Undefined::clause))
 }
 
 /// A table of one metric of all groups, the rows of a model together, and of an attribute where
@@ -220,7 +210,7 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
     let (bins, most) = bins(inputs, &all);
     let mut issues = audit.issues.iter();
     let facts = context! {
-        lead => fact(&lead(inputs, &all)), points => fact(&points),
+        lead => lead(inputs, &all), points => fact(&points),
         selective => issues.any(|issue| issue.state.as_deref() == Some("without_label")),
         auc => table(inputs, &all, "auc", None),
         expected => table(inputs, &all, "observed_expected", Some(1.0)), bins,

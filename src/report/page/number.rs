@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::metric::MetricUnit;
 use crate::metric::rate::clause_of_code;
 use crate::report::read::tally::WeightedCount;
+use crate::text::without_zeros;
 
 /// U+202F, between the digits of large numbers and before the per cent sign.
 const THIN: char = '\u{202f}';
@@ -339,21 +340,12 @@ pub(crate) fn on_axis(value: f64, width: f64) -> String {
         // Far below 1 the significant digits would come after a row of zeros.
         Ok(6..=12) if value.abs() < 100.0 * width && value != 0.0 => {
             let mantissa = fixed(value / power_of_ten(e), 2);
-            let mantissa = mantissa.trim_end_matches('0').trim_end_matches('.');
-            if mantissa == "0" {
-                mantissa.to_owned()
-            } else {
-                format!("{mantissa}{}", times_ten_to(e))
+            match without_zeros(&mantissa) {
+                "0" => "0".to_owned(),
+                mantissa => format!("{mantissa}{}", times_ten_to(e)),
             }
         }
-        Ok(decimals @ 1..=12) => {
-            let text = fixed(value, decimals);
-            if text.contains('.') {
-                text.trim_end_matches('0').trim_end_matches('.').to_owned()
-            } else {
-                text
-            }
-        }
+        Ok(decimals @ 1..=12) => without_zeros(&fixed(value, decimals)).to_owned(),
         Ok(0) | Err(_) => {
             let unit = power_of_ten((e - 2).max(0));
             let rounded = (value.abs() / unit).round() * unit;

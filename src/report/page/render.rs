@@ -92,8 +92,14 @@ pub(crate) fn numbers_and_names(told: fn(String) -> String) -> Environment<'stat
     environment.add_filter("value", |v: f64, kind: Serde<NumberFormat>, ends: Option<Ends>| {
         value_text(kind.0, v, ends.map(|ends| ends.0))
     });
-    // Of the annex: three digits.
-    environment.add_filter("exact", move |v: f64, kind: Serde<NumberFormat>| told(kind.0.value(v)));
+    // Of the annex: three digits, and what is said in place of no number.
+    environment.add_filter(
+        "exact",
+        move |v: Option<f64>, kind: Serde<NumberFormat>, otherwise: Option<&str>| match v {
+            Some(v) => told(kind.0.value(v)),
+            None => otherwise.unwrap_or_default().to_owned(),
+        },
+    );
     environment.add_filter(
         "exact_ends",
         move |ends: Ends, kind: Serde<NumberFormat>, v: Option<f64>| {

@@ -3,39 +3,13 @@
 
 use std::borrow::Cow;
 
+use minijinja::context;
 use minijinja::value::Value;
 use serde::Serialize;
 
 use crate::metric::evidence::flip_test::FlipSearch;
 use crate::report::draw::plot::PlotPoint;
 use crate::text::fact;
-
-/// A part of a sentence; `words` of `blocks.html` lays it out.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(tag = "kind", content = "text", rename_all = "snake_case")]
-enum TextSpan {
-    /// Our own words, by their key in `blocks.html`.
-    Word(&'static str),
-    /// A number, or a sign.
-    Text(String),
-    /// A name from data or job: shown in isolation, cut to the eye where it is long and by
-    /// [`short`] where it is very long.
-    Name(String),
-    /// A word of tables, job or command line.
-    Code(String),
-    /// The symbol of a metric, which leads to its entry in the glossary.
-    Metric { symbol: String, id: String, name: String },
-    /// The number that matters.
-    Strong(String),
-    /// Values on an axis from 0 to an end, next to cells that say the same.
-    Whiskers(Vec<PlotPoint>, f64),
-    /// Small print.
-    Small(String),
-    /// Where a value holds.
-    Place(MeasuredPlace),
-    /// How the value of a flip test was found.
-    Flips(FlipSearch),
-}
 
 /// Where a value holds: `place` of `compared.html` words it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -47,9 +21,10 @@ pub(crate) struct MeasuredPlace {
     pub(crate) over: bool,
 }
 
-/// A cell, a head or a line of small print.
+/// A cell, a head or a line of small print: parts, each with its kind and what it shows; `words` of
+/// `blocks.html` lays them out.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub(crate) struct RichText(Vec<TextSpan>);
+pub(crate) struct RichText(Vec<Value>);
 
 impl RichText {
     /// No words yet.
@@ -57,34 +32,40 @@ impl RichText {
         RichText::default()
     }
 
-    fn with(mut self, span: TextSpan) -> Self {
-        self.0.push(span);
+    fn with(mut self, kind: &'static str, text: Value) -> Self {
+        self.0.push(context!(kind, text));
         self
+    }
+
+    fn with_text(self, kind: &'static str, text: impl Into<String>) -> Self {
+        let text: String = text.into();
+        self.with(kind, text.into())
     }
 
     /// Adds our own words by their key.
     pub(crate) fn word(self, key: &'static str) -> Self {
-        self.with(TextSpan::Word(key))
+        self.with("word", key.into())
     }
 
     /// Adds where a value holds.
     pub(crate) fn place(self, place: MeasuredPlace) -> Self {
-        self.with(TextSpan::Place(place))
+        self.with("place", fact(&place))
     }
 
     /// Adds a number or a sign.
     pub(crate) fn text(self, text: impl Into<String>) -> Self {
-        self.with(TextSpan::Text(text.into()))
+        self.with_text("text", text)
     }
 
-    /// Adds a name from data or job.
+    /// Adds a name from data or job: shown in isolation, cut to the eye where it is long and by
+    /// [`short`] where it is very long.
     pub(crate) fn name(self, name: impl Into<String>) -> Self {
-        self.with(TextSpan::Name(name.into()))
+        self.with_text("name", name)
     }
 
     /// Adds a word of tables, job or command line.
     pub(crate) fn code(self, code: impl Into<String>) -> Self {
-        self.with(TextSpan::Code(code.into()))
+        self.with_text("code", code)
     }
 
     /// Adds the symbol of a metric with its id and name; the page must hold its entry in the
@@ -95,28 +76,28 @@ impl RichText {
         id: &str,
         name: impl Into<String>,
     ) -> Self {
-        let (symbol, id, name) = (symbol.into(), id.to_owned(), name.into());
-        self.with(TextSpan::Metric { symbol, id, name })
+        let (symbol, name): (String, String) = (symbol.into(), name.into());
+        self.with("metric", context!(symbol, id, name))
     }
 
     /// Adds what matters.
     pub(crate) fn strong(self, text: impl Into<String>) -> Self {
-        self.with(TextSpan::Strong(text.into()))
+        self.with_text("strong", text)
     }
 
-    /// Adds values on an axis from 0 to `end`.
+    /// Adds values on an axis from 0 to `end`, next to cells that say the same.
     pub(crate) fn whiskers(self, values: Vec<PlotPoint>, end: f64) -> Self {
-        self.with(TextSpan::Whiskers(values, end))
+        self.with("whiskers", fact(&(values, end)))
     }
 
     /// Adds small print.
     pub(crate) fn small(self, text: impl Into<String>) -> Self {
-        self.with(TextSpan::Small(text.into()))
+        self.with_text("small", text)
     }
 
     /// Adds how the value of a flip test was found.
     pub(crate) fn flips(self, of: FlipSearch) -> Self {
-        self.with(TextSpan::Flips(of))
+        self.with("flips", fact(&of))
     }
 
     /// Adds other words.

@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
+use minijinja::context;
+use minijinja::value::Value;
 
 use crate::folder::manifest::Manifest;
 use crate::metric::value::worlds::FOLLOWS_FROM;
 use crate::table::{EdgeRow, GraphRow, NodeRow, SharedText, WorldPeopleRow};
+use crate::text::fact;
 
 /// Edges, variables and bootstraps of every scenario.
 #[derive(Debug, Clone, Default)]
@@ -37,21 +39,6 @@ pub(crate) struct ScenarioGraphs {
     pub(crate) bootstraps: Vec<GraphRow>,
     /// How far the scores of people vary over the graphs, by model and direction.
     pub(crate) people: Vec<WorldPeopleRow>,
-}
-
-/// What the attribute follows from.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct Causes<'a> {
-    /// The set, and its scenario.
-    pub(crate) set: &'a str,
-    pub(crate) scenario: &'a str,
-    /// The attribute, as graphs call it.
-    pub(crate) attribute: &'a str,
-    /// Share of graphs in which it follows from any other variable.
-    pub(crate) share: f64,
-    /// What it follows from in [`FOLLOWS_FROM`] of the graphs or more, with the share of each, the
-    /// largest first.
-    pub(crate) each: Vec<(&'a str, f64)>,
 }
 
 impl GraphEvidence {
@@ -137,7 +124,7 @@ pub(crate) type EdgeShift = ((String, String), f64, f64);
 impl ScenarioGraphs {
     /// What the attribute follows from, where it follows from any other variable in
     /// [`FOLLOWS_FROM`] of the graphs or more.
-    pub(crate) fn causes_of_the_attribute(&self) -> Option<Causes<'_>> {
+    pub(crate) fn causes_of_the_attribute(&self) -> Option<Value> {
         let all = self.edges.iter().filter(|((_, effect), _)| *effect == self.sensitive);
         let mut each: Vec<(&str, f64)> =
             all.map(|((cause, _), edge)| (cause.as_str(), edge.frequency)).collect();
@@ -150,7 +137,8 @@ impl ScenarioGraphs {
         let set = self.set.as_str();
         let scenario = set.split_once('/').map_or(set, |(_, name)| name);
         let attribute = self.sensitive.as_str();
-        (share >= FOLLOWS_FROM).then_some(Causes { set, scenario, attribute, share, each })
+        let each = fact(&each);
+        (share >= FOLLOWS_FROM).then(|| context!(set, scenario, attribute, share, each))
     }
 
     /// Whether a variable is in a tier.

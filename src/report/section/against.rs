@@ -27,22 +27,24 @@ const DRAWN_AT_MOST: usize = 60;
 /// Values of the job listed.
 const JOB_AT_MOST: usize = 60;
 
-/// The section.
+/// The section; `of_rows`: a person may have several rows, so that counts are rows.
 pub(crate) fn section(
     compared: &RunComparison,
+    of_rows: bool,
     changes: &[ChangeRow],
     rows_shown: usize,
     glossary: &mut PageGlossary<'_>,
 ) -> PageSection {
     let shown = ShownChanges::of(changes);
     let all_clear = shown.printed(false).count();
-    let clear = shown.printed(false).take(rows_shown).map(|row| change_facts(row, glossary));
+    let mut told = |row: &ChangeRow| change_facts(row, of_rows, glossary);
+    let clear = shown.printed(false).take(rows_shown).map(&mut told);
     let clear: Vec<Value> = clear.collect();
-    let (panels, same, more_same) = drawn(changes, glossary);
+    let (panels, same, more_same) = drawn(changes, &mut told);
     let differs = &compared.differs[..compared.differs.len().min(JOB_AT_MOST)];
     let facts = context! {
         job => &compared.job, run => &compared.run, version => &compared.version,
-        rows => compared.rows, tally => tally(compared, &shown),
+        rows => compared.rows, of_rows, tally => tally(compared, &shown),
         pairing => number::grouped_in(&compared.pairing), all_differs => compared.differs.len(),
         differs => fact(differs), clear, all_clear, panels, same, more_same,
         methods => methods(&shown),
@@ -88,7 +90,10 @@ pub(crate) fn tally(compared: &RunComparison, shown: &ShownChanges<'_>) -> Value
 
 /// Every direction with its old and new rates side by side, by attribute, set and model; those of
 /// which no rate differs, and how many more of these there are.
-fn drawn(changes: &[ChangeRow], glossary: &mut PageGlossary<'_>) -> (Vec<Value>, Value, usize) {
+fn drawn(
+    changes: &[ChangeRow],
+    told: &mut dyn FnMut(&ChangeRow) -> Value,
+) -> (Vec<Value>, Value, usize) {
     let mut panels: BTreeMap<[&str; 3], Vec<&ChangeRow>> = BTreeMap::new();
     for row in changes.iter().filter(|row| PageList::ComparedRates.shows(&row.metric)) {
         let key = &row.key;
@@ -116,7 +121,7 @@ fn drawn(changes: &[ChangeRow], glossary: &mut PageGlossary<'_>) -> (Vec<Value>,
         }
         let values = rows.iter().flat_map(|row| [row.old_value, row.new_value]).flatten();
         let end = round_up(values.fold(0.0, f64::max));
-        let rows: Vec<Value> = rows.iter().map(|row| change_facts(row, glossary)).collect();
+        let rows: Vec<Value> = rows.iter().map(|row| told(row)).collect();
         found.push(context!(set, attribute, model, end, tick => tick(end * 100.0), rows));
     }
     let more = same.len().saturating_sub(DRAWN_AT_MOST);
@@ -129,15 +134,20 @@ fn drawn(changes: &[ChangeRow], glossary: &mut PageGlossary<'_>) -> (Vec<Value>,
 }
 
 /// A change as a row of a table, with its metric.
-fn change_facts(row: &ChangeRow, glossary: &mut PageGlossary<'_>) -> Value {
-    context!(metric => glossary.title(&row.metric), ..change_row_facts(row))
+fn change_facts(row: &ChangeRow, of_rows: bool, glossary: &mut PageGlossary<'_>) -> Value {
+    context!(metric => glossary.title(&row.metric), ..change_row_facts(row, of_rows))
 }
 
-/// A change, where it holds, and how its values are printed and how the change.
-pub(crate) fn change_row_facts(row: &ChangeRow) -> Value {
+/// A change, where it holds, how its values are printed and how the change, and what it counts.
+pub(crate) fn change_row_facts(row: &ChangeRow, of_rows: bool) -> Value {
     let key = &row.key;
+    let unit = match key.counterfactual.is_empty() {
+        true if of_rows => "rows",
+        true => "people",
+        false => "counterfactuals",
+    };
     context! {
-        row => fact(row), kinds => kinds(&row.metric, &key.scope),
+        row => fact(row), unit, kinds => kinds(&row.metric, &key.scope),
         place => fact(&place(&row.metric, &key.scope, [&key.from_group, &key.to_group])),
     }
 }

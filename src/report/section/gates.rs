@@ -17,6 +17,7 @@ use crate::report::read::audit::AuditFolder;
 use crate::report::read::panel::KeyedRow;
 use crate::report::section::experiments::without_sign;
 use crate::report::section::graphs;
+use crate::report::section::models::place as measured_at;
 use crate::table::GateRow;
 use crate::table::recourse::UNFAIR_SUBGROUPS;
 use crate::table::why::CONFIRMED_PATTERNS;
@@ -47,7 +48,8 @@ fn severity(gate: &GateRow) -> usize {
 
 /// Where a gate measures: its kind, the groups in the order that the value has, and a word. Of a
 /// `pair` as it is the first `minus`, `over` or `and` the second; of `harm` whether people of a
-/// group are `denied` or `favoured`, of amounts whether theirs would be `better` or `worse`.
+/// group are `denied` or `favoured`, of amounts whether theirs would be `better` or `worse`. Of
+/// others the place that the value has in all tables.
 fn place(audit: &AuditFolder, gate: &GateRow) -> Value {
     let (from, to) = (gate.from_group.as_str(), gate.to_group.as_str());
     let of_amounts = audit.manifest.amounts().is_some();
@@ -69,17 +71,14 @@ fn place(audit: &AuditFolder, gate: &GateRow) -> Value {
         (true, true) => "better",
         (true, false) => "worse",
     };
-    let kind = match (from.is_empty(), to.is_empty()) {
-        (false, false) if gate.scope == "difference" => "difference",
-        (false, false) if HARM.contains(&gate.metric.as_str()) => "harm",
-        (false, false) => "direction",
-        (false, true) if gate.scope == "one_vs_rest" => "rest",
-        (false, true) => "group",
-        (true, false) => "rest_first",
-        (true, true) if gate.scope == "worst_case" => "furthest",
-        (true, true) => "everybody",
+    let is_of_two = !from.is_empty() && !to.is_empty() && gate.scope != "difference";
+    let kind = match HARM.contains(&gate.metric.as_str()) {
+        true if is_of_two => "harm",
+        _ if from.is_empty() && to.is_empty() && gate.scope != "worst_case" => "everybody",
+        _ => "measured",
     };
-    context!(kind, from, to, word)
+    let of = measured_at(&gate.metric, &gate.scope, [from, to]);
+    context!(kind, from, to, word, of => fact(&of))
 }
 
 /// What a gate on a table of its own counts, one and several; none of a gate on a metric.
@@ -132,7 +131,7 @@ fn row(audit: &AuditFolder, gate: &GateRow, glossary: &mut PageGlossary<'_>) -> 
         value => gate.value.map(shown),
         interval => ends.map(|(value, (lo, hi))| kind.interval(value, lo, hi)),
         baseline => gate.value.and(gate.baseline_value).map(|value| of_value.value(value)), cases,
-        enough => gate.enough, why, caution => fact(&caution),
+        enough => gate.enough, why, caution,
     }
 }
 

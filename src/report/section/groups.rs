@@ -257,7 +257,7 @@ impl<'a> GroupsSubject<'a> {
                 terms::above_and_below(glossary.head(m), m, sides)
             }),
         };
-        Some(context!(table => table?, shown => pairs.len(), all))
+        Some(context!(shown => pairs.len(), all, ..Value::from(table?)))
     }
 
     /// The note that a gate asks for a gap in the other order, where its sign is the opposite.
@@ -282,7 +282,7 @@ impl<'a> GroupsSubject<'a> {
 
     /// The groups that are furthest apart, where there are more than two.
     fn worst(&self, glossary: &mut PageGlossary<'_>) -> Option<PageTable> {
-        let key = self.at("worst_case", "", "");
+        let (key, voice) = (self.at("worst_case", "", ""), AuditVoice::of_audit(self.audit));
         let mut metrics = present(self.audit, PageList::WidestGaps, std::slice::from_ref(&key));
         metrics.retain(|_| self.groups.len() > 2);
         let row = |metric: &&str| {
@@ -302,7 +302,11 @@ impl<'a> GroupsSubject<'a> {
             });
             let [highest, lowest] = ends.map(PageCell::name);
             let cells = [value, highest, lowest, distance.unwrap_or_else(PageCell::none)];
-            ReportRow::new(glossary.title(metric), cells)
+            // Highest and lowest of what: it may be the decision that nobody wants.
+            let of = voice.rate_behind(metric);
+            let of = of.map(|of| voice.say(("voice.html", "measured"), &[fact(&of)]));
+            let head = glossary.title(metric);
+            ReportRow::new(of.into_iter().fold(head, |head, of| head.text(" ").small(of)), cells)
         };
         let head = ["metric", "value", "highest", "lowest", "furthest_from_all"];
         PageTable::new(head, metrics.iter().map(row)).filled()
@@ -320,7 +324,7 @@ impl<'a> GroupsSubject<'a> {
             let sides = ["group_over_others", "others_over_group"];
             terms::above_and_below(glossary.head(m), m, sides)
         });
-        Some(context!(table => table?, shown => keys.len(), all))
+        Some(context!(shown => keys.len(), all, ..Value::from(table?)))
     }
 
     /// The comparisons that Clarify's metrics are measured for, those with the widest gap of

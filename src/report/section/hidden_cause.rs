@@ -99,7 +99,7 @@ fn statement(audit: &AuditFolder, set: &ScenarioGraphs) -> Value {
         }
     });
     let is_asked = audit.hidden.iter().any(|row| row.key.counterfactual == set.set);
-    let knowledge = stated_knowledge(audit, &set.set).map(|of| fact(&of));
+    let knowledge = stated_knowledge(audit, &set.set);
     context!(set => &set.set, knowledge, fit, is_asked)
 }
 

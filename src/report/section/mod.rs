@@ -48,7 +48,15 @@ pub(crate) fn sections(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> 
         waits.then(|| waiting::section(audit)),
         known.then(|| gates::section(audit, glossary)).flatten(),
         full.then(|| all_results::section(audit, glossary)).flatten(),
-        baseline.map(|of| against::section(of, &audit.changes, audit.rows_shown(), glossary)),
+        baseline.map(|of| {
+            against::section(
+                of,
+                audit.manifest.person.is_some(),
+                &audit.changes,
+                audit.rows_shown(),
+                glossary,
+            )
+        }),
         known.then(|| amounts::section(audit, glossary)).flatten(),
         full.then(|| switches::section(audit, &panels, glossary)).flatten(),
         full.then(|| shift::section(audit, &panels, glossary)).flatten(),

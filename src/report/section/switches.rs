@@ -90,7 +90,7 @@ fn panel_blocks(
         part => "panel", id => format!("p{}", panel.id), heading => heading(panel),
         strategy => &panel.strategy, set => fact(&set.cloned().unwrap_or_default()),
         written => !panel.written.is_empty(), graphs => terms::follows_graphs(&panel.strategy),
-        caution => fact(&caution), overview, drawn => drawn(panel), matrices => of.matrices(),
+        caution, overview, drawn => drawn(panel), matrices => of.matrices(),
     };
     let mut blocks = vec![PageBlock("switches.html", facts)];
     blocks.extend(classes::of_panel(audit, panel, glossary));
@@ -290,7 +290,7 @@ impl SwitchPanel<'_> {
         };
         let total = row("all_groups".into(), &panel.total(), None);
         let rows = groups[..shown].iter().map(of_group).chain([total]);
-        Some(context!(table => PageTable::new(head, rows), shown, all))
+        Some(context!(shown, all, ..Value::from(PageTable::new(head, rows))))
     }
 
     /// Switch rates of all ordered pairs at one glance.
@@ -333,6 +333,6 @@ impl SwitchPanel<'_> {
         });
         let table = PageTable::new(std::iter::once("factual_group".into()).chain(head), rows);
         let entry = glossary.show("sr");
-        Some(context!(metric => entry.name, symbol => entry.symbol, named, table))
+        Some(context!(metric => entry.name, symbol => entry.symbol, named, ..Value::from(table)))
     }
 }

@@ -75,7 +75,7 @@ fn attribute(several: bool) -> Value {
 fn sets() -> Vec<Value> {
     let set = |strategy: Value, change: Value, moved: Value| {
         json!({"name": "s", "strategy": strategy, "change": change, "moved": moved,
-            "only_entry": strategy == "naive", "several": strategy == "plausible", "ambiguous": strategy == "greedy", "values": null})
+            "only_entry": strategy == "naive", "similar": strategy == "greedy", "several": strategy == "plausible", "ambiguous": strategy == "greedy", "values": null})
     };
     let features = |paired: bool| json!({"kind": "features", "paired": paired});
     let graphs = json!({"kind": "graphs", "scenario": "low", "levels": "drawn", "are_rows": true});
@@ -128,7 +128,7 @@ fn limit(parts: Vec<Value>) -> Value {
         "decides": "interval", "range": null, "reason": "the limit", "few_repeats": true,
         "counted_words": "subgroups", "counted_size": "of any size", "note": "note",
         "model": {"name": "gbm", "ambiguous": false}, "metric": "n", "parts": parts,
-        "measured": null, "harmed": null, "of_change": false, "worst_case": true, "unit": "percent", "scale": scale(),
+        "measured": null, "harmed": null, "compared": 1, "of_change": false, "worst_case": true, "unit": "percent", "scale": scale(),
         "ahead": null, "other_side": null, "needed": null, "no_threshold": ["0.2", "0.7"],
         "leaves_out_trainings": true})
 }
@@ -163,7 +163,7 @@ fn limits() -> Vec<Value> {
         decided("favourable"),
         decided("unfavourable"),
     ];
-    let harm = json!({"harmed": group("F")});
+    let harm = json!({"harmed": group("F"), "compared": 3});
     let value = || part(json!({"kind": "value"}), set);
     let of = |fields: &Value, more: Value| with(&with(&limit(vec![value()]), fields.clone()), more);
     let mut all: Vec<Value> = Vec::new();
@@ -296,9 +296,14 @@ fn verdicts() -> Vec<Value> {
             "no_limit": false});
         all.push(verdict(sentence, none.clone(), json!(null)));
     }
+    let measured = [json!(null), json!({"kind": "decided", "gets": "unfavourable"})];
     let mut sentences: Vec<Value> = limits()
         .into_iter()
-        .map(|limit| json!({"kind": "limit", "limit": limit, "furthest": [group("M"), group("F")]}))
+        .zip(measured.iter().cycle())
+        .map(|(limit, measured)| {
+            let furthest = json!({"groups": [group("M"), group("F")], "measured": measured});
+            json!({"kind": "limit", "limit": limit, "furthest": furthest})
+        })
         .collect();
     let gap = json!({"kind": "gap", "model": {"name": "m", "ambiguous": false}, "low": share("M"),
         "high": share("F"), "ratio": plain["parts"][0], "limit": plain, "none_broken": true,
@@ -467,14 +472,12 @@ fn gates() -> Value {
         "verdict": "fail", "decides_gate": true, "warns": true, "bound": "at most",
         "limit": "5 %", "decides": "interval", "value": "3 %", "interval": "1 to 2",
         "baseline": "4", "cases": "9", "enough": 3, "why": "w", "caution": causes(json!([]))});
-    let at =
-        |kind: &str| json!({"place": {"kind": kind, "from": "a", "to": "b", "word": "denied"}});
+    let of = json!({"scope": "direction", "from": "a", "to": "b", "over": false});
+    let at = |kind: &str| json!({"place": {"kind": kind, "from": "a", "to": "b", "word": "denied", "of": of}});
     let mut all = vec![gate.clone()];
     let some = [json!([["age", 0.4]]), json!([["age", 0.3]]), json!(vec![("age", 0.3); 5])];
     all.extend(some.map(|each| with(&gate, json!({"caution": causes(each)}))));
-    let kinds = ["difference", "harm", "direction"];
-    let ones = ["rest", "group", "rest_first", "furthest", "everybody"];
-    all.extend(kinds.iter().chain(&ones).map(|kind| with(&gate, at(kind))));
+    all.extend(["harm", "measured", "everybody"].map(|kind| with(&gate, at(kind))));
     let rules = ["interval, holm", "worlds", "fit", "training", "all", "estimate", "by_hand"];
     all.extend(rules.map(|rule| with(&gate, json!({"decides": rule, "decides_gate": false}))));
     all.extend(
@@ -548,12 +551,6 @@ fn every_branch_of_a_template_is_reached() {
         [5, 3, 0, 1, 1, 1],
         [5, 4, 0, 1, 0, 2],
     ];
-    // What a page imports for the templates of its sections.
-    let imports = |page: &str| -> String {
-        let lines = TEMPLATES.iter().filter(|(name, _)| *name == page).flat_map(|of| of.1.lines());
-        let tags = ["{% from", "{% import"];
-        lines.filter(|line| tags.iter().any(|tag| line.starts_with(tag))).collect()
-    };
     let [brief, annex] = ["report.html", "sections.html"].map(imports);
     let mut branches = BTreeSet::new();
     let reached = Arc::new(Mutex::new(BTreeSet::new()));
@@ -689,6 +686,82 @@ fn lost_points_down_and_gained_up() {
     drawn(&format!("group_row({scale}, {point}, 0.5, \"x\")")).says(&["open grey"]);
 }
 
+/// What a page says of facts `f` in an audit whose job gives no words.
+fn page_of(page: &str, f: &Value) -> String {
+    let voice = json!({"decision": {"kind": "favourable"}, "of_rows": false, "makes_rows": false,
+        "several": [], "weighted": false, "annex": false});
+    let environment = environment(Some(minijinja::Value::from(Serde(&voice))));
+    let context = minijinja::context!(f => minijinja::Value::from(Serde(f)));
+    environment.render_str(page, context).unwrap()
+}
+
+/// Nothing is said of rows that a job brings or that are paired but where they come from.
+#[test]
+fn rows_of_others_are_not_called_similar() {
+    let says = |strategy: &str, moved: Value| {
+        let set = with(&sets()[6], json!({"strategy": strategy, "moved": moved}));
+        let page = "{% import \"voice.html\" as w %}{{ w.set_clause(f.set, f.attribute) }}. \
+                    {{ w.set_sentence(f.set, f.attribute) }}";
+        let said = page_of(page, &json!({"set": set, "attribute": attribute(false)}));
+        said.lacks(&["similar", "differ between"]);
+        said
+    };
+    says("external", json!(null)).says(&[
+        "when people are as the file or program of the job says.",
+        "scores the counterfactuals that a file or program of the job gives.",
+    ]);
+    says("transport", json!(null)).says(&[
+        "when all features are replaced by values of real people of the other group (optimal \
+         transport).",
+        "the total distance is smallest (optimal transport)",
+    ]);
+    says("transport", json!(["a"])).says(&["when 1 feature is replaced by values of real"]);
+    let harm = with(
+        &limit(vec![part(json!({"kind": "value"}), &sets()[6])]),
+        json!({"harmed": group("F")}),
+    );
+    let question = page_of("{% import \"limit.html\" as l %}{{ l.question(f) }}", &harm);
+    question.says(&["Are women worse off by the gbm model, retrained (arm more), when people are"]);
+}
+
+#[test]
+fn a_limit_on_harm_says_of_how_many_comparisons_it_shows_the_worst() {
+    let say = |compared: usize| {
+        let of = json!({"harmed": group("F"), "compared": compared});
+        let harm = with(&limit(vec![part(json!({"kind": "value"}), &sets()[0])]), of);
+        page_of("{% import \"limit.html\" as l %}{{ l.say(f) }}", &harm)
+    };
+    say(3).says(&["Shown is the worst of 3 comparisons: women with each other group."]);
+    say(1).lacks(&["comparisons"]);
+}
+
+/// The group with the highest value may be the one that is worse off.
+#[test]
+fn the_groups_furthest_apart_say_of_what() {
+    let said = |measured: Value| {
+        let furthest = json!({"groups": [group("M"), group("F")], "measured": measured});
+        let of = limit(vec![part(json!({"kind": "value"}), &sets()[0])]);
+        let sentence = json!({"kind": "limit", "limit": of, "furthest": furthest});
+        let facts = verdict(sentence, verdicts_test(), json!(null));
+        let imports = imports("report.html");
+        page_of(&format!("{imports}{{% include \"hero.html\" %}}"), &facts)
+    };
+    said(json!({"kind": "decided", "gets": "unfavourable"}))
+        .says(&["Highest share with the unfavourable decision: <bdi>people in group M</bdi>"]);
+    said(json!(null)).says(&["Highest by this metric: "]);
+}
+
+/// A count says what is counted.
+#[test]
+fn counts_of_a_comparison_have_a_unit() {
+    let facts = json!({"path": "old", "job": "j", "run": "r", "version": null, "n": 1,
+        "of_rows": true});
+    let page = "{% import \"compared.html\" as c %}{{ c.run(\"old\", f) }} \
+                {{ c.side(0.5, \"share\", 2, 4, \"counterfactuals\") }}";
+    let said = page_of(page, &facts);
+    said.says(&["1 row)", "2 of 4 counterfactuals"]);
+}
+
 #[test]
 fn traits_read_by_their_kind() {
     let traits = json!([{"column": "sex", "reading": "is", "level": "(x)"},
@@ -748,6 +821,13 @@ fn effects_that_are_ruled_out_are_named() {
     let odd = "the direct effect of <bdi>age</bdi> on <bdi>a, b]]</bdi>";
     assert_eq!(said(&[["age", "a, b]]"]]), odd);
     assert_eq!(said(&[["sex", "job"]; 7]), "7 direct effects");
+}
+
+/// What a page imports for the templates of its sections.
+fn imports(page: &str) -> String {
+    let lines = TEMPLATES.iter().filter(|(name, _)| *name == page).flat_map(|of| of.1.lines());
+    let tags = ["{% from", "{% import"];
+    lines.filter(|line| tags.iter().any(|tag| line.starts_with(tag))).collect()
 }
 
 /// What is below a sentence that says nothing.

@@ -159,8 +159,8 @@ fn published_matrices_of_two_models() {
         .find(|line| line.contains(" nsr ") && line.contains("Female \u{2192} Male  "))
         .unwrap();
     line.says(&[
-        "13.1 % (16 of 122)",
-        "25.5 % (35 of 137)",
+        "13.1 % (16 of 122 counterfactuals)",
+        "25.5 % (35 of 137 counterfactuals)",
         "+12.4 points (+2.7 to +21.7)",
         "worse, clear, unpaired",
     ]);
@@ -172,7 +172,7 @@ fn published_matrices_of_two_models() {
     near(nsr.real("hi"), 0.217, 5e-4);
     let page = work.read("page/diff.html");
     assert!(page.len() < 1 << 20);
-    page.says(&["16 of 122", "class=\"dot\""]);
+    page.says(&["16 of 122 counterfactuals", "class=\"dot\""]);
     page.lacks(&["<script"]);
 
     // Clear changes come first, regardless of the form.
@@ -188,8 +188,8 @@ fn published_matrices_of_two_models() {
     assert_eq!(clear.iter().sum::<i64>(), json["n_clear"].as_i64().unwrap());
     let md = work.cfaudit(0, "diff v1 v2 --md").stdout;
     md.says(&[
-        "| nsr | gbm | flip | sex | Female \u{2192} Male | 13.1 % (16 of 122) | \
-         25.5 % (35 of 137) |",
+        "| nsr | gbm | flip | sex | Female \u{2192} Male | 13.1 % (16 of 122 \
+         counterfactuals) | 25.5 % (35 of 137 counterfactuals) |",
         "\n\nnot clear: ",
     ]);
     md.lacks(&["shows them not "]);

@@ -2,53 +2,24 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use minijinja::context;
+use minijinja::value::Value;
 
 use crate::report::read::audit::AuditFolder;
-use crate::report::read::graphs::Causes;
+use crate::text::fact;
 
 /// Why the page names no group as worse off by a set: in its graphs the attribute follows from
 /// other variables. None where it does not, or where the set has no graphs.
-pub(crate) fn caution<'a>(
-    audit: &'a AuditFolder,
-    set: &str,
-    attribute: &str,
-) -> Option<Causes<'a>> {
+pub(crate) fn caution(audit: &AuditFolder, set: &str, attribute: &str) -> Option<Value> {
     let mut scenarios = audit.graphs.scenarios.iter();
     scenarios.find(|of| of.set == set && of.attribute == attribute)?.causes_of_the_attribute()
 }
 
-/// What a job states about causes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub(crate) enum CausalStatement {
-    /// Columns of a tier cause only columns of the same and later tiers.
-    Order { tiers: Vec<Vec<String>> },
-    /// Direct effects that there are not.
-    RulesOut { effects: Vec<[String; 2]> },
-    /// Direct effects that there are.
-    Requires { effects: Vec<[String; 2]> },
-    /// Columns of some tiers have no effects on one another.
-    NoneWithinTiers,
-    /// The edges themselves.
-    GivesEdges,
-    /// Nothing.
-    Nothing,
-    /// Edges that are required or forbidden.
-    Edges,
-}
-
-/// What a scenario of knowledge states; the sentences are in `knowledge.html`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct ScenarioKnowledge {
-    /// The scenario.
-    scenario: String,
-    /// One or more statements.
-    statements: Vec<CausalStatement>,
-}
-
-/// What a scenario of knowledge states about the causes; none of a set that is no scenario.
-pub(crate) fn stated_knowledge(audit: &AuditFolder, set: &str) -> Option<ScenarioKnowledge> {
+/// What a scenario of knowledge states about the causes, one or more statements: the `order` of
+/// columns by tiers, direct effects that it `rules_out` or `requires`, that columns of some tiers
+/// have no effects on one another, the edges themselves, or nothing; the sentences are in
+/// `knowledge.html`. None of a set that is no scenario.
+pub(crate) fn stated_knowledge(audit: &AuditFolder, set: &str) -> Option<Value> {
     let (_, name) = set.split_once('/')?;
     let words = audit.manifest.set(set)?;
     let knowledge = words.knob("knowledge")?;
@@ -64,25 +35,25 @@ pub(crate) fn stated_knowledge(audit: &AuditFolder, set: &str) -> Option<Scenari
                 tiers.entry(tier).or_default().push(name.to_owned());
             }
         }
-        statements.push(CausalStatement::Order { tiers: tiers.into_values().collect() });
+        let tiers: Value = tiers.into_values().collect();
+        statements.push(context!(kind => "order", tiers));
     }
-    statements.extend(effects("forbidden").map(|effects| CausalStatement::RulesOut { effects }));
-    statements.extend(effects("required").map(|effects| CausalStatement::Requires { effects }));
+    for (key, kind) in [("forbidden", "rules_out"), ("required", "requires")] {
+        statements.extend(effects(key).map(|effects| context!(kind, effects => fact(&effects))));
+    }
     let mut tiers =
         knowledge.get("tiers").and_then(serde_json::Value::as_array).into_iter().flatten();
     if tiers.any(|tier| tier["edges_within"] == "forbidden") {
-        statements.push(CausalStatement::NoneWithinTiers);
+        statements.push(context!(kind => "none_within_tiers"));
     }
     let given = ["given", "bag"];
     let discovery = words.knob("discovery");
     if discovery.is_some_and(|of| given.iter().any(|key| of.get(key).is_some())) {
-        statements.push(CausalStatement::GivesEdges);
+        statements.push(context!(kind => "gives_edges"));
     }
     if statements.is_empty() {
-        statements.push(match knowledge.as_object().is_some_and(serde_json::Map::is_empty) {
-            true => CausalStatement::Nothing,
-            false => CausalStatement::Edges,
-        });
+        let is_empty = knowledge.as_object().is_some_and(serde_json::Map::is_empty);
+        statements.push(context!(kind => if is_empty { "nothing" } else { "edges" }));
     }
-    Some(ScenarioKnowledge { scenario: name.to_owned(), statements })
+    Some(context!(scenario => name, statements))
 }

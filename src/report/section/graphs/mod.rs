@@ -81,7 +81,7 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
             id => format!("graphs-{}", scenarios[0].id), attribute, enough => ENOUGH_BOOTSTRAPS,
             overview,
             sampled, values => values::values(audit, scenarios), determined,
-            few => of.few_bootstraps(), contradicts => fact(&contradicts),
+            few => of.few_bootstraps(), contradicts,
             changes => of.changes(), rates, variances, drawings => drawings(scenarios),
             heads => heads(scenarios), edges, all_edges, movements => of.movements(),
         });

@@ -110,7 +110,6 @@ impl<'a> DefinitionView<'a> {
     fn together(&self, rows: &[&SubgroupRow]) -> Value {
         context! {
             view => self.facts(), unfair => self.row.unfair, judged => self.row.judged,
-            infinity => rows.iter().any(|row| row.score.is_some_and(f64::is_infinite)),
             chance => rows.iter().any(|row| row.p_value.is_some()),
             target => self.target_share().is_some(),
         }
