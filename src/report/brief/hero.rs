@@ -175,11 +175,23 @@ impl<'a> BriefInputs<'a> {
         self.limits.iter().any(|limit| limit.judges(&value))
     }
 
-    /// A result, and of how many it is the largest: the lower end is that of the largest.
+    /// From how many results one was chosen, whether it is the largest of all, and the largest
+    /// where that is another one: of groups the reference is preferred, and of shares the people.
+    fn chosen(&self, result: &HarmResult, compared: usize) -> Value {
+        let highest = self.results.iter().map(|of| of.point.value).fold(0.0, f64::max);
+        let is_largest = result.point.value >= highest;
+        let are_all = compared == self.results.len();
+        let highest = Some(highest).filter(|_| are_all && !is_largest);
+        context!(of => compared, is_largest, highest)
+    }
+
+    /// A result, and from how many it was chosen: the lower end is that of the largest.
     fn switch(&self, result: &HarmResult, compared: usize) -> Value {
         let ends = result.point.interval;
         let ends = ends.map(|(lo, hi)| (result.lower_end_of(compared).unwrap_or(lo), hi));
-        context!(result => fact(result), ends => fact(&ends), compared)
+        context! {
+            result => fact(result), ends => fact(&ends), chosen => self.chosen(result, compared),
+        }
     }
 
     /// The facts of the sentence of the page.
@@ -217,7 +229,8 @@ impl<'a> BriefInputs<'a> {
             (HeroSubject::Nothing, _) => context!(kind => "nothing"),
         };
         let HeroFinding { limit, compared, .. } = *finding;
-        context!(limit => fact(&limit), none_broken, compared, ..told)
+        let chosen = context!(of => compared, is_largest => false, highest => ());
+        context!(limit => fact(&limit), none_broken, chosen, ..told)
     }
 
     fn only_entry(&self) -> bool {

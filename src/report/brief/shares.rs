@@ -115,7 +115,11 @@ fn share(
     let row = audit.group_rows(attribute, group).find(|row| row.model == *model);
     let labelled = row.and_then(|row| {
         let (n, positive) = (row.n, row.n_positive?);
-        (n > 0 && row.n_missing_label == 0).then(|| turn(positive as f64 / n as f64))
+        let share = match audit.manifest.weight {
+            Some(_) => audit.measure(&key, "prev")?.value?,
+            None => positive as f64 / n as f64,
+        };
+        (n > 0 && row.n_missing_label == 0).then(|| turn(share))
     });
     Some(GroupFavourableShare {
         group: Some(voice.called_group(attribute, group)),

@@ -794,9 +794,9 @@ fn the_path_says_what_to_do_next() {
     path("").lacks(&["By this"]);
     path("Male").says(&[
         "Do decisions stay the same if only the group changes? No: ",
-        "; the largest of 2) of the decisions of the gbm model would be different",
+        "; chosen from 2) of the decisions of the gbm model would be different",
         "Which decisions are lost, and whose? 50 of 838 ",
-        "; the largest of 4). By this, group Male is worse off.",
+        "; chosen from 4). By this, group Male is worse off.",
         "Were the decisions that are lost right? Wrong ones more often: ",
         "Steps without data: Does it concern some people more than others? (needs a block why on",
         "experiments: remedy: {model: gbm, from: other, arms: {all: {}, switched: {}}}",
@@ -897,7 +897,7 @@ fn the_path_goes_on_through_traits_features_and_arms() {
         "Yes: with job = Sales, 20 of 60 ",
         "against 1 % of the others",
         "Through income: it adds 60 % (",
-        "; the largest of 2) of the switches. \u{2192} ask whether this feature may count",
+        "; chosen from 2) of the switches. \u{2192} ask whether this feature may count",
         "Arm switched changed it from 6 % to 1 %: \u{2212}5 points",
         "people judged correctly: +0.4 points",
         "Next: try this arm on other data before you use it.",
