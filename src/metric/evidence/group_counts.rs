@@ -19,12 +19,10 @@ pub(crate) struct GroupFactualCounts {
     pub(super) cells: [WeightSums; 9],
     /// Rows with a score exactly at the threshold.
     pub(crate) at_threshold: u64,
-    /// Rows of weight 0, in no cell.
-    weightless: u64,
 }
 
 impl GroupFactualCounts {
-    /// Adds one row with its weight (1 without weights), its label and prediction if known, and
+    /// Adds one row, unless it weighs 0, with its weight (1 without weights), its label and prediction if known, and
     /// whether its score is exactly at the threshold.
     pub(crate) fn add(
         &mut self,
@@ -34,16 +32,10 @@ impl GroupFactualCounts {
         weight: u64,
     ) {
         if weight == 0 {
-            self.weightless += 1;
             return;
         }
         self.cells[state_cell(label, predicted)] += WeightSums::one(weight);
         self.at_threshold += u64::from(at_threshold);
-    }
-
-    /// The number of all rows, including rows of weight 0.
-    pub(crate) fn rows(&self) -> u64 {
-        self.n() + self.weightless
     }
 
     /// The number of rows by label and prediction.
@@ -93,7 +85,7 @@ impl GroupFactualCounts {
     }
 }
 
-additive!(GroupFactualCounts { cells, at_threshold, weightless });
+additive!(GroupFactualCounts { cells, at_threshold });
 
 #[cfg(test)]
 mod tests {

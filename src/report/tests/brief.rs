@@ -608,8 +608,8 @@ fn of_a_limit_that_both_parts_break_the_one_that_harms_more_people_leads() {
         section(&pages(name, folder.path()), "verdict")
     };
     let both = verdict("both", 0.11);
-    let more = "25 of 895 people in group Female without the favourable decision (3 %; 2 to 4; the \
-                largest of 2) would get it as Male. Limit: 10 %.";
+    let more = "25 of 895 people in group Female without the favourable decision (3 %; 2 to 4; \
+                chosen from 2) would get it as Male. Limit: 10 %.";
     assert!(both.contains(more) && !both.contains("has no limit. 25 of"), "{both}");
     let one = verdict("one", 0.09);
     one.says(&["13 of 191 people in group Male with the favourable decision"]);

@@ -238,7 +238,10 @@ fn tally([all, broken, undecided, kept, unchecked, warned]: [usize; 6]) -> Value
 }
 
 fn switch(result: Value) -> Value {
-    json!({"ends": result["point"]["interval"], "result": result, "compared": 3})
+    let is_largest = result["side"] == "lost";
+    let highest = (!is_largest).then_some(0.46);
+    let chosen = json!({"of": 3, "is_largest": is_largest, "highest": highest});
+    json!({"ends": result["point"]["interval"], "result": result, "chosen": chosen})
 }
 
 /// Facts of the verdict: each sentence, test and chart.
@@ -307,7 +310,7 @@ fn verdicts() -> Vec<Value> {
         .collect();
     let gap = json!({"kind": "gap", "model": {"name": "m", "ambiguous": false}, "low": share("M"),
         "high": share("F"), "ratio": plain["parts"][0], "limit": plain, "none_broken": true,
-        "compared": 2});
+        "chosen": {"of": 2, "is_largest": false, "highest": null}});
     sentences.push(gap);
     sentences.push(json!({"kind": "total", "limit": plain}));
     for several in [true, false] {
