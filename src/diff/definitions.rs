@@ -375,7 +375,8 @@ pub(super) fn breaks(
             // The value at a path, in one of the jobs, is one of the columns.
             let reads = |is: &dyn Fn(&[&str]) -> bool| {
                 let all = [old, new].into_iter().flatten();
-                let found = all.filter(|(path, of)| columns.contains(*of) && is(&steps(path)));
+                let is_made = |of: &String| columns.contains(of) || attributes.contains(of);
+                let found = all.filter(|(path, of)| is_made(of) && is(&steps(path)));
                 found.map(|(path, _)| path.clone()).collect::<Vec<_>>()
             };
             let is_of_all = |path: &[&str]| {

@@ -8,7 +8,7 @@ use super::decide_by::GateDecideBy;
 use super::hidden_cause::overturned;
 use super::observe::{changes, negate, observations, observed};
 use super::power::NeededPeople;
-use super::unmeasured::could_break;
+use super::unmeasured::{could_break, not_looked_at};
 use super::unshown::{untested, untested_directions};
 use super::verdict::{decide, small_flags};
 use super::{boundary, holm, objection, power, remark, rounding, support};
@@ -51,6 +51,10 @@ pub(crate) fn judge(
         let mut rulings = by.rulings(&gate.question, observations);
         for ruling in &mut rulings {
             ruling.findings.counted = Some(gate.counted.clone());
+            let case = GateCase { question: &gate.question, observed: &ruling.observation, tables };
+            let unseen = not_looked_at(case, needs_label(gate));
+            let unseen = unseen.filter(|_| ruling.verdict() == GateStatus::Pass);
+            unseen.into_iter().for_each(|objection| ruling.object(objection));
         }
         by.rows(&gate.question, &rulings)
     });
@@ -59,14 +63,22 @@ pub(crate) fn judge(
     judged
 }
 
+/// Whether what a gate counts needs labels.
+fn needs_label(gate: &CountedGate) -> bool {
+    let GateCount::Patterns { metric: Some(metric), .. } = &gate.counted else { return false };
+    find(metric).is_some_and(|metric| metric.needs_label)
+}
+
 /// Whether what a gate counts depends on labels that are missing for some people more often than
 /// for others, as the values of its model say.
 fn has_selective_labels(gate: &CountedGate, metrics: &[MetricRow]) -> bool {
-    let GateCount::Patterns { metric: Some(metric), .. } = &gate.counted else { return false };
     let is_own = |row: &&MetricRow| {
-        row.key.model == gate.question.model && row.key.sensitive == gate.question.first_attribute()
+        row.key.arm == gate.question.arm
+            && row.key.model == gate.question.model
+            && row.key.sensitive == gate.question.first_attribute()
+            && row.key.slice.is_empty()
     };
-    find(metric).is_some_and(|metric| metric.needs_label)
+    needs_label(gate)
         && metrics.iter().filter(is_own).any(|row| has_flag(&row.flags, SELECTIVE_LABELS))
 }
 

@@ -35,34 +35,32 @@ fn ends_of_both(case: GateCase<'_>) -> Option<(f64, f64)> {
     Some((lo.min(wide.0), hi.max(wide.1)))
 }
 
-/// The same of a correlation of 1 or -1, by the people of the smaller side of its table alone.
+/// The same of a correlation of 1 or -1, by the people of the smaller side of its table alone; none
+/// where the tables do not tell them, as of all classes together.
 fn ends_of_smaller_side(case: GateCase<'_>) -> Option<(f64, f64)> {
-    let row = &case.observed.row;
-    let [scope, from, to] = case.observed.place();
+    let place = case.observed.place();
+    let [scope, from, to] = place;
     let people = PeopleTables::new(case);
     // The sides of the table are the two decisions about people as they are.
-    let sides = match (scope, case.question.counterfactual.is_empty()) {
+    let (sides, rate) = match (scope, case.question.counterfactual.is_empty()) {
         ("group" | "total", true) => {
             let states = numbers(&people.side(from, "")?);
-            [1, 2].map(|label| states[3 * label + 1] + states[3 * label + 2])
+            ([1, 2].map(|label| states[3 * label + 1] + states[3 * label + 2]), "acc")
         }
-        ("direction", false) => {
-            let cells = numbers(&people.moved(from, to)?);
-            [false, true].map(|before| {
-                let own = (0..3).flat_map(|label| {
-                    [false, true].map(|after| cells[switch_cell(label, before, after)])
-                });
-                own.sum::<u64>()
-            })
+        ("direction" | "total", false) => {
+            let cells = numbers(&people.moved_in(scope, [from, to])?);
+            let of = |before: bool, after: bool| {
+                (0..3).map(|label| cells[switch_cell(label, before, after)]).sum::<u64>()
+            };
+            ([false, true].map(|before| of(before, false) + of(before, true)), "sr")
         }
         _ => return None,
     };
-    let effective = row.n_eff.filter(|_| row.n_rows > 0).map(|n| n / row.n_rows as f64);
-    let precision = people.precision(&row.metric, case.observed.place()).or(effective)?;
-    let n = Some(sides[0].min(sides[1]) as f64 * precision).filter(|n| *n > 0.0)?;
-    let sure = SureRate { rate: 1.0, people: n }.ends(case.observed.z());
-    let least = 2.0 * sure.0 - 1.0;
-    Some(if row.value? > 0.0 { (least, 1.0) } else { (-1.0, -least) })
+    let n = sides[0].min(sides[1]) as f64 * people.precision(rate, place)?;
+    let (least, _) =
+        SureRate { rate: 1.0, people: n.max(f64::MIN_POSITIVE) }.ends(case.observed.z());
+    let least = 2.0 * least - 1.0;
+    Some(if case.observed.row.value? > 0.0 { (least, 1.0) } else { (-1.0, -least) })
 }
 
 /// Whether a value is a correlation of 1 or -1.
@@ -85,6 +83,7 @@ pub(super) fn reconsider(question: &GateQuestion, ruling: &mut GateRuling, table
     let case = GateCase { question, observed, tables };
     let ends = if of_correlation { ends_of_smaller_side(case) } else { ends_of_both(case) };
     let ends = match ends {
+        None if of_correlation => return,
         Some((lo, hi)) if limit.kept_by(lo) == kept && limit.kept_by(hi) == kept => return,
         ends => ends.map(|(lo, hi)| [lo, hi].map(finite)),
     };

@@ -258,7 +258,8 @@ mod tests {
                 GateCount::Subgroups { definition, parameter, view, score_at_least, min_affected };
             let row = &judged(at_most, 0, counted, &folder(), &population)[0];
             assert!(row.holds(held), "{row:?}");
-            let said = "5 people have no group, and 3 people have no score; the search did not";
+            let said =
+                "5 people have no group, and 3 people have no score; the search looked at nobody";
             assert_eq!(row.reason.contains(said), at_most == 2, "{}", row.reason);
         }
     }
@@ -283,6 +284,22 @@ mod tests {
         ] {
             let counted = GateCount::Patterns { metric: None, why: "w".into() };
             assert!(judged(at_most, enough, counted, &folder, &[])[0].holds(held), "{held}");
+        }
+    }
+
+    /// A search in one direction looks at the people of its first group only.
+    #[test]
+    fn patterns_of_a_direction_are_of_its_first_group() {
+        let rows = SwitchPatternRow::of("why=w, metric=psr, from_group=f, to_group=m")
+            .each("pattern | half | n\n | first | 100\n | second | 90");
+        let folder = tempfile::tempdir().unwrap();
+        write_rows(folder.path(), &rows).unwrap();
+        for (group, verdict) in [("f", "inconclusive"), ("m", "pass")] {
+            let population = PopulationRow::of("sensitive=sex, model=model, declared=1")
+                .each(&format!("group | rows | without_score\n {group} | 20 | 3"));
+            let counted = GateCount::Patterns { metric: None, why: "w".into() };
+            let row = &judged(0, 10, counted, &folder, &population)[0];
+            assert!(row.holds(&format!("verdict={verdict}")), "{group}: {row:?}");
         }
     }
 }

@@ -155,8 +155,13 @@ impl<'a> PeopleTables<'a> {
 
     /// The counterfactuals of a direction.
     pub(super) fn moved(&self, from: &str, to: &str) -> Option<RowsByCell> {
+        self.moved_in("direction", [from, to])
+    }
+
+    /// The counterfactuals of a direction, or of all of them in the scope of the total.
+    pub(super) fn moved_in(&self, scope: &str, [from, to]: [&str; 2]) -> Option<RowsByCell> {
         let mut all = RowsByCell::default();
-        for row in self.counted(&self.case.question.counterfactual, ["direction", from, to]) {
+        for row in self.counted(&self.case.question.counterfactual, [scope, from, to]) {
             let [label, before, after] =
                 [&row.label, &row.predicted, &row.predicted_cf].map(|text| self.answer(text));
             all[switch_cell(label?, before? == 2, after? == 2)] += WeighedRows::of(row)?;

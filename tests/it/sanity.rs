@@ -155,3 +155,31 @@ fn scores_of_exchanged_classes_are_found() {
     reason.says(&["the label `low`", "the label `high`"]);
     reason.lacks(&["the label `mid`"]);
 }
+
+/// What ends a run for a reason that labels and levels show is found before it, with its line.
+#[test]
+fn check_finds_labels_and_levels_that_a_run_lacks() {
+    let work = people();
+    let job = |rest: &str| {
+        format!(
+            "cfaudit: 1\nname: lacks\ndata:\n  rows: {{csv: {{path: people.csv}}}}\n  label: \
+             {{{LABEL}}}\n  sensitive: {{sex: {{groups: [f, m], reference: m}}}}\n  features: \
+             {{continuous: [score], nominal: [decision]}}\n  split: {{column: level, train: \
+             [high], audit: [low, mid]}}\n{rest}"
+        )
+    };
+    let models = "models: {m: {logistic: {l2: 1}}}\n";
+    let one_class = format!("  keep: [{{sql: \"level <> 'high' OR y = 1\"}}]\n{models}");
+    let not_to = format!(
+        "{models}recourse:\n  sex:\n    model: m\n    subgroups: {{support: 0.1}}\n    actions: \
+         {{support: 0.1}}\n    may_change: {{decision: {{any: {{not_to: [maybe]}}}}}}\n"
+    );
+    for (rest, words) in [
+        (one_class, ["error[one-class]: all 66 training rows have the same label", "job.yaml:8:"]),
+        (not_to, ["error[unknown-level]: `not_to` names the level `maybe`", "job.yaml:15:"]),
+    ] {
+        work.write("job.yaml", &job(&rest));
+        work.cfaudit(3, "check job.yaml").says(&words);
+        work.run(3, "job.yaml", "").says(&words);
+    }
+}

@@ -272,3 +272,40 @@ fn what_is_no_weight_is_refused() {
         assert!(!work.path("out").exists());
     }
 }
+
+/// Rows of weight 0 change no value, threshold, flip test, pattern or gate: all is as without them.
+#[test]
+fn rows_of_weight_0_count_for_nothing() {
+    let work = Work::new();
+    let mut rows = "sex,y,w,k,region,part,score\n".to_owned();
+    for i in 0..800_u32 {
+        // One of four weighs nothing: scores between those of the others, and wrong ones.
+        let (weight, y) = (u32::from(i % 4 > 0) * (1 + i % 3), i / 4 % 2);
+        let score =
+            if weight == 0 { 0.3 + f64::from(i % 40) / 100.0 } else { 0.1 + 0.8 * f64::from(y) };
+        let (sex, region) = (["f", "m"][(i / 8 % 2) as usize], ["n", "s"][(i / 16 % 2) as usize]);
+        let (k, part) = (i * 37 % 101, if i < 400 { "train" } else { "audit" });
+        rows += &format!("{sex},{y},{weight},{k},{region},{part},{score:.2}\n");
+    }
+    work.write("people.csv", &rows);
+    let tables = ["thresholds", "metrics", "counts", "switch_patterns", "gates"];
+    let [with, without] = ["", "  keep: [{w: {above: 0}}]\n"].map(|keep| {
+        let job = format!(
+            "cfaudit: 1\nname: zero\ndata:\n  rows: {{csv: {{path: people.csv}}}}\n{keep}  label: \
+             {{column: y, positive: [1], favourable: positive}}\n  weight: w\n  sensitive: {{sex: \
+             {{groups: [f, m], reference: m}}}}\n  features: {{continuous: [k], nominal: \
+             [region]}}\n  split: {{column: part, train: [train], audit: [audit]}}\n\
+             models: {{m: {{scores: {{factual: {{column: score}}}}, threshold: {{youden: {{}}}}}}}}\n\
+             metrics: {{families: [performance, group, clarify], clarify: {{flip_test: \
+             {{neighbours: 3}}}}}}\nwhy: {{missed: {{model: m, sensitive: sex, metric: fnr, columns: \
+             [region], support: 0.05}}}}\ngates:\n  low: {{metric: pprev, model: m, group: {{sex: \
+             f}}, at_most: 0.3}}\n  none: {{why: missed, patterns_at_most: 0}}\n"
+        );
+        work.write("job.yaml", &job);
+        work.run(1, "job.yaml", "");
+        tables.map(|name| work.table(name))
+    });
+    for (name, (with, without)) in tables.iter().zip(with.iter().zip(&without)) {
+        assert_eq!(with.rows, without.rows, "{name}");
+    }
+}

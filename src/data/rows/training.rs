@@ -242,7 +242,7 @@ impl<'a> TrainingRows<'a> {
         if 0 < n_positive && n_positive < n {
             return Ok(n);
         }
-        if self.draw.is_some() {
+        if self.draw.is_some() && n > 0 {
             let what = format!("all {n} training rows of a repeat, drawn again, have one label");
             let hint = "the rarer label has too few rows to be drawn again: leave `resample` out";
             return Fault::new("one-class", what).fail(hint);

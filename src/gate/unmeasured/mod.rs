@@ -38,8 +38,6 @@ use crate::gate::decide_by::GateDecideBy;
 use crate::metric::catalog::find;
 use crate::metric::{Metric, MetricFamily};
 use crate::table::finite;
-use crate::table::recourse::UNFAIR_SUBGROUPS;
-use crate::table::why::CONFIRMED_PATTERNS;
 
 /// The worst case of a value: by counts where they give the value, else by the range of the metric;
 /// none where neither is known.
@@ -60,9 +58,6 @@ fn metric_of(observed: &GateObservation) -> Option<&'static Metric> {
 pub(super) fn could_break(case: GateCase<'_>) -> Option<GateReason> {
     let GateCase { question, observed, .. } = case;
     let people = PeopleTables::new(case);
-    if [UNFAIR_SUBGROUPS, CONFIRMED_PATTERNS].contains(&observed.row.metric.as_str()) {
-        return not_looked_at(&people);
-    }
     let mut worst = worst_case(&people, metric_of(observed)?)?;
     let old = observed.old.filter(|old| observed.is_change && old.people > 0);
     let limit = question.limit;
@@ -91,12 +86,16 @@ pub(super) fn could_break(case: GateCase<'_>) -> Option<GateReason> {
     })
 }
 
-/// The people whom a search did not look at, among whom there may be what it looks for.
-fn not_looked_at(people: &PeopleTables<'_>) -> Option<GateReason> {
-    let GateCase { observed, tables, .. } = people.case;
-    let [_, from, to] = observed.place();
-    let own = if from.is_empty() { people.groups() } else { vec![from, to] };
-    let lacking = range::lacking(people, false, &own).into_iter();
+/// The people whom a search did not look at, among whom there may be what it looks for; those
+/// without a label are not asked about where it needs one.
+pub(super) fn not_looked_at(case: GateCase<'_>, needs_label: bool) -> Option<GateReason> {
+    let (GateCase { observed, tables, .. }, people) = (case, PeopleTables::new(case));
+    let own = match observed.place() {
+        [_, "", _] => people.groups(),
+        ["direction", from, _] => vec![from],
+        [_, from, to] => vec![from, to],
+    };
+    let lacking = range::lacking(&people, needs_label, &own).into_iter();
     let lacking: Vec<_> = lacking.filter(|(_, n)| *n > 0).collect();
     (!lacking.is_empty()).then(|| GateReason::UnmeasuredPeople {
         lacking,

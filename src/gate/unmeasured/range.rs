@@ -71,6 +71,8 @@ impl ScoredPeople {
             found.known[0] = whole(row.rows).saturating_sub(others);
         }
         let told: u64 = found.lacking.iter().sum();
+        // Arms audit other people than those in the table `population`.
+        let row = row.filter(|_| people.case.question.arm.is_empty() || !people.has_counts());
         found.untold = row.map_or(0, PopulationRow::unscored).saturating_sub(told);
         found
     }

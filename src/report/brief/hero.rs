@@ -180,7 +180,8 @@ impl<'a> BriefInputs<'a> {
     fn chosen(&self, result: &HarmResult, compared: usize) -> Value {
         let highest = self.results.iter().map(|of| of.point.value).fold(0.0, f64::max);
         let is_largest = result.point.value >= highest;
-        let are_all = compared == self.results.len();
+        // A limit compares what it judges, all else all results.
+        let are_all = compared == self.results.len() && !self.is_judged(result);
         let highest = Some(highest).filter(|_| are_all && !is_largest);
         context!(of => compared, is_largest, highest)
     }

@@ -10,6 +10,8 @@ use minijinja::context;
 use minijinja::value::Value;
 
 use crate::folder::manifest::RunComparison;
+use crate::metric::Reads;
+use crate::metric::catalog::find;
 use crate::metric::catalog::place::PageList;
 use crate::report::draw::chart::tick;
 use crate::report::draw::plot::round_up;
@@ -141,7 +143,9 @@ fn change_facts(row: &ChangeRow, of_rows: bool, glossary: &mut PageGlossary<'_>)
 /// A change, where it holds, how its values are printed and how the change, and what it counts.
 pub(crate) fn change_row_facts(row: &ChangeRow, of_rows: bool) -> Value {
     let key = &row.key;
-    let unit = match key.counterfactual.is_empty() {
+    let any_group =
+        find(&row.metric).is_some_and(|metric| matches!(metric.reads, Reads::AnySwitch(_)));
+    let unit = match key.counterfactual.is_empty() || any_group {
         true if of_rows => "rows",
         true => "people",
         false => "counterfactuals",

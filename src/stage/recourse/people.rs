@@ -497,10 +497,11 @@ pub(crate) fn levels_not_to(
             "`not_to` names the level `{word}` of the column `{column}`, which no audited row has"
         );
         let known = list_words(levels.iter().map(|level| format!("`{level}`")), 12);
-        Err(Fault::new("unknown-level", what)
-            .in_column(column)
-            .hint(format!("its levels are {known}"))
-            .into())
+        let hint = match levels {
+            [] => "no audited row with a decision has a level of it".to_owned(),
+            _ => format!("its levels are {known}"),
+        };
+        Err(Fault::new("unknown-level", what).in_column(column).hint(hint).into())
     };
     rule.not_to().iter().map(position).collect()
 }

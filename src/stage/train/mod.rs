@@ -4,6 +4,7 @@
 
 pub(crate) mod repeat;
 
+use crate::error::Error;
 use crate::stage::experiment::arm_selection::arm_selection;
 use crate::stage::experiment::plan::{arm_name, arm_of};
 use crate::stage::kinds::TrainStage;
@@ -56,10 +57,13 @@ impl Stage for TrainStage {
                     models.train_on(ctx, layout, (&training, rows.roles.n_trained()), fold)
                 })
             });
-            trained.map_err(|e| match (experiment.as_str(), repeat) {
-                ("", None) => e,
-                ("", Some(_)) => plan.with_model_place(e, &["models", &model, "doubt"]),
-                (experiment, _) => plan.with_model_place(e, &["experiments", experiment]),
+            let is_of_draw = |e: &Error| {
+                repeat.is_some() && matches!(e, Error::Data(fault) if fault.code == "one-class")
+            };
+            trained.map_err(|e| match experiment.as_str() {
+                "" if is_of_draw(&e) => plan.with_model_place(e, &["models", &model, "doubt"]),
+                "" => e,
+                experiment => plan.with_model_place(e, &["experiments", experiment]),
             })
         })
     }
