@@ -51,7 +51,7 @@ pub(super) fn add<const N: usize>(all: &mut [WeighedRows; N], others: &[WeighedR
     all.iter_mut().zip(others).for_each(|(all, other)| *all += *other);
 }
 
-/// The numbers of rows alone.
+/// The numbers of the rows, without their weights.
 pub(super) fn numbers<const N: usize>(rows: &[WeighedRows; N]) -> [u64; N] {
     rows.map(|rows| rows.n)
 }

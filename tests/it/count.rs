@@ -31,28 +31,28 @@ const fn modules(
 }
 
 /// The modules with their ceilings, the figures of the last count. Since the count before, `gate`
-/// and `stage` grew by worst cases of changes and weights, a second scoring in another order, files
-/// that a model imports and sets with one decision; `model` and `stage` by models that score
-/// classes; `report` by units other than people and the worst comparison of recourse.
+/// shrank by rates and rows of one type and grew by searches that did not look at everybody and by
+/// correlations of one; `stage` and `data` grew by what `check` finds before a run, `diff` by
+/// derived columns that define a value.
 const MODULES: &[ModuleBudget] = &[
-    modules("report", &["report"], 12_580),
-    modules("metric", &["metric"], 11_660),
-    modules("job", &["job"], 7_975),
-    modules("stage", &["stage"], 26_035),
-    modules("data", &["data"], 16_385),
+    modules("report", &["report"], 12_590),
+    modules("metric", &["metric"], 11_650),
+    modules("job", &["job"], 8_000),
+    modules("stage", &["stage"], 26_160),
+    modules("data", &["data"], 16_415),
     modules("counterfactual", &["counterfactual"], 8_250),
-    modules("exec, cli, root", &["exec", "cli", "bin", "."], 7_870),
-    modules("gate", &["gate"], 4_120),
+    modules("exec, cli, root", &["exec", "cli", "bin", "."], 7_875),
+    modules("gate", &["gate"], 4_205),
     modules("model", &["model"], 4_265),
     modules(
         "diff, table, explain, folder, proof",
         &["diff", "table", "explain", "folder", "proof"],
-        6_045,
+        6_060,
     ),
     modules(
         "num, recourse, causal, why, augment",
         &["num", "recourse", "causal", "why", "augment"],
-        9_070,
+        9_060,
     ),
 ];
 
@@ -60,10 +60,10 @@ const MODULES: &[ModuleBudget] = &[
 /// are and mean, 590 the words of `cfaudit explain`, 60 the sentences of the reading path and 40
 /// the page `judge.html`, without its script; of the words 1,000 are its specification.
 const OTHER: &[(&str, usize)] = &[
-    ("lines of templates", 7_180),
+    ("lines of templates", 7_200),
     ("lines of Python, JavaScript and JSON below src", 1_560),
     ("lines of messages", 1_600),
-    ("lines of unit tests", 42_880),
+    ("lines of unit tests", 43_100),
     ("lines of integration tests", 27_390),
     ("words of the documents", 32_000),
     ("characters of the README", 6_630),

@@ -175,7 +175,7 @@ fn check_finds_labels_and_levels_that_a_run_lacks() {
          {{support: 0.1}}\n    may_change: {{decision: {{any: {{not_to: [maybe]}}}}}}\n"
     );
     for (rest, words) in [
-        (one_class, ["error[one-class]: all 66 training rows have the same label", "job.yaml:8:"]),
+        (one_class, ["error[one-class]: all 67 training rows have the same label", "job.yaml:8:"]),
         (not_to, ["error[unknown-level]: `not_to` names the level `maybe`", "job.yaml:15:"]),
     ] {
         work.write("job.yaml", &job(&rest));

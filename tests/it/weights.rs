@@ -289,9 +289,9 @@ fn rows_of_weight_0_count_for_nothing() {
     }
     work.write("people.csv", &rows);
     let tables = ["thresholds", "metrics", "counts", "switch_patterns", "gates"];
-    let [with, without] = ["", "  keep: [{w: {above: 0}}]\n"].map(|keep| {
+    let [with, without] = ["at_least", "above"].map(|keep| {
         let job = format!(
-            "cfaudit: 1\nname: zero\ndata:\n  rows: {{csv: {{path: people.csv}}}}\n{keep}  label: \
+            "cfaudit: 1\nname: zero\ndata:\n  rows: {{csv: {{path: people.csv}}}}\n  keep: [{{w: {{{keep}: 0}}}}]\n  label: \
              {{column: y, positive: [1], favourable: positive}}\n  weight: w\n  sensitive: {{sex: \
              {{groups: [f, m], reference: m}}}}\n  features: {{continuous: [k], nominal: \
              [region]}}\n  split: {{column: part, train: [train], audit: [audit]}}\n\

@@ -23,7 +23,9 @@ use crate::text::fact;
 pub(super) fn need(row: &GateRow, voice: &AuditVoice<'_>, of_persons: bool) -> Option<Value> {
     let n = row.n_needed_80?;
     if of_persons {
-        return Some(context!(kind => "persons", n => rounded_up(n)));
+        // Of a value that is no rate the number is one of people to audit.
+        let audited = row.people_needed_80 == Some(n);
+        return Some(context!(kind => "persons", n => rounded_up(n), audited));
     }
     let Some(today) = row.denominator else {
         // Not everybody counts in a rate by label: the people to audit are more.

@@ -191,7 +191,8 @@ fn limits() -> Vec<Value> {
         all.push(limit(vec![with(&value(), groups)]));
     }
     let needs = [
-        json!({"kind": "persons", "n": 3}),
+        json!({"kind": "persons", "n": 3, "audited": false}),
+        json!({"kind": "persons", "n": 3, "audited": true}),
         json!({"kind": "audited", "n": 3, "audited": 9}),
         json!({"kind": "people", "n": 3, "both": true}),
         json!({"kind": "as_many_again"}),

@@ -249,14 +249,16 @@ pub(crate) fn check_data(
     })
 }
 
-/// Looks whether the models that the run trains have rows of both classes, and memory.
+/// Looks whether the models that the run trains have rows of both classes, and memory. That all
+/// rows have one label is a warning: it may be so today only.
 fn check_training(plan: &StagePlan<'_>, layout: &Layout, previewed: &PreviewedRows) -> Result<()> {
-    let LabelCounts { positive, negative, .. } = previewed.profile.labels.trained;
+    let labels = &previewed.profile.labels;
+    let LabelCounts { positive, negative, .. } = labels.trained;
+    // With folds all rows train.
+    let is_divided = plan.n_folds() <= 1 && previewed.trained > 0 && labels.has_both();
     for (name, model) in &plan.job.models {
         let rows = (previewed.trained, plan.job.run.seed);
         let trainer = plan.trainer(name.as_str(), model, layout, rows)?;
-        // With folds all rows train.
-        let is_divided = plan.n_folds() <= 1 && previewed.trained > 0;
         if trainer.is_some() && is_divided && positive.min(negative) == 0 {
             return Err(one_class(positive + negative).into());
         }
@@ -431,8 +433,7 @@ fn one_sided_labels(layout: &Layout, previewed: &PreviewedRows) -> Vec<IssueNote
     let of_two = layout.label.as_ref().filter(|label| label.classes.is_empty());
     let Some(label) = of_two else { return Vec::new() };
     let labels = previewed.profile.labels;
-    let seen = |count: fn(&LabelCounts) -> u64| count(&labels.trained) + count(&labels.audited) > 0;
-    let lacking = match seen(|labels| labels.positive) && seen(|labels| labels.negative) {
+    let lacking = match labels.has_both() {
         true => labels.lacking(&label.column),
         false => Vec::new(),
     };

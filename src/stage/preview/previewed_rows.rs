@@ -50,6 +50,12 @@ pub(crate) struct PreviewedRows {
 }
 
 impl LabelsByRole {
+    /// Whether both values of the label occur among the rows that train or are audited.
+    pub(crate) fn has_both(&self) -> bool {
+        let occurs = |n: fn(&LabelCounts) -> u64| n(&self.trained) + n(&self.audited) > 0;
+        occurs(|labels| labels.positive) && occurs(|labels| labels.negative)
+    }
+
     /// The values of the label `column` that the sides lack, a sentence each, with the number of
     /// rows.
     pub(crate) fn lacking(&self, column: &str) -> Vec<(u64, String)> {

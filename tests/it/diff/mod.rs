@@ -164,7 +164,7 @@ fn published_matrices_of_two_models() {
         "+12.4 points (+2.7 to +21.7)",
         "worse, clear, unpaired",
     ]);
-    stdout.says(&["comparable: yes", "same people: not paired: both runs must keep outcomes"]);
+    stdout.says(&["comparable: yes", "same people: not paired: both folders must hold outcomes"]);
     let changes = work.table("page/changes");
     let nsr = change(&changes, "nsr");
     near(nsr.real("difference"), 35.0 / 137.0 - 16.0 / 122.0, 1e-15);
