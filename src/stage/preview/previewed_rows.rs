@@ -50,7 +50,7 @@ pub(crate) struct PreviewedRows {
 }
 
 impl LabelsByRole {
-    /// Whether both values of the label occur among the rows that train or are audited.
+    /// Whether both values of the label occur among the training rows and the audited ones.
     pub(crate) fn has_both(&self) -> bool {
         let occurs = |n: fn(&LabelCounts) -> u64| n(&self.trained) + n(&self.audited) > 0;
         occurs(|labels| labels.positive) && occurs(|labels| labels.negative)
