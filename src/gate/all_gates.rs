@@ -45,16 +45,19 @@ pub(crate) fn judge(
     let of_counts = counted.iter().flat_map(|gate| {
         let mut observations = gate.observations.clone();
         if has_selective_labels(gate, tables.metrics) {
-            let flags = || SELECTIVE_LABELS.into();
-            observations.iter_mut().for_each(|observed| observed.row.flags = flags());
+            for observed in &mut observations {
+                observed.row.flags = SELECTIVE_LABELS.into();
+            }
         }
         let mut rulings = by.rulings(&gate.question, observations);
         for ruling in &mut rulings {
             ruling.findings.counted = Some(gate.counted.clone());
             let case = GateCase { question: &gate.question, observed: &ruling.observation, tables };
-            let unseen = not_looked_at(case, needs_label(gate));
-            let unseen = unseen.filter(|_| ruling.verdict() == GateStatus::Pass);
-            unseen.into_iter().for_each(|objection| ruling.object(objection));
+            if ruling.verdict() == GateStatus::Pass
+                && let Some(objection) = not_looked_at(case, needs_label(gate))
+            {
+                ruling.object(objection);
+            }
         }
         by.rows(&gate.question, &rulings)
     });

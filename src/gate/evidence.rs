@@ -39,8 +39,8 @@ impl SureRate {
         (lo, hi)
     }
 
-    /// The ends of the interval of the ratio to another rate that takes neither as certain (MOVER-R,
-    /// Donner and Zou 2012).
+    /// The ends of the interval of the ratio to another rate that takes neither as certain
+    /// (MOVER-R, Donner and Zou 2012).
     pub(super) fn over(self, other: SureRate, z: f64) -> (f64, f64) {
         let (rates, own) = ((self.rate, other.rate), (self.wilson(z), other.wilson(z)));
         let ValueInterval { lo, hi, .. } = mover_ratio(rates, own);

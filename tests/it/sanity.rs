@@ -172,7 +172,8 @@ fn check_finds_labels_and_levels_that_a_run_lacks() {
     let one_class = format!("  keep: [{{sql: \"level <> 'high' OR y = 1\"}}]\n{models}");
     let not_to = format!(
         "  bins: {{score: [0.3, 0.6]}}\n{models}recourse:\n  sex:\n    model: m\n    subgroups: \
-         {{support: 0.1}}\n    actions: {{support: 0.1}}\n    may_change: {{decision: {{any: {{not_to: [maybe]}}}}}}\n"
+         {{support: 0.1}}\n    actions: {{support: 0.1}}\n    may_change: {{decision: {{any: \
+         {{not_to: [maybe]}}}}}}\n"
     );
     for (rest, words) in [
         (one_class, ["error[one-class]: all 67 training rows have the same label", "job.yaml:8:"]),

@@ -28,7 +28,7 @@ mod value;
 mod worst_case;
 
 use self::range::RangeBound;
-use self::worst_case::WorstCase;
+use self::worst_case::{WorstCase, present};
 use super::people::PeopleTables;
 use super::question::{
     GateCase, GateLimit, GateObservation, GateQuantity, GateQuestion, PossibleValues,
@@ -77,7 +77,7 @@ pub(super) fn could_break(case: GateCase<'_>) -> Option<GateReason> {
         end: finite(worst.end),
         of_rows: observed.row.n_persons.is_some(),
         decisions: worst.of_decisions,
-        lacking: worst.lacking.into_iter().filter(|(_, n)| *n > 0).collect(),
+        lacking: present(worst.lacking),
         worst: match question.decide_by {
             GateDecideBy::Estimate if observed.is_change => ComparedPart::Change,
             GateDecideBy::Estimate => ComparedPart::Value,
@@ -95,8 +95,7 @@ pub(super) fn not_looked_at(case: GateCase<'_>, needs_label: bool) -> Option<Gat
         ["direction", from, _] => vec![from],
         [_, from, to] => vec![from, to],
     };
-    let lacking = range::lacking(&people, needs_label, &own).into_iter();
-    let lacking: Vec<_> = lacking.filter(|(_, n)| *n > 0).collect();
+    let lacking = present(range::lacking(&people, needs_label, &own));
     (!lacking.is_empty()).then(|| GateReason::UnmeasuredPeople {
         lacking,
         of_rows: tables.metrics.iter().any(|row| row.n_persons.is_some()),

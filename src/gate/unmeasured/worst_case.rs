@@ -10,6 +10,11 @@ use crate::num::first_above;
 /// People who were not measured, by what they lack.
 pub(super) type LackingPeople = BTreeMap<Lack, u64>;
 
+/// What some of them lack, with their numbers.
+pub(super) fn present(lacking: LackingPeople) -> Vec<(Lack, u64)> {
+    lacking.into_iter().filter(|(_, n)| *n > 0).collect()
+}
+
 /// The effect that the people who were not measured could have on a value: the common result of
 /// both ways to compute it.
 pub(super) struct WorstCase<'a> {

@@ -22,8 +22,8 @@ pub(crate) struct GroupFactualCounts {
 }
 
 impl GroupFactualCounts {
-    /// Adds one row, unless it weighs 0, with its weight (1 without weights), its label and prediction if known, and
-    /// whether its score is exactly at the threshold.
+    /// Adds one row, unless it weighs 0, with its weight (1 without weights), its label and
+    /// prediction if known, and whether its score is exactly at the threshold.
     pub(crate) fn add(
         &mut self,
         label: Option<bool>,
