@@ -165,10 +165,9 @@ fn judge_by_tables(
     stored: Option<&[GateRow]>,
 ) -> Result<(Vec<GateRow>, GateOutcome)> {
     let mut questions = gate::questions(checked);
-    let mut counted = gate::counted_of(checked, folder)?;
+    questions.extend(gate::counted_of(checked, folder)?);
     if let Some(stored) = stored {
-        let counted = counted.iter_mut().map(|gate| &mut gate.question);
-        for question in questions.iter_mut().chain(counted) {
+        for question in &mut questions {
             let line = stored.iter().find(|row| row.gate == question.name).map(|row| row.job_line);
             question.line = line.and_then(|line| u64::try_from(line).ok()).unwrap_or(0);
         }
@@ -189,7 +188,7 @@ fn judge_by_tables(
         unknown: &read_rows::<UnknownLevelRow>(&tables)?,
         hidden: &read_rows::<HiddenCauseRow>(&tables)?,
     };
-    Ok(gate::verdicts(checked, questions, judged_by, comparison, counted))
+    Ok(gate::verdicts(checked, questions, judged_by, comparison))
 }
 
 /// A folder whose run waits for scores: there is nothing to judge yet, and its summary says so.

@@ -3,86 +3,48 @@
 
 use std::collections::BTreeSet;
 
-use super::counted::CountedGate;
 use super::decide_by::GateDecideBy;
 use super::hidden_cause::overturned;
 use super::observe::{changes, negate, observations, observed};
-use super::power::NeededPeople;
 use super::unmeasured::{could_break, not_looked_at};
 use super::unshown::{untested, untested_directions};
 use super::verdict::{decide, small_flags};
-use super::{boundary, holm, objection, power, remark, rounding, support};
+use super::{boundary, counted, holm, objection, power, remark, rounding, support};
 use crate::folder::manifest::RoundedSwitches;
 use crate::gate::question::{
     GateBaseline, GateCase, GateObservation, GateQuantity, GateQuestion, GateResults, GateRuling,
     GateSubject, GateTables,
 };
-use crate::gate::reason::{
-    ComparedPlace, GateCount, GateFindings, GateReason, GateStatus, MissingRow,
-};
+use crate::gate::reason::{ComparedPlace, GateFindings, GateReason, GateStatus, MissingRow};
 use crate::metric::catalog::find;
-use crate::metric::evidence::labels::SELECTIVE_LABELS;
 use crate::metric::rate::Undefined;
 use crate::metric::{GapTransform, Metric, Reads};
-use crate::table::{AuditKey, GateRow, MetricRow, TableRow, finite, has_flag, whole};
+use crate::table::{AuditKey, GateRow, MetricRow, TableRow, finite, whole};
 
 /// What prevents a pass; if there are several reasons, the first.
-const AGAINST_A_PASS: [fn(GateCase<'_>) -> Option<GateReason>; 5] =
-    [objection::one_decision, groups_without_value, untested_directions, could_break, overturned];
+const AGAINST_A_PASS: [fn(GateCase<'_>) -> Option<GateReason>; 6] = [
+    objection::one_decision,
+    groups_without_value,
+    untested_directions,
+    could_break,
+    overturned,
+    not_looked_at,
+];
 
 /// Judges every gate: those on metrics by their table, those against a baseline by the table of
-/// changes, those on recourse and on patterns by what was `counted` for them.
+/// changes, those on recourse and on patterns by what was counted for them.
 pub(crate) fn judge(
     questions: &[GateQuestion],
     tables: GateTables<'_>,
     baseline: Option<&GateBaseline<'_>>,
-    counted: &[CountedGate],
 ) -> GateResults {
     let rounded = rounding::rounded_switches(tables.counts);
     let rounded = [rounded.as_slice(), baseline.map_or(&[], |baseline| baseline.rounded)];
     let by = JudgedBy { tables, baseline, rounded };
-    let of_metrics = questions.iter().flat_map(|question| by.rows(question, &by.answer(question)));
-    let of_counts = counted.iter().flat_map(|gate| {
-        let mut observations = gate.observations.clone();
-        if has_selective_labels(gate, tables.metrics) {
-            for observed in &mut observations {
-                observed.row.flags = SELECTIVE_LABELS.into();
-            }
-        }
-        let mut rulings = by.rulings(&gate.question, observations);
-        for ruling in &mut rulings {
-            ruling.findings.counted = Some(gate.counted.clone());
-            let case = GateCase { question: &gate.question, observed: &ruling.observation, tables };
-            if ruling.verdict() == GateStatus::Pass
-                && let Some(objection) = not_looked_at(case, needs_label(gate))
-            {
-                ruling.object(objection);
-            }
-        }
-        by.rows(&gate.question, &rulings)
-    });
-    let mut judged = GateResults::of(of_metrics.chain(of_counts).collect());
+    let rows = questions.iter().flat_map(|question| by.rows(question, &by.answer(question)));
+    let mut judged = GateResults::of(rows.collect());
     judged.table.sort_by_cached_key(TableRow::sort_key);
     judged
-}
-
-/// Whether what a gate counts needs labels.
-fn needs_label(gate: &CountedGate) -> bool {
-    let GateCount::Patterns { metric: Some(metric), .. } = &gate.counted else { return false };
-    find(metric).is_some_and(|metric| metric.needs_label)
-}
-
-/// Whether what a gate counts depends on labels that are missing for some people more often than
-/// for others, as the values of its model say.
-fn has_selective_labels(gate: &CountedGate, metrics: &[MetricRow]) -> bool {
-    let is_own = |row: &&MetricRow| {
-        row.key.arm == gate.question.arm
-            && row.key.model == gate.question.model
-            && row.key.sensitive == gate.question.first_attribute()
-            && row.key.slice.is_empty()
-    };
-    needs_label(gate)
-        && metrics.iter().filter(is_own).any(|row| has_flag(&row.flags, SELECTIVE_LABELS))
 }
 
 /// What gates are judged by.
@@ -94,10 +56,11 @@ struct JudgedBy<'a> {
 }
 
 impl JudgedBy<'_> {
-    /// The ruling on each comparison of a question on metrics, with the remarks that a reader must
-    /// know.
+    /// The ruling on each comparison of a question, with what is counted and the remarks that a
+    /// reader must know.
     fn answer(&self, question: &GateQuestion) -> Vec<GateRuling> {
         let all = match (question.quantity, self.baseline) {
+            _ if question.counted.is_some() => counted::observations(question, self.tables.metrics),
             (GateQuantity::Value, _) => observations(question, self.tables.metrics),
             (GateQuantity::Change, Some(baseline)) => changes(question, baseline),
             (GateQuantity::Change, None) => Vec::new(),
@@ -109,6 +72,7 @@ impl JudgedBy<'_> {
             let observed = &ruling.observation;
             let case = GateCase { question, observed, tables: self.tables };
             ruling.findings.remarks = remark::remarks(case, ruling.verdict(), own.as_deref());
+            ruling.findings.counted = question.counted.clone();
         }
         rulings
     }
@@ -129,12 +93,7 @@ impl JudgedBy<'_> {
         }
         let mut rulings = holm::decide_all(question, all.clone());
         let of_value = question.quantity == GateQuantity::Value;
-        if of_value
-            && question.scope == GateSubject::WorstCase
-            && question.decide_by == GateDecideBy::Interval
-        {
-            rulings.iter_mut().for_each(|ruling| judge_without_small(question, ruling, tables));
-        }
+        rulings.iter_mut().for_each(|ruling| judge_without_small(question, ruling, tables));
         rulings.iter_mut().for_each(|ruling| boundary::reconsider(question, ruling, tables));
         rounding::reconsider(question, &all, &mut rulings, self.rounded);
         for ruling in rulings.iter_mut().filter(|ruling| ruling.verdict() == GateStatus::Pass) {
@@ -152,11 +111,53 @@ impl JudgedBy<'_> {
     /// of the table of metrics.
     fn rows(&self, question: &GateQuestion, rulings: &[GateRuling]) -> Vec<GateRow> {
         let decides = first_of_worst(question, rulings.iter());
-        let row = |ruling| {
-            let needed = power::of_row(question, ruling, self.tables);
-            row(question, ruling, needed, decides.is_some_and(|worst| std::ptr::eq(worst, ruling)))
-        };
-        rulings.iter().map(row).collect()
+        let is_worst = |ruling| decides.is_some_and(|worst| std::ptr::eq(worst, ruling));
+        rulings.iter().map(|ruling| self.row(question, ruling, is_worst(ruling))).collect()
+    }
+
+    /// The row of a ruling, which decides the gate or not.
+    fn row(&self, question: &GateQuestion, ruling: &GateRuling, decides: bool) -> GateRow {
+        let needed = power::of_row(question, ruling, self.tables);
+        let observed = &ruling.observation;
+        let MetricRow { key, metric, value, lo, hi, .. } = &observed.row;
+        let (bounds, decides_by) = question.rule();
+        let (reason_code, reason_args) = ruling.findings.code_and_args();
+        GateRow {
+            gate: question.name.as_str().into(),
+            sensitive: key.sensitive.clone(),
+            from_group: key.from_group.clone(),
+            to_group: key.to_group.clone(),
+            scope: key.scope.clone(),
+            verdict: ruling.verdict().word().into(),
+            level: (if question.warn_only { "warn" } else { "fail" }).into(),
+            metric: metric.clone(),
+            arm: question.arm.as_str().into(),
+            model: question.model.as_str().into(),
+            counterfactual: question.counterfactual.as_str().into(),
+            class: question.class.as_str().into(),
+            value: value.and_then(finite),
+            lo: lo.and_then(finite),
+            hi: hi.and_then(finite),
+            limit: question.stated_limit(),
+            rule: format!("{bounds}, {decides_by}").into(),
+            numerator: observed.row.numerator,
+            denominator: observed.row.denominator,
+            unfair_to_from: observed.unfair.map(|unfair| unfair[0]),
+            unfair_to_to: observed.unfair.map(|unfair| unfair[1]),
+            enough: whole(question.min_cases),
+            baseline_value: observed.baseline.and_then(finite),
+            reason_code: reason_code.into(),
+            reason_args: reason_args.into(),
+            reason: ruling.findings.words().into(),
+            job_line: whole(question.line),
+            decides: decides.into(),
+            n_needed_80: needed.n[0].map(whole),
+            n_needed_95: needed.n[1].map(whole),
+            people_needed_80: needed.people[0].map(whole),
+            people_needed_95: needed.people[1].map(whole),
+            detectable: needed.detectable.and_then(finite),
+            needed_how: needed.how.into(),
+        }
     }
 }
 
@@ -197,13 +198,9 @@ fn groups_without_value<'a>(case: GateCase<'a>) -> Option<GateReason> {
     let has_value = |row: &&MetricRow| {
         row.value.is_some() || row.undefined == Undefined::ZeroReferenceRate.code()
     };
-    let measured: BTreeSet<&str> = case.rows().filter(has_value).flat_map(ends).collect();
-    let mut groups: Vec<String> = Vec::new();
-    for group in case.rows().flat_map(ends).filter(|group| !measured.contains(group)) {
-        if !groups.iter().any(|known| known == group) {
-            groups.push(group.to_owned());
-        }
-    }
+    let mut known: BTreeSet<&str> = case.rows().filter(has_value).flat_map(ends).collect();
+    let others = case.rows().flat_map(ends).filter(|group| known.insert(group));
+    let groups = others.map(str::to_owned).collect();
     Some(GateReason::UnmeasuredGroups { n, groups })
 }
 
@@ -211,7 +208,10 @@ fn groups_without_value<'a>(case: GateCase<'a>) -> Option<GateReason> {
 /// others. The limit is broken where a pair of groups that are large enough breaks it, judged among
 /// all pairs by Holm's method, unless that has more than these pairs to judge.
 fn judge_without_small(question: &GateQuestion, ruling: &mut GateRuling, tables: GateTables<'_>) {
-    let too_few = ruling.verdict() == GateStatus::Inconclusive
+    let too_few = question.quantity == GateQuantity::Value
+        && question.scope == GateSubject::WorstCase
+        && question.decide_by == GateDecideBy::Interval
+        && ruling.verdict() == GateStatus::Inconclusive
         && ruling.observation.objections.is_empty()
         && !small_flags(&ruling.observation).is_empty()
         && !question.holm;
@@ -235,7 +235,7 @@ fn judge_without_small(question: &GateQuestion, ruling: &mut GateRuling, tables:
         }
         pair
     });
-    let mut judged = holm::decide_jointly(question, pairs.collect());
+    let mut judged = holm::decide_jointly(question, &pairs.collect::<Vec<_>>());
     judged.iter_mut().for_each(|pair| boundary::reconsider(question, pair, tables));
     let broken = judged.iter().filter(|pair| pair.verdict() == GateStatus::Fail);
     if let Some(GateRuling { observation, findings }) = first_of_worst(question, broken)
@@ -263,63 +263,13 @@ fn missing_row(
     let place = ["", from, to];
     let observed = GateObservation::unmeasured(&question.metric, question.first_attribute(), place);
     let observed = GateObservation { is_change, objections, ..observed };
-    if !observed.objections.is_empty() {
-        return decide(question, observed);
-    }
     let is_any = |metric: &Metric| matches!(metric.reads, Reads::AnySwitch(_));
     let row = match (is_change, has_baseline) {
+        _ if !observed.objections.is_empty() => return decide(question, observed),
         (true, false) => return GateRuling::new(observed, GateReason::NoBaseline),
         (true, true) => MissingRow::Changes,
         (false, _) if find(&question.metric).is_some_and(is_any) => MissingRow::AnyOtherGroup,
         (false, _) => MissingRow::Metrics,
     };
     GateRuling::new(observed, GateReason::NotMeasured { row })
-}
-
-fn row(
-    question: &GateQuestion,
-    ruling: &GateRuling,
-    needed: NeededPeople,
-    decides: bool,
-) -> GateRow {
-    let observed = &ruling.observation;
-    let MetricRow { key, metric, value, lo, hi, .. } = &observed.row;
-    let (bounds, decides_by) = question.rule();
-    let (reason_code, reason_args) = ruling.findings.code_and_args();
-    GateRow {
-        gate: question.name.as_str().into(),
-        sensitive: key.sensitive.clone(),
-        from_group: key.from_group.clone(),
-        to_group: key.to_group.clone(),
-        scope: key.scope.clone(),
-        verdict: ruling.verdict().word().into(),
-        level: (if question.warn_only { "warn" } else { "fail" }).into(),
-        metric: metric.clone(),
-        arm: question.arm.as_str().into(),
-        model: question.model.as_str().into(),
-        counterfactual: question.counterfactual.as_str().into(),
-        class: question.class.as_str().into(),
-        value: value.and_then(finite),
-        lo: lo.and_then(finite),
-        hi: hi.and_then(finite),
-        limit: question.stated_limit(),
-        rule: format!("{bounds}, {decides_by}").into(),
-        numerator: observed.row.numerator,
-        denominator: observed.row.denominator,
-        unfair_to_from: observed.unfair.map(|unfair| unfair[0]),
-        unfair_to_to: observed.unfair.map(|unfair| unfair[1]),
-        enough: whole(question.min_cases),
-        baseline_value: observed.baseline.and_then(finite),
-        reason_code: reason_code.into(),
-        reason_args: reason_args.into(),
-        reason: ruling.findings.words().into(),
-        job_line: whole(question.line),
-        decides: decides.into(),
-        n_needed_80: needed.n[0].map(whole),
-        n_needed_95: needed.n[1].map(whole),
-        people_needed_80: needed.people[0].map(whole),
-        people_needed_95: needed.people[1].map(whole),
-        detectable: needed.detectable.and_then(finite),
-        needed_how: needed.how.into(),
-    }
 }

@@ -39,16 +39,15 @@ fn ends_of_both(case: GateCase<'_>) -> Option<(f64, f64)> {
 /// where the tables do not tell them, as of all classes together.
 fn ends_of_smaller_side(case: GateCase<'_>) -> Option<(f64, f64)> {
     let place = case.observed.place();
-    let [scope, from, to] = place;
     let people = PeopleTables::new(case);
     // The sides of the table are the two decisions about people as they are.
-    let (sides, rate) = match (scope, case.question.counterfactual.is_empty()) {
+    let (sides, rate) = match (place[0], case.question.counterfactual.is_empty()) {
         ("group" | "total", true) => {
-            let states = numbers(&people.side(from, "")?);
+            let states = numbers(&people.side(place[1], "")?);
             ([1, 2].map(|label| states[3 * label + 1] + states[3 * label + 2]), "acc")
         }
         ("direction" | "total", false) => {
-            let cells = numbers(&people.moved_in(scope, [from, to])?);
+            let cells = numbers(&people.moved(place)?);
             let of = |before: bool, after: bool| {
                 (0..3).map(|label| cells[switch_cell(label, before, after)]).sum::<u64>()
             };

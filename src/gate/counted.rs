@@ -17,42 +17,27 @@ use crate::error::Result;
 use crate::gate::decide_by::GateDecideBy;
 use crate::gate::question::{GateLimit, GateObservation, GateQuestion};
 use crate::gate::reason::{CountedUnit, EmptySearch, GateCount, GateReason};
+use crate::metric::catalog::find;
+use crate::metric::evidence::labels::SELECTIVE_LABELS;
 use crate::table::file::{each_row, read_rows};
 use crate::table::recourse::{ComparedPair, RecourseRow, SubgroupRow, UNFAIR_SUBGROUPS};
 use crate::table::why::{CONFIRMED_PATTERNS, SwitchPatternRow};
-use crate::table::{MetricRow, SharedText};
+use crate::table::{MetricRow, SharedText, has_flag};
 
-/// A gate on what is counted, with what is to be judged: of recourse one value per pair of groups.
-#[derive(Debug, Clone)]
-pub(crate) struct CountedGate {
-    /// What is asked. Until it is counted, `min_cases` are the people that each half needs.
-    pub(crate) question: GateQuestion,
-    /// What the number counts.
-    pub(crate) counted: GateCount,
-    pub(super) observations: Vec<GateObservation>,
-}
-
-impl CountedGate {
-    /// A gate that at most this many keep, and of which nothing is counted yet.
-    pub(crate) fn new(asked: GateQuestion, at_most: u64, counted: GateCount) -> Self {
+impl GateQuestion {
+    /// A gate that at most this many keep, and of which nothing is counted yet. Until it is,
+    /// `min_cases` are the people that each half needs.
+    pub(crate) fn of_count(asked: GateQuestion, at_most: u64, counted: GateCount) -> Self {
         let metric = match counted {
             GateCount::Subgroups { .. } => UNFAIR_SUBGROUPS,
             GateCount::Patterns { .. } => CONFIRMED_PATTERNS,
         };
-        let question = GateQuestion {
+        GateQuestion {
             metric: metric.to_owned(),
             limit: GateLimit::AtMost(at_most as f64),
             decide_by: GateDecideBy::Estimate,
+            counted: Some(counted),
             ..asked
-        };
-        CountedGate { question, counted, observations: Vec::new() }
-    }
-
-    /// The name of the block whose table is counted: of recourse its attribute.
-    pub(crate) fn block(&self) -> &str {
-        match &self.counted {
-            GateCount::Subgroups { .. } => self.question.first_attribute(),
-            GateCount::Patterns { why, .. } => why,
         }
     }
 
@@ -61,25 +46,39 @@ impl CountedGate {
     /// # Errors
     /// A table cannot be read.
     pub(crate) fn count(mut self, folder: &Path) -> Result<Self> {
-        let CountedGate { question, counted, observations } = &mut self;
-        *observations = match counted {
-            GateCount::Subgroups { definition, parameter, view, score_at_least, min_affected } => {
-                let is_asked = |row: &SubgroupRow| {
-                    row.criterion.definition == *definition
-                        && row.criterion.parameter == *parameter
-                        && row.criterion.view == *view
-                        && u64::try_from(row.n_0.min(row.n_1)).unwrap_or(0) >= *min_affected
-                };
-                let is_unfair = |score: f64| score_at_least.is_none_or(|least| score >= least);
-                let search = EmptySearch::Subgroups(*min_affected);
-                count_subgroups(question, folder, (is_asked, is_unfair), &search)?
-            }
-            GateCount::Patterns { metric, why } => {
-                vec![count_patterns(question, folder, why, metric)?]
-            }
+        self.observations = match self.counted.clone() {
+            Some(GateCount::Patterns { why, .. }) => vec![count_patterns(&mut self, folder, why)?],
+            Some(asked) => count_subgroups(&self, folder, &asked)?,
+            None => Vec::new(),
         };
         Ok(self)
     }
+
+    /// Whether what it counts needs labels.
+    pub(super) fn counts_labels(&self) -> bool {
+        let Some(GateCount::Patterns { metric: Some(metric), .. }) = &self.counted else {
+            return false;
+        };
+        find(metric).is_some_and(|metric| metric.needs_label)
+    }
+}
+
+/// What a question on a table of its own observes there. Where that depends on labels which are
+/// missing for some people more often than for others, as the values of its model say, it has the
+/// flag of these.
+pub(super) fn observations(question: &GateQuestion, metrics: &[MetricRow]) -> Vec<GateObservation> {
+    let is_selective = |row: &MetricRow| {
+        row.key.arm == question.arm
+            && row.key.model == question.model
+            && row.key.sensitive == question.first_attribute()
+            && row.key.slice.is_empty()
+            && has_flag(&row.flags, SELECTIVE_LABELS)
+    };
+    let mut all = question.observations.clone();
+    if question.counts_labels() && metrics.iter().any(is_selective) {
+        all.iter_mut().for_each(|observed| observed.row.flags = SELECTIVE_LABELS.into());
+    }
+    all
 }
 
 /// The number of a gate about two groups.
@@ -91,9 +90,19 @@ fn observation(question: &GateQuestion, place: [&str; 3]) -> GateObservation {
 fn count_subgroups(
     question: &GateQuestion,
     folder: &Path,
-    (is_asked, is_unfair): (impl Fn(&SubgroupRow) -> bool, impl Fn(f64) -> bool),
-    search: &EmptySearch,
+    asked: &GateCount,
 ) -> Result<Vec<GateObservation>> {
+    let GateCount::Subgroups { definition, parameter, view, score_at_least, min_affected } = asked
+    else {
+        return Ok(Vec::new());
+    };
+    let is_asked = |row: &SubgroupRow| {
+        let criterion = &row.criterion;
+        [&criterion.definition, &criterion.parameter, &criterion.view]
+            == [definition, parameter, view]
+            && u64::try_from(row.n_0.min(row.n_1)).unwrap_or(0) >= *min_affected
+    };
+    let is_unfair = |score: f64| score_at_least.is_none_or(|least| score >= least);
     let is_own = |pair: &ComparedPair| pair.recourse == question.first_attribute();
     let groups = |pair: &ComparedPair| [&pair.group_0, &pair.group_1].map(ToString::to_string);
     // For each pair why nothing could be examined, those examined, and among them those unfair to
@@ -116,7 +125,7 @@ fn count_subgroups(
             return GateObservation::from(MetricRow { undefined, ..observed.row });
         }
         if looked_at == 0 {
-            let search = search.clone();
+            let search = EmptySearch::Subgroups(*min_affected);
             let objections = vec![GateReason::NothingLookedAt { search }];
             return GateObservation { objections, ..observed };
         }
@@ -132,12 +141,11 @@ fn count_subgroups(
     Ok(all.collect())
 }
 
-/// The confirmed patterns of a block of `why`, whose `metric` and set are in the table.
+/// The confirmed patterns of a block of `why`, whose metric and set are in the table.
 fn count_patterns(
     question: &mut GateQuestion,
     folder: &Path,
-    why: &str,
-    metric: &mut Option<String>,
+    why: String,
 ) -> Result<GateObservation> {
     let rows = read_rows::<SwitchPatternRow>(folder)?;
     let own: Vec<&SwitchPatternRow> = rows.iter().filter(|row| row.why == why).collect();
@@ -145,22 +153,22 @@ fn count_patterns(
     let text = |cell: fn(&SwitchPatternRow) -> &SharedText| {
         halves().next().map_or_else(String::new, |row| cell(row).to_string())
     };
-    *metric = own.first().map(|row| row.metric.to_string());
+    let metric = own.first().map(|row| row.metric.to_string());
     question.counterfactual = text(|row| &row.counterfactual);
     // Each half is asked, and not both again.
     let (required, of) = (std::mem::take(&mut question.min_cases), CountedUnit::PeopleOfAHalf);
     let n = halves().map(|row| row.n).min().unwrap_or(0);
     let is_enough = u64::try_from(n).unwrap_or(0) >= required;
     let confirmed = own.iter().filter(|row| row.confirmed == Some(1)).count();
-    let too_few = || GateReason::TooFew { n, of, required };
     let [from, to] = [text(|row| &row.from_group), text(|row| &row.to_group)];
     let row = MetricRow {
         value: is_enough.then_some(confirmed as f64),
         denominator: Some(halves().map(|row| row.n).sum()),
         ..observation(question, ["direction", &from, &to]).row
     };
-    let objections = if is_enough { Vec::new() } else { vec![too_few()] };
-    Ok(GateObservation { objections, ..row.into() })
+    question.counted = Some(GateCount::Patterns { metric, why });
+    let too_few = (!is_enough).then_some(GateReason::TooFew { n, of, required });
+    Ok(GateObservation { objections: too_few.into_iter().collect(), ..row.into() })
 }
 
 #[cfg(test)]
@@ -182,8 +190,8 @@ mod tests {
     ) -> Vec<GateRow> {
         let (attributes, model) = (vec!["sex".into()], "model".into());
         let asked = GateQuestion { attributes, model, min_cases, ..GateQuestion::default() };
-        let gate = CountedGate::new(asked, at_most, counted).count(folder.path()).unwrap();
-        judge(&[], GateTables { population, ..GateTables::default() }, None, &[gate]).table
+        let gate = GateQuestion::of_count(asked, at_most, counted).count(folder.path()).unwrap();
+        judge(&[gate], GateTables { population, ..GateTables::default() }, None).table
     }
 
     fn folder() -> tempfile::TempDir {

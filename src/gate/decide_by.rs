@@ -27,27 +27,16 @@ pub enum GateDecideBy {
 }
 
 impl GateDecideBy {
-    /// The word in the rule of a gate's row; and what decides, in the word of its row, where no
-    /// number of people would.
-    fn words(self) -> (&'static str, Option<&'static str>) {
-        match self {
-            GateDecideBy::Interval => ("interval", None),
-            GateDecideBy::Worlds => ("worlds", Some("by_worlds")),
-            GateDecideBy::Fit => ("fit", Some("by_fit")),
-            GateDecideBy::Training => ("training", Some("by_training")),
-            GateDecideBy::All => ("all", Some("by_all")),
-            GateDecideBy::Estimate => ("estimate", Some("by_estimate")),
-        }
-    }
-
-    /// The word in the rule of a gate's row.
-    pub(crate) fn word(self) -> &'static str {
-        self.words().0
-    }
-
     /// What decides, in the word of a gate's row, where no number of people would; none where the
     /// interval over people decides.
     pub(crate) fn beyond_people(self) -> Option<&'static str> {
-        self.words().1
+        match self {
+            GateDecideBy::Interval => None,
+            GateDecideBy::Worlds => Some("by_worlds"),
+            GateDecideBy::Fit => Some("by_fit"),
+            GateDecideBy::Training => Some("by_training"),
+            GateDecideBy::All => Some("by_all"),
+            GateDecideBy::Estimate => Some("by_estimate"),
+        }
     }
 }

@@ -2,7 +2,7 @@
 //! than as many people (several rows per person, weights, several counterfactuals of a row); or an
 //! interval.
 
-use crate::gate::people::{PeopleTables, confusion_of};
+use crate::gate::people::{PeopleTables, confusion_of, numbers};
 use crate::gate::question::GateCase;
 use crate::metric::GapTransform;
 use crate::metric::catalog::find;
@@ -34,17 +34,16 @@ impl SureRate {
 
     /// The ends of Newcombe's interval of the difference from another rate.
     pub(super) fn minus(self, other: SureRate, z: f64) -> (f64, f64) {
-        let (rates, own) = ((self.rate, other.rate), (self.wilson(z), other.wilson(z)));
-        let ValueInterval { lo, hi, .. } = newcombe_of(rates, own, IntervalProcedure::Newcombe);
-        (lo, hi)
+        let both = (self.wilson(z), other.wilson(z));
+        let of = newcombe_of((self.rate, other.rate), both, IntervalProcedure::Newcombe);
+        (of.lo, of.hi)
     }
 
     /// The ends of the interval of the ratio to another rate that takes neither as certain
     /// (MOVER-R, Donner and Zou 2012).
     pub(super) fn over(self, other: SureRate, z: f64) -> (f64, f64) {
-        let (rates, own) = ((self.rate, other.rate), (self.wilson(z), other.wilson(z)));
-        let ValueInterval { lo, hi, .. } = mover_ratio(rates, own);
-        (lo, hi)
+        let of = mover_ratio((self.rate, other.rate), (self.wilson(z), other.wilson(z)));
+        (of.lo, of.hi)
     }
 }
 
@@ -199,15 +198,19 @@ impl GateEvidence {
     pub(super) fn of_rates(case: GateCase<'_>) -> Option<Self> {
         let row = &case.observed.row;
         let value = row.value.filter(|_| !case.observed.is_change)?;
-        let gives_value = |pair: &GateEvidence| {
+        let pair_of = |all: Option<Vec<[RateEvidence; 2]>>, is_ratio: bool| {
+            let mut pairs = all?.into_iter().map(|rates| GateEvidence::Pair { is_ratio, rates });
             let near = 1e-9 * value.abs().max(1.0);
-            pair.value().is_some_and(|found| (found - value).abs() <= near)
+            pairs.find(|pair| pair.value().is_some_and(|found| (found - value).abs() <= near))
         };
-        if let Some(pair) = pairs_of_people(case).into_iter().find(gives_value) {
-            return Some(pair);
+        let by_katz = row.interval == IntervalProcedure::Katz.as_str();
+        let of_two = pair_of(pairs_of_people(case), by_katz);
+        if of_two.is_some() {
+            return of_two;
         }
         if row.denominator.is_none() {
-            return pairs_of_rows(case)?.into_iter().find(gives_value);
+            let is_ratio = find(&row.metric).is_some_and(|metric| metric.has_order());
+            return pair_of(pairs_of_rows(case), is_ratio);
         }
         let of_people = || {
             let width = row.hi? - row.lo?;
@@ -219,37 +222,31 @@ impl GateEvidence {
     }
 }
 
-/// The pairs of rates of people of which one may be behind a gap.
-fn pairs_of_people(case: GateCase<'_>) -> Vec<GateEvidence> {
-    let observed = case.observed;
-    let is_ratio = observed.row.interval == IntervalProcedure::Katz.as_str();
-    let is_difference = observed.row.interval == IntervalProcedure::Newcombe.as_str();
-    let metric = find(&observed.row.metric).filter(|_| is_ratio || is_difference);
-    let rates = metric.and_then(|metric| {
-        let [scope, from, to] = observed.place();
-        if scope == "difference" {
-            let base = metric.gap_of.map_or(metric.id, |(base, _)| base);
-            return Some(vec![rates_of_sides(case, base, RateEvidence::of_cases)?]);
-        }
-        let people = PeopleTables::new(case);
-        let [a, b] = [people.side(from, to)?, people.side(to, from)?];
-        let [a, b] = [confusion_of(&a), confusion_of(&b)];
-        let of_people =
-            |rate: Rate| Some(RateEvidence::of_people(rate.value().ok()?, rate.denominator));
-        // The gate may ask for the groups in another order than the metric has them.
-        let turned = rates_of_gap(metric, &b, &a);
-        let all = rates_of_gap(metric, &a, &b)
-            .into_iter()
-            .chain(turned.iter().map(|[x, y]| [*y, *x]))
-            .chain(turned.iter().copied());
-        Some(all.filter_map(|[x, y]| Some([of_people(x)?, of_people(y)?])).collect())
-    });
-    let rates = rates.into_iter().flatten();
-    rates.map(|rates| GateEvidence::Pair { is_ratio, rates }).collect()
+/// The pairs of rates of people of which one may be behind a gap; none where its interval is not
+/// that of two such rates, or the tables do not tell them.
+fn pairs_of_people(case: GateCase<'_>) -> Option<Vec<[RateEvidence; 2]>> {
+    let row = &case.observed.row;
+    let is_by = |procedure: IntervalProcedure| row.interval == procedure.as_str();
+    let is_of_people = is_by(IntervalProcedure::Katz) || is_by(IntervalProcedure::Newcombe);
+    let metric = find(&row.metric).filter(|_| is_of_people)?;
+    let [scope, from, to] = case.observed.place();
+    if scope == "difference" {
+        let base = metric.gap_of.map_or(metric.id, |(base, _)| base);
+        return Some(vec![rates_of_sides(case, base, RateEvidence::of_cases)?]);
+    }
+    let people = PeopleTables::new(case);
+    let sides = [people.side(from, to)?, people.side(to, from)?];
+    let [a, b] = sides.map(|side| confusion_of(&numbers(&side)));
+    let of_people =
+        |rate: Rate| Some(RateEvidence::of_people(rate.value().ok()?, rate.denominator));
+    // The gate may ask for the groups in another order than the metric has them.
+    let all = [rates_of_gap(metric, &a, &b), rates_of_gap(metric, &b, &a)].concat();
+    let all = all.into_iter();
+    Some(all.filter_map(|[x, y]| Some([of_people(x)?, of_people(y)?])).collect())
 }
 
 /// As [`pairs_of_people`], for rows that are less precise than as many people.
-fn pairs_of_rows(case: GateCase<'_>) -> Option<Vec<GateEvidence>> {
+fn pairs_of_rows(case: GateCase<'_>) -> Option<Vec<[RateEvidence; 2]>> {
     let metric = find(&case.observed.row.metric)?;
     let base = match (metric.gap_of, metric.of_favourable()) {
         (None, _) if case.observed.row.key.scope == "difference" => metric.id,
@@ -265,8 +262,7 @@ fn pairs_of_rows(case: GateCase<'_>) -> Option<Vec<GateEvidence>> {
     if metric.of_favourable() == Some(GapTransform::Inverse) {
         all.extend([[x.other(), y.other()], [y.other(), x.other()]]);
     }
-    let is_ratio = metric.has_order();
-    Some(all.into_iter().map(|rates| GateEvidence::Pair { is_ratio, rates }).collect())
+    Some(all)
 }
 
 /// The rates of a metric on both sides of a gap, as the table of metrics has them.

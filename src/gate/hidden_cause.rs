@@ -16,14 +16,10 @@ use crate::table::{ANY_TARGET, HiddenCauseRow, JudgedRateKey, MetricRow};
 
 /// Whether a hidden cause can be asked about for a question on a row of metrics.
 pub(crate) fn asks(question: &GateQuestion, row: &MetricRow) -> bool {
-    let of_direction = matches!(
-        question.scope,
-        GateSubject::Direction(..) | GateSubject::AnyDirection | GateSubject::HarmTo(_)
-    );
-    let by_known = matches!(
-        question.decide_by,
-        GateDecideBy::Interval | GateDecideBy::Worlds | GateDecideBy::Estimate
-    );
+    use GateDecideBy::{Estimate, Interval, Worlds};
+    use GateSubject::{AnyDirection, Direction, HarmTo};
+    let of_direction = matches!(question.scope, Direction(..) | AnyDirection | HarmTo(_));
+    let by_known = matches!(question.decide_by, Interval | Worlds | Estimate);
     question.quantity == GateQuantity::Value
         && of_direction
         && by_known
@@ -54,21 +50,15 @@ pub(super) fn overturned(case: GateCase<'_>) -> Option<GateReason> {
     let key = JudgedRateKey::new(&case.observed.row, &case.question.name);
     let of_gate =
         case.tables.hidden.iter().filter(|row| row.target == ANY_TARGET && row.key == key);
-    let reason = |turns_at, undefined: &str| GateReason::HiddenCause {
-        turns_at,
-        undefined: undefined.to_owned(),
-        withstands,
-    };
     let rows: Vec<&HiddenCauseRow> = of_gate.collect();
-    if let Some(unknown) = rows.iter().find(|row| !row.undefined.is_empty()) {
-        return Some(reason(None, &unknown.undefined));
-    }
-    let passes =
-        |row: &&HiddenCauseRow| row.strength == 0.0 && row.verdict == GateStatus::Pass.word();
-    // Both pushes start from a pass.
-    if rows.iter().copied().filter(passes).count() != 2 {
-        return Some(reason(None, ""));
-    }
+    let is_pass = |row: &HiddenCauseRow| row.verdict == GateStatus::Pass.word();
+    let passes = rows.iter().filter(|row| row.strength == 0.0 && is_pass(row)).count();
     let first = rows.iter().filter_map(|row| row.turns_at).min_by(f64::total_cmp);
-    first.filter(|at| *at <= withstands).map(|at| reason(Some(at), ""))
+    let (turns_at, undefined) = match rows.iter().find(|row| !row.undefined.is_empty()) {
+        Some(unknown) => (None, unknown.undefined.to_string()),
+        // Both pushes start from a pass.
+        None if passes != 2 => (None, String::new()),
+        None => (Some(first.filter(|at| *at <= withstands)?), String::new()),
+    };
+    Some(GateReason::HiddenCause { turns_at, undefined, withstands })
 }

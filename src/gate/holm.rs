@@ -54,15 +54,14 @@ impl<'a> HolmTest<'a> {
         if self.is_by(IntervalProcedure::Wilson) {
             return RateEvidence::of_cases(row).map(|rate| rate.sure());
         }
-        let people = if self.is_by(IntervalProcedure::WilsonEffective) {
-            row.n_eff
-        } else if self.is_by(IntervalProcedure::WilsonPeople) {
-            people_of_width(hi - lo, self.z())
-        } else if self.is_by(IntervalProcedure::WilsonMoved) && self.value == 0.0 {
-            people_of_width(self.as_share(hi), self.z())
-        } else {
-            None
-        };
+        let of_width = |width: f64| people_of_width(width, self.z());
+        let moved = Some(self.as_share(hi)).filter(|_| self.value == 0.0);
+        let by_procedure = [
+            (IntervalProcedure::WilsonEffective, row.n_eff),
+            (IntervalProcedure::WilsonPeople, of_width(hi - lo)),
+            (IntervalProcedure::WilsonMoved, moved.and_then(of_width)),
+        ];
+        let (_, people) = by_procedure.into_iter().find(|(by, _)| self.is_by(*by))?;
         Some(SureRate { rate: self.value, people: people? })
     }
 
@@ -134,32 +133,28 @@ impl<'a> HolmTest<'a> {
 /// How clearly a comparison breaks the limit: the larger, the smaller its p. None where it cannot
 /// be judged.
 pub(super) fn clarity(question: &GateQuestion, observed: &GateObservation) -> Option<f64> {
-    if inconclusive_reason(question, observed).is_some() {
-        return None;
-    }
-    Some(HolmTest::new(observed)?.excess(question.limit))
+    let is_open = inconclusive_reason(question, observed).is_some();
+    Some(HolmTest::new(observed).filter(|_| !is_open)?.excess(question.limit))
 }
 
 /// Judges the comparisons of a gate: jointly where it asks for that, else each separately.
 pub(super) fn decide_all(question: &GateQuestion, all: Vec<GateObservation>) -> Vec<GateRuling> {
     if question.holm {
-        return decide_jointly(question, all);
+        return decide_jointly(question, &all);
     }
     all.into_iter().map(|observed| decide(question, observed)).collect()
 }
 
 /// Judges the comparisons of a gate together; rulings keep the order of the comparisons.
-pub(super) fn decide_jointly(
-    question: &GateQuestion,
-    all: Vec<GateObservation>,
-) -> Vec<GateRuling> {
+pub(super) fn decide_jointly(question: &GateQuestion, all: &[GateObservation]) -> Vec<GateRuling> {
     let clarities = all.iter().map(|observed| clarity(question, observed)).enumerate();
     let mut order: Vec<(usize, f64)> =
         clarities.filter_map(|(i, clarity)| Some((i, clarity?))).collect();
     // Stable: what breaks the limit alike keeps its order.
     order.sort_by(|x, y| y.1.total_cmp(&x.1));
     let m = order.len();
-    let mut rulings: Vec<Option<GateRuling>> = all.iter().map(|_| None).collect();
+    let mut rulings: Vec<GateRuling> =
+        all.iter().map(|observed| decide(question, observed.clone())).collect();
     let mut all_broken = true;
     for (k, (i, _)) in order.into_iter().enumerate() {
         let Some(test) = HolmTest::new(&all[i]) else { continue };
@@ -176,8 +171,7 @@ pub(super) fn decide_jointly(
         let [lo, hi, level] = [lo, hi, level].map(Some);
         let row = MetricRow { lo, hi, level, ..all[i].row.clone() };
         let observed = GateObservation { row, ..all[i].clone() };
-        rulings[i] = Some(GateRuling::new(observed, reason));
+        rulings[i] = GateRuling::new(observed, reason);
     }
-    let all = all.into_iter().zip(rulings);
-    all.map(|(observed, ruling)| ruling.unwrap_or_else(|| decide(question, observed))).collect()
+    rulings
 }

@@ -34,7 +34,7 @@
 
 mod all_gates;
 mod boundary;
-pub(crate) mod counted;
+mod counted;
 pub(crate) mod decide_by;
 pub(crate) mod evidence;
 pub(crate) mod hidden_cause;

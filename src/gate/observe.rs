@@ -191,70 +191,53 @@ pub(super) fn matches(
         }
 }
 
-/// A row with the ends of what decides a question, its level, its sources, and why it has no ends.
-fn with_ends(
-    row: &MetricRow,
-    (ends, level): (Option<(f64, f64)>, Option<f64>),
-    over: Vec<UncertaintySource>,
-    lack: IntervalLack,
-) -> GateObservation {
-    let (lo, hi) = ends.unzip();
-    GateObservation { over, lack, ..MetricRow { lo, hi, level, ..row.clone() }.into() }
-}
-
-/// As [`with_ends`], by a rule, that of the question or another one.
-fn decided_by(question: &GateQuestion, row: &MetricRow, by: GateDecideBy) -> GateObservation {
+/// A row as the table has it, with the ends of what decides the question, their level, what they
+/// are over, and why there are none. By all sources that the set has they run from the lowest to
+/// the highest end, so that a limit outside is kept by all of them, or broken by all.
+pub(super) fn observed(question: &GateQuestion, row: &MetricRow) -> GateObservation {
+    use GateDecideBy::{All, Estimate, Fit, Interval, Training, Worlds};
     use UncertaintySource::{Fits, Graphs, People, Trainings};
-    let (ends, source, lack) = match by {
-        GateDecideBy::All => return decided_by_all(question, row),
-        GateDecideBy::Interval | GateDecideBy::Estimate => {
-            let lack = IntervalLack::Table(row.ci_method.to_string());
-            ((row.lo.zip(row.hi), row.level), People, lack)
-        }
-        // For graphs that were fitted once there is no interval over refits.
-        GateDecideBy::Worlds if fits_once(question) => {
-            ((None, None), Graphs, IntervalLack::FewGraphs)
-        }
-        GateDecideBy::Worlds => {
-            ((row.world_lo.zip(row.world_hi), row.world_level), Graphs, IntervalLack::FewGraphs)
-        }
-        GateDecideBy::Fit => {
-            let none = row.fit_repeats.is_none();
-            let lack = if none { IntervalLack::NotFitted } else { IntervalLack::FewFits };
-            ((row.fit_lo.zip(row.fit_hi), None), Fits(row.fit_repeats.unwrap_or(0)), lack)
-        }
-        GateDecideBy::Training => {
-            let none = row.training_repeats.is_none();
-            let lack = if none { IntervalLack::NotTrained } else { IntervalLack::FewTrainings };
-            let source = Trainings(row.training_repeats.unwrap_or(0));
-            ((row.training_lo.zip(row.training_hi), None), source, lack)
-        }
-    };
-    with_ends(row, ends, vec![source], lack)
-}
-
-/// From the lowest to the highest end of each source that the set has, so that a limit outside is
-/// kept by all of them, or broken by all.
-fn decided_by_all(question: &GateQuestion, row: &MetricRow) -> GateObservation {
+    let (by, fits, trainings) = (question.decide_by, row.fit_repeats, row.training_repeats);
+    let lack = |repeats: Option<i64>, few, none| if repeats.is_some() { few } else { none };
+    let of_fits = lack(fits, IntervalLack::FewFits, IntervalLack::NotFitted);
+    let of_trainings = lack(trainings, IntervalLack::FewTrainings, IntervalLack::NotTrained);
+    let of_people = IntervalLack::Table(row.ci_method.to_string());
+    // For graphs that were fitted once there is no interval over refits.
+    let is_refitted = !fits_once(question);
+    let over_graphs = row.world_lo.zip(row.world_hi).filter(|_| is_refitted);
+    let (over_fits, over_trainings) =
+        (row.fit_lo.zip(row.fit_hi), row.training_lo.zip(row.training_hi));
+    let [n_fits, n_trainings] = [fits, trainings].map(|n| n.unwrap_or(0));
+    // What decides, whether it is there, its ends, what they are over, and why it has none.
     let sources = [
-        (GateDecideBy::Interval, true),
-        (GateDecideBy::Worlds, row.n_worlds.is_some()),
-        (GateDecideBy::Fit, row.fit_repeats.is_some()),
-        (GateDecideBy::Training, row.training_repeats.is_some()),
+        (Interval, true, row.lo.zip(row.hi), People, of_people),
+        (Worlds, row.n_worlds.is_some(), over_graphs, Graphs, IntervalLack::FewGraphs),
+        (Fit, fits.is_some(), over_fits, Fits(n_fits), of_fits),
+        (Training, trainings.is_some(), over_trainings, Trainings(n_trainings), of_trainings),
     ];
-    let there = sources.into_iter().filter(|(_, is_there)| *is_there);
-    let all: Vec<_> = there.map(|(by, _)| decided_by(question, row, by)).collect();
-    let lacks = all.iter().find(|source| source.ends().is_none());
-    let lack = lacks.map_or_else(IntervalLack::default, |source| IntervalLack::Over {
-        sources: source.over.clone(),
-        why: Box::new(source.lack.clone()),
+    let own = sources.into_iter().filter(|(source, is_there, ..)| match by {
+        All => *is_there,
+        Estimate => *source == Interval,
+        own => *source == own,
     });
-    let whole = all.iter().map(GateObservation::ends).reduce(|a, b| {
+    let own: Vec<_> = own.collect();
+    let ends = own.iter().map(|(_, _, ends, ..)| *ends).reduce(|a, b| {
         let (a, b) = a.zip(b)?;
         Some((a.0.min(b.0), a.1.max(b.1)))
     });
-    let over = all.into_iter().flat_map(|source| source.over).collect();
-    with_ends(row, (whole.flatten(), None), over, lack)
+    let over = own.iter().map(|(_, _, _, over, _)| over.clone()).collect();
+    let lacks = own.into_iter().find(|(_, _, ends, ..)| by != All || ends.is_none());
+    let lack = lacks.map_or_else(IntervalLack::default, |(_, _, _, over, why)| match by {
+        All => IntervalLack::Over { sources: vec![over], why: Box::new(why) },
+        _ => why,
+    });
+    let level = match by {
+        Interval | Estimate => row.level,
+        Worlds => row.world_level.filter(|_| is_refitted),
+        Fit | Training | All => None,
+    };
+    let (lo, hi) = ends.flatten().unzip();
+    GateObservation { over, lack, ..MetricRow { lo, hi, level, ..row.clone() }.into() }
 }
 
 /// How the values of a gate compare two groups in a scope. Two directions are subtracted for every
@@ -262,11 +245,6 @@ fn decided_by_all(question: &GateQuestion, row: &MetricRow) -> GateObservation {
 fn transform_in(question: &GateQuestion, scope: &str) -> GapTransform {
     let metric = find(&question.metric).filter(|metric| !metric.is_gap_in(scope));
     metric.and_then(Metric::transform).unwrap_or(GapTransform::Difference)
-}
-
-/// A row as the table has it, with what decides the question.
-pub(super) fn observed(question: &GateQuestion, row: &MetricRow) -> GateObservation {
-    decided_by(question, row, question.decide_by)
 }
 
 /// An observation with the groups of a difference in the order of the question.

@@ -40,40 +40,65 @@ impl AddAssign for WeighedRows {
     }
 }
 
-/// Rows by label and prediction, each unknown 0, no 1 or yes 2, at the index 3 label + prediction.
-pub(super) type RowsByState = [WeighedRows; 9];
-
-/// Rows by cell of a value: their state, or the cell of an extended matrix.
+/// Rows by cell. Of rows as they are by label and prediction, each unknown 0, no 1 or yes 2: the
+/// state 3 label + prediction. Of counterfactuals the cell of an extended matrix.
 pub(super) type RowsByCell = [WeighedRows; ECCM_CELLS];
 
+/// States of rows as they are.
+pub(super) const STATES: usize = 9;
+
 /// Adds rows to others, place by place.
-pub(super) fn add<const N: usize>(all: &mut [WeighedRows; N], others: &[WeighedRows; N]) {
+pub(super) fn add(all: &mut RowsByCell, others: &RowsByCell) {
     all.iter_mut().zip(others).for_each(|(all, other)| *all += *other);
 }
 
 /// The numbers of the rows, without their weights.
-pub(super) fn numbers<const N: usize>(rows: &[WeighedRows; N]) -> [u64; N] {
+pub(super) fn numbers(rows: &RowsByCell) -> [u64; ECCM_CELLS] {
     rows.map(|rows| rows.n)
 }
 
-/// The confusion of rows by state.
-pub(super) fn confusion_of(rows: &RowsByState) -> Confusion {
-    Confusion::from_states(numbers(rows))
+/// The confusion of numbers by state.
+pub(super) fn confusion_of(numbers: &[u64; ECCM_CELLS]) -> Confusion {
+    Confusion::from_states(std::array::from_fn(|state| numbers[state]))
 }
 
 /// Rows without a prediction by label, unknown, no or yes.
-pub(super) fn unscored(rows: &RowsByState) -> [u64; 3] {
+pub(super) fn unscored(rows: &RowsByCell) -> [u64; 3] {
     [0, 3, 6].map(|state| rows[state].n)
 }
 
 /// Rows by label, whatever their prediction.
-pub(super) fn by_label(rows: &RowsByState) -> [u64; 3] {
+pub(super) fn by_label(rows: &RowsByCell) -> [u64; 3] {
     [0, 3, 6].map(|state| rows[state..state + 3].iter().map(|rows| rows.n).sum())
+}
+
+/// A text of the table of counts about a class, empty for all together, as unknown 0, no 1 or yes
+/// 2; none of a class where all are asked about together.
+fn answer(class: &str, text: &str) -> Option<usize> {
+    match (class, text) {
+        (_, "") => Some(0),
+        ("", "0") => Some(1),
+        ("", "1") => Some(2),
+        ("", _) => None,
+        (class, text) => Some(if class == text { 2 } else { 1 }),
+    }
+}
+
+/// The cell of an extended matrix that a row of the table counts.
+pub(super) fn cell_of(class: &str, row: &CountRow) -> Option<usize> {
+    let [label, before, after] =
+        [&row.label, &row.predicted, &row.predicted_cf].map(|text| answer(class, text));
+    Some(switch_cell(label?, before? == 2, after? == 2))
 }
 
 /// The cell of an extended matrix by label (unknown 0, no 1 or yes 2) and predictions.
 pub(super) fn switch_cell(label: usize, positive: bool, positive_cf: bool) -> usize {
     cell_index((label > 0).then_some(label == 2), positive, positive_cf)
+}
+
+/// A number of a table that is not below 0.
+pub(super) fn whole(n: i64) -> u64 {
+    u64::try_from(n).unwrap_or(0)
 }
 
 /// The tables of a question about one attribute.
@@ -82,7 +107,7 @@ pub(super) struct PeopleTables<'a> {
     /// The counts of its model, of the rows as they are and of its set.
     counts: Vec<&'a CountRow>,
     /// The rows without a group.
-    pub(super) ungrouped: RowsByState,
+    pub(super) ungrouped: RowsByCell,
     pub(super) is_weighed: bool,
 }
 
@@ -104,18 +129,6 @@ impl<'a> PeopleTables<'a> {
         people
     }
 
-    /// A text of the table of counts as unknown 0, no 1 or yes 2; none of a class where all classes
-    /// are asked about together.
-    fn answer(&self, text: &str) -> Option<usize> {
-        match (self.case.question.class.as_str(), text) {
-            (_, "") => Some(0),
-            ("", "0") => Some(1),
-            ("", "1") => Some(2),
-            ("", _) => None,
-            (class, text) => Some(if class == text { 2 } else { 1 }),
-        }
-    }
-
     fn counted<'s>(
         &'s self,
         set: &'s str,
@@ -126,45 +139,39 @@ impl<'a> PeopleTables<'a> {
     }
 
     /// The rows of a group, or of none; none where the table does not say.
-    fn rows(&self, scope: &str, group: &str) -> Option<RowsByState> {
-        let mut all = None;
+    fn rows(&self, scope: &str, group: &str) -> Option<RowsByCell> {
+        let (mut all, class) = (None, &self.case.question.class);
         for row in self.counted("", [scope, group, ""]) {
-            let state = 3 * self.answer(&row.label)? + self.answer(&row.predicted)?;
-            all.get_or_insert(RowsByState::default())[state] += WeighedRows::of(row)?;
+            let [label, predicted] = [&row.label, &row.predicted].map(|text| answer(class, text));
+            let state = 3 * label? + predicted?;
+            all.get_or_insert(RowsByCell::default())[state] += WeighedRows::of(row)?;
         }
         all
     }
 
     /// The rows of a group; none where the table does not say.
-    pub(super) fn rows_of(&self, group: &str) -> Option<RowsByState> {
+    pub(super) fn rows_of(&self, group: &str) -> Option<RowsByCell> {
         self.rows("group", group)
     }
 
     /// The rows of one side of a gap: those of a group, or of all groups but the other, all of them
     /// where that has no name either.
-    pub(super) fn side(&self, group: &str, other: &str) -> Option<RowsByState> {
+    pub(super) fn side(&self, group: &str, other: &str) -> Option<RowsByCell> {
         if !group.is_empty() {
             return self.rows_of(group);
         }
-        let mut all = RowsByState::default();
+        let mut all = RowsByCell::default();
         for group in self.counted_groups().into_iter().filter(|group| *group != other) {
             add(&mut all, &self.rows_of(group)?);
         }
         Some(all)
     }
 
-    /// The counterfactuals of a direction.
-    pub(super) fn moved(&self, from: &str, to: &str) -> Option<RowsByCell> {
-        self.moved_in("direction", [from, to])
-    }
-
     /// The counterfactuals of a direction, or of all of them in the scope of the total.
-    pub(super) fn moved_in(&self, scope: &str, [from, to]: [&str; 2]) -> Option<RowsByCell> {
+    pub(super) fn moved(&self, place: [&str; 3]) -> Option<RowsByCell> {
         let mut all = RowsByCell::default();
-        for row in self.counted(&self.case.question.counterfactual, [scope, from, to]) {
-            let [label, before, after] =
-                [&row.label, &row.predicted, &row.predicted_cf].map(|text| self.answer(text));
-            all[switch_cell(label?, before? == 2, after? == 2)] += WeighedRows::of(row)?;
+        for row in self.counted(&self.case.question.counterfactual, place) {
+            all[cell_of(&self.case.question.class, row)?] += WeighedRows::of(row)?;
         }
         Some(all)
     }
@@ -185,32 +192,29 @@ impl<'a> PeopleTables<'a> {
     /// Whether the table of counts holds everybody who has no score or no group according to the
     /// population. Arms have no population of their own.
     pub(super) fn counts_tell_all(&self) -> bool {
-        let told = |group: Option<&str>, rows: &RowsByState| {
-            let row = self.population(group).filter(|_| self.case.question.arm.is_empty());
-            row.is_none_or(|row| unscored(rows).iter().sum::<u64>() >= row.unscored())
-        };
-        let groups = self.counted_groups();
-        let tells = |group: &&str| told(Some(group), &self.rows_of(group).unwrap_or_default());
-        let is_missing = self.ungrouped.iter().all(|rows| rows.n == 0)
-            && self.case.question.arm.is_empty()
-            && self.population(None).is_some_and(|row| row.rows != 0)
-            && !self.ungrouped_are_weightless();
-        groups.iter().all(tells) && told(None, &self.ungrouped) && !is_missing
+        let tells = |group: &&str| ScoredPeople::of(self, group, false).untold == 0;
+        let others = self.population(None).filter(|_| self.case.question.arm.is_empty());
+        let without_score: u64 = unscored(&self.ungrouped).iter().sum();
+        self.counted_groups().iter().all(tells)
+            && others.is_none_or(|row| without_score >= row.unscored())
+            && (others.is_none() || self.untold_without_group() == 0)
     }
 
-    /// The audited rows without a group, whatever the model.
-    pub(super) fn audited_without_group(&self) -> Option<&'a PopulationRow> {
-        self.case.tables.population.iter().find(|row| {
+    /// The rows without a group, where only the table of the population has them. Where all of them
+    /// have the weight 0 they count for nothing.
+    pub(super) fn untold_without_group(&self) -> u64 {
+        let GateCase { observed, tables, .. } = self.case;
+        let mut audited = tables.population.iter().filter(|row| {
             row.is_of_rows()
                 && row.state == AUDITED
-                && row.sensitive == self.case.observed.row.key.sensitive
+                && row.sensitive == observed.row.key.sensitive
                 && row.group.is_none()
-        })
-    }
-
-    /// Whether all people without a group have the weight 0, so that they count for nothing.
-    pub(super) fn ungrouped_are_weightless(&self) -> bool {
-        self.audited_without_group().is_some_and(|row| row.weight == Some(0.0))
+        });
+        let audited = audited.next();
+        let is_weightless = audited.is_some_and(|row| row.weight == Some(0.0));
+        let others = self.population(None).or(audited.filter(|_| !self.has_counts()));
+        let is_told = self.ungrouped.iter().any(|rows| rows.n > 0);
+        others.filter(|_| !is_told && !is_weightless).map_or(0, |row| whole(row.rows))
     }
 
     /// The rows of a group, by the table of counts, that lack a counterfactual with a score in the
@@ -222,7 +226,7 @@ impl<'a> PeopleTables<'a> {
         let mut most = 0;
         for to in self.groups().into_iter().filter(|to| *to != from) {
             let repeats = self.repeats(from, to);
-            let moved: u64 = numbers(&self.moved(from, to)?).iter().sum();
+            let moved: u64 = numbers(&self.moved(["direction", from, to])?).iter().sum();
             most = (own * repeats).saturating_sub(moved).div_ceil(repeats).max(most);
         }
         Some(most)
@@ -252,6 +256,18 @@ impl<'a> PeopleTables<'a> {
                 .filter_map(|row| row.group.as_deref())
                 .collect(),
             groups => groups,
+        }
+    }
+
+    /// The groups whose people a value is of.
+    pub(super) fn own_groups(&self) -> Vec<&'a str> {
+        let GateCase { question, observed, .. } = self.case;
+        let moves = question.counted.is_some() || !question.counterfactual.is_empty();
+        match (observed.place(), moves) {
+            ([_, "", _], _) => self.groups(),
+            (["group", from, _], _) | (["direction", from, _], true) => vec![from],
+            (["pair" | "difference" | "direction", from, to], _) => vec![from, to],
+            _ => self.groups(),
         }
     }
 
@@ -293,5 +309,35 @@ impl<'a> PeopleTables<'a> {
     /// Whether the table of counts holds the model of the question.
     pub(super) fn has_counts(&self) -> bool {
         !self.case.question.class.is_empty() || !self.counted_groups().is_empty()
+    }
+}
+
+/// People of a group by label, unknown, no or yes: those who have what a value needs, and those
+/// without a score.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct ScoredPeople {
+    pub(super) known: [u64; 3],
+    pub(super) lacking: [u64; 3],
+    /// Those without a score who are only in the table `population`, without their labels.
+    pub(super) untold: u64,
+}
+
+impl ScoredPeople {
+    pub(super) fn of(people: &PeopleTables<'_>, group: &str, needs_label: bool) -> Self {
+        let row = people.population(Some(group));
+        let mut found = ScoredPeople::default();
+        if let Some(rows) = people.rows_of(group) {
+            (found.known, found.lacking) = (by_label(&rows), unscored(&rows));
+            (0..3).for_each(|label| found.known[label] -= found.lacking[label]);
+        } else if let Some(row) = row {
+            let unlabelled = row.without_label.filter(|_| needs_label);
+            let others = row.unscored() + whole(unlabelled.unwrap_or(0));
+            found.known[0] = whole(row.rows).saturating_sub(others);
+        }
+        let told: u64 = found.lacking.iter().sum();
+        // Arms audit other people than those in the table `population`.
+        let row = row.filter(|_| people.case.question.arm.is_empty() || !people.has_counts());
+        found.untold = row.map_or(0, PopulationRow::unscored).saturating_sub(told);
+        found
     }
 }

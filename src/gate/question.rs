@@ -3,11 +3,11 @@
 use crate::folder::manifest::{GateTally, RoundedSwitches, WorstGate};
 use crate::gate::decide_by::GateDecideBy;
 use crate::gate::reason::{
-    GateFindings, GateReason, GateStatus, IntervalLack, UncertaintySource, UnshownChange,
+    GateCount, GateFindings, GateReason, GateStatus, IntervalLack, UncertaintySource, UnshownChange,
 };
 use crate::metric::interval::z_of_level;
 use crate::metric::value::settings::FavourableClass;
-use crate::param::Level;
+use crate::param::{Level, key_word};
 use crate::table::{
     ArmRow, AuditKey, ChangeRow, CountRow, GateRow, GroupRow, HiddenCauseRow, IssueRow, MetricRow,
     PopulationRow, UnknownLevelRow,
@@ -181,11 +181,15 @@ pub(crate) struct GateQuestion {
     pub warn_only: bool,
     /// Line in the job file; 0 = not known.
     pub line: u64,
+    /// What it counts; none of a gate on a metric.
+    pub counted: Option<GateCount>,
+    /// What was counted for it: of recourse one value per pair of groups.
+    pub observations: Vec<GateObservation>,
 }
 
 impl GateQuestion {
     /// The attribute that it is asked about, of several the first.
-    pub(super) fn first_attribute(&self) -> &str {
+    pub(crate) fn first_attribute(&self) -> &str {
         self.attributes.first().map_or("", String::as_str)
     }
 
@@ -214,7 +218,7 @@ impl GateQuestion {
         };
         let is_joint = self.holm && self.decide_by == GateDecideBy::Interval;
         let family = if is_joint { ", holm" } else { "" };
-        (bounds, format!("{}{family}", self.decide_by.word()))
+        (bounds, format!("{}{family}", key_word(&self.decide_by)))
     }
 
     /// The number of the limit as the job states it.
@@ -277,18 +281,15 @@ impl GateResults {
     /// The worst verdict of the gates that count, else a pass of those that only warn; none where
     /// there is neither.
     pub(crate) fn verdict(&self) -> Option<GateStatus> {
+        use GateStatus::{Fail, Inconclusive, Pass};
         let GateTally { pass, fail, inconclusive, .. } = self.tally;
-        let all = [
-            (fail, GateStatus::Fail),
-            (inconclusive, GateStatus::Inconclusive),
-            (pass, GateStatus::Pass),
-        ];
+        let all = [(fail, Fail), (inconclusive, Inconclusive), (pass, Pass)];
         all.into_iter().find(|(n, _)| *n > 0).map(|(_, verdict)| verdict)
     }
 }
 
 /// A value with its interval, seen from the gate's side.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct GateObservation {
     /// The row of the table of metrics, or a change in the form of one: with the groups of a
     /// difference in the order of the question, and the ends that decide.
@@ -309,7 +310,7 @@ pub(crate) struct GateObservation {
 }
 
 /// What the value of a run could be if everybody had been measured.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct PossibleValues {
     pub(crate) least: f64,
     pub(crate) most: f64,

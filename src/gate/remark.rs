@@ -37,16 +37,13 @@ fn leaves_out_trainings(case: GateCase<'_>) -> bool {
     let observed = case.observed;
     let place = observed.place();
     let turned = [place[0], place[2], place[1]];
-    let is_own = |row: &MetricRow| {
-        row.training_repeats.is_some()
-            && row.metric == *observed.row.metric
-            && [place, turned].contains(&row.key.scope_and_groups())
-    };
+    let of_run = |place: [&str; 3]| case.row(&observed.row.metric, place);
+    let is_trained = |row: &MetricRow| row.training_repeats.is_some();
     observed.is_change
         && case.question.decide_by == GateDecideBy::Interval
         && observed.objections.is_empty()
         && observed.row.lo.is_some()
-        && case.rows().any(is_own)
+        && [place, turned].into_iter().filter_map(of_run).any(is_trained)
 }
 
 /// For a comparison of two groups that keeps its limit, that the same one the other way round would
@@ -83,14 +80,14 @@ fn other_side(case: GateCase<'_>) -> Option<GateRemark> {
     Some(GateRemark::OtherOrder { groups, value, group, side })
 }
 
-/// The question of a gate on an arm asked of the audited model; none of other gates, and of a
-/// change without a baseline.
+/// The question of a gate on an arm asked of the audited model; none of other gates, of those that
+/// count, and of a change without a baseline.
 pub(super) fn question_of_model(
     question: &GateQuestion,
     has_baseline: bool,
 ) -> Option<GateQuestion> {
     let is_asked = question.quantity == GateQuantity::Value || has_baseline;
-    (is_asked && !question.arm.is_empty())
+    (is_asked && question.counted.is_none() && !question.arm.is_empty())
         .then(|| GateQuestion { arm: String::new(), ..question.clone() })
 }
 

@@ -10,6 +10,7 @@
 use std::collections::BTreeMap;
 
 use super::holm;
+use super::people::cell_of;
 use super::verdict::decide;
 use crate::folder::manifest::RoundedSwitches;
 use crate::gate::question::{GateObservation, GateQuestion, GateRuling};
@@ -17,7 +18,7 @@ use crate::gate::reason::{ComparedPart, GateBoundSide, GateReason, GateStatus, W
 use crate::metric::Reads;
 use crate::metric::catalog::ccm::switch_rate_by;
 use crate::metric::catalog::find;
-use crate::metric::evidence::person::{ECCM_CELLS, Eccm, cell_index};
+use crate::metric::evidence::person::{ECCM_CELLS, Eccm};
 use crate::table::{AuditKey, CountRow, MetricRow, finite};
 
 /// Parts of the sum of weights that one unit of a cell represents: weights are real numbers.
@@ -38,27 +39,20 @@ pub(crate) fn rounded_switches(counts: &[CountRow]) -> Vec<RoundedSwitches> {
 fn of_scope(key: &AuditKey, rows: &[&CountRow]) -> Option<RoundedSwitches> {
     let total: f64 = rows.iter().filter_map(|row| row.weight).sum();
     let units = |weight: f64| (weight / total * UNITS_OF_WEIGHT).round() as u64;
-    let answer = |text: &str| match text {
-        "1" => Some(Some(true)),
-        "0" => Some(Some(false)),
-        "" => Some(None),
-        _ => None,
-    };
     let [arm, model, counterfactual, sensitive] =
         [&key.arm, &key.model, &key.counterfactual, &key.sensitive].map(ToString::to_string);
     let [scope, from_group, to_group] = key.scope_and_groups().map(str::to_owned);
     let (mut cells, mut switches, mut rounded) = (vec![[0; 2]; ECCM_CELLS], 0, 0);
     for row in rows {
-        let (label, predicted) = (answer(&row.label)?, answer(&row.predicted)??);
-        let predicted_cf = answer(&row.predicted_cf)??;
-        let cell = &mut cells[cell_index(label, predicted, predicted_cf)];
+        let is_known = !row.predicted.is_empty() && !row.predicted_cf.is_empty();
+        let cell = &mut cells[cell_of("", row).filter(|_| is_known)?];
         let n_rounded = row.n_rounded.unwrap_or(0).unsigned_abs();
         let counted = match row.weight {
             Some(weight) => [weight, row.weight_rounded.unwrap_or(0.0)].map(units),
             None => [row.n.unsigned_abs(), n_rounded],
         };
         cell[0] += counted[0];
-        if predicted != predicted_cf {
+        if row.predicted != row.predicted_cf {
             cell[1] += counted[1];
             rounded += n_rounded;
             switches += row.n.unsigned_abs();
@@ -154,12 +148,11 @@ impl RoundingShift {
             switch_rate_by(metric, question.favourable)?;
         }
         // For a change the value of the baseline is subtracted.
-        let runs = match (observed.is_change, observed.baseline) {
-            (false, _) => vec![(rounded[0], observed.row.value, 1.0)],
-            (true, old) => {
-                let new = old.zip(observed.row.value).map(|(old, change)| old + change);
-                vec![(rounded[0], new, 1.0), (rounded[1], old, -1.0)]
-            }
+        let (value, old) = (observed.row.value, observed.baseline);
+        let new = old.zip(value).map(|(old, change)| old + change);
+        let runs = match observed.is_change {
+            false => vec![(rounded[0], value, 1.0)],
+            true => vec![(rounded[0], new, 1.0), (rounded[1], old, -1.0)],
         };
         let mut shift = RoundingShift { ends: Some([0.0; 2]), rounded: 0, switches: 0 };
         for (of_run, own, sign) in runs {
@@ -205,6 +198,11 @@ impl RoundingShift {
     }
 }
 
+/// Whether a value is a share of people who switch to any group.
+fn counts_any(row: &MetricRow) -> bool {
+    find(&row.metric).is_some_and(|metric| matches!(metric.reads, Reads::AnySwitch(_)))
+}
+
 /// Withdraws verdicts that depend only on switches by rounding. `all` are the comparisons as they
 /// were before they were judged, `rounded` the switches of rounding of the run and of the baseline.
 pub(super) fn reconsider(
@@ -238,11 +236,21 @@ pub(super) fn reconsider(
             Some(own) => (ComparedPart::Value, vec![own]),
             None => (ComparedPart::OtherComparisons, shifts.iter().flatten().collect()),
         };
+        let (own, value) = (&ruling.observation, other.observation.row.value);
+        let rises = own.is_change && value > own.row.value;
+        let side = if rises { GateBoundSide::AtMost } else { GateBoundSide::AtLeast };
+        let without = WithoutRounding {
+            of_change: own.is_change,
+            value: value.and_then(finite),
+            moves: value != own.row.value,
+            bound: counts_any(&own.row).then_some(side),
+            by_holm: question.holm,
+        };
         ruling.object(GateReason::RoundingAtThreshold {
             behind,
             rounded: counted.iter().map(|shift| shift.rounded).sum(),
             switches: counted.iter().map(|shift| shift.switches).sum(),
-            without: without_them(&ruling.observation, &other.observation, question.holm),
+            without,
         });
     }
 }
@@ -269,18 +277,14 @@ impl JointExtremes {
         moved: &[Vec<GateObservation>],
     ) -> Self {
         let pick = |sign: f64| {
-            let extreme = |(observed, moved): (&GateObservation, &Vec<GateObservation>)| {
-                let mut best = observed;
-                for other in moved {
-                    let found = holm::clarity(question, other);
-                    let known = holm::clarity(question, best);
-                    if found.zip(known).is_some_and(|(found, known)| sign * found > sign * known) {
-                        best = other;
-                    }
-                }
-                best.clone()
-            };
-            all.iter().zip(moved).map(extreme).collect()
+            let clarity = |of: &_| holm::clarity(question, of).map(|clarity| sign * clarity);
+            let extremes = all.iter().zip(moved).map(|(observed, moved)| {
+                moved.iter().fold(observed, |best, other| match clarity(other).zip(clarity(best)) {
+                    Some((found, known)) if found > known => other,
+                    _ => best,
+                })
+            });
+            extremes.cloned().collect()
         };
         JointExtremes { least: pick(-1.0), most: pick(1.0) }
     }
@@ -296,25 +300,6 @@ impl JointExtremes {
         if verdict == GateStatus::Pass {
             corner[i] = self.most[i].clone();
         }
-        holm::decide_jointly(question, corner).swap_remove(i)
-    }
-}
-
-/// The value of a comparison without the switches by rounding.
-fn without_them(
-    observed: &GateObservation,
-    moved: &GateObservation,
-    by_holm: bool,
-) -> WithoutRounding {
-    let metric = find(&observed.row.metric);
-    let is_of_any = metric.is_some_and(|metric| matches!(metric.reads, Reads::AnySwitch(_)));
-    let rises = observed.is_change && moved.row.value > observed.row.value;
-    let side = if rises { GateBoundSide::AtMost } else { GateBoundSide::AtLeast };
-    WithoutRounding {
-        of_change: observed.is_change,
-        value: moved.row.value.and_then(finite),
-        moves: moved.row.value != observed.row.value,
-        bound: is_of_any.then_some(side),
-        by_holm,
+        holm::decide_jointly(question, &corner).swap_remove(i)
     }
 }

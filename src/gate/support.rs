@@ -22,10 +22,8 @@ pub(super) fn reconsider(
     }
     for ruling in rulings {
         let is_same = |other: &&GateRuling| other.observation.key() == ruling.observation.key();
-        let Some(other) = alone.iter().find(is_same) else { continue };
-        if other.verdict() == ruling.verdict() {
-            continue;
-        }
+        let other = alone.iter().find(is_same);
+        let Some(other) = other.filter(|of| of.verdict() != ruling.verdict()) else { continue };
         let objection = GateReason::UnsupportedPeople {
             value: other.observation.row.value,
             of: other.observation.row.denominator,

@@ -34,7 +34,7 @@ fn by(metrics: &[MetricRow]) -> TablesBy<'_> {
 
 /// The rows of a gate.
 fn judged(q: &GateQuestion, (tables, baseline): TablesBy<'_>) -> Vec<GateRow> {
-    super::judge(std::slice::from_ref(q), tables, baseline, &[]).table
+    super::judge(std::slice::from_ref(q), tables, baseline).table
 }
 
 /// Judges a gate by other rules: a line has the rule, such as `<= 0.1, estimate`, what the row that

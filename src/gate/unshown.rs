@@ -43,14 +43,10 @@ fn nothing_moved(case: GateCase<'_>, place: [&str; 3]) -> bool {
     let at = |row: &&MetricRow| row.key.scope_and_groups() == place && row.value.is_some();
     // These show every move; where none is measured, the rates that are 0 when nobody switches show
     // it.
-    let all: Vec<&MetricRow> = case.rows().filter(at).collect();
     let tells_all =
-        |row: &&&MetricRow| find(&row.metric).is_some_and(|metric| metric.shows_every_move);
-    let whole: Vec<&&MetricRow> = all.iter().filter(tells_all).collect();
-    let told: Vec<&&MetricRow> = if whole.is_empty() {
-        all.iter().filter(|row| row.ideal == Some(0.0)).collect()
-    } else {
-        whole
-    };
+        |row: &&MetricRow| find(&row.metric).is_some_and(|metric| metric.shows_every_move);
+    let (whole, mut told): (Vec<_>, Vec<_>) = case.rows().filter(at).partition(tells_all);
+    told.retain(|row| row.ideal == Some(0.0));
+    let told = if whole.is_empty() { told } else { whole };
     !told.is_empty() && told.iter().all(|row| row.value == Some(0.0))
 }

@@ -7,12 +7,12 @@ use crate::gate::reason::{
     ComparedPlace, CountedUnit, GateCaution, GateFindings, GateReason, IntervalLack, Judged,
     UncertaintySource,
 };
-use crate::metric::MetricFamily;
 use crate::metric::catalog::find;
 use crate::metric::evidence::labels::SELECTIVE_LABELS;
 use crate::metric::noise::repeats::MIN_REPEATS_FOR_TAILS;
 use crate::metric::value::settings::{NEGATIVE_PART, SMALL};
 use crate::metric::value::worlds::{ENOUGH_BOOTSTRAPS, LEAST_BOOTSTRAPS, is_outside};
+use crate::metric::{Metric, MetricFamily};
 use crate::table::has_flag;
 
 /// Whether the graphs of its set were fitted once.
@@ -101,43 +101,36 @@ pub(super) fn decide(question: &GateQuestion, observed: GateObservation) -> Gate
 
 /// What decides, and what a reader must know of it.
 fn comparison(question: &GateQuestion, observed: &GateObservation) -> ComparedPlace {
-    let mut place = ComparedPlace::of(match question.decide_by {
-        GateDecideBy::Estimate if observed.is_change => Judged::Change,
-        GateDecideBy::Estimate => Judged::Value,
-        GateDecideBy::Interval => Judged::Interval,
-        GateDecideBy::Worlds => Judged::Graphs { level: observed.row.level },
-        GateDecideBy::Fit | GateDecideBy::Training | GateDecideBy::All => {
-            Judged::Range(observed.over.clone())
-        }
-    });
-    let few = observed.over.iter().copied().filter(|source| match source {
-        UncertaintySource::Fits(n) | UncertaintySource::Trainings(n) => {
-            *n < MIN_REPEATS_FOR_TAILS as i64
-        }
-        UncertaintySource::People | UncertaintySource::Graphs => false,
-    });
-    let few: Vec<UncertaintySource> = few.collect();
-    if !few.is_empty() {
-        place.cautions.push(GateCaution::FewRepeats(few));
-    }
-    let by_graphs = match question.decide_by {
-        GateDecideBy::Worlds | GateDecideBy::All => true,
-        GateDecideBy::Estimate => {
-            find(&question.metric).is_some_and(|metric| metric.family == MetricFamily::Graph)
-        }
-        GateDecideBy::Interval | GateDecideBy::Fit | GateDecideBy::Training => false,
+    use GateDecideBy::{All, Estimate, Fit, Interval, Training, Worlds};
+    use UncertaintySource::{Fits, Trainings};
+    let (by, row) = (question.decide_by, &observed.row);
+    let judged = match by {
+        Estimate if observed.is_change => Judged::Change,
+        Estimate => Judged::Value,
+        Interval => Judged::Interval,
+        Worlds => Judged::Graphs { level: row.level },
+        Fit | Training | All => Judged::Range(observed.over.clone()),
     };
-    match question.bootstraps.filter(|_| by_graphs) {
-        Some(0) => place.cautions.push(GateCaution::NoBootstraps),
-        Some(n) if n < ENOUGH_BOOTSTRAPS as u64 => {
-            place.cautions.push(GateCaution::FewBootstraps(n));
-        }
-        _ => {}
-    }
+    let least = MIN_REPEATS_FOR_TAILS as i64;
+    let is_few = |of: &UncertaintySource| matches!(of, Fits(n) | Trainings(n) if *n < least);
+    let few: Vec<_> = observed.over.iter().filter(|of| is_few(of)).cloned().collect();
+    let is_of_graphs = |metric: &Metric| metric.family == MetricFamily::Graph;
+    let by_graphs = match by {
+        Worlds | All => true,
+        Estimate => find(&question.metric).is_some_and(is_of_graphs),
+        Interval | Fit | Training => false,
+    };
     let ends = observed.ends().unwrap_or_default();
-    let value = observed.row.value.unwrap_or(0.0);
-    if question.decide_by == GateDecideBy::Worlds && is_outside(value, ends) {
-        place.cautions.push(GateCaution::MeanOutside);
-    }
-    place
+    let is_outside = by == Worlds && is_outside(row.value.unwrap_or(0.0), ends);
+    let cautions = [
+        (!few.is_empty()).then_some(GateCaution::FewRepeats(few)),
+        match question.bootstraps.filter(|_| by_graphs) {
+            Some(0) => Some(GateCaution::NoBootstraps),
+            Some(n) if n < ENOUGH_BOOTSTRAPS as u64 => Some(GateCaution::FewBootstraps(n)),
+            _ => None,
+        },
+        is_outside.then_some(GateCaution::MeanOutside),
+    ];
+    let cautions = cautions.into_iter().flatten().collect();
+    ComparedPlace { cautions, ..ComparedPlace::of(judged) }
 }

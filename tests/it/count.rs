@@ -31,9 +31,9 @@ const fn modules(
 }
 
 /// The modules with their ceilings, the figures of the last count. Since the count before, `gate`
-/// shrank by rates and rows of one type and grew by searches that did not look at everybody and by
-/// correlations of one; `stage` and `data` grew by what `check` finds before a run, `diff` by
-/// derived columns that define a value.
+/// shrank by gates that count being questions like others, by places that lead to the people of a
+/// side, and by one list of what decides; `stage` and `data` grew by what `check` finds before a
+/// run, `diff` by derived columns that define a value.
 const MODULES: &[ModuleBudget] = &[
     modules("report", &["report"], 12_590),
     modules("metric", &["metric"], 11_650),
@@ -42,7 +42,7 @@ const MODULES: &[ModuleBudget] = &[
     modules("data", &["data"], 16_415),
     modules("counterfactual", &["counterfactual"], 8_250),
     modules("exec, cli, root", &["exec", "cli", "bin", "."], 7_875),
-    modules("gate", &["gate"], 4_205),
+    modules("gate", &["gate"], 3_955),
     modules("model", &["model"], 4_265),
     modules(
         "diff, table, explain, folder, proof",

@@ -46,28 +46,8 @@ const NORMAL_FROM: f64 = 1e6;
 /// A value this near to its limit counts as equal to it.
 const ON_THE_LIMIT: f64 = 1e-9;
 
-/// A verdict by an interval.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum DecidedSide {
-    /// All of it keeps the limit.
-    Kept,
-    /// All of it breaks the limit.
-    Broken,
-}
-
 /// A number of people, and how it was found.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct NeededNumber {
-    n: u64,
-    how: &'static str,
-}
-
-impl NeededNumber {
-    /// None where it is above the cap.
-    fn new(n: f64, how: &'static str) -> Option<Self> {
-        (n <= CAP as f64).then_some(NeededNumber { n: n as u64, how })
-    }
-}
+type NeededNumber = (f64, &'static str);
 
 /// How many people would decide, and how that is known.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -118,19 +98,20 @@ impl GateEvidence {
                 GateEvidence::Interval { ends: (lo, hi), n, .. } => {
                     let facing = if value < limit.number() { hi - value } else { value - lo };
                     let ratio = (1.0 + of_target.1 / z) * facing / distance;
-                    NeededNumber::new((n as f64 * ratio * ratio).ceil(), "interval")
+                    Some(((n as f64 * ratio * ratio).ceil(), "interval"))
                 }
             }
         });
         let is_effective = self.rates().iter().any(|rate| rate.effective.is_some());
-        let n = numbers.map(|found| match found?.n {
+        let numbers = numbers.map(|found| found.filter(|(n, _)| *n <= CAP as f64));
+        let n = numbers.map(|found| match found?.0 as u64 {
             n if is_effective => self.in_units(n),
             n => Some(n),
         });
         let how = match numbers[0].filter(|_| n[0].is_some()) {
             None => "more_than_cap",
             Some(_) if is_effective => "effective",
-            Some(found) => found.how,
+            Some((_, how)) => how,
         };
         NeededPeople { n, ..NeededPeople::none(how) }
     }
@@ -179,32 +160,28 @@ pub(crate) fn audited_people(needed: u64, audited: u64, below: u64) -> Option<u6
 
 /// Why no number of people would decide, whatever the counts are.
 fn beyond_people(question: &GateQuestion, ruling: &GateRuling) -> Option<&'static str> {
-    let observed = &ruling.observation;
-    if let Some(other) = question.decide_by.beyond_people() {
-        return Some(other);
+    let GateRuling { observation: observed, .. } = ruling;
+    let (verdict, row, objections) = (ruling.verdict(), &observed.row, &observed.objections);
+    let reasons = [
+        (verdict == GateStatus::Skipped, "skipped"),
+        (row.value.is_none() && objections.is_empty(), "undefined"),
+        // How far more people narrow the fits is not known.
+        (row.interval == WITH_FITS, "by_fit"),
+        (!objections.is_empty() || has_flag(&row.flags, SELECTIVE_LABELS), "other_reason"),
+        (!small_flags(observed).is_empty(), "other_reason"),
+        (observed.ends().is_none(), "no_interval"),
+    ];
+    let by_rule = reasons.into_iter().find(|(holds, _)| *holds).map(|(_, reason)| reason);
+    if let Some(reason) = question.decide_by.beyond_people().or(by_rule) {
+        return Some(reason);
     }
-    if ruling.verdict() == GateStatus::Skipped {
-        return Some("skipped");
-    }
-    if observed.row.value.is_none() && observed.objections.is_empty() {
-        return Some("undefined");
-    }
-    // How far more people narrow the fits is not known.
-    if observed.row.interval == WITH_FITS {
-        return Some("by_fit");
-    }
-    let selective = has_flag(&observed.row.flags, SELECTIVE_LABELS);
-    if !observed.objections.is_empty() || selective || !small_flags(observed).is_empty() {
-        return Some("other_reason");
-    }
-    let Some((lo, hi)) = observed.ends() else { return Some("no_interval") };
-    if ruling.verdict() != GateStatus::Inconclusive
-        || inconclusive_reason(question, observed).is_some()
-    {
+    let (lo, hi) = observed.ends()?;
+    let is_open = verdict == GateStatus::Inconclusive;
+    if !is_open || inconclusive_reason(question, observed).is_some() {
         return None;
     }
     // The search would take the rate of 1 as certain, too.
-    if has_flag(&observed.row.flags, RATE_OF_ONE) {
+    if has_flag(&row.flags, RATE_OF_ONE) {
         return Some("boundary");
     }
     (question.limit.kept_by(lo) == question.limit.kept_by(hi)).then_some("other_reason")

@@ -8,8 +8,8 @@
 //! cut in the second is enough. Katz's do the same where k (n - k) / n is at least z^2 / 4; the few
 //! counts nearer to 0 and n are looked at one by one. A pair without an interval decides nothing.
 
-use super::share::wilson_ends;
-use super::{CAP, DecidedSide, NORMAL_FROM, NeededNumber};
+use super::{CAP, NORMAL_FROM, NeededNumber};
+use crate::gate::evidence::SureRate;
 use crate::gate::question::GateLimit;
 use crate::num::binomial_mass::BinomialMass;
 
@@ -28,44 +28,18 @@ pub(super) struct PairRule {
     pub(super) z: f64,
 }
 
-/// What the counts of one group contribute to an interval.
-struct GroupEnds {
-    first: u64,
-    mass: Vec<f64>,
-    n: u64,
-    /// By count: the rate (of a ratio its logarithm), and what its interval leaves below and above;
-    /// of a ratio its variance twice.
-    parts: Vec<(f64, f64, f64)>,
-}
-
-impl GroupEnds {
-    fn new(n: u64, p: f64, rule: &PairRule) -> Self {
-        let whole = BinomialMass::new(n, p);
-        let (first, mass) = whole.without_tails(TAIL);
-        let part = |k: u64| {
-            let share = k as f64 / n as f64;
-            if rule.is_ratio {
-                let variance = (n - k) as f64 / (k as f64 * n as f64);
-                (libm::log(share), variance, variance)
-            } else {
-                let (lo, hi) = wilson_ends(k, n, rule.z);
-                (share, share - lo, hi - share)
-            }
-        };
-        let parts = (0..mass.len()).map(|i| part(first + i as u64)).collect();
-        GroupEnds { first, mass: mass.to_vec(), n, parts }
-    }
-
-    /// Whether Katz's ends may turn at a count, by its place.
-    fn is_edge(&self, place: usize, rule: &PairRule) -> bool {
-        let k = (self.first + place as u64) as f64;
-        rule.is_ratio && k * (1.0 - k / self.n as f64) < rule.z * rule.z / 4.0 + 0.5
-    }
-
+/// What a count of one group contributes to an interval.
+struct CountEnds {
+    /// Its probability.
+    mass: f64,
+    /// The rate, of a ratio its logarithm.
+    rate: f64,
+    /// What its interval leaves below and above; of a ratio its variance twice.
+    sides: [f64; 2],
     /// Whether a ratio has no interval there.
-    fn is_empty(&self, place: usize) -> bool {
-        self.first + place as u64 == 0
-    }
+    is_empty: bool,
+    /// Whether Katz's ends may turn there.
+    is_edge: bool,
 }
 
 impl PairRule {
@@ -75,60 +49,67 @@ impl PairRule {
         if self.is_ratio { libm::log(x.max(0.0)) } else { x }
     }
 
-    /// Whether the upper end of an interval gives a verdict.
-    fn is_by_upper(&self, verdict: DecidedSide) -> bool {
-        matches!(self.limit, GateLimit::AtMost(_)) == (verdict == DecidedSide::Kept)
+    /// The counts of a group of `n` people at a true rate, without those in its tails.
+    fn counts(&self, n: u64, p: f64) -> Vec<CountEnds> {
+        let whole = BinomialMass::new(n, p);
+        let (first, mass) = whole.without_tails(TAIL);
+        let ends = |(k, &mass): (u64, &f64)| {
+            let (cases, people) = (k as f64, n as f64);
+            let share = cases / people;
+            let (rate, sides) = if self.is_ratio {
+                (libm::log(share), [(n - k) as f64 / (cases * people); 2])
+            } else {
+                let (lo, hi) = SureRate { rate: share, people }.ends(self.z);
+                (share, [share - lo, hi - share])
+            };
+            let is_edge = self.is_ratio && cases * (1.0 - share) < self.z * self.z / 4.0 + 0.5;
+            CountEnds { mass, rate, sides, is_empty: self.is_ratio && k == 0, is_edge }
+        };
+        (first..).zip(mass).map(ends).collect()
     }
 
-    /// Whether the interval of two counts, by their places, gives the verdict.
-    fn decides(
-        &self,
-        verdict: DecidedSide,
-        (a, i): (&GroupEnds, usize),
-        (b, j): (&GroupEnds, usize),
-    ) -> bool {
-        if self.is_ratio && (a.is_empty(i) || b.is_empty(j)) {
+    /// Whether the upper end of an interval shows that the limit is kept, or broken.
+    fn is_by_upper(&self, kept: bool) -> bool {
+        matches!(self.limit, GateLimit::AtMost(_)) == kept
+    }
+
+    /// Whether the interval of two counts shows that.
+    fn decides(&self, kept: bool, a: &CountEnds, b: &CountEnds) -> bool {
+        if a.is_empty || b.is_empty {
             return false;
         }
-        let ((x, x_below, x_above), (y, y_below, y_above)) = (a.parts[i], b.parts[j]);
         let root = |s: f64, t: f64| {
             if self.is_ratio { self.z * (s + t).sqrt() } else { (s * s + t * t).sqrt() }
         };
-        let end = match self.is_by_upper(verdict) {
-            true => x - y + root(x_above, y_below),
-            false => x - y - root(x_below, y_above),
+        let end = match self.is_by_upper(kept) {
+            true => a.rate - b.rate + root(a.sides[1], b.sides[0]),
+            false => a.rate - b.rate - root(a.sides[0], b.sides[1]),
         };
         let keeps = match self.limit {
             GateLimit::AtMost(limit) => end <= self.scaled(limit),
             GateLimit::AtLeast(limit) => end >= self.scaled(limit),
         };
-        keeps == (verdict == DecidedSide::Kept)
+        keeps == kept
     }
 
-    /// The probability of a verdict on this many people at these true rates.
-    pub(super) fn probability(
-        &self,
-        verdict: DecidedSide,
-        sizes: [u64; 2],
-        rates: [f64; 2],
-    ) -> f64 {
-        let [a, b] = [0, 1].map(|i| GroupEnds::new(sizes[i], rates[i], self));
+    /// The probability that the whole interval of this many people at these true rates keeps the
+    /// limit, or breaks it.
+    pub(super) fn probability(&self, kept: bool, sizes: [u64; 2], rates: [f64; 2]) -> f64 {
+        let [a, b] = [0, 1].map(|i| self.counts(sizes[i], rates[i]));
         // Inner counts of the second group are neighbours.
-        let (edges, inner): (Vec<usize>, Vec<usize>) =
-            (0..b.mass.len()).partition(|j| b.is_edge(*j, self));
+        let (edges, inner): (Vec<_>, Vec<_>) = b.into_iter().partition(|count| count.is_edge);
         let mut below = vec![0.0];
         let mut all = 0.0;
-        for j in &inner {
-            all += b.mass[*j];
+        for count in &inner {
+            all += count.mass;
             below.push(all);
         }
         // A large second count is good for the upper end, and bad for the lower one.
-        let by_upper = self.is_by_upper(verdict);
+        let by_upper = self.is_by_upper(kept);
         let (mut sum, mut cut) = (0.0, 0_usize);
-        for i in 0..a.mass.len() {
-            let decides = |j: usize| self.decides(verdict, (&a, i), (&b, j));
+        for first in &a {
             // By the upper end those from the cut on decide, by the lower one those before it.
-            let before = |place: usize| decides(inner[place]) != by_upper;
+            let before = |place: usize| self.decides(kept, first, &inner[place]) != by_upper;
             while cut < inner.len() && before(cut) {
                 cut += 1;
             }
@@ -136,8 +117,9 @@ impl PairRule {
                 cut -= 1;
             }
             let mut part = if by_upper { all - below[cut] } else { below[cut] };
-            part += edges.iter().filter(|j| decides(**j)).map(|j| b.mass[*j]).sum::<f64>();
-            sum += a.mass[i] * part;
+            let deciding = edges.iter().filter(|second| self.decides(kept, first, second));
+            part += deciding.map(|second| second.mass).sum::<f64>();
+            sum += first.mass * part;
         }
         sum.clamp(0.0, 1.0)
     }
@@ -161,25 +143,29 @@ impl PairRule {
         let (variance, distance) =
             (variance(0) + variance(1), self.scaled(value) - self.scaled(self.limit.number()));
         let normal = ((self.z + z_of_target).powi(2) * variance / (distance * distance)).ceil();
-        let information = |i: usize| normal * shares[i] * rates[i] * (1.0 - rates[i]);
-        if information(0).max(information(1)) > NORMAL_FROM {
-            return NeededNumber::new(normal, "normal");
+        let information = |people: [f64; 2]| {
+            let [a, b] = [0, 1].map(|i| people[i] * rates[i] * (1.0 - rates[i]));
+            [a.min(b), a.max(b)]
+        };
+        let [least, most] = information(shares.map(|share| normal * share));
+        if most > NORMAL_FROM {
+            return Some((normal, "normal"));
         }
-        let verdict =
-            if self.limit.kept_by(value) { DecidedSide::Kept } else { DecidedSide::Broken };
-        let enough = |n: u64| self.probability(verdict, sizes(n, today), rates) >= target;
+        let kept = self.limit.kept_by(value);
+        let enough = |n: u64| self.probability(kept, sizes(n, today), rates) >= target;
         // Five doublings in a row that are enough, of which the first two are searched; of two
         // large groups the normal form is nearer than a tenth.
         let near = (1.1 * normal).ceil() as u64;
-        let is_near = information(0).min(information(1)) > NEARLY_NORMAL && enough(near);
+        let is_near = least > NEARLY_NORMAL && enough(near);
         let (mut size, mut start, mut in_a_row) = (2_u64, near, if is_near { 5 } else { 0 });
         while in_a_row < 5 {
-            let is_large = size > 2 * CAP || beyond(rates, sizes(size, today));
-            if is_large && in_a_row == 0 {
-                return None;
-            }
-            if is_large && in_a_row > 1 {
-                break;
+            // Of groups so large the exact sum is not worth its time.
+            let [_, most] = information(sizes(size, today).map(|n| n as f64));
+            let is_large = size > 2 * CAP || most > 16.0 * NORMAL_FROM;
+            match in_a_row {
+                0 if is_large => return None,
+                2.. if is_large => break,
+                _ => {}
             }
             in_a_row = if enough(size) { in_a_row + 1 } else { 0 };
             if in_a_row == 2 {
@@ -193,7 +179,7 @@ impl PairRule {
         }
         let last = grid.iter().rposition(|n| !enough(*n));
         let first = grid.get(last.map_or(0, |last| last + 1))?;
-        NeededNumber::new(*first as f64, "exact")
+        Some((*first as f64, "exact"))
     }
 
     /// The smallest distance of the true value from the limit, on its forbidden side, that today's
@@ -208,7 +194,7 @@ impl PairRule {
         let at = |step: f64| from + (to - from) * step;
         let reached = |step: f64| {
             let first = at(step).clamp(0.0, 1.0);
-            self.probability(DecidedSide::Broken, today, [first, rate]) >= target
+            self.probability(false, today, [first, rate]) >= target
         };
         let step = (1..=200).find(|step| reached(f64::from(*step) / 200.0))?;
         let (mut lo, mut hi) = (f64::from(step - 1) / 200.0, f64::from(step) / 200.0);
@@ -219,12 +205,6 @@ impl PairRule {
         let value = if self.is_ratio { at(hi) / rate } else { at(hi) - rate };
         Some((value - limit).abs())
     }
-}
-
-/// Whether a group is so large that the exact sum is not worth its time.
-fn beyond(rates: [f64; 2], sizes: [u64; 2]) -> bool {
-    let information = |i: usize| sizes[i] as f64 * rates[i] * (1.0 - rates[i]);
-    information(0).max(information(1)) > 16.0 * NORMAL_FROM
 }
 
 /// The sizes of both groups, together `n`, in the shares of today; neither is empty.

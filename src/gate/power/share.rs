@@ -8,10 +8,9 @@
 //! Esseen's bound (Shevtsova's constant for the binomial distribution, 0.4097) or by Chernoff's,
 //! whichever is the better one.
 
-use super::{CAP, DecidedSide, NORMAL_FROM, NeededNumber};
+use super::{CAP, NORMAL_FROM, NeededNumber};
+use crate::gate::evidence::SureRate;
 use crate::gate::question::GateLimit;
-use crate::metric::interval::wilson;
-use crate::metric::rate::{Rate, Undefined};
 use crate::num::binomial_mass::BinomialMass;
 use crate::num::first_above;
 use crate::num::summary::upper_tail;
@@ -27,12 +26,6 @@ pub(super) struct ShareRule {
     z: f64,
 }
 
-/// The ends of Wilson's interval of a rate; all values where it has no cases.
-pub(super) fn wilson_ends(k: u64, n: u64, z: f64) -> (f64, f64) {
-    let rate = Rate { numerator: k, denominator: n, empty: Undefined::EmptyGroup };
-    wilson(rate, z).map_or((0.0, 1.0), |interval| (interval.lo, interval.hi))
-}
-
 /// The share and its rule as seen from the side on which the limit lies above.
 pub(super) fn from_above(limit: GateLimit, share: f64, z: f64) -> (ShareRule, f64) {
     match limit {
@@ -45,16 +38,17 @@ impl ShareRule {
     /// How many of `n` may be cases so that the whole interval keeps the limit, plus one, 0 where
     /// none may; or how many must be so that all of it breaks the limit, n + 1 where none are
     /// enough.
-    fn cut(self, verdict: DecidedSide, n: u64) -> u64 {
+    fn cut(self, kept: bool, n: u64) -> u64 {
         if !(0.0..1.0).contains(&self.limit) {
             return if self.limit < 0.0 { 0 } else { n + 1 };
         }
-        let side = if verdict == DecidedSide::Kept { -1.0 } else { 1.0 };
         let is_below = |k: u64| {
-            let (lo, hi) = wilson_ends(k, n, self.z);
-            (if verdict == DecidedSide::Kept { hi } else { lo }) <= self.limit
+            let people = n as f64;
+            let (lo, hi) = SureRate { rate: k as f64 / people, people }.ends(self.z);
+            (if kept { hi } else { lo }) <= self.limit
         };
-        let mut cut = (self.middle(n, side).floor() + 1.0).clamp(0.0, n as f64 + 1.0) as u64;
+        let middle = self.middle(n, if kept { -1.0 } else { 1.0 });
+        let mut cut = (middle.floor() + 1.0).clamp(0.0, n as f64 + 1.0) as u64;
         while cut <= n && is_below(cut) {
             cut += 1;
         }
@@ -70,35 +64,27 @@ impl ShareRule {
         n * self.limit + side * self.z * (n * self.limit * (1.0 - self.limit)).sqrt()
     }
 
-    /// The probability of a verdict on `n` people at the true share `p`.
-    pub(super) fn probability(self, verdict: DecidedSide, n: u64, p: f64) -> f64 {
-        let cut = self.cut(verdict, n);
-        match verdict {
-            DecidedSide::Kept => {
-                cut.checked_sub(1).map_or(0.0, |last| BinomialMass::new(n, p).at_most(last))
-            }
-            DecidedSide::Broken => BinomialMass::new(n, p).at_least(cut),
+    /// The probability that the whole interval of `n` people at the true share `p` keeps the limit,
+    /// or breaks it.
+    pub(super) fn probability(self, kept: bool, n: u64, p: f64) -> f64 {
+        let (cut, mass) = (self.cut(kept, n), BinomialMass::new(n, p));
+        match cut.checked_sub(1) {
+            _ if !kept => mass.at_least(cut),
+            None => 0.0,
+            Some(last) => mass.at_most(last),
         }
     }
 
-    /// A bound from below of the probability of a verdict, which rises with `n`.
-    fn bound(self, verdict: DecidedSide, n: u64, p: f64) -> f64 {
-        let q = 1.0 - p;
+    /// A bound from below of that probability, which rises with `n`.
+    fn bound(self, kept: bool, n: u64, p: f64) -> f64 {
+        let (q, side) = (1.0 - p, if kept { -1.0 } else { 1.0 });
         let size = n as f64;
         let sd = (size * p * q).sqrt();
         if sd == 0.0 {
-            return self.probability(verdict, n, p);
+            return self.probability(kept, n, p);
         }
-        let (at, distance) = match verdict {
-            DecidedSide::Kept => {
-                let at = self.middle(n, -1.0) - 1.0;
-                (at, at - size * p)
-            }
-            DecidedSide::Broken => {
-                let at = self.middle(n, 1.0) + 1.0;
-                (at, size * p - at)
-            }
-        };
+        let at = self.middle(n, side) + side;
+        let distance = side * (size * p - at);
         let berry_esseen = upper_tail(-distance / sd) - 0.4097 * (p * p + q * q) / sd;
         let share = (at / size).clamp(0.0, 1.0);
         let part = |a: f64, b: f64| if a == 0.0 { 0.0 } else { a * libm::log(a / b) };
@@ -109,30 +95,30 @@ impl ShareRule {
         }
         // The last count of the tail ends half a case later.
         let x = (distance + 0.5) / sd;
-        let turned = if verdict == DecidedSide::Kept { q - p } else { p - q };
+        let turned = side * (p - q);
         let density = libm::exp(-x * x / 2.0) / (2.0 * std::f64::consts::PI).sqrt();
         let skew = turned / (6.0 * sd) * (1.0 - x * x) * density;
         let error = (0.13 + 0.18 * (p - q).abs()) / (sd * sd) + libm::exp(-1.5 * sd);
         berry_esseen.max(chernoff).max(upper_tail(-x) + skew - error)
     }
 
-    /// The smallest size from which on the verdict has at least the probability `target`.
-    fn smallest(self, verdict: DecidedSide, p: f64, target: f64) -> Option<NeededNumber> {
+    /// The smallest size from which on that probability is at least `target`.
+    fn smallest(self, kept: bool, p: f64, target: f64) -> Option<NeededNumber> {
         let mut hi = 1_u64;
-        while self.bound(verdict, hi, p) < target {
+        while self.bound(kept, hi, p) < target {
             if hi > 4 * CAP {
                 return None;
             }
             hi *= 2;
         }
-        let falls_short = |n: u64| self.probability(verdict, n, p) < target;
-        let mut top = first_above(hi / 2, hi, |n| self.bound(verdict, n, p) >= target);
+        let falls_short = |n: u64| self.probability(kept, n, p) < target;
+        let mut top = first_above(hi / 2, hi, |n| self.bound(kept, n, p) >= target);
         while top > 0 {
             if falls_short(top) {
                 break;
             }
-            let cut = self.cut(verdict, top);
-            let bottom = first_from(top, |n| self.cut(verdict, n) == cut);
+            let cut = self.cut(kept, top);
+            let bottom = first_from(top, |n| self.cut(kept, n) == cut);
             if falls_short(bottom) {
                 // It rises in this run, of which the last size is enough and the first is not.
                 top = first_above(bottom, top, |n| !falls_short(n)) - 1;
@@ -140,7 +126,7 @@ impl ShareRule {
             }
             top = bottom - 1;
         }
-        NeededNumber::new((top + 1) as f64, "exact")
+        Some(((top + 1) as f64, "exact"))
     }
 
     /// How many people decide, with the probability `target`, what is right of the share `p`.
@@ -150,16 +136,15 @@ impl ShareRule {
             self.z * (limit * (1.0 - limit)).max(0.0).sqrt() + z_of_target * (p * (1.0 - p)).sqrt();
         let normal = (spread / (limit - p).abs()).powi(2).ceil();
         if normal * p * (1.0 - p) > NORMAL_FROM {
-            return NeededNumber::new(normal, "normal");
+            return Some((normal, "normal"));
         }
-        let verdict = if p <= limit { DecidedSide::Kept } else { DecidedSide::Broken };
-        self.smallest(verdict, p, target)
+        self.smallest(p <= limit, p, target)
     }
 
     /// The smallest excess of the true share over the limit that `n` people show with the
     /// probability `target`.
     pub(super) fn detectable(self, n: u64, target: f64) -> Option<f64> {
-        let cut = self.cut(DecidedSide::Broken, n);
+        let cut = self.cut(false, n);
         if cut > n || !(0.0..1.0).contains(&self.limit) {
             return None;
         }

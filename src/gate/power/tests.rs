@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{DecidedSide, NeededPeople, PairRule, audited_people, share};
+use super::{NeededPeople, PairRule, audited_people, share};
 use crate::gate::evidence::{GateEvidence, RateEvidence};
 use crate::gate::question::GateLimit;
 use crate::metric::interval::{newcombe, wilson, z_of_level};
@@ -89,8 +89,7 @@ fn the_promised_rates_are_simulated_ones() {
     let (mut exact, mut simulated) = (0, 0);
     for case in list(&oracle(), "cases") {
         let (limit, z) = (limit(case), z_of_level(number(case, "level")));
-        let verdict =
-            if case["decides"] == "pass" { DecidedSide::Kept } else { DecidedSide::Broken };
+        let kept = case["decides"] == "pass";
         for (key, promised, most) in [("n80", 0.8, 0.9), ("n95", 0.95, 0.98)] {
             let of = |part: &str| &case[format!("{key}_{part}")];
             if of("how") != "exact" {
@@ -99,13 +98,13 @@ fn the_promised_rates_are_simulated_ones() {
             let found = match evidence(case) {
                 GateEvidence::Share(of) => {
                     let (rule, share) = share::from_above(limit, of.rate, z);
-                    rule.probability(verdict, size(case, key), share)
+                    rule.probability(kept, size(case, key), share)
                 }
                 GateEvidence::Pair { is_ratio, rates } => {
                     let rates = rates.map(|of| of.rate);
                     let sizes = of("sizes").as_array().unwrap();
                     let sizes = [0, 1].map(|i: usize| sizes[i].as_u64().unwrap());
-                    PairRule { is_ratio, limit, z }.probability(verdict, sizes, rates)
+                    PairRule { is_ratio, limit, z }.probability(kept, sizes, rates)
                 }
                 GateEvidence::Interval { .. } => panic!("{case}"),
             };
@@ -208,15 +207,14 @@ fn verdicts_are_as_frequent_as_computed() {
 fn probabilities_of_verdicts() {
     for case in list(&oracle(), "probabilities") {
         let (limit, z) = (limit(case), z_of_level(number(case, "level")));
-        let verdict =
-            if case["verdict"] == "pass" { DecidedSide::Kept } else { DecidedSide::Broken };
+        let kept = case["verdict"] == "pass";
         let found = if case["form"] == "share" {
             let (rule, share) = share::from_above(limit, number(case, "p"), z);
-            rule.probability(verdict, size(case, "n"), share)
+            rule.probability(kept, size(case, "n"), share)
         } else {
             let rule = PairRule { is_ratio: case["form"] == "ratio", limit, z };
             let sizes = ["na", "nb"].map(|key| size(case, key));
-            rule.probability(verdict, sizes, ["pa", "pb"].map(|key| number(case, key)))
+            rule.probability(kept, sizes, ["pa", "pb"].map(|key| number(case, key)))
         };
         let wanted = number(case, "probability");
         assert!((found - wanted).abs() <= 1e-8, "{found} instead of {wanted}: {case}");

@@ -7,7 +7,7 @@ use minijinja::Environment;
 use minijinja::value::{Serde, Value};
 use serde::Serialize;
 
-use super::{GateCount, GateFindings, GateReason};
+use super::{GateCount, GateFindings};
 use crate::metric::noise::repeats::MIN_REPEATS_FOR_TAILS;
 use crate::metric::rate::{Undefined, clause_of_code};
 use crate::metric::value::worlds::ENOUGH_BOOTSTRAPS;
@@ -57,7 +57,7 @@ static WORDS: LazyLock<Environment<'static>> = LazyLock::new(|| {
 });
 
 /// What a macro says about something, for a page or not.
-fn said(name: &str, of: &impl Serialize, page: Option<bool>) -> String {
+pub(super) fn said(name: &str, of: &impl Serialize, page: Option<bool>) -> String {
     let page = page.map(Value::from);
     let arguments: Vec<Value> = [Value::from(Serde(of))].into_iter().chain(page).collect();
     text::said(&WORDS, "words.txt", name, &arguments)
@@ -73,13 +73,6 @@ impl GateCount {
     /// What the number counts.
     pub(crate) fn words(&self) -> String {
         said("count", self, None)
-    }
-}
-
-impl GateReason {
-    /// What it objects to a model: the text of the issue.
-    pub(super) fn words_about_model(&self) -> String {
-        said("about_model", self, None)
     }
 }
 

@@ -143,7 +143,7 @@ fn corners_of_joint_verdicts_are_the_least_favourable() {
             })
             .collect();
         let verdicts = |all: Vec<GateObservation>| -> Vec<GateStatus> {
-            let rulings = holm::decide_jointly(&question, all);
+            let rulings = holm::decide_jointly(&question, &all);
             rulings.into_iter().map(|ruling| ruling.verdict()).collect()
         };
         let ways: Vec<Vec<&GateObservation>> = seen

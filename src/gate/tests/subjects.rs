@@ -164,7 +164,7 @@ fn harm_is_judged_by_both_of_its_parts() {
         "metric=denied_by_group, from_group=Female, verdict=pass, denominator=122, decides=0
          metric=favoured_by_group, from_group=Male, verdict=fail, denominator=122, decides=1",
     );
-    let worst = judge(std::slice::from_ref(&q), by(&harmed).0, None, &[]).worst;
+    let worst = judge(std::slice::from_ref(&q), by(&harmed).0, None).worst;
     assert_eq!(worst.unwrap().metric, "favoured_by_group");
     for (denied, verdict) in [(0.05, "pass"), (0.5, "fail"), (0.1, "inconclusive")] {
         check(&q, by(&table(denied, 0.05)), &format!("| {verdict}"));

@@ -11,7 +11,7 @@ const UNDEFINED: &str = "value=, lo=, hi=, undefined=empty_group";
 fn the_published_counts_are_inconclusive_at_a_tenth() {
     // 16 of 122, 13.1 % (8.2 to 20.2): above the limit, but 122 cases cannot show it.
     let asked = asked_by(&question(direction()), "<= 0.10");
-    let judged = judge(&[asked], by(&[nsr()]).0, None, &[]);
+    let judged = judge(&[asked], by(&[nsr()]).0, None);
     assert_eq!(judged.verdict(), Some(GateStatus::Inconclusive));
     assert_eq!(judged.tally.inconclusive, 1);
     let worst = judged.worst.expect("there is one gate");
@@ -217,6 +217,6 @@ fn the_worst_of_all_directions_decides_and_warnings_do_not_count() {
          verdict=pass, decides=0, from_group=Male",
     );
     q.warn_only = true;
-    let judged = judge(&[q], by(&[nsr()]).0, None, &[]);
+    let judged = judge(&[q], by(&[nsr()]).0, None);
     assert_eq!((judged.verdict(), judged.tally.warn, judged.tally.fail), (None, 1, 0));
 }

@@ -28,7 +28,7 @@ mod value;
 mod worst_case;
 
 use self::range::RangeBound;
-use self::worst_case::{WorstCase, present};
+use self::worst_case::WorstCase;
 use super::people::PeopleTables;
 use super::question::{
     GateCase, GateLimit, GateObservation, GateQuantity, GateQuestion, PossibleValues,
@@ -67,17 +67,18 @@ pub(super) fn could_break(case: GateCase<'_>) -> Option<GateReason> {
     if observed.is_change {
         worst = in_both_runs(&people, worst, old.unwrap_or_default())?;
     }
-    if limit.kept_by(worst.end) {
+    let end = worst.end()?;
+    if limit.kept_by(end) {
         return None;
     }
     // None where those of the earlier run count, too, or one may stand for all.
     let is_uncounted = observed.is_change && (old.is_some() || people.are_unequal());
     Some(GateReason::UnmeasuredPeople {
         enough: if is_uncounted { 0 } else { worst.enough(limit) },
-        end: finite(worst.end),
+        end: finite(end),
         of_rows: observed.row.n_persons.is_some(),
         decisions: worst.of_decisions,
-        lacking: present(worst.lacking),
+        lacking: worst.lacking.into_iter().collect(),
         worst: match question.decide_by {
             GateDecideBy::Estimate if observed.is_change => ComparedPart::Change,
             GateDecideBy::Estimate => ComparedPart::Value,
@@ -88,16 +89,13 @@ pub(super) fn could_break(case: GateCase<'_>) -> Option<GateReason> {
 
 /// The people whom a search did not look at, among whom there may be what it looks for; those
 /// without a label are not asked about where it needs one.
-pub(super) fn not_looked_at(case: GateCase<'_>, needs_label: bool) -> Option<GateReason> {
-    let (GateCase { observed, tables, .. }, people) = (case, PeopleTables::new(case));
-    let own = match observed.place() {
-        [_, "", _] => people.groups(),
-        ["direction", from, _] => vec![from],
-        [_, from, to] => vec![from, to],
-    };
-    let lacking = present(range::lacking(&people, needs_label, &own));
+pub(super) fn not_looked_at(case: GateCase<'_>) -> Option<GateReason> {
+    let GateCase { question, tables, .. } = case;
+    question.counted.as_ref()?;
+    let people = PeopleTables::new(case);
+    let lacking = range::lacking(&people, question.counts_labels());
     (!lacking.is_empty()).then(|| GateReason::UnmeasuredPeople {
-        lacking,
+        lacking: lacking.into_iter().collect(),
         of_rows: tables.metrics.iter().any(|row| row.n_persons.is_some()),
         decisions: false,
         enough: 0,
@@ -131,9 +129,9 @@ fn in_both_runs<'a>(
         });
         end + by_old + limit.facing((-wider, wider))
     };
-    let (end, with) = (further(worst.end, worst.people()), worst.with);
+    let with = worst.with;
     let with = Box::new(move |n| Some(further(with(n)?, n)));
-    Some(WorstCase { end, with, ..worst })
+    Some(WorstCase { with, ..worst })
 }
 
 impl PossibleValues {
@@ -165,7 +163,7 @@ pub(super) fn possible_values(case: GateCase<'_>) -> Option<PossibleValues> {
             ..case.question.clone()
         };
         let people = PeopleTables::new(GateCase { question: &question, ..case });
-        worst_case(&people, metric).map(|worst| (worst.end, worst.people()))
+        worst_case(&people, metric).and_then(|worst| Some((worst.end()?, worst.people())))
     });
     let ((least, below), (most, above)) = least.zip(most)?;
     Some(PossibleValues { least, most, people: below.max(above) })

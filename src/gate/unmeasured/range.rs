@@ -5,30 +5,11 @@ use super::value::people_with_others;
 use super::worst_case::{LackingPeople, WorstCase};
 use crate::gate::decide_by::GateDecideBy;
 use crate::gate::evidence::SureRate;
-use crate::gate::people::{PeopleTables, by_label, unscored};
+use crate::gate::people::{PeopleTables, ScoredPeople, by_label, whole};
 use crate::gate::question::{GateCase, GateLimit, GateQuestion};
 use crate::gate::reason::Lack;
 use crate::metric::{AmountSubject, GapTransform, GroupValue, Metric, Reads, ScoreReading};
-use crate::table::{MetricRow, PopulationRow};
-
-/// How people move a value that counts do not give.
-#[derive(Debug, PartialEq)]
-enum Movement {
-    /// A mean over people, or a difference of two: each person adds a number of the range.
-    Mean,
-    /// The root of a mean of squares: the values behind it, its own or those of the two directions
-    /// whose difference it is, each with its worst number.
-    RootOfMean(Vec<(f64, f64)>),
-    /// A share of pairs of a positive and a negative person, or a difference of two: the least
-    /// share of positive and of negative people who have a score.
-    Pairs([f64; 2]),
-    /// A share of people who switch to any group, of so many: a person whom one direction counts
-    /// may still switch in another.
-    AnySwitch(u64),
-    /// Few people may move it through its whole range: a sum below it may be small, or they may
-    /// undo a distance of others.
-    WholeRange,
-}
+use crate::table::MetricRow;
 
 /// Whether a value is a share of people, or a difference of two, whose interval is Wilson's or
 /// Newcombe's.
@@ -43,41 +24,6 @@ fn is_rate(reads: Reads) -> bool {
     )
 }
 
-/// A number of a table that is not below 0.
-fn whole(n: i64) -> u64 {
-    u64::try_from(n).unwrap_or(0)
-}
-
-/// People of a group by label, unknown, no or yes: those who have what a value needs, and those
-/// without a score.
-#[derive(Debug, Clone, Copy, Default)]
-struct ScoredPeople {
-    known: [u64; 3],
-    lacking: [u64; 3],
-    /// Those without a score who are only in the table `population`, without their labels.
-    untold: u64,
-}
-
-impl ScoredPeople {
-    fn of(people: &PeopleTables<'_>, group: &str, needs_label: bool) -> Self {
-        let row = people.population(Some(group));
-        let mut found = ScoredPeople::default();
-        if let Some(rows) = people.rows_of(group) {
-            (found.known, found.lacking) = (by_label(&rows), unscored(&rows));
-            (0..3).for_each(|label| found.known[label] -= found.lacking[label]);
-        } else if let Some(row) = row {
-            let unlabelled = row.without_label.filter(|_| needs_label);
-            let others = row.unscored() + whole(unlabelled.unwrap_or(0));
-            found.known[0] = whole(row.rows).saturating_sub(others);
-        }
-        let told: u64 = found.lacking.iter().sum();
-        // Arms audit other people than those in the table `population`.
-        let row = row.filter(|_| people.case.question.arm.is_empty() || !people.has_counts());
-        found.untold = row.map_or(0, PopulationRow::unscored).saturating_sub(told);
-        found
-    }
-}
-
 /// A rate behind a value: its cases, and how many people would be as precise as one of them.
 #[derive(Debug, Clone, Copy)]
 struct RateSide {
@@ -89,15 +35,15 @@ struct RateSide {
 /// What people could do to a value that counts do not give, by the range of its metric.
 pub(super) struct RangeBound<'a> {
     people: &'a PeopleTables<'a>,
-    movement: Movement,
+    metric: &'static Metric,
+    /// The people of its groups.
+    groups: Vec<ScoredPeople>,
+    /// The rows of its sides, where the table of metrics has them.
+    rows: Vec<Option<&'a MetricRow>>,
     /// The value of the run.
     value: f64,
     /// The end that is judged.
     end: f64,
-    /// The worst number that the value can have.
-    worst: f64,
-    /// People behind the value, on its smaller side.
-    known: u64,
     lacking: LackingPeople,
     /// The rates whose intervals are judged by a formula, of a difference the first minus the
     /// second; for the groups that are furthest apart, all of them; empty where no formula applies.
@@ -107,159 +53,168 @@ pub(super) struct RangeBound<'a> {
 impl<'a> RangeBound<'a> {
     pub(super) fn of(people: &'a PeopleTables<'a>, metric: &'static Metric) -> Option<Self> {
         let GateCase { question, observed, .. } = people.case;
-        let [scope, from, to] = observed.place();
-        let own: Vec<&str> = match scope {
-            "group" => vec![from],
-            "direction" if !question.counterfactual.is_empty() => vec![from],
-            "pair" | "difference" | "direction" => vec![from, to],
-            _ => people.groups(),
-        };
-        let each = own.iter().map(|group| ScoredPeople::of(people, group, metric.needs_label));
-        let each: Vec<ScoredPeople> = each.collect();
-        let is_set = !question.counterfactual.is_empty();
+        let scope = observed.place()[0];
+        let own = people.own_groups();
+        let groups = own.iter().map(|group| ScoredPeople::of(people, group, metric.needs_label));
         let places: Vec<[&str; 3]> = match scope {
-            "group" | "direction" | "total" | "pair" | "difference" => observed.sides(),
-            _ => own.iter().map(|group| ["group", *group, ""]).collect(),
+            "one_vs_rest" | "worst_case" => own.iter().map(|of| ["group", *of, ""]).collect(),
+            _ => observed.sides(),
         };
-        let base = if is_set { metric.id } else { PeopleTables::base(metric) };
-        let rows: Vec<Option<&MetricRow>> =
-            places.iter().map(|place| people.case.row(base, *place)).collect();
-        let of_rows = if is_set {
-            whole(observed.row.n_rows)
-        } else {
-            let sizes = each.iter().map(|group| match group.known {
-                [unlabelled, 0, 0] => unlabelled,
-                known => counted(metric.needs_label, known),
-            });
-            if scope == "total" { sizes.sum() } else { sizes.min().unwrap_or(0) }
-        };
-        let below = rows.iter().flatten();
-        let below = below.map(|row| whole(row.denominator.unwrap_or(i64::MAX).min(row.n_rows)));
+        let is_factual = question.counterfactual.is_empty();
+        let base = if is_factual { PeopleTables::base(metric) } else { metric.id };
+        let rows = places.iter().map(|place| people.case.row(base, *place));
+        let rows: Vec<Option<&MetricRow>> = rows.collect();
         // The others of one group have no row of their own.
         let by_formula = is_rate(metric.reads)
             && scope != "one_vs_rest"
             && observed.row.lo.is_some()
             && !observed.is_change
             && question.decide_by == GateDecideBy::Interval;
-        let sides = rows.iter().zip(&places).map(|(row, place)| {
+        let sides = rows.iter().zip(&places).filter(|_| by_formula).map(|(row, place)| {
             let row = (*row)?;
             let (cases, precision) = (row.denominator? as f64, people.precision(base, *place)?);
             Some(RateSide { rate: row.value?, cases, precision })
         });
-        let sides = if by_formula { sides.collect::<Option<Vec<_>>>() } else { None };
-        let value = people.value()?;
-        let facing = |range| question.limit.facing(range);
-        let roots = || {
-            if !metric.is_gap_in(scope) {
-                return Some(vec![(value, facing(metric.range))]);
-            }
-            // The second direction does the opposite.
-            let (lo, hi) = metric.range;
-            let each = rows.iter().zip([facing((lo, hi)), facing((hi, lo))]);
-            each.map(|(row, worst)| Some(((*row)?.value?, worst))).collect()
-        };
-        let labelled = || {
-            let none = by_label(&people.ungrouped);
-            // The positive people of one group among the negative ones of the other.
-            let is_across = scope == "direction" && each.len() == 2;
-            [(2, 0), (1, 1)].map(|(label, side): (usize, usize)| {
-                let own = if is_across { &each[side..=side] } else { &each[..] };
-                let shares = own.iter().map(|group| {
-                    let known = group.known[label];
-                    let all = known + group.lacking[label] + group.untold + none[label];
-                    known as f64 / all.max(1) as f64
-                });
-                shares.fold(1.0, f64::min)
-            })
-        };
-        use ScoreReading::{Auc, Brier, CrossAuc, Ecce, EcceDistance};
-        // A difference of two directions moves up where the second one moves down.
-        let is_upper = matches!(question.limit, GateLimit::AtMost(_)) && !metric.is_gap_in(scope);
-        let movement = match metric.reads {
-            Reads::AnySwitch(_) if is_upper => {
-                Movement::AnySwitch((people.groups().len() as u64).saturating_sub(1).max(1))
-            }
-            reads if is_rate(reads) => Movement::Mean,
-            Reads::Scored(Brier, _) => Movement::Mean,
-            Reads::Shift(_) if ["mcd", "macd"].contains(&metric.id) => Movement::Mean,
-            Reads::Shift(_) if metric.id == "rmscd" => {
-                roots().map_or(Movement::WholeRange, Movement::RootOfMean)
-            }
-            Reads::Scored(Auc | CrossAuc, _) => Movement::Pairs(labelled()),
-            // Distances: others may undo them, and add to them no more than a mean does.
-            Reads::Group(GroupValue::TwoRates(_), _)
-            | Reads::Group(GroupValue::Rate(_), Some(GapTransform::ToTotal))
-            | Reads::Scored(Ecce | EcceDistance, _)
-                if is_upper =>
-            {
-                Movement::Mean
-            }
-            Reads::Shift(_) if is_upper && metric.id == "jsd_hist" => Movement::Mean,
-            _ => Movement::WholeRange,
-        };
+        let sides = sides.collect::<Option<_>>().unwrap_or_default();
         Some(RangeBound {
             people,
-            movement,
-            value,
+            metric,
+            groups: groups.collect(),
+            rows,
+            value: people.value()?,
             end: people.case.end()?,
-            worst: facing(metric.range_in(scope)),
-            known: below.fold(of_rows, u64::min).max(1),
-            lacking: lacking(people, metric.needs_label, &own),
-            sides: sides.unwrap_or_default(),
+            lacking: lacking(people, metric.needs_label),
+            sides,
         })
     }
 
     /// Its worst case.
     pub(super) fn worst_case(self) -> WorstCase<'a> {
         WorstCase {
-            end: self.end(u64::MAX),
             lacking: self.lacking.clone(),
             of_decisions: false,
             with: Box::new(move |n| Some(self.end(n))),
         }
     }
 
+    /// People behind the value, on its smaller side.
+    fn known(&self) -> f64 {
+        let GateCase { question, observed, .. } = self.people.case;
+        let sizes = self.groups.iter().map(|group| match group.known {
+            [unlabelled, 0, 0] => unlabelled,
+            known => counted(self.metric.needs_label, known),
+        });
+        let of_rows = match observed.place()[0] {
+            _ if !question.counterfactual.is_empty() => whole(observed.row.n_rows),
+            "total" => sizes.sum(),
+            _ => sizes.min().unwrap_or(0),
+        };
+        let below = self.rows.iter().flatten();
+        let below = below.map(|row| whole(row.denominator.unwrap_or(i64::MAX).min(row.n_rows)));
+        below.fold(of_rows, u64::min).max(1) as f64
+    }
+
     /// The end with a number of the people at their worst.
     fn end(&self, people: u64) -> f64 {
+        use ScoreReading::{Auc, Brier, CrossAuc, Ecce, EcceDistance};
+        let GateCase { question: GateQuestion { limit, .. }, observed, tables } = self.people.case;
         let all: u64 = self.lacking.values().sum();
-        let (n, m) = (self.known as f64, people.min(all) as f64);
+        let (n, m) = (self.known(), people.min(all) as f64);
         if m == 0.0 {
             return self.end;
         }
-        if !self.worst.is_finite() {
-            return self.worst;
+        let (scope, metric) = (observed.place()[0], self.metric);
+        let worst = limit.facing(metric.range_in(scope));
+        if !worst.is_finite() {
+            return worst;
         }
-        let GateCase { question, observed, tables } = self.people.case;
-        let kept = match &self.movement {
+        // A difference of two directions moves up where the second one moves down.
+        let is_upper = matches!(limit, GateLimit::AtMost(_)) && !metric.is_gap_in(scope);
+        let mean = n / (n + m);
+        let kept = match metric.reads {
             // The weight of each person is not known here.
             _ if tables.population.iter().any(|row| row.weight.is_some()) => 0.0,
-            Movement::WholeRange => 0.0,
-            Movement::Mean => n / (n + m),
-            Movement::RootOfMean(roots) => {
-                let moved = |&(value, worst): &(f64, f64)| {
-                    let squares = n * value.powi(2) + m * worst.powi(2);
-                    (squares / (n + m)).sqrt() - value.abs()
-                };
-                let moves = roots.iter().map(moved);
-                return self.end + moves.reduce(|first, second| first - second).unwrap_or(0.0);
+            Reads::AnySwitch(_) if is_upper => return self.with_any_switch(n, m),
+            // A mean over people, or a difference of two: each person adds a number of the range.
+            reads if is_rate(reads) => mean,
+            Reads::Scored(Brier, _) => mean,
+            Reads::Shift(_) if ["mcd", "macd"].contains(&metric.id) => mean,
+            Reads::Shift(_) if metric.id == "rmscd" => match self.root_moved(n, m) {
+                Some(moved) => return self.end + moved,
+                None => 0.0,
+            },
+            Reads::Scored(Auc | CrossAuc, _) => {
+                let (labelled, part) = (self.labelled(), m / all as f64);
+                let kept = |share: f64| share / (share + (1.0 - share) * part);
+                if labelled.contains(&0.0) { 0.0 } else { labelled.map(kept).iter().product() }
             }
-            Movement::Pairs(labelled) if labelled.contains(&0.0) => 0.0,
-            Movement::Pairs(labelled) => {
-                let part = m / all as f64;
-                labelled.map(|kept| kept / (kept + (1.0 - kept) * part)).iter().product()
+            // Distances: others may undo them, and add to them no more than a mean does.
+            Reads::Group(GroupValue::TwoRates(_), _)
+            | Reads::Group(GroupValue::Rate(_), Some(GapTransform::ToTotal))
+            | Reads::Scored(Ecce | EcceDistance, _)
+                if is_upper =>
+            {
+                mean
             }
-            Movement::AnySwitch(targets) => {
-                let more = m * *targets as f64 / n;
-                let of_side = self.sides.first().map_or(0.0, |side| {
-                    let rate = (side.rate + more).min(1.0);
-                    SureRate { rate, ..self.with_others(side, [m, 0.0]) }.ends(observed.z()).1
-                });
-                return (self.end + more).min(1.0).max(self.end).max(of_side);
-            }
+            Reads::Shift(_) if is_upper && metric.id == "jsd_hist" => mean,
+            // Few people may move it through its whole range: a sum below it may be small, or they
+            // may undo a distance of others.
+            _ => 0.0,
         };
-        let shifted = self.end + (1.0 - kept) * (self.worst - self.value);
-        let formula = if self.movement == Movement::Mean { self.formula(m) } else { None };
-        formula.map_or(shifted, |formula| question.limit.worse(shifted, formula))
+        let shifted = self.end + (1.0 - kept) * (worst - self.value);
+        self.formula(m).map_or(shifted, |formula| limit.worse(shifted, formula))
+    }
+
+    /// The end of a share of people who switch to any group, with this many at their worst among
+    /// those who are known: a person whom one direction counts may still switch in another.
+    fn with_any_switch(&self, n: f64, m: f64) -> f64 {
+        let targets = self.people.groups().len().saturating_sub(1).max(1);
+        let more = m * targets as f64 / n;
+        let of_side = self.sides.first().map_or(0.0, |side| {
+            let rate = (side.rate + more).min(1.0);
+            let z = self.people.case.observed.z();
+            SureRate { rate, ..self.with_others(side, [m, 0.0]) }.ends(z).1
+        });
+        (self.end + more).min(1.0).max(self.end).max(of_side)
+    }
+
+    /// How far the root of a mean of squares moves with this many at their worst among those who
+    /// are known: by the values behind it, its own or those of the two directions whose difference
+    /// it is, each with its worst number. None where these are not known.
+    fn root_moved(&self, n: f64, m: f64) -> Option<f64> {
+        let GateCase { question, observed, .. } = self.people.case;
+        let moved = |value: f64, range: (f64, f64)| {
+            let squares = n * value.powi(2) + m * question.limit.facing(range).powi(2);
+            (squares / (n + m)).sqrt() - value.abs()
+        };
+        let (lo, hi) = self.metric.range;
+        match self.rows.as_slice() {
+            // The second direction does the opposite.
+            [forth, back] if self.metric.is_gap_in(observed.place()[0]) => {
+                let [forth, back] = [(*forth)?.value?, (*back)?.value?];
+                Some(moved(forth, (lo, hi)) - moved(back, (hi, lo)))
+            }
+            _ => Some(moved(self.value, (lo, hi))),
+        }
+    }
+
+    /// Behind a share of pairs of a positive and a negative person, or a difference of two, the
+    /// least share of positive and of negative people who have a score.
+    fn labelled(&self) -> [f64; 2] {
+        let none = by_label(&self.people.ungrouped);
+        [(2, 0), (1, 1)].map(|(label, side): (usize, usize)| {
+            // The positive people of one group among the negative ones of the other.
+            let own = match (self.people.case.observed.place()[0], self.groups.as_slice()) {
+                ("direction", [_, _]) => &self.groups[side..=side],
+                (_, all) => all,
+            };
+            let shares = own.iter().map(|group| {
+                let known = group.known[label];
+                let all = known + group.lacking[label] + group.untold + none[label];
+                known as f64 / all.max(1) as f64
+            });
+            shares.fold(1.0, f64::min)
+        })
     }
 
     /// A rate with this many more cases and non-cases. Where people are unequal, the others may all
@@ -288,6 +243,7 @@ impl<'a> RangeBound<'a> {
             limit.facing(moved(a, is_upper).minus(moved(b, !is_upper), z))
         };
         match self.sides.as_slice() {
+            [_] if is_upper && matches!(self.metric.reads, Reads::AnySwitch(_)) => None,
             [one] => Some(limit.facing(moved(one, is_upper).ends(z))),
             all if observed.place()[0] == "worst_case" => {
                 let each = all.iter().enumerate().flat_map(|(i, a)| {
@@ -308,17 +264,12 @@ fn counted(needs_label: bool, people: [u64; 3]) -> u64 {
 }
 
 /// The people of groups who lack what a value needs, and those without a group.
-pub(super) fn lacking(people: &PeopleTables<'_>, needs_label: bool, own: &[&str]) -> LackingPeople {
+pub(super) fn lacking(people: &PeopleTables<'_>, needs_label: bool) -> LackingPeople {
     let GateCase { question, observed, tables } = people.case;
+    let own = people.own_groups();
     let each = own.iter().map(|group| ScoredPeople::of(people, group, needs_label));
-    let none = by_label(&people.ungrouped);
-    let without_group = if none.iter().sum::<u64>() > 0 {
-        counted(needs_label, none)
-    } else {
-        let audited = people.audited_without_group().filter(|_| !people.has_counts());
-        let none = people.population(None).or(audited);
-        none.filter(|_| !people.ungrouped_are_weightless()).map_or(0, |row| whole(row.rows))
-    };
+    let without_group =
+        counted(needs_label, by_label(&people.ungrouped)) + people.untold_without_group();
     let unscored = each.map(|group| counted(needs_label, group.lacking) + group.untold).sum();
     // People with a decision and without a valid counterfactual.
     let untested = if question.counterfactual.is_empty() {
@@ -340,5 +291,7 @@ pub(super) fn lacking(people: &PeopleTables<'_>, needs_label: bool, own: &[&str]
         };
         all.saturating_sub(unscored)
     };
-    [(Lack::Group, without_group), (Lack::Score, unscored), (Lack::Counterfactual, untested)].into()
+    let all =
+        [(Lack::Group, without_group), (Lack::Score, unscored), (Lack::Counterfactual, untested)];
+    all.into_iter().filter(|(_, n)| *n > 0).collect()
 }

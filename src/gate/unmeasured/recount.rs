@@ -1,14 +1,14 @@
 //! The value of a gate counted again, with the people who were not measured in cells: at worst, and
 //! with some of them.
 
-use std::collections::BTreeSet;
 use std::mem::discriminant;
+use std::ops::Range;
 
-use super::value::{CellsOfSide, Computed, ValueOfCells};
+use super::value::{CellsOfSides, Computed, ValueOfCells};
 use super::worst_case::{LackingPeople, WorstCase};
 use crate::gate::decide_by::GateDecideBy;
 use crate::gate::people::{
-    PeopleTables, RowsByCell, RowsByState, WeighedRows, add, numbers, switch_cell,
+    PeopleTables, RowsByCell, STATES, WeighedRows, add, numbers, switch_cell,
 };
 use crate::gate::question::{GateCase, GateLimit};
 use crate::gate::reason::Lack;
@@ -22,49 +22,14 @@ const SAME: f64 = 1e-6;
 /// Weights are whole units; this is about the number for all people together.
 const UNITS: f64 = (1_u64 << 48) as f64;
 
-/// The people on a side of a value, and how precise a row is, where that is known.
-#[derive(Clone)]
-struct PeopleOfSide<'a> {
-    parts: Vec<PartOfSide<'a>>,
-    precision: Option<f64>,
-}
-
 /// The people of a group on a side of a value.
-#[derive(Clone)]
 struct PartOfSide<'a> {
     group: &'a str,
-    rows: RowsByState,
+    rows: RowsByCell,
     /// How often a row counts there.
     repeats: u64,
     /// Those of them who are measured.
     measured: RowsByCell,
-}
-
-impl<'a> PeopleOfSide<'a> {
-    /// Rows as they are.
-    fn of_rows(rows: RowsByState, precision: Option<f64>) -> Self {
-        let mut measured = RowsByCell::default();
-        for state in (0..9).filter(|state| state % 3 > 0) {
-            measured[state] = rows[state];
-        }
-        let all = PartOfSide { group: "", rows, repeats: 1, measured };
-        PeopleOfSide { parts: vec![all], precision }
-    }
-
-    /// The counterfactuals of directions, from one group to another; none where the table of counts
-    /// does not say.
-    fn of_directions(
-        people: &PeopleTables<'_>,
-        directions: &[(&'a str, &'a str)],
-        precision: Option<f64>,
-    ) -> Option<Self> {
-        let part = |&(group, to): &(&'a str, &'a str)| {
-            let (rows, measured) = (people.rows_of(group)?, people.moved(group, to)?);
-            Some(PartOfSide { group, rows, repeats: people.repeats(group, to), measured })
-        };
-        let parts = directions.iter().map(part).collect::<Option<_>>()?;
-        Some(PeopleOfSide { parts, precision })
-    }
 }
 
 /// Whether the cells of a metric are the states of rows; else they are those of an extended matrix.
@@ -75,15 +40,12 @@ fn counts_rows(metric: &Metric) -> bool {
 /// The cells of a metric in which the people of a state may be.
 fn cells_of(metric: &Metric, state: usize) -> Vec<usize> {
     let (label, predicted) = (state / 3, state % 3);
-    let answers: &[bool] = match predicted {
-        0 => &[false, true],
-        1 => &[false],
-        _ => &[true],
-    };
+    let answers = [false, true].into_iter();
+    let answers = answers.filter(|yes| predicted == 0 || *yes == (predicted == 2));
     if counts_rows(metric) {
-        return answers.iter().map(|&yes| 3 * label + 1 + usize::from(yes)).collect();
+        return answers.map(|yes| 3 * label + 1 + usize::from(yes)).collect();
     }
-    let switches = answers.iter().flat_map(|&before| [false, true].map(|after| (before, after)));
+    let switches = answers.flat_map(|before| [false, true].map(|after| (before, after)));
     switches.map(|(before, after)| switch_cell(label, before, after)).collect()
 }
 
@@ -97,12 +59,15 @@ struct UnknownPeople {
     places: Vec<(usize, usize)>,
 }
 
+/// One of these kinds, and the place that its people are in.
+type PlacedPeople = (usize, (usize, usize));
+
 /// What the value of a gate is counted again from.
 pub(super) struct Recount<'a> {
     people: &'a PeopleTables<'a>,
     value: ValueOfCells,
     /// The people who are measured, by side.
-    known: Vec<CellsOfSide>,
+    known: CellsOfSides,
     unknown: Vec<UnknownPeople>,
     /// Whether a person with a group counts once for each of several counterfactuals.
     of_decisions: bool,
@@ -113,92 +78,85 @@ pub(super) struct Recount<'a> {
 }
 
 impl<'a> Recount<'a> {
+    /// For a value with sides at these places; none where counts do not give them.
     fn new(
         people: &'a PeopleTables<'a>,
-        sides: &[PeopleOfSide<'_>],
+        sides: &[[&'a str; 3]],
         metric: &'static Metric,
         favourable: FavourableClass,
-    ) -> Self {
-        let (mut measured, mut unknown) = (Vec::new(), Vec::new());
-        for (side, PeopleOfSide { parts, .. }) in sides.iter().enumerate() {
-            let mut all = RowsByCell::default();
-            for part in parts {
-                add(&mut all, &part.measured);
-                for (state, rows) in part.rows.iter().enumerate() {
-                    let cells = cells_of(metric, state);
-                    let mut there = WeighedRows::default();
-                    let lack = match state % 3 {
-                        0 => Lack::Score,
-                        _ => {
-                            cells.iter().for_each(|&cell| there += part.measured[cell]);
-                            Lack::Counterfactual
-                        }
-                    };
-                    let rows = rows.times_without(part.repeats, there);
-                    let places = cells.into_iter().map(|cell| (side, cell)).collect();
-                    unknown.push(UnknownPeople { lack, rows, times: 1, places });
-                }
-            }
-            measured.push(all);
-        }
-        // In a total each direction of a group counts.
-        let targets = sides.iter().map(|PeopleOfSide { parts, .. }| {
-            let groups: BTreeSet<&str> = parts.iter().map(|part| part.group).collect();
-            parts.len() / groups.len().max(1)
-        });
-        let times = targets.max().unwrap_or(1) as u64;
-        // A person without a group may be on any side.
-        for (state, &rows) in people.ungrouped.iter().enumerate() {
-            let cells = cells_of(metric, state);
+    ) -> Option<Self> {
+        let mut measured = vec![RowsByCell::default(); sides.len()];
+        let (mut unknown, mut of_decisions, mut times) = (Vec::new(), false, 1);
+        let mut add_unknown = |lack, (rows, times), sides: Range<usize>, cells: &[usize]| {
             let on = |side| cells.iter().map(move |&cell| (side, cell));
-            let places = (0..sides.len()).flat_map(on).collect();
-            unknown.push(UnknownPeople { lack: Lack::Group, rows, times, places });
+            let places = sides.flat_map(on).collect();
+            unknown.push(UnknownPeople { lack, rows, times, places });
+        };
+        let mut precision = Vec::new();
+        for (side, place) in sides.iter().enumerate() {
+            let (parts, precise) = parts_of(people, metric, *place)?;
+            precision.push(precise);
+            for part in &parts {
+                add(&mut measured[side], &part.measured);
+                for (state, rows) in part.rows.iter().enumerate().take(STATES) {
+                    let (cells, mut there) = (cells_of(metric, state), WeighedRows::default());
+                    let is_scored = state % 3 > 0;
+                    let scored = cells.iter().filter(|_| is_scored);
+                    scored.for_each(|&cell| there += part.measured[cell]);
+                    let lack = if is_scored { Lack::Counterfactual } else { Lack::Score };
+                    let lacking = rows.times_without(part.repeats, there);
+                    add_unknown(lack, (lacking, 1), side..side + 1, &cells);
+                }
+                of_decisions |= part.repeats > 1;
+            }
+            // In a total each direction of a group counts.
+            let targets = parts.iter().filter(|part| part.group == parts[0].group).count();
+            times = times.max(targets as u64);
+        }
+        // A person without a group may be on any side.
+        for (state, &rows) in people.ungrouped.iter().enumerate().take(STATES) {
+            add_unknown(Lack::Group, (rows, times), 0..sides.len(), &cells_of(metric, state));
         }
         unknown.retain(|kind| kind.rows.n > 0);
         let all: f64 = measured.iter().flatten().map(|rows| rows.weight).sum::<f64>()
             + unknown.iter().map(|kind| kind.rows.weight * kind.times as f64).sum::<f64>();
         let unit = if people.is_weighed && all > 0.0 { all / UNITS } else { 1.0 };
-        let in_units = |rows: &RowsByCell| CellsOfSide {
-            rows: numbers(rows),
-            weights: rows.map(|rows| (rows.weight / unit).round() as u64),
-        };
-        let mut parts = sides.iter().flat_map(|side| &side.parts);
-        Recount {
+        let in_units = |rows: WeighedRows| (rows.weight / unit).round() as u64;
+        Some(Recount {
             people,
-            value: ValueOfCells {
-                metric,
-                favourable,
-                precision: sides.iter().map(|side| side.precision).collect(),
-                z: people.case.observed.z(),
+            value: ValueOfCells { metric, favourable, precision, z: people.case.observed.z() },
+            known: CellsOfSides {
+                rows: measured.iter().map(numbers).collect(),
+                weights: measured.iter().map(|rows| rows.map(in_units)).collect(),
             },
-            known: measured.iter().map(in_units).collect(),
             unknown,
-            of_decisions: times > 1 || parts.any(|part| part.repeats > 1),
+            of_decisions: of_decisions || times > 1,
             unit,
             base: Computed { value: 0.0, ends: None },
+        })
+    }
+
+    /// The value with some of the unknown people: each kind at a place, and how many.
+    fn with(&self, filled: impl Iterator<Item = (PlacedPeople, u64)>) -> Option<Computed> {
+        let mut all = self.known.clone();
+        for ((kind, (side, cell)), n) in filled {
+            let UnknownPeople { rows, times, .. } = &self.unknown[kind];
+            let weight = rows.weight * (n as f64 / rows.n as f64) * *times as f64;
+            all.rows[side][cell] += n * times;
+            all.weights[side][cell] += (weight / self.unit).round() as u64;
         }
+        let known = self.people.are_unequal().then_some(&self.known);
+        self.value.of(&all, known)
+    }
+
+    /// The value with all of these.
+    fn with_all(&self, placed: &[PlacedPeople]) -> Option<Computed> {
+        self.with(placed.iter().map(|&(kind, place)| ((kind, place), self.unknown[kind].rows.n)))
     }
 
     /// The value of those who are known.
     fn of_known(&self) -> Option<Computed> {
-        self.with(&[], |_| 0)
-    }
-
-    /// The value with a number of the unknown people at each of these places.
-    fn with(&self, at: &[Option<usize>], rows_of: impl Fn(usize) -> u64) -> Option<Computed> {
-        let mut all = self.known.clone();
-        for (i, (UnknownPeople { rows, times, places, .. }, at)) in
-            self.unknown.iter().zip(at).enumerate()
-        {
-            let Some(place) = at else { continue };
-            let (side, cell) = places[*place];
-            let n = rows_of(i).min(rows.n);
-            let weight = rows.weight * (n as f64 / rows.n as f64) * *times as f64;
-            all[side].rows[cell] += n * times;
-            all[side].weights[cell] += (weight / self.unit).round() as u64;
-        }
-        let known = self.people.are_unequal().then_some(self.known.as_slice());
-        self.value.of(&all, known)
+        self.with_all(&[])
     }
 
     /// The end of a value that the gate would judge.
@@ -212,31 +170,33 @@ impl<'a> Recount<'a> {
         let shifted = if moved == 0.0 { end } else { end + moved };
         let by_people = question.decide_by == GateDecideBy::Interval && !observed.is_change;
         let facing = |ends| question.limit.facing(ends);
+        let is_by_formula = self.base.ends.is_some_and(|ends| is_near(facing(ends), end));
         match computed.ends.map(facing).filter(|_| by_people) {
-            Some(formula) if self.base.ends.is_some_and(|ends| is_near(facing(ends), end)) => {
-                formula
-            }
+            Some(formula) if is_by_formula => formula,
             Some(formula) => question.limit.worse(formula, shifted),
             None => shifted,
         }
     }
 
-    /// The places at which the unknown people do most harm to the limit, and the end that it would
-    /// judge; none where the value of those who are known is undefined.
-    fn worst(&self) -> Option<(Vec<Option<usize>>, f64)> {
+    /// The unknown people at the places at which they do most harm to the limit; none where the
+    /// value of those who are known is undefined.
+    fn worst(&self) -> Option<Vec<PlacedPeople>> {
         let (limit, unknown) = (self.people.case.question.limit, &self.unknown);
-        let end_at = |at: &[Option<usize>]| Some(self.judged(self.with(at, |_| u64::MAX)?));
-        let mut at: Vec<Option<usize>> = vec![None; unknown.len()];
-        let mut worst = end_at(&at)?;
+        let standing = |at: &[Option<(usize, usize)>]| -> Vec<PlacedPeople> {
+            at.iter().enumerate().filter_map(|(kind, place)| Some((kind, (*place)?))).collect()
+        };
+        let mut at = vec![None; unknown.len()];
+        let mut worst = self.judged(self.of_known()?);
         // A rate moves one way with each of these people, whatever the others do.
         for _ in 0..4 {
             let before = at.clone();
-            for i in 0..unknown.len() {
-                for place in 0..unknown[i].places.len() {
-                    let kept = at[i].replace(place);
-                    match end_at(&at) {
-                        Some(tried) if limit.excess(tried) > limit.excess(worst) => worst = tried,
-                        _ => at[i] = kept,
+            for (i, kind) in unknown.iter().enumerate() {
+                for place in &kind.places {
+                    let kept = at[i].replace(*place);
+                    let tried = self.with_all(&standing(&at)).map(|tried| self.judged(tried));
+                    match tried.filter(|end| limit.excess(*end) > limit.excess(worst)) {
+                        Some(end) => worst = end,
+                        None => at[i] = kept,
                     }
                 }
             }
@@ -244,42 +204,34 @@ impl<'a> Recount<'a> {
                 break;
             }
         }
-        Some((at, worst))
+        Some(standing(&at))
     }
 
     /// Its worst case; none where the value of those who are known is undefined.
     fn worst_case(self) -> Option<WorstCase<'a>> {
-        let (at, end) = self.worst()?;
-        let order = self.by_gain(&at);
+        let mut placed = self.worst()?;
+        // First those who move the value most, each towards breaking the limit.
+        let excess = |computed: Computed| self.people.case.question.limit.excess(computed.value);
+        let known = excess(self.of_known()?);
+        let gain = |one: &PlacedPeople| {
+            let moved = self.with_all(&[*one]).map(|with| excess(with) - known);
+            moved.map_or(0.0, |moved| moved / self.unknown[one.0].rows.n as f64)
+        };
+        placed.sort_by(|a, b| gain(b).total_cmp(&gain(a)));
         let (mut lacking, of_decisions) = (LackingPeople::new(), self.of_decisions);
-        for &i in &order {
-            *lacking.entry(self.unknown[i].lack).or_default() += self.unknown[i].rows.n;
+        for (kind, _) in &placed {
+            *lacking.entry(self.unknown[*kind].lack).or_default() += self.unknown[*kind].rows.n;
         }
         let with = move |n: u64| {
-            let (mut left, mut taken) = (n, vec![0; at.len()]);
-            for &i in &order {
-                taken[i] = left.min(self.unknown[i].rows.n);
-                left -= taken[i];
-            }
-            Some(self.judged(self.with(&at, |i| taken[i])?))
+            let mut left = n;
+            let first = placed.iter().map(|one| {
+                let taken = left.min(self.unknown[one.0].rows.n);
+                left -= taken;
+                (*one, taken)
+            });
+            Some(self.judged(self.with(first)?))
         };
-        Some(WorstCase { end, lacking, of_decisions, with: Box::new(with) })
-    }
-
-    /// The unknown people at these places, first those who move the value most, each towards
-    /// breaking the limit.
-    fn by_gain(&self, at: &[Option<usize>]) -> Vec<usize> {
-        let limit = self.people.case.question.limit;
-        let gain = |i: usize| {
-            let only: Vec<_> = (0..at.len()).map(|j| at[j].filter(|_| j == i)).collect();
-            let computed = self.with(&only, |_| u64::MAX)?;
-            let moved = limit.excess(computed.value) - limit.excess(self.of_known()?.value);
-            Some(moved / self.unknown[i].rows.n as f64)
-        };
-        let standing = (0..at.len()).filter(|i| at[*i].is_some());
-        let mut order: Vec<(f64, usize)> = standing.map(|i| (gain(i).unwrap_or(0.0), i)).collect();
-        order.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        order.into_iter().map(|(_, i)| i).collect()
+        Some(WorstCase { lacking, of_decisions, with: Box::new(with) })
     }
 }
 
@@ -294,10 +246,16 @@ pub(super) fn worst_case<'a>(
     let ideal = metric.ideal.filter(|_| is_furthest);
     let each = all.into_iter().filter_map(Recount::worst_case);
     // The first of equal ones.
-    let worst =
-        each.reduce(|a, b| if outer.excess(b.end) > outer.excess(a.end) { b } else { a })?;
-    let end = ideal.map_or(worst.end, |ideal| outer.worse(worst.end, ideal));
-    Some(WorstCase { end, ..worst })
+    let worst = each.reduce(|a, b| match a.end().zip(b.end()) {
+        Some((first, second)) if outer.excess(second) > outer.excess(first) => b,
+        _ => a,
+    })?;
+    let with = worst.with;
+    let with = Box::new(move |n| {
+        let end = with(n)?;
+        Some(ideal.map_or(end, |ideal| outer.worse(end, ideal)))
+    });
+    Some(WorstCase { with, ..worst })
 }
 
 /// The side on which the furthest of several values lies: ratios run from the lowest to the highest,
@@ -310,48 +268,58 @@ fn outermost(metric: &Metric) -> GateLimit {
     }
 }
 
-/// The people of a value by side; of the groups that are furthest apart for each two of them, in
-/// both orders, or for each group and the rest. None where counts do not give it.
-fn sides_of<'a>(
+/// Each two groups, in both orders.
+fn pairs<'a>(groups: &[&'a str]) -> Vec<[&'a str; 2]> {
+    let all = groups.iter().flat_map(|from| groups.iter().map(move |to| [*from, *to]));
+    all.filter(|[from, to]| from != to).collect()
+}
+
+/// The people of a side, and how precise a row is, where that is known: those of a group or of all
+/// but another one, or the counterfactuals of directions. None where counts do not give them.
+fn parts_of<'a>(
     people: &PeopleTables<'a>,
     metric: &'static Metric,
-) -> Option<Vec<Vec<PeopleOfSide<'a>>>> {
-    let base = PeopleTables::base(metric);
-    let in_total = people.precision(metric.id, ["total", "", ""]);
-    // Those of a group, or of all but the other.
-    let rows = |group: &str, other: &str| {
-        let named = if group.is_empty() { other } else { group };
-        let precision = people.precision(base, ["group", named, ""]);
-        Some(PeopleOfSide::of_rows(people.side(group, other)?, precision))
+    place: [&'a str; 3],
+) -> Option<(Vec<PartOfSide<'a>>, Option<f64>)> {
+    let moved = |[group, to]: [&'a str; 2]| {
+        let measured = people.moved(["direction", group, to])?;
+        let (rows, repeats) = (people.rows_of(group)?, people.repeats(group, to));
+        Some(PartOfSide { group, rows, repeats, measured })
     };
-    let direction = |from: &'a str, to: &'a str| {
-        let precision = people.precision(base, ["direction", from, to]);
-        PeopleOfSide::of_directions(people, &[(from, to)], precision)
-    };
-    let groups = people.counted_groups();
-    let pairs = groups.iter().flat_map(|from| groups.iter().map(move |to| (*from, *to)));
-    let mut pairs = pairs.filter(|(from, to)| from != to);
-    let [scope, from, to] = people.case.observed.place();
-    let sides = match (scope, counts_rows(metric)) {
-        ("worst_case", true) if metric.transform() == Some(GapTransform::ToTotal) => {
-            let each = groups.iter().map(|group| Some(vec![rows(group, "")?, rows("", group)?]));
-            return each.collect();
+    let [scope, from, to] = place;
+    let mut place = place;
+    let parts = match (scope, counts_rows(metric)) {
+        ("group" | "total", true) => {
+            place = [scope, if from.is_empty() { to } else { from }, ""];
+            let rows = people.side(from, to)?;
+            let mut measured = rows;
+            (0..STATES).step_by(3).for_each(|unscored| measured[unscored] = WeighedRows::default());
+            vec![PartOfSide { group: "", rows, repeats: 1, measured }]
         }
-        ("worst_case", true) => {
-            return pairs.map(|(a, b)| Some(vec![rows(a, "")?, rows(b, "")?])).collect();
-        }
-        ("group", true) => vec![rows(from, "")?],
-        ("total", true) => vec![PeopleOfSide::of_rows(people.side("", "")?, in_total)],
-        ("pair" | "one_vs_rest", true) => vec![rows(from, to)?, rows(to, from)?],
-        ("direction", false) => vec![direction(from, to)?],
-        ("difference", false) => vec![direction(from, to)?, direction(to, from)?],
+        ("direction", false) => vec![moved([from, to])?],
         ("total", false) => {
-            let all: Vec<_> = pairs.by_ref().collect();
-            vec![PeopleOfSide::of_directions(people, &all, in_total)?]
+            let all = pairs(&people.counted_groups()).into_iter();
+            all.map(moved).collect::<Option<_>>()?
         }
         _ => return None,
     };
-    Some(vec![sides])
+    Some((parts, people.precision(PeopleTables::base(metric), place)))
+}
+
+/// The places of the sides of a value; of the groups that are furthest apart for each two of them,
+/// or for each group and the rest.
+fn places_of<'a>(people: &PeopleTables<'a>, to_total: bool) -> Vec<Vec<[&'a str; 3]>> {
+    let groups = people.counted_groups();
+    match people.case.observed.place() {
+        ["worst_case", ..] if to_total => {
+            groups.iter().map(|of| vec![["group", *of, ""], ["group", "", *of]]).collect()
+        }
+        ["worst_case", ..] => {
+            pairs(&groups).iter().map(|pair| pair.map(|of| ["group", of, ""]).to_vec()).collect()
+        }
+        ["pair" | "one_vs_rest", a, b] => vec![vec![["group", a, b], ["group", b, a]]],
+        _ => vec![people.case.observed.sides()],
+    }
 }
 
 /// What the value of a gate is counted again from, for each pair of groups of those that are
@@ -364,26 +332,20 @@ pub(super) fn recounts<'a>(
         return None;
     }
     let GateCase { question, observed, .. } = people.case;
-    let (outer, sides) = (outermost(metric), sides_of(people, metric)?);
+    let to_total = metric.transform() == Some(GapTransform::ToTotal);
+    let (outer, places) = (outermost(metric), places_of(people, to_total));
     let is_furthest = observed.place()[0] == "worst_case";
     let further = |a: Computed, b: Computed| {
         let ends = a.ends.zip(b.ends);
         let ends = ends.map(|(a, b)| (outer.worse(a.0, b.0), outer.worse(a.1, b.1)));
         Computed { value: outer.worse(a.value, b.value), ends }
     };
-    let recount = |is_turned: bool, favourable: FavourableClass| {
-        let of_sides = |sides: &Vec<PeopleOfSide<'a>>| {
-            let mut sides = sides.clone();
-            if is_turned {
-                sides.reverse();
-            }
-            Recount::new(people, &sides, metric, favourable)
-        };
-        let mut all: Vec<Recount<'a>> = sides.iter().map(of_sides).collect();
+    let recount = |places: &[Vec<[&'a str; 3]>], favourable: FavourableClass| {
+        let each = places.iter().map(|sides| Recount::new(people, sides, metric, favourable));
+        let mut all = each.collect::<Option<Vec<Recount<'a>>>>()?;
         if is_furthest && discriminant(&outer) != discriminant(&question.limit) {
             // Towards the ideal the intervals of all of them hold together.
             let values = all.iter().filter(|recount| recount.of_known().is_some()).count();
-            let to_total = metric.transform() == Some(GapTransform::ToTotal);
             let gaps = values.max(2) as f64 / if to_total { 1.0 } else { 2.0 };
             let z = z_of_level(1.0 - (1.0 - observed.level()) / gaps);
             all.iter_mut().for_each(|recount| recount.value.z = z);
@@ -400,10 +362,12 @@ pub(super) fn recounts<'a>(
         Some(Negative) => [Negative, Positive],
         _ => [Positive, Negative],
     };
-    let is_gap = counts_rows(metric) && !is_furthest && sides[0].len() == 2;
-    let orders = [(false, wanted), (true, wanted), (false, other), (true, other)];
+    let is_gap = counts_rows(metric) && !is_furthest && places[0].len() == 2;
+    let mut turned = places.clone();
+    turned.iter_mut().for_each(|sides| sides.reverse());
+    let orders = [(&places, wanted), (&turned, wanted), (&places, other), (&turned, other)];
     let mut orders = orders.into_iter().take(if is_gap { 4 } else { 1 });
-    orders.find_map(|(is_turned, favourable)| recount(is_turned, favourable))
+    orders.find_map(|(places, favourable)| recount(places, favourable))
 }
 
 /// Whether a value that is computed again is the one of the table.

@@ -2,8 +2,9 @@
 //! table of metrics has, computed again for other people.
 
 use crate::gate::evidence::SureRate;
+use crate::gate::people::confusion_of;
 use crate::metric::catalog::ccm::switch_rate_by;
-use crate::metric::evidence::person::{Confusion, ECCM_CELLS, Eccm};
+use crate::metric::evidence::person::{ECCM_CELLS, Eccm};
 use crate::metric::interval::{IntervalProcedure, katz_of};
 use crate::metric::rate::Rate;
 use crate::metric::value::group_reading::{ComputedGap, computed};
@@ -33,11 +34,11 @@ pub(super) struct ValueOfCells {
 /// Numbers by cell.
 type Cells = [u64; ECCM_CELLS];
 
-/// The people of a side by cell: rows, and what they weigh in whole units.
+/// The people of each side by cell: rows, and what they weigh in whole units.
 #[derive(Debug, Clone)]
-pub(super) struct CellsOfSide {
-    pub(super) rows: Cells,
-    pub(super) weights: Cells,
+pub(super) struct CellsOfSides {
+    pub(super) rows: Vec<Cells>,
+    pub(super) weights: Vec<Cells>,
 }
 
 /// A rate behind a value: its side, and the rate of rows and that of their weights.
@@ -45,10 +46,6 @@ struct RateBehind {
     side: usize,
     rows: Rate,
     weights: Rate,
-}
-
-fn confusion(cells: &Cells) -> Confusion {
-    Confusion::from_states(std::array::from_fn(|state| cells[state]))
 }
 
 /// The fewest independent people who could be as precise as these: those who are known, with their
@@ -129,63 +126,56 @@ fn share_of_rest(behind: &[RateBehind]) -> f64 {
 impl ValueOfCells {
     /// The value of these sides; none where it is undefined. `known` are those of them who were
     /// measured, where each of the others need not be one person of weight 1.
-    pub(super) fn of(
-        &self,
-        all: &[CellsOfSide],
-        known: Option<&[CellsOfSide]>,
-    ) -> Option<Computed> {
-        let behind = self.behind(all);
+    pub(super) fn of(&self, all: &CellsOfSides, known: Option<&CellsOfSides>) -> Option<Computed> {
+        let (behind, known) = (self.behind(all), known.map(|known| self.behind(known)));
         let rates = behind.iter().map(|rate| rate.weights.value().ok());
         let rates = rates.collect::<Option<Vec<f64>>>()?;
-        let known = known.map(|known| self.behind(known));
-        let sure = behind.iter().zip(&rates).enumerate().map(|(i, (own, &rate))| {
-            Some(SureRate { rate, people: self.people(own, known.as_ref().map(|all| &all[i]))? })
+        let sure = rates.iter().enumerate().map(|(i, &rate)| {
+            let people = self.people(&behind[i], known.as_ref().map(|known| &known[i]))?;
+            Some(SureRate { rate, people })
         });
         let sure = sure.collect::<Option<Vec<SureRate>>>();
-        let weights: Vec<&Cells> = all.iter().map(|side| &side.weights).collect();
-        let value = self.value(&weights, &behind, &rates)?;
+        let value = self.value(&all.weights, &behind, &rates)?;
         Some(Computed { value, ends: sure.and_then(|sure| self.ends(&behind, &sure)) })
     }
 
     /// The rates behind the value; empty where it follows from none.
-    fn behind(&self, sides: &[CellsOfSide]) -> Vec<RateBehind> {
-        let rows: Vec<&Cells> = sides.iter().map(|side| &side.rows).collect();
-        let weights: Vec<&Cells> = sides.iter().map(|side| &side.weights).collect();
-        let both = self.rates(&rows).into_iter().zip(self.rates(&weights));
+    fn behind(&self, sides: &CellsOfSides) -> Vec<RateBehind> {
+        let both = self.rates(&sides.rows).into_iter().zip(self.rates(&sides.weights));
         both.map(|((side, rows), (_, weights))| RateBehind { side, rows, weights }).collect()
     }
 
     /// The rates behind the value of sides with these cells, each with its side.
-    fn rates(&self, cells: &[&Cells]) -> Vec<(usize, Rate)> {
+    fn rates(&self, cells: &[Cells]) -> Vec<(usize, Rate)> {
         if let Some(gap) = self.gap(cells) {
             // The share of a favourable ratio on top is that of the second side.
             let is_turned = self.metric.transform() == Some(GapTransform::Inverse);
             let [first, second] = if is_turned { [1, 0] } else { [0, 1] };
             return gap.rates.into_iter().flat_map(|[x, y]| [(first, x), (second, y)]).collect();
         }
-        let rate = |cells: &&Cells| match self.metric.reads {
-            Reads::Group(GroupValue::Rate(rate), _) => Some(rate(&confusion(cells))),
-            _ => Some(switch_rate_by(self.metric, Some(self.favourable))?(&Eccm(**cells))),
+        let rate = |cells: &Cells| match self.metric.reads {
+            Reads::Group(GroupValue::Rate(rate), _) => Some(rate(&confusion_of(cells))),
+            _ => Some(switch_rate_by(self.metric, Some(self.favourable))?(&Eccm(*cells))),
         };
         let each = cells.iter().map(rate).enumerate();
         each.filter_map(|(side, rate)| Some((side, rate?))).collect()
     }
 
     /// The gap of two groups; none of another value.
-    fn gap(&self, cells: &[&Cells]) -> Option<ComputedGap> {
+    fn gap(&self, cells: &[Cells]) -> Option<ComputedGap> {
         let [a, b] = cells else { return None };
-        computed(self.metric, self.favourable, &confusion(a), &confusion(b))
+        computed(self.metric, self.favourable, &confusion_of(a), &confusion_of(b))
     }
 
     /// The value of sides with these cells, and with the rates behind it.
-    fn value(&self, cells: &[&Cells], behind: &[RateBehind], rates: &[f64]) -> Option<f64> {
+    fn value(&self, cells: &[Cells], behind: &[RateBehind], rates: &[f64]) -> Option<f64> {
         if let Some(gap) = self.gap(cells) {
             // An empty denominator of a ratio is as far as it can be.
             let is_far = self.metric.has_order() && !rates.is_empty();
             return gap.value.ok().or(is_far.then_some(f64::INFINITY));
         }
         let score = |cells: &Cells| match self.metric.reads {
-            Reads::Group(value, _) => value.score(&confusion(cells)).ok(),
+            Reads::Group(value, _) => value.score(&confusion_of(cells)).ok(),
             Reads::SwitchScore(score) => score(&Eccm(*cells)).ok(),
             _ => None,
         };
@@ -194,8 +184,8 @@ impl ValueOfCells {
             (_, _, [one]) => score(one),
             (Reads::Group(..), [p, q], _) => Some(share_of_rest(behind) * (p - q).abs()),
             (Reads::Group(value, _), _, [own, rest]) => {
-                let mut all = confusion(own);
-                all.merge(&confusion(rest));
+                let mut all = confusion_of(own);
+                all.merge(&confusion_of(rest));
                 Some((score(own)? - value.score(&all).ok()?).abs())
             }
             (Reads::SwitchRatio(_), [_, 0.0], _) => Some(f64::INFINITY),
@@ -243,7 +233,7 @@ impl ValueOfCells {
 
 #[cfg(test)]
 mod tests {
-    use super::{CellsOfSide, SureRate, ValueOfCells, people_with_others};
+    use super::{CellsOfSides, SureRate, ValueOfCells, people_with_others};
     use crate::metric::catalog::find;
     use crate::metric::estimate::share::Share;
     use crate::metric::evidence::person::ECCM_CELLS;
@@ -345,7 +335,7 @@ mod tests {
         let sides = |refused| {
             let mut cells = [0; ECCM_CELLS];
             (cells[2], cells[1]) = (30, refused);
-            vec![CellsOfSide { rows: cells, weights: cells }; 2]
+            CellsOfSides { rows: vec![cells; 2], weights: vec![cells; 2] }
         };
         let difference = |people: [f64; 2]| {
             let [a, b] = people.map(|people| SureRate { rate: 0.3, people });

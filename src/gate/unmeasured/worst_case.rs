@@ -7,28 +7,26 @@ use crate::gate::question::GateLimit;
 use crate::gate::reason::Lack;
 use crate::num::first_above;
 
-/// People who were not measured, by what they lack.
+/// The numbers of people who were not measured, by what they lack; never 0.
 pub(super) type LackingPeople = BTreeMap<Lack, u64>;
-
-/// What some of them lack, with their numbers.
-pub(super) fn present(lacking: LackingPeople) -> Vec<(Lack, u64)> {
-    lacking.into_iter().filter(|(_, n)| *n > 0).collect()
-}
 
 /// The effect that the people who were not measured could have on a value: the common result of
 /// both ways to compute it.
 pub(super) struct WorstCase<'a> {
-    /// The end that a gate judges, with everybody at worst.
-    pub(super) end: f64,
-    /// Those who move it there.
+    /// Those who move it to its worst.
     pub(super) lacking: LackingPeople,
     /// Whether a person with a group counts once for each of several counterfactuals.
     pub(super) of_decisions: bool,
-    /// The same end with a number of them, those first who move it most.
+    /// The end that a gate judges with a number of them, those first who move it most.
     pub(super) with: Box<dyn Fn(u64) -> Option<f64> + 'a>,
 }
 
 impl WorstCase<'_> {
+    /// The end that a gate judges, with everybody at worst.
+    pub(super) fn end(&self) -> Option<f64> {
+        (self.with)(self.people())
+    }
+
     /// The number of those who move it there.
     pub(super) fn people(&self) -> u64 {
         self.lacking.values().sum()

@@ -17,7 +17,7 @@ use crate::metric::catalog::cf_quality::MEASURES;
 use crate::metric::catalog::graph::FIT_WORSE;
 use crate::metric::value::hidden_cause::HIDDEN_RATES;
 use crate::metric::{Metric, Reads};
-use crate::param::{Finite, Name, SetName};
+use crate::param::{Finite, Name, SetName, key_word};
 
 use super::defaults::families;
 use super::metrics::is_of_amounts;
@@ -445,7 +445,7 @@ impl<'a> JobChecker<'a> {
         let graphs = self.set_asked(gate).and_then(|set| set.graphs());
         let by = match gate.decide_by {
             GateDecideBy::Interval | GateDecideBy::Worlds | GateDecideBy::Estimate => None,
-            by => Some(format!("decide_by: {}", by.word())),
+            by => Some(format!("decide_by: {}", key_word(&by))),
         };
         let by = by.or(gate.family_error.map(|_| "family_error".to_owned()));
         let one_rate = gate.harm_to.is_some() || gate.direction.is_some();

@@ -16,7 +16,6 @@ use crate::diff::DiffResult;
 use crate::error::{Exit, Result};
 use crate::exec::{StageContext, files};
 use crate::gate;
-use crate::gate::counted::CountedGate;
 use crate::gate::question::{GateQuantity, GateQuestion, GateTables};
 use crate::gate::reason::{GateCount, GateReason, GateStatus};
 use crate::job::check::CheckedJob;
@@ -63,15 +62,15 @@ pub(crate) fn judge(
         baseline.map(|stage| baseline::read_comparison(stage.folder(ctx))).transpose()?;
     let mut counted = Vec::new();
     for gate in counted_questions(checked) {
-        let folders = match gate.counted {
-            GateCount::Subgroups { .. } => recourse,
-            GateCount::Patterns { .. } => why,
+        let (folders, counted_block) = match &gate.counted {
+            Some(GateCount::Patterns { why: block, .. }) => (why, block.as_str()),
+            _ => (recourse, gate.first_attribute()),
         };
-        let made = folders.iter().find(|(block, _)| *block == gate.block());
+        let made = folders.iter().find(|(block, _)| *block == counted_block);
         // The own folder holds no table yet.
         let mut gate = gate.count(made.map_or(ctx.out(), |made| made.1))?;
         if made.is_none() {
-            gate.question.objections.push(GateReason::WaitsForScores);
+            gate.objections.push(GateReason::WaitsForScores);
         }
         counted.push(gate);
     }
@@ -98,6 +97,7 @@ pub(crate) fn judge(
             question.objections.push(GateReason::WaitsForScores);
         }
     }
+    asked.extend(counted);
     let (table, outcome) = verdicts(
         checked,
         asked,
@@ -113,7 +113,6 @@ pub(crate) fn judge(
             hidden: &hidden,
         },
         comparison.as_ref(),
-        counted,
     );
     write_rows(ctx.out(), &table)?;
     write_rows(ctx.out(), &issues)?;
@@ -134,7 +133,7 @@ fn accepted(job: &job::Job, question: &GateQuestion) -> Vec<String> {
 ///
 /// # Errors
 /// A table cannot be read.
-pub(crate) fn counted_of(checked: &CheckedJob, folder: &Path) -> Result<Vec<CountedGate>> {
+pub(crate) fn counted_of(checked: &CheckedJob, folder: &Path) -> Result<Vec<GateQuestion>> {
     let tables = folder.join("tables");
     counted_questions(checked).into_iter().map(|gate| gate.count(&tables)).collect()
 }
@@ -146,13 +145,12 @@ pub(crate) fn verdicts(
     mut questions: Vec<GateQuestion>,
     tables: GateTables<'_>,
     comparison: Option<&DiffResult>,
-    mut counted: Vec<CountedGate>,
 ) -> (Vec<GateRow>, GateOutcome) {
     let baseline = comparison.map(baseline::as_baseline);
-    for question in questions.iter_mut().chain(counted.iter_mut().map(|gate| &mut gate.question)) {
+    for question in &mut questions {
         question.accepts = accepted(&checked.job, question);
     }
-    let judged = gate::judge(&questions, tables, baseline.as_ref(), &counted);
+    let judged = gate::judge(&questions, tables, baseline.as_ref());
     let (crossed, word) = match judged.verdict() {
         Some(GateStatus::Fail) => (true, GateStatus::Fail.word()),
         Some(GateStatus::Inconclusive) => {

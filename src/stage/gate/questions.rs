@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::gate::counted::CountedGate;
 use crate::gate::question::{GateLimit, GateQuantity, GateQuestion, GateSubject};
 use crate::gate::reason::{GateCount, UnshownChange};
 use crate::job::check::CheckedJob;
@@ -163,7 +162,7 @@ fn unshown(
 
 /// The gates of a job on numbers in tables of their own, first those on recourse, then those on
 /// patterns; nothing is counted yet.
-pub(crate) fn counted_questions(checked: &CheckedJob) -> Vec<CountedGate> {
+pub(crate) fn counted_questions(checked: &CheckedJob) -> Vec<GateQuestion> {
     let asked =
         |name: &Name, gate: &job::GateBlock, model: &Name, attribute: &ColumnName| GateQuestion {
             name: name.to_string(),
@@ -185,7 +184,7 @@ pub(crate) fn counted_questions(checked: &CheckedJob) -> Vec<CountedGate> {
             min_affected: gate.smallest.map_or(1, |n| n.get()),
         };
         let question = asked(name, gate, &block.model, attribute);
-        Some(CountedGate::new(question, gate.unfair_subgroups_at_most?, counted))
+        Some(GateQuestion::of_count(question, gate.unfair_subgroups_at_most?, counted))
     };
     let of_patterns = |(name, gate): (&Name, &job::GateBlock)| {
         let why = gate.why.as_ref()?;
@@ -196,7 +195,7 @@ pub(crate) fn counted_questions(checked: &CheckedJob) -> Vec<CountedGate> {
             ..asked(name, gate, &block.model, block.subject()?.0)
         };
         let counted = GateCount::Patterns { metric: None, why: why.to_string() };
-        Some(CountedGate::new(question, gate.patterns_at_most?, counted))
+        Some(GateQuestion::of_count(question, gate.patterns_at_most?, counted))
     };
     let gates = || checked.job.gates.iter();
     gates().filter_map(of_recourse).chain(gates().filter_map(of_patterns)).collect()

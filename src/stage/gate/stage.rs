@@ -84,7 +84,7 @@ impl Stage for GateStage {
 }
 
 fn gate_lines(plan: &StagePlan<'_>) -> Vec<u64> {
-    let of_counts = gate::counted_questions(plan.checked).into_iter().map(|gate| gate.question);
-    let of_metrics = gate::questions(plan.checked).into_iter();
-    of_metrics.chain(of_counts).map(|question| question.line).collect()
+    let of_counts = gate::counted_questions(plan.checked);
+    let all = gate::questions(plan.checked).into_iter().chain(of_counts);
+    all.map(|question| question.line).collect()
 }
