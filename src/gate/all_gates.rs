@@ -22,10 +22,12 @@ use crate::metric::{GapTransform, Metric, Reads};
 use crate::table::{AuditKey, GateRow, MetricRow, TableRow, finite, whole};
 
 /// What prevents a pass; if there are several reasons, the first.
-const AGAINST_A_PASS: [fn(GateCase<'_>) -> Option<GateReason>; 6] = [
+const AGAINST_A_PASS: [fn(GateCase<'_>) -> Option<GateReason>; 8] = [
     objection::one_decision,
+    objection::few_by_weight,
     groups_without_value,
     untested_directions,
+    support::untold,
     could_break,
     overturned,
     not_looked_at,

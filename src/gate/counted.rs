@@ -168,7 +168,12 @@ fn count_patterns(
     };
     question.counted = Some(GateCount::Patterns { metric, why });
     let too_few = (!is_enough).then_some(GateReason::TooFew { n, of, required });
-    Ok(GateObservation { objections: too_few.into_iter().collect(), ..row.into() })
+    let looked_at_none =
+        halves().any(|row| row.k > 0) && halves().any(|row| row.searched == Some(0));
+    let least = halves().find_map(|row| row.least).unwrap_or(0);
+    let search = EmptySearch::Patterns(least);
+    let no_search = looked_at_none.then_some(GateReason::NothingLookedAt { search });
+    Ok(GateObservation { objections: too_few.or(no_search).into_iter().collect(), ..row.into() })
 }
 
 #[cfg(test)]
@@ -292,6 +297,26 @@ mod tests {
         ] {
             let counted = GateCount::Patterns { metric: None, why: "w".into() };
             assert!(judged(at_most, enough, counted, &folder, &[])[0].holds(held), "{held}");
+        }
+    }
+
+    /// That no pattern was confirmed says nothing where some people switch and no trait has enough
+    /// people.
+    #[test]
+    fn patterns_that_were_not_looked_at_are_not_passed() {
+        for (switches, searched, held) in [
+            (5, 0, "verdict=inconclusive, reason_code=nothing-looked-at, value=0"),
+            (5, 3, "verdict=pass, value=0"),
+            (0, 0, "verdict=pass, value=0"),
+        ] {
+            let rows = SwitchPatternRow::of("why=w, n=90").each(&format!(
+                "half | k | least | searched\n first | {switches} | 20 | {searched}\n second | 0 | |"
+            ));
+            let folder = tempfile::tempdir().unwrap();
+            write_rows(folder.path(), &rows).unwrap();
+            let counted = GateCount::Patterns { metric: None, why: "w".into() };
+            let row = &judged(0, 10, counted, &folder, &[])[0];
+            assert!(row.holds(held), "{held}: {row:?}");
         }
     }
 

@@ -8,15 +8,17 @@
 //! column `reason_code`; a job accepts some of them by name (`accept` of a model or a set).
 
 use crate::gate::question::{GateCase, GateQuestion, GateSubject, GateTables};
-use crate::gate::reason::{EmptySearch, GateReason};
+use crate::gate::reason::{CountedUnit, EmptySearch, GateReason};
+use crate::metric::MetricFamily;
+use crate::metric::catalog::find;
 use crate::table::{IssueRow, UnknownLevelRow};
 
 /// The arm that adds nothing, with which the others are compared.
 const BASE: &str = "base";
 
-/// From this share of the audited people of a group on, values that the model does not know leave
-/// gates on the group undecided.
-const MANY_UNKNOWN: f64 = 0.05;
+/// From this share of people on, values that the model does not know, or that the reference rows
+/// hardly hold, leave gates on them undecided.
+pub(super) const MANY_UNKNOWN: f64 = 0.05;
 
 /// The objection that many people of a group of a question have values that its model does not
 /// know.
@@ -74,6 +76,27 @@ pub(super) fn one_decision(case: GateCase<'_>) -> Option<GateReason> {
     own.find(|objection| !question.accepts(objection))
 }
 
+/// What prevents a pass: a mean whose rows have weights, or several to a person, of which few
+/// count as much as all. They are as precise as so many people of equal weight, by the rate of
+/// the same place that is about most; the interval of a mean hardly shows that one of them decides
+/// it.
+pub(super) fn few_by_weight(case: GateCase<'_>) -> Option<GateReason> {
+    let GateCase { question, observed, .. } = case;
+    let family = find(&question.metric)?.family;
+    let is_mean = matches!(family, MetricFamily::Shift | MetricFamily::Amounts)
+        && observed.row.denominator.is_none();
+    let equal = |place: [&str; 3]| {
+        let here = case.rows().filter(|row| row.key.scope_and_groups() == place);
+        here.filter_map(|row| row.n_eff).reduce(f64::max)
+    };
+    let least = observed.sides().into_iter().filter_map(equal).reduce(f64::min)?;
+    (is_mean && least < question.min_cases as f64).then_some(GateReason::TooFew {
+        n: least as i64,
+        of: CountedUnit::EqualPeople,
+        required: question.min_cases,
+    })
+}
+
 /// The objections to the model of a question, by the issues.
 fn of_model<'a>(
     question: &'a GateQuestion,
@@ -86,8 +109,16 @@ fn of_model<'a>(
 
 /// Why a question cannot be decided, whatever its verdict would be; empty where it can.
 pub(super) fn of_question(question: &GateQuestion, tables: GateTables<'_>) -> Vec<GateReason> {
-    let of_model = of_model(question, tables)
-        .filter(|objection| !matches!(objection, GateReason::OneCounterfactualDecision { .. }));
+    let of_model = of_model(question, tables).filter_map(|objection| match objection {
+        GateReason::OneCounterfactualDecision { .. } => None,
+        // The thresholds of rows as they are, and of counterfactuals of other attributes, are right.
+        GateReason::ThresholdByGroup { model, mut attributes } => {
+            attributes.retain(|of| question.attributes.contains(&of.sensitive));
+            let is_asked = !question.counterfactual.is_empty() && !attributes.is_empty();
+            is_asked.then_some(GateReason::ThresholdByGroup { model, attributes })
+        }
+        other => Some(other),
+    });
     let of_levels = of_levels(question, tables);
     let all = question.objections.iter().cloned().chain(of_model).chain(of_levels);
     let all = all.chain(of_arm(question, tables));

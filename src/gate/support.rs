@@ -2,8 +2,28 @@
 //! husbands: a gate is inconclusive if its verdict for only the supported people is another one.
 
 use super::holm;
-use crate::gate::question::{GateObservation, GateQuestion, GateRuling};
-use crate::gate::reason::{GateReason, GateStatus};
+use super::objection::MANY_UNKNOWN;
+use super::observe::observations;
+use crate::gate::question::{GateCase, GateObservation, GateQuestion, GateRuling, GateTables};
+use crate::gate::reason::{GateFindings, GateReason, GateStatus, MissingRow};
+use crate::metric::catalog::ccm::SWITCH_RATE;
+
+/// What prevents a pass of a value that the tables do not have for only the supported people: many
+/// of the others, by the switch rate of the same place.
+pub(super) fn untold(case: GateCase<'_>) -> Option<GateReason> {
+    let GateCase { question, observed, tables } = case;
+    if !observed.is_change && !observations(question, tables.supported).is_empty() {
+        return None;
+    }
+    let below = |metrics| {
+        let case = GateCase { tables: GateTables { metrics, ..tables }, ..case };
+        Some(case.row(SWITCH_RATE, observed.place())?.denominator? as f64)
+    };
+    let share = 1.0 - below(tables.supported)? / below(tables.metrics)?;
+    let alone = Box::new(GateFindings::new(GateReason::NotMeasured { row: MissingRow::Metrics }));
+    let objection = GateReason::UnsupportedPeople { value: None, of: None, alone };
+    (share >= MANY_UNKNOWN && !question.accepts(&objection)).then_some(objection)
+}
 
 /// Withdraws verdicts that are not the same for only the supported people, unless the job accepts
 /// that. `supported` are their values; none where the metric has none.

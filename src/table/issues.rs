@@ -36,8 +36,8 @@ table! {
         state: Option<SharedText>,
         /// the arguments of the code, as a JSON object: of `selective` its `shares`, each two that
         /// differ, of rows where `of_rows`, and the `model`; of `inverted-scores`,
-        /// `not-repeatable` and `one-counterfactual-decision` those of the reason of that code in
-        /// `gates`; empty = another code
+        /// `not-repeatable`, `one-counterfactual-decision` and `threshold-by-group` those of the
+        /// reason of that code in `gates`; empty = another code
         args: SharedText,
     }
 }

@@ -246,6 +246,28 @@ fn rows_without_a_score_are_allowed_up_to_a_share() {
     assert!(scored < N as usize && scored >= N as usize - 12, "{scored}");
 }
 
+/// A changed person without a score is neither helped by the change nor not.
+#[test]
+fn recourse_needs_a_score_for_every_changed_row() {
+    let (url, _) = serve(|_| Deed::Forgets);
+    let work = with_endpoint(&url, ", missing_at_most: 0.02");
+    let job = work.read("job.yaml");
+    let recourse = "
+recourse:
+  sex:
+    model: live
+    subgroups: {support: 0.05}
+    actions: {support: 0.05}
+    may_change: {age: any}
+";
+    work.write("job.yaml", &format!("{job}{recourse}"));
+    let ran = work.run(3, "job.yaml", "");
+    ran.says(&[
+        "error[bad-scores]: the model gave no score for changed features",
+        "changed to `age`",
+    ]);
+}
+
 /// A run that was killed continues with what has no answer yet.
 #[test]
 fn a_killed_run_goes_on() {

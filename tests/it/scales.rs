@@ -276,3 +276,48 @@ fn the_example_of_the_guide_runs() {
     // 640 of 640 is at the threshold, and positive.
     assert_eq!((total(&metrics, "psr"), total(&metrics, "nsr")), (Some(0.0), Some(0.5)));
 }
+
+/// A counterfactual is compared with the threshold of its row: where the groups have other ones,
+/// nothing shows what the threshold of the other group would change.
+#[test]
+fn thresholds_that_follow_the_group_leave_gates_on_counterfactuals_open() {
+    let rest = "gates: {g: {metric: sr, model: live, counterfactual: flip, at_most: 1, enough: 1}}";
+    let by_group: fn(i64) -> bool = |i| i % 2 == 0;
+    let shared: fn(i64) -> bool = |i| i / 2 % 2 == 0;
+    for (is_high, more, verdict, code) in [
+        (by_group, "", "inconclusive", "threshold-by-group"),
+        (by_group, "\n    accept: [threshold-by-group]", "pass", "limit-kept"),
+        (shared, "", "pass", "limit-kept"),
+    ] {
+        let model = format!("    threshold: {{column: cutoff}}{more}");
+        let work = Work::new();
+        let cutoffs: Vec<f64> = (0..80).map(|i| if is_high(i) { 0.75 } else { 0.25 }).collect();
+        ScaledJob { model: &model, rest, ..PLAIN }.write(&work, &shares(80, 7), &cutoffs);
+        work.run(0, "job.yaml", "--gates report");
+        let gates = work.table("gates");
+        let gate = gates.at(&format!("gate=g, verdict={verdict}, reason_code={code}"));
+        let words = "`a` and `b` of `group` have other thresholds of model `live`";
+        assert_eq!(gate.text("reason").contains(words), verdict == "inconclusive");
+        let page = work.read("out/report.html");
+        assert_eq!(
+            page.contains("The threshold follows the group"),
+            more.is_empty() && verdict != "pass"
+        );
+    }
+}
+
+/// A score of 32 bits at the threshold would be below it next to parts of 64 bits.
+#[test]
+fn parts_of_scores_have_one_type() {
+    let work = Work::new();
+    ScaledJob { model: "", ..PLAIN }.write(&work, &[0.7; 4], &[0.7; 4]);
+    let ids = |rows: std::ops::Range<i64>| ("row_id", column(rows));
+    work.parquet("parts/a.parquet", vec![ids(0..2), ("score", column([0.7_f32; 2]))]);
+    work.parquet("parts/b.parquet", vec![ids(2..4), ("score", column([0.7_f64; 2]))]);
+    work.edit("job.yaml", "job.yaml", &[("{column: score}", "{parquet: parts}")]);
+    work.run(3, "job.yaml", "").says(&[
+        "error[bad-scores]: the scores of `parts/a.parquet` have 32 bits and those of \
+         `parts/b.parquet` do not",
+        "write all parts with one type",
+    ]);
+}

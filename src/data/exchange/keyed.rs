@@ -163,6 +163,12 @@ const COUNTERFACTUALS: KeyedWords = KeyedWords {
 /// What is wrong with the entry in a row of a batch.
 type EntryFault<'f> = &'f dyn Fn(usize) -> Result<Fault>;
 
+/// Whether a part holds a column in 32 bits.
+fn is_single(part: &ParquetFile, column: &str) -> bool {
+    let field = part.schema().field_with_name(column);
+    field.is_ok_and(|field| *field.data_type() == DataType::Float32)
+}
+
 /// A keyed file opened for reading from front to back; it may be a folder of parts, which follow
 /// each other as the row groups of one file do.
 #[derive(Debug)]
@@ -219,11 +225,7 @@ impl KeyedFile {
     /// In how many bits all parts hold the scores.
     pub(crate) fn precision(&self) -> FloatPrecision {
         let Some(column) = &self.column else { return FloatPrecision::Double };
-        let is_single = |part: &ParquetFile| {
-            let field = part.schema().field_with_name(column);
-            field.is_ok_and(|field| *field.data_type() == DataType::Float32)
-        };
-        FloatPrecision::single_if(self.parts.iter().all(is_single))
+        FloatPrecision::single_if(self.parts.iter().all(|part| is_single(part, column)))
     }
 
     /// Opens a file of external counterfactuals, for one of the job's attributes.
@@ -278,6 +280,21 @@ impl KeyedFile {
                      to_group and cf_index",
                     known.join(", ")
                 ));
+            }
+        }
+        if let Some(column) = column {
+            let (singles, others): (Vec<_>, Vec<_>) =
+                parts.iter().partition(|part| is_single(part, column));
+            if let (Some(one), Some(other)) = (singles.first(), others.first()) {
+                let name = |part: &ParquetFile| part.path().display().to_string();
+                let what = format!(
+                    "the scores of `{}` have 32 bits and those of `{}` do not: a score at the \
+                     threshold would be decided by its file",
+                    name(one),
+                    name(other)
+                );
+                let fault = Fault::new(words.code, what).in_file(path).in_column(column);
+                return fault.fail("write all parts with one type");
             }
         }
         let groups_of =

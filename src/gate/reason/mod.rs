@@ -115,6 +115,8 @@ arguments! {
         People,
         Persons,
         PeopleOfAHalf,
+        /// People of equal weight who would be as precise.
+        EqualPeople,
     }
 
     /// Why there is no interval.
@@ -153,6 +155,8 @@ arguments! {
         Arm(String),
         /// A search over subgroups with this many affected people in both groups.
         Subgroups(u64),
+        /// A search over patterns with this many people of both halves.
+        Patterns(i64),
     }
 
     /// A decision, by its side or by the name of its class.
@@ -171,6 +175,12 @@ arguments! {
         pub(crate) n: u64,
         /// Those whose rows have this decision.
         pub(crate) before: u64,
+    }
+
+    /// Two groups of an attribute that have hardly any threshold in common.
+    pub(crate) struct ThresholdsApart {
+        pub(crate) sensitive: String,
+        pub(crate) groups: [String; 2],
     }
 
     /// A change that the rows to score do not show.
@@ -329,6 +339,8 @@ pub(crate) enum GateReason {
     SelectiveLabels,
     /// The flags of the table.
     SmallGroup { flags: Vec<String> },
+    /// The thresholds that rows carry follow the groups of attributes.
+    ThresholdByGroup { model: String, attributes: Vec<ThresholdsApart> },
     /// How many of what, and how many are required.
     TooFew { n: i64, of: CountedUnit, required: u64 },
     /// All of it breaks the limit, and a clearer comparison does not.
@@ -381,7 +393,12 @@ impl GateReason {
 
     /// Whether an issue objects to a model by arguments that say nothing: its table is damaged.
     pub(crate) fn is_lost(issue: &IssueRow) -> bool {
-        let objecting = ["inverted-scores", "not-repeatable", "one-counterfactual-decision"];
+        let objecting = [
+            "inverted-scores",
+            "not-repeatable",
+            "one-counterfactual-decision",
+            "threshold-by-group",
+        ];
         objecting.contains(&issue.code.as_str()) && GateReason::of_issue(issue).is_none()
     }
 

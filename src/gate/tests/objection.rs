@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::folder::manifest::RecheckWords;
-use crate::gate::reason::{CommonDecision, OneSidedSet};
+use crate::gate::reason::{CommonDecision, OneSidedSet, ThresholdsApart};
 use crate::metric::value::sanity::InvertedOrder;
 use crate::table::{ArmRow, IssueRow, UnknownLevelRow};
 
@@ -19,6 +19,12 @@ fn objected(code: &str, model: &str) -> IssueRow {
             let decision = CommonDecision::Negative;
             let set = OneSidedSet { counterfactual, sensitive, decision, n: 600, before: 403 };
             GateReason::OneCounterfactualDecision { model: name, sets: vec![set] }
+        }
+        "threshold-by-group" => {
+            let groups = ["f", "m"].map(str::to_owned);
+            let sensitive = "sex".to_owned();
+            let attributes = vec![ThresholdsApart { sensitive, groups }];
+            GateReason::ThresholdByGroup { model: name, attributes }
         }
         _ => GateReason::NotRepeatable { model: name, scored },
     };
@@ -64,6 +70,51 @@ fn an_issue_about_its_model_leaves_a_gate_inconclusive_unless_it_is_accepted() {
          and judges it when they have arrived; not-repeatable: {text}"
     );
     of(&twice, &waits, &both);
+}
+
+/// Only of counterfactuals of the attribute whose groups have other thresholds.
+#[test]
+fn thresholds_by_group_leave_gates_on_counterfactuals_of_the_attribute_open() {
+    let issues = &[objected("threshold-by-group", "m")];
+    let of = |q: &GateQuestion, row: MetricRow, line: &str| {
+        check(q, (GateTables { issues, ..by(&[row]).0 }, None), line);
+    };
+    let kept = question(direction());
+    let open = "verdict=inconclusive, reason_code=threshold-by-group";
+    of(&kept, nsr(), &format!("<= 0.3 | {open}\n<= 0.01 | {open}"));
+    let age = GateQuestion { attributes: vec!["age".to_owned()], ..kept.clone() };
+    of(&age, nsr().with("sensitive=age"), "<= 0.3 | pass");
+    let factual = gap_near("pair", ["Male", "Female"], "demp_difference", 0.1);
+    of(&asked("demp_difference", pair("Male", "Female")), factual, "<= 0.3 | pass");
+}
+
+/// A mean of 200 people, whom one of them outweighs.
+#[test]
+fn a_mean_that_few_people_by_weight_decide_is_not_passed() {
+    let macd = nsr().with("metric=macd, value=0.02, lo=0.01, hi=0.04, denominator=");
+    for (n_eff, held) in [
+        ("1.02", "verdict=inconclusive, reason_code=too-few | as precise as 1 people of equal"),
+        ("120", "pass"),
+    ] {
+        let rate = nsr().with(&format!("metric=sr, n_eff={n_eff}"));
+        let metrics = [macd.clone(), rate];
+        check(&asked("macd", direction()), by(&metrics), &format!("<= 0.05 | {held}"));
+    }
+}
+
+/// Distances and changes have no value of only the supported people.
+#[test]
+fn a_pass_is_withdrawn_where_many_are_unsupported_and_nothing_tells_of_the_others() {
+    let macd = nsr().with("metric=macd, value=0.02, lo=0.01, hi=0.04, denominator=");
+    let rate = nsr().with("metric=sr, denominator=200");
+    let metrics = &[macd, rate.clone()];
+    for (supported, held) in
+        [(190, "verdict=inconclusive, reason_code=unsupported-people"), (191, "pass")]
+    {
+        let supported = &[rate.with(&format!("support=supported, denominator={supported}"))];
+        let tables = GateTables { metrics, supported, ..GateTables::default() };
+        check(&asked("macd", direction()), (tables, None), &format!("<= 0.05 | {held}"));
+    }
 }
 
 /// One in twenty people of a group that a gate asks about.

@@ -9,6 +9,12 @@
 //! If a model decides the same for all people, gaps and switches of decisions have no meaning. If
 //! it decides the same for all counterfactuals of a set only, their scores are probably on another
 //! scale.
+//!
+//! A threshold that rows carry *follows the group* if two groups have hardly any in common. A
+//! counterfactual is compared with the threshold of its row, so it does not show what another group
+//! would change there.
+
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +25,13 @@ use crate::metric::scope::GroupSelection;
 use crate::metric::value::scores::auc_of_all;
 use crate::param::Level;
 
+/// Two groups that share less of their thresholds have other ones.
+const SHARED_CUTOFFS: f64 = 0.05;
+
+/// Rows of a group at a threshold, on average, from which on thresholds are compared: a threshold
+/// of each row is shared by nobody.
+const ROWS_AT_A_CUTOFF: u64 = 10;
+
 /// The findings about one model.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ModelSanity {
@@ -27,6 +40,9 @@ pub(crate) struct ModelSanity {
     pub(crate) inverted: Vec<InvertedOrder>,
     /// The number of people by decision: negative and positive, or each class.
     decided: Vec<u64>,
+    /// Two groups without thresholds in common, by rank.
+    #[serde(default)]
+    pub(crate) apart: Option<[usize; 2]>,
 }
 
 /// The finding that positive labels are associated with low scores, or with negative decisions.
@@ -79,7 +95,8 @@ impl ModelSanity {
             let is_below = difference.is_some_and(|ends| ends.hi < 0.0);
             is_below.then_some(InvertedOrder::Decisions([of_positive, of_negative]))
         };
-        ModelSanity { inverted: inverted.into_iter().collect(), decided }
+        let apart = cutoffs_apart(&counts.cutoffs);
+        ModelSanity { inverted: inverted.into_iter().collect(), decided, apart }
     }
 
     /// For several classes, each against the rest, in their order.
@@ -91,6 +108,7 @@ impl ModelSanity {
         ModelSanity {
             inverted: inverted.collect(),
             decided: one_vs_rest.iter().map(decided).collect(),
+            apart: None,
         }
     }
 
@@ -110,11 +128,30 @@ impl ModelSanity {
 /// switches of a rare decision are none. By decision the number of counterfactuals, and of their
 /// rows, each counted once a counterfactual.
 pub(crate) fn one_decision_after(decided: Vec<u64>, before: &[u64]) -> Option<(usize, u64)> {
-    let after = ModelSanity { inverted: Vec::new(), decided };
+    let after = ModelSanity { decided, ..ModelSanity::default() };
     let (decision, n) = after.one_decision()?;
     let of_rows = Rate::of(before[decision], before.iter().sum());
     let z = z_of_level(Level::DEFAULT.get());
     newcombe(Rate::of(n, n), of_rows, z).filter(|ends| ends.lo > 0.0).map(|_| (decision, n))
+}
+
+/// The first two groups that have hardly any threshold in common: less than [`SHARED_CUTOFFS`] of
+/// their rows, by the smaller share at each threshold, where a threshold has at least
+/// [`ROWS_AT_A_CUTOFF`] rows of its group on average.
+fn cutoffs_apart(cutoffs: &BTreeMap<u64, Vec<u64>>) -> Option<[usize; 2]> {
+    let groups = cutoffs.values().next()?.len();
+    let of = |group: usize| cutoffs.values().map(move |rows| rows[group]);
+    let is_known = |group: &usize| {
+        let used = of(*group).filter(|n| *n > 0).count() as u64;
+        used > 0 && of(*group).sum::<u64>() >= ROWS_AT_A_CUTOFF * used
+    };
+    let known: Vec<usize> = (0..groups).filter(is_known).collect();
+    let shared = |a: usize, b: usize| -> f64 {
+        let share = |n: u64, group: usize| n as f64 / of(group).sum::<u64>() as f64;
+        of(a).zip(of(b)).map(|(x, y)| share(x, a).min(share(y, b))).sum()
+    };
+    let pairs = known.iter().flat_map(|a| known.iter().map(move |b| [*a, *b]));
+    pairs.into_iter().find(|[a, b]| a < b && shared(*a, *b) < SHARED_CUTOFFS)
 }
 
 fn inverted_scores(counts: &FactualCounts, class: Option<usize>) -> Option<InvertedOrder> {
@@ -170,6 +207,21 @@ mod tests {
         assert_eq!(one_decision_after(vec![3, 0], &[2, 1]), None);
         assert_eq!(one_decision_after(vec![1, 0], &[0, 1]), None);
         assert_eq!(one_decision_after(vec![0, 0], &[0, 0]), None);
+    }
+
+    #[test]
+    fn thresholds_without_any_in_common_are_found() {
+        let apart = |of: fn(usize, u64) -> f64| {
+            let mut counts = FactualCounts::new(3);
+            for (group, row) in (0..3).flat_map(|group| (0..40).map(move |row| (group, row))) {
+                counts.add_cutoff(group, of(group, row));
+            }
+            ModelSanity::of_sides(&counts, false).apart
+        };
+        assert_eq!(apart(|group, _| if group == 2 { 0.6 } else { 0.5 }), Some([0, 2]));
+        assert_eq!(apart(|group, row| (row % 2) as f64 / 2.0 + group as f64 / 10.0), Some([0, 1]));
+        assert_eq!(apart(|_, row| (row % 3) as f64), None, "of products");
+        assert_eq!(apart(|group, row| (100 * group as u64 + row) as f64), None, "of each row");
     }
 
     fn scored(turned: bool, scores: [&[f64]; 2]) -> Option<InvertedOrder> {

@@ -15,4 +15,6 @@ pub enum AcceptedOfModel {
     NotRepeatable,
     /// It decides alike about all counterfactuals of a set, and not about their rows.
     OneCounterfactualDecision,
+    /// Its thresholds, a column of the rows, follow the groups.
+    ThresholdByGroup,
 }

@@ -69,11 +69,16 @@ fn worst_selective(audit: &AuditFolder) -> Option<(&IssueRow, &str)> {
 }
 
 /// What must be read before the sentence of the page: the worst of the states that hold some people
-/// more often than others, switches that rounding may explain, scores against the labels, and one
-/// decision for everybody or for all counterfactuals.
+/// more often than others, switches that rounding may explain, scores against the labels, one
+/// decision for everybody or for all counterfactuals, and thresholds that follow the group.
 fn first_of_all(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Value {
-    let codes =
-        ["rounding-at-threshold", "inverted-scores", "one-decision", "one-counterfactual-decision"];
+    let codes = [
+        "rounding-at-threshold",
+        "inverted-scores",
+        "one-decision",
+        "one-counterfactual-decision",
+        "threshold-by-group",
+    ];
     let others = audit.issues.iter().map(|issue| (issue, issue.code.as_str()));
     let told = worst_selective(audit).into_iter().chain(others.filter(|of| codes.contains(&of.1)));
     let boxed = |(issue, what): (&IssueRow, &str)| {

@@ -192,6 +192,9 @@ impl<'a> RowCounting<'a> {
         if key_and_weight.1 == 0 {
             return;
         }
+        if matches!(self.rule.threshold, RowThreshold::Carried(_)) && predicted.is_some() {
+            part.add_cutoff(group, threshold);
+        }
         if self.blocks.scores {
             let group = if self.blocks.together { 0 } else { group };
             part.add_score(

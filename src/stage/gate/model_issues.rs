@@ -1,14 +1,15 @@
 //! The issues about models that gates depend on: a model that answers differently when it is asked
-//! twice, scores or decisions that contradict the labels, and one decision for everybody or for all
-//! counterfactuals of a set. The stage `gate` finds them, and the folder of the run holds them, so
+//! twice, scores or decisions that contradict the labels, one decision for everybody or for all
+//! counterfactuals of a set, and thresholds that follow the group. The stage `gate` finds them, and the folder of the run holds them, so
 //! that judging the folder again uses the same ones.
 
 use std::collections::BTreeMap;
 
 use crate::error::Result;
-use crate::gate::reason::{CommonDecision, GateReason, OneSidedSet};
+use crate::gate::reason::{CommonDecision, GateReason, OneSidedSet, ThresholdsApart};
 use crate::job::Job;
 use crate::metric::value::sanity::{ModelSanity, one_decision_after};
+use crate::param::ColumnName;
 use crate::stage::artifact::SANITY;
 use crate::stage::kinds::CountStage;
 use crate::stage::score::recheck::{not_repeatable, rechecks};
@@ -25,12 +26,19 @@ pub(crate) fn model_issues<'a>(b: &mut StageBuilder<'_, 'a>) -> Result<Opens<'a,
     let job = b.plan.job;
     let rechecked = b.want_part(rechecks)?;
     let attribute = job.data.sensitive.keys().next().map(ToString::to_string).unwrap_or_default();
-    let decides = job.models.iter().filter(|(_, model)| model.amount().is_none());
-    let units = decides.map(|(name, _)| {
-        let attribute = attribute.clone();
-        (name.as_str(), AuditUnit { attribute, ..AuditUnit::of_model(name.as_str()) })
-    });
+    let decides = || job.models.iter().filter(|(_, model)| model.amount().is_none());
+    let unit =
+        |model: &str, attribute: String| AuditUnit { attribute, ..AuditUnit::of_model(model) };
+    let units = decides().map(|(name, _)| (name.as_str(), unit(name.as_str(), attribute.clone())));
     let counted = b.want_each::<CountStage, _>(units)?;
+    let of_rows = decides().filter(|(_, model)| model.threshold.column().is_some());
+    let units = of_rows.flat_map(|(name, _)| {
+        let of = move |attribute: &'a ColumnName| {
+            ((name.as_str(), attribute), unit(name.as_str(), attribute.to_string()))
+        };
+        job.data.sensitive.keys().map(of)
+    });
+    let with_cutoffs = b.want_each::<CountStage, _>(units)?;
     b.input("data.label.classes", |job| job.data.label.classes());
     Ok(Box::new(move |ctx| {
         let rechecked = rechecked.as_ref().map(|of| of(ctx)).transpose()?.unwrap_or_default();
@@ -39,8 +47,29 @@ pub(crate) fn model_issues<'a>(b: &mut StageBuilder<'_, 'a>) -> Result<Opens<'a,
         for (model, stage) in &counted {
             issues.extend(of_sanity(job, model, &stage.read::<ModelSanity>(ctx, SANITY)?));
         }
+        let mut apart: BTreeMap<&str, Vec<ThresholdsApart>> = BTreeMap::new();
+        for ((model, attribute), stage) in &with_cutoffs {
+            let found = stage.read::<ModelSanity>(ctx, SANITY)?;
+            apart.entry(model).or_default().extend(apart_in(job, attribute, &found));
+        }
+        apart.retain(|_, attributes| !attributes.is_empty());
+        issues.extend(apart.into_iter().map(|(model, attributes)| {
+            let (n, model_name) = (attributes.len() as u64, model.to_owned());
+            GateReason::ThresholdByGroup { model: model_name, attributes }.issue_about(model, n)
+        }));
         Ok(issues)
     }))
+}
+
+/// The two groups of an attribute whose thresholds are apart, by name.
+fn apart_in(job: &Job, attribute: &ColumnName, found: &ModelSanity) -> Option<ThresholdsApart> {
+    // The reference is first, and the others follow as declared.
+    let reference = job.data.reference_of(attribute);
+    let mut by_rank = Vec::from_iter(job.data.groups_of(attribute));
+    by_rank.sort_by_key(|group| Some(group.clone()) != reference);
+    let groups =
+        found.apart?.map(|rank| by_rank.get(rank).map(ToString::to_string).unwrap_or_default());
+    Some(ThresholdsApart { sensitive: attribute.to_string(), groups })
 }
 
 /// What looking at the scores and decisions of a model gave, as issues.

@@ -5,7 +5,7 @@
 //! distinct changed row once: a model that runs here in blocks on all threads, a command in one run
 //! of its program per fold that it knows.
 
-use crate::error::Result;
+use crate::error::{Fault, Result};
 use crate::model::Scorer;
 use crate::recourse::actions::RecoursePlan;
 use crate::recourse::ask::{DecisionModel, DistinctRows, LevelChange, RowSets};
@@ -59,10 +59,18 @@ impl RecourseInputs<'_> {
         };
         let mut favourable = Vec::with_capacity(distinct.rows.len());
         let mut take = |scores: Vec<f64>| {
-            let asked = distinct.rows[favourable.len()..].iter().zip(scores);
-            let decisions: Vec<bool> =
-                asked.map(|(&(row, _), score)| people.is_favourable(row, score)).collect();
-            favourable.extend(decisions);
+            for score in scores {
+                let asked = distinct.rows[favourable.len()];
+                let Some(decision) = people.is_favourable(asked.0, score) else {
+                    let what = "the model gave no score for changed features, so whether the \
+                                change helps is not known";
+                    let hint = "recourse needs a score for every changed row: score it, or name \
+                                the levels that the model refuses in `not_to`";
+                    let fault = Fault::new("bad-scores", what).at_row((changed.name)(asked));
+                    return fault.fail(hint);
+                };
+                favourable.push(decision);
+            }
             Ok(())
         };
         self.models.score_into(context, &changed, &mut take)?;
@@ -87,9 +95,9 @@ impl DecisionModel for LinearDecisionModel<'_> {
         (self.context.watch.check)()?;
         let made = self.people.changed(rows, &[(rows.len(), changes.to_vec())]);
         let scores = score_by_fold(self.scorers, &made, |i| Some(self.people.fold(rows[i])))?;
-        favourable.extend(
-            rows.iter().zip(scores).map(|(&row, score)| self.people.is_favourable(row, score)),
-        );
+        let decisions = rows.iter().zip(scores);
+        let is_favourable = |row, score| self.people.is_favourable(row, score) == Some(true);
+        favourable.extend(decisions.map(|(&row, score)| is_favourable(row, score)));
         (self.context.watch.progress)(rows.len() as u64);
         Ok(())
     }

@@ -203,10 +203,10 @@ impl RecoursePeople {
         format!("row {} of the data", self.judged[row as usize].source)
     }
 
-    /// Whether the decision that a score of somebody means is favourable; a missing score is not.
-    pub(crate) fn is_favourable(&self, row: u32, score: f64) -> bool {
-        let decision = self.rule.compare(score, self.judged[row as usize].threshold);
-        decision == Some(self.favourable_is_positive)
+    /// Whether the decision that a score of somebody means is favourable; none without a score.
+    pub(crate) fn is_favourable(&self, row: u32, score: f64) -> Option<bool> {
+        let decision = self.rule.compare(score, self.judged[row as usize].threshold)?;
+        Some(decision == self.favourable_is_positive)
     }
 
     /// The changed rows in the form that models read: `sets` are runs of rows with the same

@@ -29,8 +29,12 @@ use crate::metric::evidence::score_grid::{RowGridCounts, ScoreGrid};
 use crate::metric::evidence::units::{UnitKind, UnitSums, alone};
 use crate::metric::scope::GroupSelection;
 use crate::num::additive::Additive;
+use crate::num::seed::h;
 
 pub(crate) use switches::CounterfactualCounts;
+
+/// Bins of different thresholds.
+const CUTOFF_BINS: u64 = 1024;
 
 /// The factual rows of all groups under one model and one sensitive attribute.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -51,6 +55,10 @@ pub(crate) struct FactualCounts {
     /// The scores of people with a label, if scores are measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scores: Option<LabelledScores>,
+    /// Rows by threshold and group where rows carry their thresholds: [`CUTOFF_BINS`] of them by
+    /// hash, so that the table stays small.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub cutoffs: BTreeMap<u64, Vec<u64>>,
     /// All people with a score, for the curves over all thresholds, if these are measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grid: Option<RowGridCounts>,
@@ -66,6 +74,7 @@ impl FactualCounts {
             persons: None,
             strata: None,
             scores: None,
+            cutoffs: BTreeMap::new(),
             grid: None,
         }
     }
@@ -163,6 +172,12 @@ impl FactualCounts {
         }
     }
 
+    /// Adds the threshold of a row of a group, in addition to the row itself.
+    pub(crate) fn add_cutoff(&mut self, group: usize, threshold: f64) {
+        let bin = h(0, threshold.to_bits(), 0) % CUTOFF_BINS;
+        self.cutoffs.entry(bin).or_insert_with(|| vec![0; self.groups.len()])[group] += 1;
+    }
+
     /// Adds the stratum of a row of a group, in addition to the row itself, with its weight in
     /// whole units. `key` is the key of the person. Rows without a prediction are ignored.
     pub(crate) fn add_stratum(
@@ -222,7 +237,7 @@ impl FactualCounts {
     }
 }
 
-additive!(accumulated FactualCounts { groups, ungrouped, persons, strata, scores, grid });
+additive!(accumulated FactualCounts { groups, ungrouped, persons, strata, scores, cutoffs, grid });
 
 #[cfg(test)]
 mod tests {
