@@ -96,7 +96,6 @@ pub(crate) fn compare(old: &ComparedRun, new: &ComparedRun, force: bool) -> Resu
         };
         changes.push(change_row([old_row, new_row], bond, new.manifest.level, pairs.of(&key)));
     }
-    changes.sort_by_cached_key(TableRow::sort_key);
     let compared = RunComparison {
         job: old.manifest.job.clone(),
         run: old.manifest.run.clone(),
@@ -110,7 +109,7 @@ pub(crate) fn compare(old: &ComparedRun, new: &ComparedRun, force: bool) -> Resu
         differs: definitions.changes(),
         rounded: old.rounded.clone(),
     };
-    Ok(DiffResult { compared, changes })
+    Ok(DiffResult { compared, changes: ChangeRow::sorted(changes) })
 }
 
 /// Why the change of a value is not judged whose set was fitted on other rows in one of the runs;

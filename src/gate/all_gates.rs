@@ -62,7 +62,7 @@ pub(crate) fn judge(
         by.rows(&gate.question, &rulings)
     });
     let mut judged = GateResults::of(of_metrics.chain(of_counts).collect());
-    judged.table.sort_by_cached_key(TableRow::sort_key);
+    judged.table = GateRow::sorted(judged.table);
     judged
 }
 

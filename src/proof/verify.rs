@@ -234,7 +234,7 @@ fn rows_by_gate(rows: &[GateRow]) -> BTreeMap<&str, Vec<GateRow>> {
         let compared = GateRow { reason: "".into(), job_line: 0, ..row.clone() };
         found.entry(row.gate.as_str()).or_default().push(compared);
     }
-    found.values_mut().for_each(|rows| rows.sort_by_cached_key(TableRow::sort_key));
+    found.values_mut().for_each(|rows| *rows = GateRow::sorted(std::mem::take(rows)));
     found
 }
 
