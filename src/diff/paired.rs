@@ -269,3 +269,87 @@ impl PairedValues {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diff::people::{AttributeOutcomes, SetOutcomes};
+    use crate::diff::rows_of_both::RowsOfBoth;
+    use crate::metric::evidence::counting_unit::CountingUnit;
+    use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
+    use crate::tests::TextRow;
+
+    /// Two runs of three groups whose decisions differ at these places: groups, and directions of
+    /// the set `flip`.
+    fn pairs(groups: &[usize], directions: &[usize]) -> PairedValues {
+        let digests = |n: usize, other: &[usize]| {
+            let predictions = |place| [u64::from(other.contains(&place)), 0];
+            let digest = |place| OutcomeDigest { predictions: predictions(place), scores: [0; 2] };
+            (0..n).map(digest).collect::<Vec<_>>()
+        };
+        let side = |groups: &[usize], directions: &[usize]| AttributeOutcomes {
+            person_keys: PersonKeys::default(),
+            factual: FactualCounts::new(3),
+            digests: digests(3, groups),
+            sets: BTreeMap::from([(
+                "flip".to_owned(),
+                SetOutcomes {
+                    counts: CounterfactualCounts::new(3),
+                    digests: digests(9, directions),
+                    second: None,
+                },
+            )]),
+        };
+        let rows = RowsOfBoth::new(3, CountingUnit { weighted: false, persons: false });
+        let part = PairedOutcomes { sides: [side(&[], &[]), side(groups, directions)], rows };
+        let names = ["north", "south", "west"].map(str::to_owned).to_vec();
+        PairedValues {
+            parts: [(["m", "region"].map(str::to_owned), part)].into(),
+            groups: [("region".to_owned(), names)].into(),
+            ..PairedValues::default()
+        }
+    }
+
+    #[test]
+    fn a_value_is_identical_where_its_people_are() {
+        let same = |pairs: &PairedValues, cells: &str| {
+            pairs.is_identical(&MetricRow::of("model=m, sensitive=region").with(cells))
+        };
+        let [none, west] = [pairs(&[], &[]), pairs(&[2], &[])];
+        for (cells, without_west) in [
+            ("scope=group, from_group=north, family=performance", true),
+            ("scope=group, from_group=west, family=performance", false),
+            ("scope=pair, from_group=north, to_group=south, family=group", true),
+            ("scope=pair, from_group=south, to_group=west, family=group", false),
+            ("scope=one_vs_rest, from_group=north, family=group", false),
+            ("scope=one_vs_rest, to_group=north, family=group", false),
+            ("scope=worst_case, family=group", false),
+            ("scope=total, family=clarify", false),
+            // Only decisions differ.
+            ("scope=total, family=scores", true),
+        ] {
+            assert_eq!([same(&none, cells), same(&west, cells)], [true, without_west], "{cells}");
+        }
+        // From north to west.
+        let moved = pairs(&[], &[2]);
+        for (cells, without_move) in [
+            ("scope=direction, from_group=north, to_group=west", false),
+            ("scope=direction, from_group=west, to_group=north", true),
+            ("scope=difference, from_group=west, to_group=north", false),
+            ("scope=difference, from_group=west, to_group=south", true),
+            ("scope=one_to_rest, from_group=north", false),
+            ("scope=rest_to_one, to_group=west", false),
+            ("scope=rest_to_one, to_group=north", true),
+            ("scope=total", false),
+        ] {
+            let found = ["ccm", "shift"].map(|family| {
+                same(&moved, &format!("counterfactual=flip, family={family}, {cells}"))
+            });
+            assert_eq!(found, [without_move, true], "{cells}");
+        }
+        for cells in ["slice=a=b", "arm=a/b", "class=x", "model=other", "family=clarify"] {
+            assert!(!same(&none, &format!("scope=group, from_group=west, family=group, {cells}")));
+        }
+        assert!(!same(&none, "counterfactual=other, scope=total, family=ccm"));
+    }
+}
