@@ -129,7 +129,7 @@ pub(super) fn change_row(
     [old, new]: [Option<&MetricRow>; 2],
     bond: Comparability,
     level: Level,
-    pair: Option<&PairedValue>,
+    pair: Option<PairedValue<'_>>,
 ) -> ChangeRow {
     let mut row = both_rows([old, new]);
     let status = match (old, new, bond) {
@@ -181,12 +181,6 @@ fn both_rows([old, new]: [Option<&MetricRow>; 2]) -> ChangeRow {
     let all = old.into_iter().chain(new).flat_map(|row| row.flags.split(','));
     let flags: BTreeSet<&str> = all.filter(|flag| !flag.is_empty()).collect();
     let flags = flags.into_iter().collect::<Vec<_>>().join(",").into();
-    let of = |of: fn(&MetricRow) -> Option<i64>| [old, new].map(|row| row.and_then(of));
-    let [old_numerator, new_numerator] = of(|row| row.numerator);
-    let [old_denominator, new_denominator] = of(|row| row.denominator);
-    let [old_denominator_persons, new_denominator_persons] = of(|row| row.denominator_persons);
-    let [old_persons, new_persons] = of(|row| row.n_persons);
-    let [old_rows, new_rows] = of(|row| Some(row.n_rows)).map(|n| n.unwrap_or(0));
     ChangeRow {
         key: row.key,
         class: row.class,
@@ -194,16 +188,16 @@ fn both_rows([old, new]: [Option<&MetricRow>; 2]) -> ChangeRow {
         family: row.family,
         old_value: old.and_then(|row| row.value),
         new_value: new.and_then(|row| row.value),
-        old_numerator,
-        old_denominator,
-        new_numerator,
-        new_denominator,
-        old_rows,
-        new_rows,
-        old_denominator_persons,
-        new_denominator_persons,
-        old_persons,
-        new_persons,
+        old_numerator: old.and_then(|row| row.numerator),
+        old_denominator: old.and_then(|row| row.denominator),
+        new_numerator: new.and_then(|row| row.numerator),
+        new_denominator: new.and_then(|row| row.denominator),
+        old_rows: old.map_or(0, |row| row.n_rows),
+        new_rows: new.map_or(0, |row| row.n_rows),
+        old_denominator_persons: old.and_then(|row| row.denominator_persons),
+        new_denominator_persons: new.and_then(|row| row.denominator_persons),
+        old_persons: old.and_then(|row| row.n_persons),
+        new_persons: new.and_then(|row| row.n_persons),
         flags,
         ..ChangeRow::default()
     }
@@ -261,7 +255,7 @@ fn interval(
     rows: [&MetricRow; 2],
     values: [f64; 2],
     level: f64,
-    pair: Option<&PairedValue>,
+    pair: Option<PairedValue<'_>>,
 ) -> (Option<ChangeInterval>, ChangeMethod) {
     let [before, after] = values;
     let mut unpaired = None;
@@ -280,7 +274,7 @@ fn interval(
         };
         if graphs {
             unpaired = Some(UnpairedReason::Graphs);
-        } else if let Some(of) = &pair.compared {
+        } else if let Some(of) = pair.compared {
             let is_given = gives(of.second, before) && gives(of.first, after);
             if let Some(interval) = of.interval.filter(|_| is_given) {
                 let how = ChangeProcedure::Paired(of.ci_method.clone());

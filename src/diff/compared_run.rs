@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::diff::definitions::{CountingRules, JobValues};
-use crate::folder::manifest::{Manifest, RoundedSwitches};
+use crate::folder::manifest::{ExperimentWords, Manifest, RoundedSwitches};
 use crate::num::score_scale::ScoreScale;
 use crate::table::MetricRow;
 
@@ -58,12 +58,10 @@ impl ComparedRun {
     /// What a set was fitted on, by experiment (empty for the plain audit), set and attribute.
     pub(super) fn fitted_on(&self, [experiment, set, attribute]: [&str; 3]) -> Option<&String> {
         let Manifest { counterfactuals, experiments, .. } = &self.manifest;
-        let fitted = if experiment.is_empty() {
-            &counterfactuals.iter().find(|of| of.name == set)?.fitted_on
-        } else {
-            let is_own = |of: &[&str; 2]| *of == [experiment, set];
-            let name = experiments.iter().find(|of| is_own(&[&of.name, &of.counterfactual]));
-            &name?.fitted_on
+        let is_own = |of: &&ExperimentWords| of.name == experiment && of.counterfactual == set;
+        let fitted = match experiment {
+            "" => &counterfactuals.iter().find(|of| of.name == set)?.fitted_on,
+            _ => &experiments.iter().find(is_own)?.fitted_on,
         };
         fitted.get(attribute)
     }

@@ -94,9 +94,9 @@ pub(crate) fn compare(old: &ComparedRun, new: &ComparedRun, force: bool) -> Resu
                 (Some(Ok(None)) | None, ..) => Comparability::Same,
             },
         };
-        changes.push(change_row([old_row, new_row], bond, new.manifest.level, pairs.of(&key)));
+        let pair = row.and_then(|row| pairs.of(&key, row));
+        changes.push(change_row([old_row, new_row], bond, new.manifest.level, pair));
     }
-    changes.sort_by_cached_key(TableRow::sort_key);
     let compared = RunComparison {
         job: old.manifest.job.clone(),
         run: old.manifest.run.clone(),
@@ -110,7 +110,7 @@ pub(crate) fn compare(old: &ComparedRun, new: &ComparedRun, force: bool) -> Resu
         differs: definitions.changes(),
         rounded: old.rounded.clone(),
     };
-    Ok(DiffResult { compared, changes })
+    Ok(DiffResult { compared, changes: ChangeRow::sorted(changes) })
 }
 
 /// Why the change of a value is not judged whose set was fitted on other rows in one of the runs;
@@ -130,12 +130,8 @@ fn refit(
     // An experiment without folds of its own takes the set of the plain audit.
     let [old, new] = [0, 1].map(|side| fitted_on(side, experiment).or_else(|| fitted_on(side, "")));
     let in_folds = !experiment.is_empty() && fitted_on(1, experiment).is_some();
-    let has_reference = || {
-        sides[1]
-            .values
-            .keys()
-            .any(|path| matches!(&path[..], [data, of, ..] if data == "data" && of == "reference"))
-    };
+    let reference = ["data", "reference"].map(str::to_owned);
+    let has_reference = || sides[1].values.keys().any(|path| path.starts_with(&reference));
     match (old, new) {
         (Some(old), Some(new)) if old == new => None,
         (None, Some(_)) | (Some(_), None) => Some(RefitReason::OneRun),

@@ -10,16 +10,13 @@ use serde::Serialize;
 
 use crate::diff::compared_run::ComparedRun;
 use crate::diff::people::{
-    AttributeOutcomes, GatherSettings, OutcomeDigest, OutcomeSetKey, PersonKeys, RunOutcomes,
-    SetOutcomes, gather,
+    GatherSettings, OutcomeDigest, OutcomeSetKey, OutcomesOfBoth, PairedOutcomes, PersonKeys,
+    gather,
 };
-use crate::diff::rows_of_both::{BothRuns, RowsOfBoth, add_new, keep_old};
 use crate::diff::words::said;
 use crate::error::Result;
 use crate::folder::manifest::Manifest;
 use crate::metric::MetricFamily;
-use crate::metric::catalog::catalog;
-use crate::metric::scope::MetricScope;
 use crate::metric::value::compare::{ComparedValue, compare_rows, compare_switches};
 use crate::metric::value::interval_choice::MeasureContext;
 use crate::metric::value::paired_scores::changes;
@@ -29,10 +26,10 @@ use crate::param::Count;
 use crate::table::{AuditKey, MetricRow, SharedText};
 
 /// A value as the same people give it.
-#[derive(Debug, Clone, Default)]
-pub(super) struct PairedValue {
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PairedValue<'a> {
     /// That of the new run first; none where there are only digests of it.
-    pub(super) compared: Option<ComparedValue>,
+    pub(super) compared: Option<&'a ComparedValue>,
     /// Whether everybody behind the value has the same outcomes in both runs.
     pub(super) identical: bool,
 }
@@ -40,13 +37,13 @@ pub(super) struct PairedValue {
 /// What distinguishes values: what they belong to, their class and their metric.
 pub(super) type ValueKey = (AuditKey, SharedText, SharedText);
 
-/// The key of a value by set, scope and metric.
-type ValueKeyFn<'a> = dyn Fn(&str, MetricScope, &str) -> ValueKey + 'a;
-
 /// All values that are paired.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct PairedValues {
-    values: BTreeMap<ValueKey, PairedValue>,
+    values: BTreeMap<ValueKey, ComparedValue>,
+    parts: OutcomesOfBoth,
+    /// The groups of each attribute, reference first.
+    groups: BTreeMap<String, Vec<String>>,
     /// Whether people were paired, and why or why not.
     pub(super) words: String,
     pub(super) people_in_both: u64,
@@ -81,9 +78,52 @@ impl PairedValues {
         PairedValues { words: said("pairing", why), ..PairedValues::default() }
     }
 
-    /// The values of a key in both runs, where people were paired for it.
-    pub(super) fn of(&self, key: &ValueKey) -> Option<&PairedValue> {
-        self.values.get(key)
+    /// A value of the table `metrics` in both runs, where people were paired for it.
+    pub(super) fn of(&self, key: &ValueKey, row: &MetricRow) -> Option<PairedValue<'_>> {
+        let (compared, identical) = (self.values.get(key), self.is_identical(row));
+        (compared.is_some() || identical).then_some(PairedValue { compared, identical })
+    }
+
+    /// Whether all people behind a value have the same outcomes in both runs.
+    fn is_identical(&self, row: &MetricRow) -> bool {
+        let AuditKey { model, sensitive, counterfactual, from_group, to_group, .. } = &row.key;
+        let part = self.parts.get(&[model, sensitive].map(ToString::to_string));
+        let (Some(part), Some(groups)) = (part, self.groups.get(sensitive.as_str())) else {
+            return false;
+        };
+        let n = groups.len();
+        let at = |name: &str| groups.iter().position(|group| group == name);
+        let (from, to) = (at(from_group), at(to_group));
+        let scope = row.key.scope.as_str();
+        // The digests of the people: of rows as they are by group, of counterfactuals by direction.
+        let (digests, is_behind): (_, &dyn Fn(usize) -> bool) = if counterfactual.is_empty() {
+            let of_all = scope == "one_vs_rest" || (from, to) == (None, None);
+            (part.sides.each_ref().map(|side| Some(&side.digests)), &move |group| {
+                of_all || [from, to].contains(&Some(group))
+            })
+        } else {
+            let sets = part.sides.each_ref().map(|side| side.sets.get(counterfactual.as_str()));
+            (sets.map(|set| Some(&set?.digests)), &move |place| {
+                let is = |from: Option<usize>, to: Option<usize>| {
+                    from.is_none_or(|from| from == place / n) && to.is_none_or(|to| to == place % n)
+                };
+                is(from, to) || scope == "difference" && is(to, from)
+            })
+        };
+        let same = |part: fn(&OutcomeDigest) -> [u64; 2]| match digests {
+            [Some(old), Some(new)] => (0..old.len())
+                .all(|place| !is_behind(place) || part(&old[place]) == part(&new[place])),
+            _ => false,
+        };
+        is_of_all_rows(row)
+            && match (row.family.as_str(), scope) {
+                ("performance" | "group" | "ccm" | "eccm", _) | ("clarify", "total") => {
+                    same(|digest| digest.predictions)
+                }
+                ("scores", scope) if scope != "worst_case" => same(|digest| digest.scores),
+                ("shift", _) => same(|digest| digest.scores),
+                _ => false,
+            }
     }
 }
 
@@ -114,27 +154,23 @@ pub(super) fn pair_values(old: &ComparedRun, new: &ComparedRun) -> Result<Paired
     };
     let (old_groups, mut groups) = (old.groups(), new.groups());
     groups.retain(|name, groups| old_groups.get(name).is_some_and(|other| same(groups, other)));
-    let scores: BTreeSet<OutcomeSetKey> = sets_with_scores(&old.metrics)
-        .intersection(&sets_with_scores(&new.metrics))
-        .cloned()
-        .collect();
-    let labelled: BTreeSet<[String; 2]> = labelled_models(&old.metrics)
-        .intersection(&labelled_models(&new.metrics))
-        .cloned()
-        .collect();
     let people = sides.map(|of| of.rows.audited).into_iter().max().unwrap_or(0);
-    let asked =
-        GatherSettings { groups: &groups, weighted, scores: &scores, labelled: &labelled, people };
-    let mut both = BothRuns::new();
-    let before = gather(old_file, &old.scales(), &asked, |found, is_new| {
-        keep_old(&mut both, found, is_new, asked.weighted);
-    })?;
-    let after = gather(new_file, &new.scales(), &asked, |found, is_new| {
-        add_new(&mut both, found, is_new, asked.weighted);
-    })?;
-    both.values_mut().for_each(RowsOfBoth::finish);
-    let rows = both;
-    let (n_old, n_new, both) = count_shared_people(&before, &after);
+    let scored = |family| &measured(old, family) & &measured(new, family);
+    let asked = GatherSettings {
+        groups: &groups,
+        weighted,
+        scales: [old.scales(), new.scales()],
+        scores: scored(MetricFamily::Shift),
+        labelled: scored(MetricFamily::Scores),
+        people,
+    };
+    let parts = gather([old_file, new_file], &asked)?;
+    let [old_keys, new_keys] = [0, 1].map(|side| {
+        let keys = parts.values().flat_map(|part| &part.sides[side].person_keys);
+        keys.copied().collect::<PersonKeys>()
+    });
+    let (n_old, n_new) = (old_keys.len() as u64, new_keys.len() as u64);
+    let both = old_keys.intersection(&new_keys).count() as u64;
     if both == 0 {
         return Ok(PairedValues::unpaired(&Pairing::Nobody));
     }
@@ -146,57 +182,39 @@ pub(super) fn pair_values(old: &ComparedRun, new: &ComparedRun) -> Result<Paired
         people_in_both: both,
         ..PairedValues::default()
     };
-    for ((model, attribute), after) in &after {
-        let Some(before) = before.get(&(model.clone(), attribute.clone())) else { continue };
-        let Some(groups) = groups.get(attribute.as_str()) else { continue };
-        let Some(rows) = rows.get(&(model.clone(), attribute.clone())) else { continue };
-        pairs.add_attribute([model, attribute], (groups, &new.manifest), rows, [before, after]);
+    for (of, part) in parts {
+        if part.sides.iter().any(|side| side.person_keys.is_empty()) {
+            continue;
+        }
+        if let Some(groups) = groups.get(of[1].as_str()) {
+            pairs.add_attribute(&of, (groups, &new.manifest), &part);
+        }
+        pairs.parts.insert(of, part);
     }
+    pairs.groups = groups.into_iter().map(|(name, groups)| (name.to_owned(), groups)).collect();
     Ok(pairs)
 }
 
-/// The values of a family of all people in the plain audit.
-fn values_of(metrics: &[MetricRow], family: MetricFamily) -> impl Iterator<Item = &MetricRow> {
-    metrics.iter().filter(move |row| {
-        row.family.as_str() == family.as_str()
-            && [&row.key.arm, &row.key.slice, &row.class]
-                .iter()
-                .all(|text| text.as_str().is_empty())
-    })
+/// Whether a value is of all people in the plain audit.
+fn is_of_all_rows(row: &MetricRow) -> bool {
+    [&row.key.arm, &row.key.slice, &row.class].into_iter().all(|text| text.is_empty())
 }
 
-/// Models, attributes and sets whose score metrics a run has.
-fn sets_with_scores(metrics: &[MetricRow]) -> BTreeSet<OutcomeSetKey> {
+/// Models, attributes and sets of which a run measures values of a family, of all people.
+fn measured(run: &ComparedRun, family: MetricFamily) -> BTreeSet<OutcomeSetKey> {
+    let is_of = |row: &&MetricRow| row.family == family.as_str() && is_of_all_rows(row);
     let key = |row: &MetricRow| {
-        [&row.key.model, &row.key.sensitive, &row.key.counterfactual]
-            .map(|text| text.as_str().to_owned())
+        [&row.key.model, &row.key.sensitive, &row.key.counterfactual].map(ToString::to_string)
     };
-    values_of(metrics, MetricFamily::Shift).map(key).collect()
-}
-
-/// Models and attributes of which a run measures scores as such.
-fn labelled_models(metrics: &[MetricRow]) -> BTreeSet<[String; 2]> {
-    let key =
-        |row: &MetricRow| [&row.key.model, &row.key.sensitive].map(|text| text.as_str().to_owned());
-    values_of(metrics, MetricFamily::Scores).map(key).collect()
-}
-
-/// People of the first, of the second, and of both.
-fn count_shared_people(before: &RunOutcomes, after: &RunOutcomes) -> (u64, u64, u64) {
-    let all = |parts: &RunOutcomes| {
-        parts.values().flat_map(|part| part.person_keys.iter().copied()).collect::<PersonKeys>()
-    };
-    let (before, after) = (all(before), all(after));
-    (before.len() as u64, after.len() as u64, before.intersection(&after).count() as u64)
+    run.metrics.iter().filter(is_of).map(key).collect()
 }
 
 impl PairedValues {
     fn add_attribute(
         &mut self,
-        [model, attribute]: [&str; 2],
+        [model, attribute]: &[String; 2],
         (groups, manifest): (&[String], &Manifest),
-        rows: &RowsOfBoth,
-        [before, after]: [&AttributeOutcomes; 2],
+        PairedOutcomes { sides: [before, after], rows }: &PairedOutcomes,
     ) {
         let settings = MeasureSettings {
             families: vec![
@@ -218,22 +236,18 @@ impl PairedValues {
             min_denominator: Count::ONE,
         };
         let name = |group: Option<usize>| group.map_or("", |g| &groups[g]).into();
-        let key = |set: &str, scope: MetricScope, metric: &str| {
-            let key = AuditKey {
-                model: model.into(),
-                counterfactual: set.into(),
-                sensitive: attribute.into(),
-                scope: scope.as_str().into(),
-                from_group: name(scope.first_group()),
-                to_group: name(scope.second_group()),
-                ..AuditKey::default()
-            };
-            (key, SharedText::default(), metric.into())
-        };
         let mut keep = |set: &str, compared: Vec<ComparedValue>| {
             for found in compared {
-                let key = key(set, found.scope, found.metric.id);
-                self.values.insert(key, PairedValue { compared: Some(found), identical: false });
+                let key = AuditKey {
+                    model: model.into(),
+                    counterfactual: set.into(),
+                    sensitive: attribute.into(),
+                    scope: found.scope.as_str().into(),
+                    from_group: name(found.scope.first_group()),
+                    to_group: name(found.scope.second_group()),
+                    ..AuditKey::default()
+                };
+                self.values.insert((key, "".into(), found.metric.id.into()), found);
             }
         };
         let factual = [&after.factual, &before.factual];
@@ -246,96 +260,96 @@ impl PairedValues {
                     keep(set, compare_switches(rows, &settings));
                 }
                 // If no score differs, nothing needs to be computed.
-                if world.digests != other.digests {
-                    keep(set, score_changes(world, other, &settings));
-                }
-            }
-        }
-        self.mark_identical(&key, groups.len(), [before, after]);
-    }
-
-    /// Marks every value whose people all have the same outcomes in both runs.
-    fn mark_identical(
-        &mut self,
-        key: &ValueKeyFn<'_>,
-        n: usize,
-        [before, after]: [&AttributeOutcomes; 2],
-    ) {
-        use MetricFamily::{Ccm, Clarify, Eccm, Group, Performance, Scores, Shift};
-        let mut mark = |set: &str, scope: MetricScope, families: &[MetricFamily]| {
-            for metric in catalog().filter(|metric| families.contains(&metric.family)) {
-                self.values.entry(key(set, scope, metric.id)).or_default().identical = true;
-            }
-        };
-        let all: Vec<usize> = (0..n).collect();
-        let pairs = || (0..n * n).map(|i| (i / n, i % n)).filter(|(a, b)| a != b);
-        // The scopes of values of people as they are, the people behind them, and the families of
-        // such values that depend only on decisions.
-        let mut places: Vec<(MetricScope, Vec<usize>, &[MetricFamily])> = vec![
-            (MetricScope::Total, all.clone(), &[Performance, Group, Clarify]),
-            (MetricScope::WorstCase, all.clone(), &[Group]),
-        ];
-        for a in 0..n {
-            places.push((MetricScope::Group(a), vec![a], &[Performance]));
-            places.push((MetricScope::OneVsRest(a), all.clone(), &[Group]));
-        }
-        for (a, b) in pairs() {
-            places.push((MetricScope::Pair(a, b), vec![a, b], &[Group]));
-            places.push((MetricScope::Direction(a, b), vec![a, b], &[]));
-        }
-        for (scope, groups, families) in places {
-            let same = |part: fn(&OutcomeDigest) -> [u64; 2]| {
-                groups.iter().all(|g| part(&before.digests[*g]) == part(&after.digests[*g]))
-            };
-            if same(|digest| digest.predictions) {
-                mark("", scope, families);
-            }
-            if scope != MetricScope::WorstCase && same(|digest| digest.scores) {
-                mark("", scope, &[Scores]);
-            }
-        }
-        for (set, after) in &after.sets {
-            let Some(before) = before.sets.get(set) else { continue };
-            let mut places = vec![MetricScope::Total];
-            for a in 0..n {
-                places.extend([MetricScope::OneToRest(a), MetricScope::RestToOne(a)]);
-            }
-            for (a, b) in pairs() {
-                places.extend([MetricScope::Direction(a, b), MetricScope::Difference(a, b)]);
-            }
-            for scope in places {
-                let is_behind = |way: (usize, usize)| match scope {
-                    MetricScope::Direction(a, b) => way == (a, b),
-                    MetricScope::Difference(a, b) => way == (a, b) || way == (b, a),
-                    MetricScope::OneToRest(a) => way.0 == a,
-                    MetricScope::RestToOne(a) => way.1 == a,
-                    _ => true,
-                };
-                let [old, new] = [before, after].map(|world| {
-                    let mut sum = OutcomeDigest::default();
-                    let behind = pairs().filter(|way| is_behind(*way));
-                    behind.for_each(|(from, to)| sum.merge(&world.digests[from * n + to]));
-                    sum
-                });
-                if old.predictions == new.predictions {
-                    mark(set, scope, &[Ccm, Eccm]);
-                }
-                if old.scores == new.scores {
-                    mark(set, scope, &[Shift]);
+                if world.digests != other.digests
+                    && let (Some(new), Some(old)) = (&world.second, &other.second)
+                {
+                    keep(set, changes((new, &world.counts), (old, &other.counts), &settings));
                 }
             }
         }
     }
 }
 
-/// The changes of score metrics; none where no scores were gathered.
-fn score_changes(
-    after: &SetOutcomes,
-    before: &SetOutcomes,
-    settings: &MeasureSettings,
-) -> Vec<ComparedValue> {
-    match (&after.second, &before.second) {
-        (Some(new), Some(old)) => changes((new, &after.counts), (old, &before.counts), settings),
-        _ => Vec::new(),
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diff::people::{AttributeOutcomes, SetOutcomes};
+    use crate::diff::rows_of_both::RowsOfBoth;
+    use crate::metric::evidence::counting_unit::CountingUnit;
+    use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
+    use crate::tests::TextRow;
+
+    /// Two runs of three groups whose decisions differ at these places: groups, and directions of
+    /// the set `flip`.
+    fn pairs(groups: &[usize], directions: &[usize]) -> PairedValues {
+        let digests = |n: usize, other: &[usize]| {
+            let predictions = |place| [u64::from(other.contains(&place)), 0];
+            let digest = |place| OutcomeDigest { predictions: predictions(place), scores: [0; 2] };
+            (0..n).map(digest).collect::<Vec<_>>()
+        };
+        let side = |groups: &[usize], directions: &[usize]| AttributeOutcomes {
+            person_keys: PersonKeys::default(),
+            factual: FactualCounts::new(3),
+            digests: digests(3, groups),
+            sets: BTreeMap::from([(
+                "flip".to_owned(),
+                SetOutcomes {
+                    counts: CounterfactualCounts::new(3),
+                    digests: digests(9, directions),
+                    second: None,
+                },
+            )]),
+        };
+        let rows = RowsOfBoth::new(3, CountingUnit { weighted: false, persons: false });
+        let part = PairedOutcomes { sides: [side(&[], &[]), side(groups, directions)], rows };
+        let names = ["north", "south", "west"].map(str::to_owned).to_vec();
+        PairedValues {
+            parts: [(["m", "region"].map(str::to_owned), part)].into(),
+            groups: [("region".to_owned(), names)].into(),
+            ..PairedValues::default()
+        }
+    }
+
+    #[test]
+    fn a_value_is_identical_where_its_people_are() {
+        let same = |pairs: &PairedValues, cells: &str| {
+            pairs.is_identical(&MetricRow::of("model=m, sensitive=region").with(cells))
+        };
+        let [none, west] = [pairs(&[], &[]), pairs(&[2], &[])];
+        for (cells, without_west) in [
+            ("scope=group, from_group=north, family=performance", true),
+            ("scope=group, from_group=west, family=performance", false),
+            ("scope=pair, from_group=north, to_group=south, family=group", true),
+            ("scope=pair, from_group=south, to_group=west, family=group", false),
+            ("scope=one_vs_rest, from_group=north, family=group", false),
+            ("scope=one_vs_rest, to_group=north, family=group", false),
+            ("scope=worst_case, family=group", false),
+            ("scope=total, family=clarify", false),
+            // Only decisions differ.
+            ("scope=total, family=scores", true),
+        ] {
+            assert_eq!([same(&none, cells), same(&west, cells)], [true, without_west], "{cells}");
+        }
+        // From north to west.
+        let moved = pairs(&[], &[2]);
+        for (cells, without_move) in [
+            ("scope=direction, from_group=north, to_group=west", false),
+            ("scope=direction, from_group=west, to_group=north", true),
+            ("scope=difference, from_group=west, to_group=north", false),
+            ("scope=difference, from_group=west, to_group=south", true),
+            ("scope=one_to_rest, from_group=north", false),
+            ("scope=rest_to_one, to_group=west", false),
+            ("scope=rest_to_one, to_group=north", true),
+            ("scope=total", false),
+        ] {
+            let found = ["ccm", "shift"].map(|family| {
+                same(&moved, &format!("counterfactual=flip, family={family}, {cells}"))
+            });
+            assert_eq!(found, [without_move, true], "{cells}");
+        }
+        for cells in ["slice=a=b", "arm=a/b", "class=x", "model=other", "family=clarify"] {
+            assert!(!same(&none, &format!("scope=group, from_group=west, family=group, {cells}")));
+        }
+        assert!(!same(&none, "counterfactual=other, scope=total, family=ccm"));
     }
 }

@@ -15,6 +15,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::hash::BuildHasherDefault;
 use std::path::Path;
 
+use crate::diff::rows_of_both::RowsOfBoth;
 use crate::error::{Error, Result};
 use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
@@ -39,16 +40,18 @@ pub(super) type PersonKeys = HashSet<u64, BuildHasherDefault<FastHasher>>;
 /// Model, attribute and set.
 pub(super) type OutcomeSetKey = [String; 3];
 
-/// What is gathered.
+/// What is gathered of the two runs, the old one first.
 #[derive(Debug, Clone)]
 pub(super) struct GatherSettings<'a> {
     /// The groups of each attribute, reference first.
     pub(super) groups: &'a BTreeMap<&'a str, Vec<String>>,
     pub(super) weighted: bool,
+    /// By model the scale of its scores in each run, where these are not probabilities.
+    pub(super) scales: [BTreeMap<String, ScoreScale>; 2],
     /// Where scores are wanted too.
-    pub(super) scores: &'a BTreeSet<OutcomeSetKey>,
-    /// Models and attributes of which scores with labels are wanted.
-    pub(super) labelled: &'a BTreeSet<[String; 2]>,
+    pub(super) scores: BTreeSet<OutcomeSetKey>,
+    /// Where scores with labels are wanted.
+    pub(super) labelled: BTreeSet<OutcomeSetKey>,
     /// People audited, of the larger run: both are drawn in the same way.
     pub(super) people: u64,
 }
@@ -86,14 +89,6 @@ impl OutcomeDigest {
             self.scores[i] = self.scores[i].wrapping_add(h(seed, key, h(seed, place, scores)));
         }
     }
-
-    /// Adds other outcomes, in any order.
-    pub(super) fn merge(&mut self, other: &OutcomeDigest) {
-        for i in 0..2 {
-            self.predictions[i] = self.predictions[i].wrapping_add(other.predictions[i]);
-            self.scores[i] = self.scores[i].wrapping_add(other.scores[i]);
-        }
-    }
 }
 
 /// One set under one model and attribute.
@@ -105,7 +100,7 @@ pub(super) struct SetOutcomes {
     pub(super) second: Option<ShiftPass>,
 }
 
-/// One model and attribute.
+/// One model and attribute in one run.
 pub(super) struct AttributeOutcomes {
     pub(super) person_keys: PersonKeys,
     pub(super) factual: FactualCounts,
@@ -115,8 +110,14 @@ pub(super) struct AttributeOutcomes {
     pub(super) sets: BTreeMap<String, SetOutcomes>,
 }
 
+/// One model and attribute in both runs.
+pub(super) struct PairedOutcomes {
+    pub(super) sides: [AttributeOutcomes; 2],
+    pub(super) rows: RowsOfBoth,
+}
+
 /// By model and attribute.
-pub(super) type RunOutcomes = BTreeMap<(String, String), AttributeOutcomes>;
+pub(super) type OutcomesOfBoth = BTreeMap<[String; 2], PairedOutcomes>;
 
 /// A person with all their counterfactuals of one set under one model.
 pub(super) struct PersonOutcomes {
@@ -135,61 +136,34 @@ pub(super) struct PersonOutcomes {
     pub(super) indices: Vec<i64>,
 }
 
-/// By model the scale of its scores, where these are not probabilities.
-type ScoreScales = BTreeMap<String, ScoreScale>;
-
-/// Gathers a file of outcomes.
-///
-/// `scales` are those of the scores of models, where these are not probabilities. `pass_on` gets
-/// every row that weighs something, set by set, and whether it is met for the first time under its
-/// model and attribute.
-pub(super) fn gather(
-    file: &Path,
-    scales: &ScoreScales,
-    asked: &GatherSettings<'_>,
-    mut pass_on: impl FnMut(&PersonOutcomes, bool),
-) -> Result<RunOutcomes> {
-    let mut parts = RunOutcomes::new();
-    each_person(file, scales, asked, |found| {
-        // Rows of weight 0 count for nothing.
-        if found.person.weight > 0 {
-            pass_on(found, add(&mut parts, scales, asked, found));
+/// Gathers the files of outcomes of both runs, the old one first.
+pub(super) fn gather(files: [&Path; 2], asked: &GatherSettings<'_>) -> Result<OutcomesOfBoth> {
+    let mut parts = OutcomesOfBoth::new();
+    for (side, file) in files.into_iter().enumerate() {
+        each_person(file, side, asked, |found| add(&mut parts, side, asked, found))?;
+        let sides = parts.values_mut().map(|part| &mut part.sides[side]);
+        sides.flat_map(|part| part.sets.values_mut()).for_each(|set| set.counts.settle());
+        if !asked.scores.is_empty() {
+            add_second(file, side, asked, &mut parts)?;
         }
-    })?;
-    let sets = parts.values_mut().flat_map(|part| part.sets.values_mut());
-    sets.for_each(|set| set.counts.settle());
-    if !asked.scores.is_empty() {
-        add_second(file, scales, asked, &mut parts)?;
     }
+    parts.values_mut().for_each(|part| part.rows.finish());
     Ok(parts)
-}
-
-/// What a file of outcomes cannot hold as its run wrote it.
-#[derive(Clone, Copy)]
-enum OutcomeFault {
-    /// A score that is not on the scale of its model.
-    Score(f64),
-    /// A weight that no run writes.
-    Weight,
-    /// A row without a weight, where rows have some.
-    NoWeight,
-    /// A row in two groups.
-    TwoGroups,
 }
 
 /// The most units that a weight has, see `WeightUnit`.
 const LARGEST_WEIGHT: i64 = 1 << 32;
 
+/// Every row that weighs something, set by set.
 fn each_person(
     file: &Path,
-    scales: &ScoreScales,
+    side: usize,
     asked: &GatherSettings<'_>,
     mut each: impl FnMut(&PersonOutcomes),
 ) -> Result<()> {
     let mut open: Option<PersonOutcomes> = None;
-    // Scores are shares of a scale; the sums over them take no others.
-    let mut outside = None;
-    let mut damaged = None;
+    // What the file cannot hold as its run wrote it.
+    let mut damaged: Option<String> = None;
     read_file(file, |outcome: &OutcomeRow| {
         let Some(groups) =
             asked.groups.get(outcome.sensitive.as_str()).filter(|_| outcome.arm.is_empty())
@@ -203,36 +177,41 @@ fn each_person(
         if from == to {
             return;
         }
-        let scale = scales.get(outcome.model.as_str()).copied().unwrap_or_default();
-        // Decisions without scores are counted as scores of 0 and 1.
-        let mut share = |score: Option<f64>, predicted: Option<bool>| {
-            let decided = predicted.map(|positive| f64::from(u8::from(positive)));
-            let share = score.map(|score| scale.share(score)).or(decided);
-            // Amounts are finite and have no share.
-            let is_off = score.is_some_and(|score| !score.is_finite())
-                || share.is_some_and(|share| !(0.0..=1.0).contains(&share));
-            if is_off {
-                outside = outside.or(score);
-            }
-            share.filter(|_| !is_off)
-        };
         let place =
             [&outcome.model, &outcome.sensitive, &outcome.counterfactual].map(|name| name.as_str());
         let is_same = |g: &PersonOutcomes| {
             g.key == outcome.row_key && g.place.iter().zip(place).all(|(mine, other)| mine == other)
         };
-        if outcome.weight.is_some_and(|weight| !(0..=LARGEST_WEIGHT).contains(&weight)) {
-            damaged = damaged.or(Some(OutcomeFault::Weight));
+        let fault = if outcome.weight.is_some_and(|weight| !(0..=LARGEST_WEIGHT).contains(&weight))
+        {
+            Some("it holds a weight that no run writes")
+        } else if asked.weighted && outcome.weight.is_none() {
+            Some("it holds a row without a weight")
+        } else if open.as_ref().is_some_and(|one| is_same(one) && one.person.group != from) {
+            Some("it holds a row that is in two groups")
+        } else {
+            None
+        };
+        damaged = damaged.take().or(fault.map(str::to_owned));
+        // Rows of weight 0 count for nothing.
+        if fault.is_some() || asked.weighted && outcome.weight == Some(0) {
             return;
         }
-        if asked.weighted && outcome.weight.is_none() {
-            damaged = damaged.or(Some(OutcomeFault::NoWeight));
-            return;
-        }
-        if open.as_ref().is_some_and(|one| is_same(one) && one.person.group != from) {
-            damaged = damaged.or(Some(OutcomeFault::TwoGroups));
-            return;
-        }
+        let scale = asked.scales[side].get(outcome.model.as_str()).copied().unwrap_or_default();
+        // Decisions without scores are counted as scores of 0 and 1.
+        let mut share = |score: Option<f64>, predicted: Option<bool>| {
+            let decided = predicted.map(|positive| f64::from(u8::from(positive)));
+            let share = score.map(|score| scale.share(score)).or(decided);
+            // Amounts are finite and have no share; the sums over shares take no others.
+            let is_off = score.is_some_and(|score| !score.is_finite())
+                || share.is_some_and(|share| !(0.0..=1.0).contains(&share));
+            if let Some(score) = score.filter(|_| is_off) {
+                let cause =
+                    format!("it holds the score {score}, which is not on the scale of its model");
+                damaged.get_or_insert(cause);
+            }
+            share.filter(|_| !is_off)
+        };
         if !open.as_ref().is_some_and(is_same) {
             open.iter().for_each(&mut each);
             let weight = outcome.weight.filter(|_| asked.weighted).and_then(|w| w.try_into().ok());
@@ -265,103 +244,80 @@ fn each_person(
             open.indices.push(outcome.cf_index);
         }
     })?;
-    if let Some(fault) = outside.map(OutcomeFault::Score).or(damaged) {
-        return Err(Error::operator(
-            "use",
-            file,
-            match fault {
-                OutcomeFault::Score(score) => {
-                    format!("it holds the score {score}, which is not on the scale of its model")
-                }
-                OutcomeFault::Weight => "it holds a weight that no run writes".to_owned(),
-                OutcomeFault::NoWeight => "it holds a row without a weight".to_owned(),
-                OutcomeFault::TwoGroups => "it holds a row that is in two groups".to_owned(),
-            },
-            "changed after its run wrote it: use an unchanged copy, or run the job again",
-        ));
+    if let Some(cause) = damaged {
+        let hint = "changed after its run wrote it: use an unchanged copy, or run the job again";
+        return Err(Error::operator("use", file, cause, hint));
     }
     open.iter().for_each(each);
     Ok(())
 }
 
-/// Adds a row; whether it is met for the first time under its model and attribute.
+/// Adds a row of a run.
 fn add(
-    parts: &mut RunOutcomes,
-    scales: &ScoreScales,
+    parts: &mut OutcomesOfBoth,
+    side: usize,
     asked: &GatherSettings<'_>,
     found: &PersonOutcomes,
-) -> bool {
-    let PersonOutcomes {
-        place: [model, attribute, set],
-        key,
-        unit,
-        has_person,
-        n,
-        person,
-        score,
-        counterfactuals,
-        indices,
-        ..
-    } = found;
+) {
+    let PersonOutcomes { place: [model, attribute, set], key, unit, n, person, .. } = found;
     let (key, unit, n) = (*key, *unit, *n);
+    let counted_by = CountingUnit { weighted: asked.weighted, persons: found.has_person };
     let nobody = || {
-        let basis = CountingUnit { weighted: asked.weighted, persons: *has_person };
-        let scale = scales.get(model).copied().unwrap_or_default();
-        let is_labelled = asked.labelled.contains(&[model.clone(), attribute.clone()]);
-        let scores = is_labelled.then(|| LabelledScores::new(scale, basis));
-        let mut factual = FactualCounts::new(n);
-        factual.scores = scores;
-        let (person_keys, sets) = (PersonKeys::default(), BTreeMap::new());
-        AttributeOutcomes { person_keys, factual, digests: vec![OutcomeDigest::default(); n], sets }
+        let is_labelled = asked.labelled.iter().any(|[m, a, _]| [m, a] == [model, attribute]);
+        let sides = asked.scales.each_ref().map(|scales| {
+            let scale = scales.get(model).copied().unwrap_or_default();
+            let mut factual = FactualCounts::new(n);
+            factual.scores = is_labelled.then(|| LabelledScores::new(scale, counted_by));
+            let digests = vec![OutcomeDigest::default(); n];
+            let (person_keys, sets) = (PersonKeys::default(), BTreeMap::new());
+            AttributeOutcomes { person_keys, factual, digests, sets }
+        });
+        PairedOutcomes { sides, rows: RowsOfBoth::new(n, counted_by) }
     };
-    let part = parts.entry((model.clone(), attribute.clone())).or_insert_with(nobody);
+    let both = parts.entry([model.clone(), attribute.clone()]).or_insert_with(nobody);
+    let part = &mut both.sides[side];
     let is_new = part.person_keys.insert(key);
     if is_new {
         let row = (person.group, unit, person.weight);
         part.factual.add(row, person.label, person.predicted, false);
-        let labelled = (person.label, score.unwrap_or(f64::NAN));
+        let labelled = (person.label, found.score.unwrap_or(f64::NAN));
         part.factual.add_score(person.group, labelled, person.weight, (unit, key));
         part.digests[person.group].add(key, person, None);
     }
     let world = part.sets.entry(set.clone()).or_insert_with(|| {
-        let unit = CountingUnit { weighted: asked.weighted, persons: *has_person };
-        let counts = CounterfactualCounts::new(n).counted_by(unit);
+        let counts = CounterfactualCounts::new(n).counted_by(counted_by);
         SetOutcomes { counts, digests: vec![OutcomeDigest::default(); n * n], second: None }
     });
-    world.counts.add_person(unit, person, counterfactuals);
-    for (counterfactual, index) in counterfactuals.iter().zip(indices) {
-        world.digests[person.group * n + counterfactual.to].add(
-            key,
-            person,
-            Some((counterfactual, *index)),
-        );
+    world.counts.add_person(unit, person, &found.counterfactuals);
+    for moved in found.counterfactuals.iter().zip(found.indices.iter().copied()) {
+        world.digests[person.group * n + moved.0.to].add(key, person, Some(moved));
     }
-    is_new
+    match side {
+        0 => both.rows.keep_old(found, is_new),
+        _ => both.rows.add_new(found, is_new),
+    }
 }
 
-/// Reads the file again for what people add to score metrics.
+/// Reads the file of a run again for what people add to score metrics.
 fn add_second(
     file: &Path,
-    scales: &ScoreScales,
+    side: usize,
     asked: &GatherSettings<'_>,
-    parts: &mut RunOutcomes,
+    parts: &mut OutcomesOfBoth,
 ) -> Result<()> {
-    for ((model, attribute), part) in &mut *parts {
-        for (set, world) in &mut part.sets {
+    for ([model, attribute], part) in &mut *parts {
+        for (set, world) in &mut part.sides[side].sets {
             if asked.scores.contains(&[model.clone(), attribute.clone(), set.clone()]) {
                 let sums = world.counts.shifts_by_scope();
                 world.second = Some(world.counts.second_pass().with_influences(&sums, true));
             }
         }
     }
-    each_person(file, scales, asked, |found| {
+    each_person(file, side, asked, |found| {
         let [model, attribute, set] = &found.place;
-        let world = parts
-            .get_mut(&(model.clone(), attribute.clone()))
-            .and_then(|part| part.sets.get_mut(set));
-        let second = world.and_then(|world| world.second.as_mut());
-        // Rows of weight 0 count for nothing.
-        if let Some(second) = second.filter(|_| found.person.weight > 0) {
+        let part = parts.get_mut(&[model.clone(), attribute.clone()]);
+        let world = part.and_then(|part| part.sides[side].sets.get_mut(set));
+        if let Some(second) = world.and_then(|world| world.second.as_mut()) {
             let key = match asked.people {
                 ..=MAX_SINGLE_PEOPLE => found.unit,
                 _ => h(0, found.unit, 0) % CROWDS,
@@ -369,7 +325,7 @@ fn add_second(
             second.add(key, &found.person, &found.counterfactuals);
         }
     })?;
-    let sets = parts.values_mut().flat_map(|part| part.sets.values_mut());
+    let sets = parts.values_mut().flat_map(|part| part.sides[side].sets.values_mut());
     sets.filter_map(|set| set.second.as_mut()).for_each(ShiftPass::settle);
     Ok(())
 }

@@ -63,9 +63,6 @@ pub(super) struct RowsOfBoth {
     pub(super) sets: BTreeMap<String, PairedCounts>,
 }
 
-/// By model and attribute.
-pub(super) type BothRuns = BTreeMap<(String, String), RowsOfBoth>;
-
 /// The decision about a row as it is.
 fn row_decision(found: &PersonOutcomes) -> Decisions {
     let cell = |predicted| confusion_cell(found.person.label, predicted) as u8;
@@ -107,53 +104,50 @@ fn joined(new: &[(u32, i64, u8)], old: &[(u32, i64, u8)]) -> Vec<PairedCell> {
     each.collect()
 }
 
-/// The rows of a model and attribute; empty ones where none was met before.
-fn part<'a>(runs: &'a mut BothRuns, found: &PersonOutcomes, weighted: bool) -> &'a mut RowsOfBoth {
-    let [model, attribute, _] = &found.place;
-    runs.entry((model.clone(), attribute.clone())).or_insert_with(|| {
-        let (groups, unit) = (found.n, CountingUnit { weighted, persons: found.has_person });
+impl RowsOfBoth {
+    /// No rows of so many groups.
+    pub(super) fn new(groups: usize, unit: CountingUnit) -> Self {
         let (rows, sets) = (PairedCounts::new(groups, unit), BTreeMap::new());
         RowsOfBoth { unit, groups, old: OldRows::default(), rows, sets }
-    })
-}
-
-/// Keeps a row of the old run with its counterfactuals of one set; `is_new` where it was not met
-/// under this model and attribute before.
-pub(super) fn keep_old(runs: &mut BothRuns, found: &PersonOutcomes, is_new: bool, weighted: bool) {
-    let old = &mut part(runs, found, weighted).old;
-    if is_new {
-        let decisions = old.number(row_decision(found));
-        let (unit, weight) = (found.unit, found.person.weight);
-        let row = OldRow { unit, weight, decisions, is_in_both: false };
-        old.rows.insert(found.key, row);
     }
-    let decisions = old.number(set_decisions(found));
-    old.sets.entry(found.place[2].clone()).or_default().insert(found.key, decisions);
-}
 
-/// Adds a row of the new run with its counterfactuals of one set; `is_new` as for [`keep_old`].
-pub(super) fn add_new(runs: &mut BothRuns, found: &PersonOutcomes, is_new: bool, weighted: bool) {
-    let RowsOfBoth { unit, groups, old, rows, sets } = part(runs, found, weighted);
-    let row = (found.unit, found.person.weight);
-    let is_same = |of: &&mut OldRow| (of.unit, of.weight) == row;
-    let same = old.rows.get_mut(&found.key).filter(is_same);
-    let same = same.map(|of| {
-        of.is_in_both = true;
-        of.decisions
-    });
-    if is_new {
-        let before = same.map_or(&[][..], |number| old.of(number));
-        rows.add(row, joined(&row_decision(found), before));
+    /// Keeps a row of the old run with its counterfactuals of one set; `is_new` where it was not
+    /// met before.
+    pub(super) fn keep_old(&mut self, found: &PersonOutcomes, is_new: bool) {
+        let old = &mut self.old;
+        if is_new {
+            let decisions = old.number(row_decision(found));
+            let (unit, weight) = (found.unit, found.person.weight);
+            let row = OldRow { unit, weight, decisions, is_in_both: false };
+            old.rows.insert(found.key, row);
+        }
+        let decisions = old.number(set_decisions(found));
+        old.sets.entry(found.place[2].clone()).or_default().insert(found.key, decisions);
     }
-    let set = found.place[2].as_str();
-    let number = same.and_then(|_| old.sets.get_mut(set)?.remove(&found.key));
-    let before = number.map_or(&[][..], |number| old.of(number));
-    let cells = joined(&set_decisions(found), before);
-    let counts = sets.entry(set.to_owned());
-    counts.or_insert_with(|| PairedCounts::new(*groups, *unit)).add(row, cells);
-}
 
-impl RowsOfBoth {
+    /// Adds a row of the new run with its counterfactuals of one set; `is_new` as for
+    /// [`RowsOfBoth::keep_old`].
+    pub(super) fn add_new(&mut self, found: &PersonOutcomes, is_new: bool) {
+        let RowsOfBoth { unit, groups, old, rows, sets } = self;
+        let row = (found.unit, found.person.weight);
+        let is_same = |of: &&mut OldRow| (of.unit, of.weight) == row;
+        let same = old.rows.get_mut(&found.key).filter(is_same);
+        let same = same.map(|of| {
+            of.is_in_both = true;
+            of.decisions
+        });
+        if is_new {
+            let before = same.map_or(&[][..], |number| old.of(number));
+            rows.add(row, joined(&row_decision(found), before));
+        }
+        let set = found.place[2].as_str();
+        let number = same.and_then(|_| old.sets.get_mut(set)?.remove(&found.key));
+        let before = number.map_or(&[][..], |number| old.of(number));
+        let cells = joined(&set_decisions(found), before);
+        let counts = sets.entry(set.to_owned());
+        counts.or_insert_with(|| PairedCounts::new(*groups, *unit)).add(row, cells);
+    }
+
     /// Adds the rows that are only in the old run; the new one has been read.
     pub(super) fn finish(&mut self) {
         let old = std::mem::take(&mut self.old);
@@ -212,10 +206,9 @@ mod tests {
             row(3, 1, [false, true], 3),
             row(5, 1, [false, true], 2),
         ];
-        let mut runs: BothRuns = BTreeMap::new();
-        old.iter().for_each(|found| keep_old(&mut runs, found, true, true));
-        new.iter().for_each(|found| add_new(&mut runs, found, true, true));
-        let part = runs.values_mut().next().unwrap();
+        let mut part = RowsOfBoth::new(2, CountingUnit { weighted: true, persons: false });
+        old.iter().for_each(|found| part.keep_old(found, true));
+        new.iter().for_each(|found| part.add_new(found, true));
         part.finish();
         let of = |counts: &crate::metric::evidence::paired_counts::PairedCounts, group: usize| {
             let units = counts.units(|place| place == group);

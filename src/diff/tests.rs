@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 
 use super::change::{AddedFits, ChangeMethod, ChangeProcedure, UnpairedReason};
 use super::compare;
-use super::definitions::{CountingRules, DefinitionChanges, JobValues, breaks};
+use super::definitions::{CountingRules, DefinitionChanges, JobPair, JobValues};
 use super::paired::Pairing;
 use super::words::said;
 use crate::diff::compared_run::ComparedRun;
@@ -272,10 +272,11 @@ fn keys<'a>(root: &'a Json, mut schema: &'a Json) -> Vec<(&'a str, &'a Json)> {
 }
 
 /// The keys below a path of which nothing says what a change of them breaks.
-fn untold(root: &Json, schema: &Json, path: &[String]) -> Vec<String> {
+fn untold(root: &Json, schema: &Json, path: &[&str]) -> Vec<String> {
+    let none = JobValues::new();
     let below = keys(root, schema).into_iter().flat_map(|(key, of)| {
-        let path = [path, &[key.to_owned()]].concat();
-        match breaks(&path, &JobValues::new(), &JobValues::new()) {
+        let path = [path, &[key]].concat();
+        match JobPair([&none; 2]).breaks(&path) {
             Some(_) => Vec::new(),
             None => untold(root, of, &path),
         }

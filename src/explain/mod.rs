@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use minijinja::value::Value;
 use minijinja::{Environment, context};
 
-use crate::data::source::catalog::{DATA_SETS, DataSetFile, PublicDataSet};
+use crate::data::source::catalog::{DATA_SETS, PublicDataSet};
 use crate::error::EXITS;
 use crate::job::messages::{CODES, MESSAGES};
 use crate::job::read::synonyms::synonym;
@@ -94,7 +94,7 @@ pub fn entries(codes: &[(&str, &str)]) -> Vec<ExplainedWord> {
     }
     words_of("stage").for_each(|(word, text)| add("stage", word, text.to_owned()));
     for table in TABLES {
-        add("table", table.name, table_text(table));
+        add("table", table.name, rendered("table", fact(table)));
         for column in table.columns {
             let word = format!("{}.{}", table.name, column.name);
             add("column", &word, column.meaning.to_owned());
@@ -158,12 +158,10 @@ pub fn term(entries: &[ExplainedWord], word: &str) -> Option<String> {
 }
 
 fn number(x: f64) -> String {
-    if x == f64::INFINITY {
-        "∞".to_owned()
-    } else if x == f64::NEG_INFINITY {
-        "-∞".to_owned()
-    } else {
-        short_text(x, None).unwrap_or_else(|| format!("{x}"))
+    match x {
+        f64::INFINITY => "∞".to_owned(),
+        f64::NEG_INFINITY => "-∞".to_owned(),
+        _ => short_text(x, None).unwrap_or_else(|| format!("{x}")),
     }
 }
 
@@ -238,30 +236,12 @@ fn step_facts(step: &ReadingStep) -> Value {
     }
 }
 
-fn table_text(table: &TableDef) -> String {
-    let columns = table.columns.iter();
-    let columns = columns.map(|column| {
-        let kind = format!("{:?}", column.kind).to_lowercase();
-        context!(name => column.name, kind, meaning => column.meaning)
-    });
-    let of = context! {
-        one_row_per => table.one_row_per, version => table.version, writer => table.writer,
-        readers => table.readers, n_key => table.n_key, columns => columns.collect::<Value>(),
-    };
-    rendered("table", of)
-}
-
 fn data_set_text(set: &PublicDataSet) -> String {
-    let file = |member: &DataSetFile| {
-        let versions = member.versions.iter();
-        let versions = versions.map(|form| context!(bytes => form.bytes, sha256 => form.sha256));
-        context!(name => member.name, versions => versions.collect::<Value>())
-    };
     let of_members = set.members.iter().flat_map(|member| member.addresses);
     let columns = set.columns.iter().map(|(name, holds)| (*name, holds.name()));
     let of = context! {
         name => set.name, title => set.title, source => set.source,
-        files => set.members.iter().map(file).collect::<Value>(),
+        files => fact(&set.members),
         addresses => set.archives.iter().chain(of_members).copied().collect::<Value>(),
         stand_in => set.stand_in.is_some(), columns => fact(&columns.collect::<Vec<_>>()),
     };
@@ -270,7 +250,9 @@ fn data_set_text(set: &PublicDataSet) -> String {
 
 /// The description of all tables, for `cfaudit schema tables`.
 pub fn tables() -> String {
-    TABLES.iter().map(|t| format!("{}: {}", t.name, table_text(t))).collect::<Vec<_>>().join("\n\n")
+    let described =
+        |table: &&TableDef| format!("{}: {}", table.name, rendered("table", fact(table)));
+    TABLES.iter().map(described).collect::<Vec<_>>().join("\n\n")
 }
 
 #[cfg(test)]

@@ -100,10 +100,7 @@ fn groups(scope: &str, [from, to]: [&str; 2], [highest, lowest]: [&str; 2]) -> S
 /// The class that is compared with all others; empty for all classes together, and for a label of
 /// two sides.
 fn class(name: &str) -> String {
-    match name {
-        "" => String::new(),
-        class => format!("class {class}"),
-    }
+    if name.is_empty() { String::new() } else { format!("class {name}") }
 }
 
 fn interval(ends: [Option<f64>; 2], level: Option<f64>) -> String {

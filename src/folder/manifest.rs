@@ -17,164 +17,585 @@ use crate::exec::hash::hash_parts;
 use crate::num::score_scale::{ScaleNumbers, ScoreScale};
 use crate::param::Level;
 
-/// `manifest.json`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Manifest {
-    /// Format of this file.
-    pub cfaudit: u32,
-    /// Version of the program that wrote the folder.
-    pub program: String,
-    /// Name of the job.
-    pub job: String,
-    /// First six hex digits of the hash of job and inputs.
-    pub run: String,
-    /// SHA-256 of `job.resolved.yaml`.
-    pub job_hash: String,
-    /// Set where generated stand-in data replaced this catalog data set: no number is
-    /// about real people.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stand_in: Option<String>,
-    /// Words for the report.
-    pub words: ReportWords,
-    /// The label; absent where the job has none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub label: Option<LabelWords>,
-    /// Of a job without a label whether the positive prediction is the one people want; absent
-    /// where the job does not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub favourable_without_label: Option<bool>,
-    /// The sensitive attributes.
-    pub attributes: Vec<AttributeWords>,
-    /// What codes mean, by column and code.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub names: BTreeMap<String, BTreeMap<String, String>>,
-    /// The counterfactual sets.
-    pub counterfactuals: Vec<SetWords>,
-    /// The models.
-    pub models: Vec<ModelWords>,
-    /// The experiments.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub experiments: Vec<ExperimentWords>,
-    /// Families of metrics measured.
-    pub families: Vec<String>,
-    /// Level of the intervals.
-    pub level: Level,
-    /// The seed.
-    pub seed: u64,
+/// Writes structs that files hold as JSON. A key `name?` is not written where it has nothing to
+/// say, and a file may lack it.
+macro_rules! documents {
+    ($(
+        $(#[$about:meta])*
+        $vis:vis struct $document:ident {
+            $($(#[$of_key:meta])* $key:ident $(? $($never:lifetime)?)?: $value:ty,)+
+        }
+    )+) => {$(
+        $(#[$about])*
+        #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+        $vis struct $document {
+            $(
+                $(#[$of_key])*
+                $(#[serde(default, skip_serializing_if = "is_absent")] $($never)?)?
+                pub $key: $value,
+            )+
+        }
+    )+};
+}
+
+/// Whether a value says nothing: none, or an empty list or text.
+fn is_absent<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+documents! {
+    /// `manifest.json`.
+    pub(crate) struct Manifest {
+        /// Format of this file.
+        cfaudit: u32,
+        /// Version of the program that wrote the folder.
+        program: String,
+        /// Name of the job.
+        job: String,
+        /// First six hex digits of the hash of job and inputs.
+        run: String,
+        /// SHA-256 of `job.resolved.yaml`.
+        job_hash: String,
+        /// Set where generated stand-in data replaced this catalog data set: no number is
+        /// about real people.
+        stand_in?: Option<String>,
+        /// Words for the report.
+        words: ReportWords,
+        /// The label; absent where the job has none.
+        label?: Option<LabelWords>,
+        /// Of a job without a label whether the positive prediction is the one people want; absent
+        /// where the job does not say.
+        favourable_without_label?: Option<bool>,
+        /// The sensitive attributes.
+        attributes: Vec<AttributeWords>,
+        /// What codes mean, by column and code.
+        names?: BTreeMap<String, BTreeMap<String, String>>,
+        /// The counterfactual sets.
+        counterfactuals: Vec<SetWords>,
+        /// The models.
+        models: Vec<ModelWords>,
+        /// The experiments.
+        experiments?: Vec<ExperimentWords>,
+        /// Families of metrics measured.
+        families: Vec<String>,
+        /// Level of the intervals.
+        level: Level,
+        /// The seed.
+        seed: u64,
+        /// Numbers of rows.
+        rows: RowCounts,
+        /// What identifies a row: `row number`, or the column.
+        row_id: String,
+        /// The column that says whose row it is; absent where each row is a person.
+        person?: Option<String>,
+        /// The column of weights; absent where everybody counts once.
+        weight?: Option<String>,
+        /// How rows were split, in words.
+        split: String,
+        /// Input files with their hashes.
+        inputs: Vec<InputFile>,
+        /// Values given on the command line by `--set`.
+        sets?: Vec<String>,
+        /// The command that reproduces the folder.
+        command: String,
+        /// Version of every table.
+        tables: BTreeMap<String, u32>,
+        /// Versions of the rules that decide what values mean.
+        policies: PolicyVersions,
+        /// The earlier run that this one was compared with; absent where none was named.
+        baseline?: Option<RunComparison>,
+        /// The kind of stage after which the run was to stop, such as `generate`; where there is
+        /// one, nothing was measured.
+        stopped_after?: Option<String>,
+        /// The earlier runs that `--history` named, in its order.
+        history?: Vec<EarlierRun>,
+        /// Files of scores that were not there; where there is one, nothing was measured.
+        awaited?: Vec<AwaitedScores>,
+        /// Files of scores, and the rows that they answer.
+        answers?: Vec<AnsweredRequest>,
+        /// SHA-256 of every other file of the folder that does not vary between runs.
+        files: BTreeMap<String, String>,
+    }
+
+    /// Versions of the rules that decide what values mean. A rule that changes gets the next
+    /// number, so that two folders with different numbers tell that the values it touches cannot be
+    /// compared.
+    #[derive(Copy)]
+    pub(crate) struct PolicyVersions {
+        /// Who counts in which metric. 1: where the job has a label, people without one count in
+        /// none; 2: each metric counts everybody it can.
+        who_counts: u32,
+        /// How intervals are made. 2: from what each unit adds, without replicates of people.
+        #[serde(default)]
+        intervals: u32,
+        /// Starts of a search for causal graphs where the job names none. 1: one; 2: ten.
+        starts: u32,
+    }
+
+    /// Words for the report; none of them changes a number.
+    pub(crate) struct ReportWords {
+        /// Title of the page.
+        title: String,
+        /// The decision that the model makes.
+        decision?: Option<String>,
+        /// Who answers for the audit.
+        owner?: Option<String>,
+        /// Version of the audited model.
+        version?: Option<String>,
+        /// What the audit is for.
+        purpose?: Option<String>,
+        /// The people whom the rows represent.
+        population?: Option<String>,
+        /// The time that the rows cover.
+        period?: Option<String>,
+        /// Where the rows come from.
+        source?: Option<String>,
+        /// What the job says that the audit does not show.
+        limitations?: Vec<String>,
+        /// Conditions under which the model may be used.
+        conditions?: Vec<String>,
+        /// Who prepared, reviewed and approved the audit, in this order.
+        #[serde(default)]
+        signers: [SignerWords; 3],
+        /// Whether the job leaves `annex.html` out.
+        #[serde(default)]
+        without_annex: bool,
+        /// Rows of a long table that the page shows.
+        rows_shown: u64,
+        /// What the job says about its gates, by name.
+        gate_notes?: BTreeMap<String, String>,
+    }
+
+    /// Somebody who signs the audit; what is not given is signed by hand.
+    pub(crate) struct SignerWords {
+        /// The role.
+        role?: Option<String>,
+        /// The name.
+        name?: Option<String>,
+        /// The date, as the job writes it.
+        date?: Option<String>,
+    }
+
+    /// The label in the job's words.
+    pub(crate) struct LabelWords {
+        /// The column.
+        column: String,
+        /// Values that count as positive.
+        positive: Vec<String>,
+        /// Values seen that count as negative.
+        negative: Vec<String>,
+        /// The classes of a label of several, in the order of the job; absent where it has two
+        /// sides.
+        classes?: Vec<String>,
+        /// Whether the positive prediction is the one people want.
+        favourable_is_positive: bool,
+        /// What the two decisions are called; absent where the job does not say.
+        words?: Option<DecisionNames>,
+    }
+
+    /// What the two decisions are called in the job's words.
+    pub(crate) struct DecisionNames {
+        /// The favourable decision as a participle: `granted`.
+        favourable: String,
+        /// The unfavourable decision as a participle: `refused`.
+        unfavourable: String,
+        /// What is decided about, such as `the loan`.
+        object?: Option<String>,
+    }
+
+    /// A sensitive attribute.
+    pub(crate) struct AttributeWords {
+        /// Its name.
+        name: String,
+        /// Its groups in declared order.
+        groups: Vec<String>,
+        /// The reference group.
+        reference: String,
+        /// How its groups are derived from columns, in words; none where they are values of an
+        /// unchanged column.
+        made_of?: Option<String>,
+        /// What the page calls the attribute; absent where its name does.
+        called?: Option<String>,
+        /// What the page calls the people of a group, by group.
+        words?: BTreeMap<String, String>,
+    }
+
+    /// A counterfactual set.
+    pub(crate) struct SetWords {
+        /// Its name.
+        name: String,
+        /// Its strategy: `naive`, ...
+        strategy: String,
+        /// Its knobs with the values of the resolved job; of `knowledge` that of its own scenario.
+        knobs: Vec<SetKnob>,
+        /// The attributes it changes, one at a time.
+        attributes: Vec<String>,
+        /// Repeats of its placebo; absent where the job requests none.
+        placebo?: Option<u64>,
+        /// How often it was fitted again on rows drawn again; absent where the job does not ask for
+        /// it.
+        doubt?: Option<u64>,
+        /// A hash of the rows that it was fitted on, by attribute: equal where rows, columns and
+        /// classes that the fit read are equal in value. Empty for sets that are not fitted.
+        fitted_on?: BTreeMap<String, String>,
+        /// What represents the groups of derived attributes in the rows that models saw, by
+        /// attribute.
+        written?: BTreeMap<String, Vec<WrittenValue>>,
+    }
+
+    /// A knob of a counterfactual set.
+    pub(crate) struct SetKnob {
+        /// Its key.
+        name: String,
+        /// Its value as the resolved job has it.
+        value: serde_json::Value,
+    }
+
+    /// What the counterfactuals of a direction got in a column that a derived attribute is derived
+    /// from.
+    pub(crate) struct WrittenValue {
+        /// The group of the people.
+        from_group: String,
+        /// The group they are moved to.
+        to_group: String,
+        /// The column of the rows.
+        column: String,
+        /// The value.
+        value: String,
+        /// Counterfactuals that got it.
+        n: u64,
+    }
+
+    /// A model.
+    pub(crate) struct ModelWords {
+        /// Its name.
+        name: String,
+        /// Its kind: `logistic`, `scores`, ...
+        kind: String,
+        /// One sentence on what it is: inputs, penalty, where scores come from.
+        words: String,
+        /// The threshold: a number, or `column C`; in words where the label has several classes.
+        threshold: String,
+        /// `ge` or `gt`; empty where the label has several classes.
+        threshold_rule: String,
+        /// The scale of scores and threshold; absent where scores are probabilities of the positive
+        /// class.
+        scale?: Option<ScoreScale>,
+        /// What the job says about its amounts; absent where its outcome is no amount.
+        amount?: Option<AmountWords>,
+        /// What it gets and gives; absent where it is trained in the run.
+        contract?: Option<ContractWords>,
+        /// What scoring some rows again gave: of programs and ONNX files always, of scores computed
+        /// elsewhere where the job asks for it.
+        recheck?: Option<RecheckWords>,
+        /// What the comparison with the scores that the model is known to give found; absent where
+        /// the job names none.
+        expect?: Option<ExpectWords>,
+    }
+
+    /// The contract with a model that is trained elsewhere.
+    pub(crate) struct ContractWords {
+        /// The columns that it gets, in order; empty for scores computed elsewhere.
+        columns?: Vec<String>,
+        /// The class whose probability is the score, as the model writes it; absent where it gives
+        /// one number a row, which is the score of the positive class.
+        class?: Option<String>,
+        /// The classes of the model, in its order.
+        classes?: Vec<String>,
+        /// For each class of a label of several what the model calls it; absent of two sides.
+        by_class?: IndexMap<String, String>,
+        /// Where the class is from: `file`, `job` or `convention`.
+        class_from: String,
+        /// SHA-256 over the files of a model that a registry holds, as `sha256sum` lists them in
+        /// the order of their paths; absent for any other.
+        sha256?: Option<String>,
+    }
+
+    /// What a job says about outcomes that are amounts.
+    pub(crate) struct AmountWords {
+        /// Whether people want low amounts.
+        better_is_lower: bool,
+        /// The least change that matters, as the job writes it: `5%`, or an amount.
+        matters_from: String,
+    }
+
+    /// An experiment.
+    pub(crate) struct ExperimentWords {
+        /// Its name.
+        name: String,
+        /// The model that is trained again.
+        model: String,
+        /// The counterfactual set.
+        counterfactual: String,
+        /// Number of folds; absent where the split of the job decides.
+        folds?: Option<u64>,
+        /// The arms, the base first.
+        arms: Vec<ArmWords>,
+        /// As that of a set, where the set was fitted in folds of the experiment.
+        fitted_on?: BTreeMap<String, String>,
+    }
+
+    /// An arm of an experiment.
+    pub(crate) struct ArmWords {
+        /// Its name, such as `all`.
+        name: String,
+        /// Rows added to the training rows, in words.
+        words: String,
+    }
+
+    /// Rows that were scored again: with the counterfactuals, or, by programs and ONNX files, a
+    /// second time.
+    #[derive(Copy)]
+    pub(crate) struct RecheckWords {
+        /// How many, over all sets and attributes.
+        rows: u64,
+        /// Those of them whose second score is another; above 0 only for programs and ONNX files.
+        #[serde(default)]
+        differ: u64,
+        /// The largest difference from their factual scores. Of scores computed elsewhere there is
+        /// no folder where it is above the job's tolerance; of programs and ONNX files gates are
+        /// inconclusive where it is above 1e-6, unless the model accepts that.
+        largest: f64,
+    }
+
+    /// Scores next to those that the model is known to give.
+    pub(crate) struct ExpectWords {
+        /// The column that holds the known scores.
+        column: String,
+        /// The largest difference that is none.
+        tolerance: f64,
+        /// How many rows may differ; in no folder do more.
+        at_most: u64,
+        /// Audited rows that were compared.
+        rows: u64,
+        /// Audited rows without a known score.
+        unknown: u64,
+        /// Rows compared that differ by more than the tolerance, or have no score.
+        differ: u64,
+        /// The largest difference of two scores.
+        largest: f64,
+    }
+
+    /// A file of scores that a run waits for.
+    pub(crate) struct AwaitedScores {
+        /// The model.
+        model: String,
+        /// The counterfactual set; empty for the rows as they are.
+        counterfactual: String,
+        /// The file, as the job names it.
+        path: String,
+        /// Its columns: those of the key, then the score.
+        columns: Vec<String>,
+        /// The folder of the rows to score: `to-score/SET` below the output folder, or below the
+        /// place that `run.to_score` of the job names.
+        to_score: String,
+        /// The id of these rows, SHA-256: it is in their column `request`.
+        #[serde(default)]
+        request: String,
+        /// How many rows there are.
+        rows: u64,
+        /// How many of them are rows as they are, asked for again by `recheck`.
+        again: u64,
+    }
+
+    /// A file of scores and the rows to score that it answers.
+    pub(crate) struct AnsweredRequest {
+        /// The model.
+        model: String,
+        /// The counterfactual set; empty for the rows as they are.
+        counterfactual: String,
+        /// The file, as the job names it.
+        path: String,
+        /// Its SHA-256; of several parts, or of objects in a store, a hash of those of the parts,
+        /// or of addresses, ETags and sizes.
+        sha256: String,
+        /// The id of the rows to score, SHA-256.
+        request: String,
+        /// Whether the file names them itself; else nothing but its keys says that it answers these
+        /// rows.
+        named: bool,
+    }
+
+    /// An earlier run of the same job.
+    pub(crate) struct EarlierRun {
+        /// Its id.
+        run: String,
+        /// Version of the model in the words of its job.
+        version?: Option<String>,
+        /// SHA-256 of its `manifest.json`.
+        fingerprint: String,
+    }
+
+    /// How a run was compared with an earlier one, the old of the two.
+    pub(crate) struct RunComparison {
+        /// Name of the old job.
+        job: String,
+        /// Id of the old run.
+        run: String,
+        /// Version of the model in the words of the old job.
+        version?: Option<String>,
+        /// SHA-256 of its `manifest.json`.
+        fingerprint: String,
+        /// People audited there.
+        rows: u64,
+        /// Whether every definition is the same, so that equal names mean equal things.
+        comparable: bool,
+        /// Whether values were compared although a definition differs, because the caller asked for
+        /// it.
+        #[serde(default)]
+        forced: bool,
+        /// Whether intervals depend on the same people in both runs, and why or why not.
+        pairing: String,
+        /// People whose outcomes both runs hold; 0 where intervals are not paired.
+        people_in_both: u64,
+        /// Differences between the jobs, definitions first.
+        differs: Vec<JobChange>,
+        /// Switches of the old run that rounding alone may explain, by scope.
+        rounded?: Vec<RoundedSwitches>,
+    }
+
+    /// The counterfactuals of a scope that has switches between two scores that agree to single
+    /// precision, so that rounding may be the whole switch.
+    pub(crate) struct RoundedSwitches {
+        /// Experiment and arm.
+        arm: String,
+        /// The model.
+        model: String,
+        /// The counterfactual set.
+        counterfactual: String,
+        /// The sensitive attribute.
+        sensitive: String,
+        /// `direction` or `total`.
+        scope: String,
+        /// The group of the people.
+        from_group: String,
+        /// The group of the counterfactuals.
+        to_group: String,
+        /// Switches.
+        switches: u64,
+        /// Those of rounding among them.
+        rounded: u64,
+        /// Whether `cells` are in parts of 2^-40 of all weights, because people have weights.
+        weighted: bool,
+        /// For each cell of the extended matrix (TCN, TSP, FSN, FCP, FCN, FSP, TSN, TCP, and
+        /// without a label CN, SP, SN, CP) the counterfactuals, and those of rounding among them.
+        cells: Vec<[u64; 2]>,
+    }
+
+    /// One value of the job that differs.
+    pub(crate) struct JobChange {
+        /// Its dotted path.
+        path: String,
+        /// What it was; absent where it was not there.
+        old?: Option<String>,
+        /// What it is; absent where it is no longer there.
+        new?: Option<String>,
+        /// Which values mean something else for it, in words; empty where all mean the same.
+        breaks: String,
+    }
+
     /// Numbers of rows.
-    pub rows: RowCounts,
-    /// What identifies a row: `row number`, or the column.
-    pub row_id: String,
-    /// The column that says whose row it is; absent where each row is a person.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub person: Option<String>,
-    /// The column of weights; absent where everybody counts once.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub weight: Option<String>,
-    /// How rows were split, in words.
-    pub split: String,
-    /// Input files with their hashes.
-    pub inputs: Vec<InputFile>,
-    /// Values given on the command line by `--set`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub sets: Vec<String>,
-    /// The command that reproduces the folder.
-    pub command: String,
-    /// Version of every table.
-    pub tables: BTreeMap<String, u32>,
-    /// Versions of the rules that decide what values mean.
-    pub policies: PolicyVersions,
-    /// The earlier run that this one was compared with; absent where none was named.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub baseline: Option<RunComparison>,
-    /// The kind of stage after which the run was to stop, such as `generate`; where there is one,
-    /// nothing was measured.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stopped_after: Option<String>,
-    /// The earlier runs that `--history` named, in its order.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub history: Vec<EarlierRun>,
-    /// Files of scores that were not there; where there is one, nothing was measured.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub awaited: Vec<AwaitedScores>,
-    /// Files of scores, and the rows that they answer.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub answers: Vec<AnsweredRequest>,
-    /// SHA-256 of every other file of the folder that does not vary between runs.
-    pub files: BTreeMap<String, String>,
-}
+    #[derive(Copy)]
+    pub(crate) struct RowCounts {
+        /// Rows of the source.
+        source: u64,
+        /// Rows after filters and rules for missing values.
+        kept: u64,
+        /// Training rows.
+        trained: u64,
+        /// Rows audited: the people of the report.
+        audited: u64,
+    }
 
-/// Versions of the rules that decide what values mean. A rule that changes gets the next number, so
-/// that two folders with different numbers tell that the values it touches cannot be compared.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct PolicyVersions {
-    /// Who counts in which metric. 1: where the job has a label, people without one count in none;
-    /// 2: each metric counts everybody it can.
-    pub who_counts: u32,
-    /// How intervals are made. 2: from what each unit adds, without replicates of people.
-    #[serde(default)]
-    pub intervals: u32,
-    /// Starts of a search for causal graphs where the job names none. 1: one; 2: ten.
-    pub starts: u32,
-}
+    /// An input file.
+    #[derive(Eq, PartialOrd, Ord)]
+    pub(crate) struct InputFile {
+        /// What it is: `data`, `include`, `scores NAME`.
+        what: String,
+        /// Its path as the job names it.
+        path: String,
+        /// SHA-256; of rows that an engine passed on that of the hashes of their parts; absent for
+        /// an object of a store, which is not read as a whole.
+        sha256?: String,
+        /// ETag of an object of a store, without quotes; absent for a file.
+        etag?: Option<String>,
+        /// Bytes; 0 for rows that an engine passed on, whose size it alone knows.
+        bytes: u64,
+    }
 
-/// Words for the report; none of them changes a number.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct ReportWords {
-    /// Title of the page.
-    pub title: String,
-    /// The decision that the model makes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub decision: Option<String>,
-    /// Who answers for the audit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub owner: Option<String>,
-    /// Version of the audited model.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub version: Option<String>,
-    /// What the audit is for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub purpose: Option<String>,
-    /// The people whom the rows represent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub population: Option<String>,
-    /// The time that the rows cover.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub period: Option<String>,
-    /// Where the rows come from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub source: Option<String>,
-    /// What the job says that the audit does not show.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub limitations: Vec<String>,
-    /// Conditions under which the model may be used.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub conditions: Vec<String>,
-    /// Who prepared, reviewed and approved the audit, in this order.
-    #[serde(default)]
-    pub signers: [SignerWords; 3],
-    /// Whether the job leaves `annex.html` out.
-    #[serde(default)]
-    pub without_annex: bool,
-    /// Rows of a long table that the page shows.
-    pub rows_shown: u64,
-    /// What the job says about its gates, by name.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub gate_notes: BTreeMap<String, String>,
-}
+    /// `summary.json`, and with `out` the line at the end of a run. Its keys never change their
+    /// meaning.
+    pub struct RunSummary {
+        /// Format.
+        cfaudit: u32,
+        /// Name of the job.
+        job: String,
+        /// Id of the run.
+        run: String,
+        /// The output folder; not in `summary.json`.
+        out?: Option<String>,
+        /// fail, inconclusive, warn (a gate of level `warn` did not pass), pass, `done` where no
+        /// gate was judged, or `waiting` for scores: then only what the scores that are there allow
+        /// was measured and judged.
+        verdict: String,
+        /// Exit status; in `summary.json` the one that the gates ask for, regardless of `--gates`,
+        /// because no flag changes its bytes.
+        exit: u8,
+        /// Set where stand-in data were used.
+        data?: Option<String>,
+        /// Number of gates by verdict.
+        gates: GateTally,
+        /// The worst gate.
+        worst?: Option<WorstGate>,
+        /// A few values by `model.set.attribute.metric` for tools that follow numbers, such as `dvc
+        /// metrics diff`: total switch rates, accuracy, the widest gaps of positive predictions. As
+        /// many as fit a thousand letters.
+        headline?: BTreeMap<String, f64>,
+        /// People audited.
+        rows: u64,
+        /// The page.
+        report: String,
+    }
 
-/// Somebody who signs the audit; what is not given is signed by hand.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct SignerWords {
-    /// The role.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub role: Option<String>,
-    /// The name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-    /// The date, as the job writes it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub date: Option<String>,
+    /// Number of gates by verdict; `warn` counts gates of level `warn` that did not pass, in none
+    /// of the others.
+    #[derive(Copy)]
+    pub struct GateTally {
+        /// Passed.
+        pass: u32,
+        /// Failed.
+        fail: u32,
+        /// Could not be decided.
+        inconclusive: u32,
+        /// Of level `warn` and not passed.
+        warn: u32,
+        /// Not judged.
+        skipped: u32,
+    }
+
+    /// The worst gate of a run.
+    pub struct WorstGate {
+        /// Its name.
+        gate: String,
+        /// The metric.
+        metric: String,
+        /// The value; null where it is undefined.
+        #[serde(default)]
+        value: Option<f64>,
+        /// Lower end of the interval; null = none.
+        #[serde(default)]
+        lo: Option<f64>,
+        /// Upper end of the interval; null = none.
+        #[serde(default)]
+        hi: Option<f64>,
+        /// Cases below the rate; null where the metric is not a rate.
+        #[serde(default)]
+        n: Option<i64>,
+        /// The limit.
+        limit: f64,
+        /// pass, fail or inconclusive.
+        verdict: String,
+    }
 }
 
 impl Manifest {
@@ -218,84 +639,6 @@ impl Manifest {
     }
 }
 
-/// The label in the job's words.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct LabelWords {
-    /// The column.
-    pub column: String,
-    /// Values that count as positive.
-    pub positive: Vec<String>,
-    /// Values seen that count as negative.
-    pub negative: Vec<String>,
-    /// The classes of a label of several, in the order of the job; absent where it has two sides.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub classes: Vec<String>,
-    /// Whether the positive prediction is the one people want.
-    pub favourable_is_positive: bool,
-    /// What the two decisions are called; absent where the job does not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub words: Option<DecisionNames>,
-}
-
-/// What the two decisions are called in the job's words.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct DecisionNames {
-    /// The favourable decision as a participle: `granted`.
-    pub favourable: String,
-    /// The unfavourable decision as a participle: `refused`.
-    pub unfavourable: String,
-    /// What is decided about, such as `the loan`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub object: Option<String>,
-}
-
-/// A sensitive attribute.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct AttributeWords {
-    /// Its name.
-    pub name: String,
-    /// Its groups in declared order.
-    pub groups: Vec<String>,
-    /// The reference group.
-    pub reference: String,
-    /// How its groups are derived from columns, in words; none where they are values of an
-    /// unchanged column.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub made_of: Option<String>,
-    /// What the page calls the attribute; absent where its name does.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub called: Option<String>,
-    /// What the page calls the people of a group, by group.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub words: BTreeMap<String, String>,
-}
-
-/// A counterfactual set.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct SetWords {
-    /// Its name.
-    pub name: String,
-    /// Its strategy: `naive`, ...
-    pub strategy: String,
-    /// Its knobs with the values of the resolved job; of `knowledge` that of its own scenario.
-    pub knobs: Vec<SetKnob>,
-    /// The attributes it changes, one at a time.
-    pub attributes: Vec<String>,
-    /// Repeats of its placebo; absent where the job requests none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub placebo: Option<u64>,
-    /// How often it was fitted again on rows drawn again; absent where the job does not ask for it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub doubt: Option<u64>,
-    /// A hash of the rows that it was fitted on, by attribute: equal where rows, columns and
-    /// classes that the fit read are equal in value. Empty for sets that are not fitted.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub fitted_on: BTreeMap<String, String>,
-    /// What represents the groups of derived attributes in the rows that models saw, by attribute.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub written: BTreeMap<String, Vec<WrittenValue>>,
-}
-
 impl SetWords {
     /// The value of a knob.
     pub(crate) fn knob(&self, name: &str) -> Option<&serde_json::Value> {
@@ -308,15 +651,6 @@ impl SetWords {
     }
 }
 
-/// A knob of a counterfactual set.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct SetKnob {
-    /// Its key.
-    pub name: String,
-    /// Its value as the resolved job has it.
-    pub value: serde_json::Value,
-}
-
 /// `name: value`, nearly as a job writes it.
 impl fmt::Display for SetKnob {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -326,88 +660,6 @@ impl fmt::Display for SetKnob {
         };
         write!(f, "{}: {value}", self.name)
     }
-}
-
-/// What the counterfactuals of a direction got in a column that a derived attribute is derived
-/// from.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct WrittenValue {
-    /// The group of the people.
-    pub from_group: String,
-    /// The group they are moved to.
-    pub to_group: String,
-    /// The column of the rows.
-    pub column: String,
-    /// The value.
-    pub value: String,
-    /// Counterfactuals that got it.
-    pub n: u64,
-}
-
-/// A model.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct ModelWords {
-    /// Its name.
-    pub name: String,
-    /// Its kind: `logistic`, `scores`, ...
-    pub kind: String,
-    /// One sentence on what it is: inputs, penalty, where scores come from.
-    pub words: String,
-    /// The threshold: a number, or `column C`; in words where the label has several classes.
-    pub threshold: String,
-    /// `ge` or `gt`; empty where the label has several classes.
-    pub threshold_rule: String,
-    /// The scale of scores and threshold; absent where scores are probabilities of the positive
-    /// class.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub scale: Option<ScoreScale>,
-    /// What the job says about its amounts; absent where its outcome is no amount.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub amount: Option<AmountWords>,
-    /// What it gets and gives; absent where it is trained in the run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub contract: Option<ContractWords>,
-    /// What scoring some rows again gave: of programs and ONNX files always, of scores computed
-    /// elsewhere where the job asks for it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub recheck: Option<RecheckWords>,
-    /// What the comparison with the scores that the model is known to give found; absent where the
-    /// job names none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub expect: Option<ExpectWords>,
-}
-
-/// The contract with a model that is trained elsewhere.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct ContractWords {
-    /// The columns that it gets, in order; empty for scores computed elsewhere.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub columns: Vec<String>,
-    /// The class whose probability is the score, as the model writes it; absent where it gives one
-    /// number a row, which is the score of the positive class.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub class: Option<String>,
-    /// The classes of the model, in its order.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub classes: Vec<String>,
-    /// For each class of a label of several what the model calls it; absent of two sides.
-    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
-    pub by_class: IndexMap<String, String>,
-    /// Where the class is from: `file`, `job` or `convention`.
-    pub class_from: String,
-    /// SHA-256 over the files of a model that a registry holds, as `sha256sum` lists them in the
-    /// order of their paths; absent for any other.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sha256: Option<String>,
-}
-
-/// What a job says about outcomes that are amounts.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct AmountWords {
-    /// Whether people want low amounts.
-    pub better_is_lower: bool,
-    /// The least change that matters, as the job writes it: `5%`, or an amount.
-    pub matters_from: String,
 }
 
 impl AmountWords {
@@ -453,234 +705,11 @@ impl ModelWords {
     }
 }
 
-/// An experiment.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct ExperimentWords {
-    /// Its name.
-    pub name: String,
-    /// The model that is trained again.
-    pub model: String,
-    /// The counterfactual set.
-    pub counterfactual: String,
-    /// Number of folds; absent where the split of the job decides.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub folds: Option<u64>,
-    /// The arms, the base first.
-    pub arms: Vec<ArmWords>,
-    /// As that of a set, where the set was fitted in folds of the experiment.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub fitted_on: BTreeMap<String, String>,
-}
-
 impl ExperimentWords {
     /// The name of an arm in tables.
     pub(crate) fn in_tables(&self, arm: &str) -> String {
         format!("{}/{arm}", self.name)
     }
-}
-
-/// An arm of an experiment.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct ArmWords {
-    /// Its name, such as `all`.
-    pub name: String,
-    /// Rows added to the training rows, in words.
-    pub words: String,
-}
-
-/// Rows that were scored again: with the counterfactuals, or, by programs and ONNX files, a second
-/// time.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct RecheckWords {
-    /// How many, over all sets and attributes.
-    pub rows: u64,
-    /// Those of them whose second score is another; above 0 only for programs and ONNX files.
-    #[serde(default)]
-    pub differ: u64,
-    /// The largest difference from their factual scores. Of scores computed elsewhere there is no
-    /// folder where it is above the job's tolerance; of programs and ONNX files gates are
-    /// inconclusive where it is above 1e-6, unless the model accepts that.
-    pub largest: f64,
-}
-
-/// Scores next to those that the model is known to give.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct ExpectWords {
-    /// The column that holds the known scores.
-    pub column: String,
-    /// The largest difference that is none.
-    pub tolerance: f64,
-    /// How many rows may differ; in no folder do more.
-    pub at_most: u64,
-    /// Audited rows that were compared.
-    pub rows: u64,
-    /// Audited rows without a known score.
-    pub unknown: u64,
-    /// Rows compared that differ by more than the tolerance, or have no score.
-    pub differ: u64,
-    /// The largest difference of two scores.
-    pub largest: f64,
-}
-
-/// A file of scores that a run waits for.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct AwaitedScores {
-    /// The model.
-    pub model: String,
-    /// The counterfactual set; empty for the rows as they are.
-    pub counterfactual: String,
-    /// The file, as the job names it.
-    pub path: String,
-    /// Its columns: those of the key, then the score.
-    pub columns: Vec<String>,
-    /// The folder of the rows to score: `to-score/SET` below the output folder, or below the place
-    /// that `run.to_score` of the job names.
-    pub to_score: String,
-    /// The id of these rows, SHA-256: it is in their column `request`.
-    #[serde(default)]
-    pub request: String,
-    /// How many rows there are.
-    pub rows: u64,
-    /// How many of them are rows as they are, asked for again by `recheck`.
-    pub again: u64,
-}
-
-/// A file of scores and the rows to score that it answers.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct AnsweredRequest {
-    /// The model.
-    pub model: String,
-    /// The counterfactual set; empty for the rows as they are.
-    pub counterfactual: String,
-    /// The file, as the job names it.
-    pub path: String,
-    /// Its SHA-256; of several parts, or of objects in a store, a hash of those of the parts, or of
-    /// addresses, ETags and sizes.
-    pub sha256: String,
-    /// The id of the rows to score, SHA-256.
-    pub request: String,
-    /// Whether the file names them itself; else nothing but its keys says that it answers these
-    /// rows.
-    pub named: bool,
-}
-
-/// An earlier run of the same job.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct EarlierRun {
-    /// Its id.
-    pub run: String,
-    /// Version of the model in the words of its job.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub version: Option<String>,
-    /// SHA-256 of its `manifest.json`.
-    pub fingerprint: String,
-}
-
-/// How a run was compared with an earlier one, the old of the two.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct RunComparison {
-    /// Name of the old job.
-    pub job: String,
-    /// Id of the old run.
-    pub run: String,
-    /// Version of the model in the words of the old job.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub version: Option<String>,
-    /// SHA-256 of its `manifest.json`.
-    pub fingerprint: String,
-    /// People audited there.
-    pub rows: u64,
-    /// Whether every definition is the same, so that equal names mean equal things.
-    pub comparable: bool,
-    /// Whether values were compared although a definition differs, because the caller asked for it.
-    #[serde(default)]
-    pub forced: bool,
-    /// Whether intervals depend on the same people in both runs, and why or why not.
-    pub pairing: String,
-    /// People whose outcomes both runs hold; 0 where intervals are not paired.
-    pub people_in_both: u64,
-    /// Differences between the jobs, definitions first.
-    pub differs: Vec<JobChange>,
-    /// Switches of the old run that rounding alone may explain, by scope.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub rounded: Vec<RoundedSwitches>,
-}
-
-/// The counterfactuals of a scope that has switches between two scores that agree to single
-/// precision, so that rounding may be the whole switch.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct RoundedSwitches {
-    /// Experiment and arm.
-    pub arm: String,
-    /// The model.
-    pub model: String,
-    /// The counterfactual set.
-    pub counterfactual: String,
-    /// The sensitive attribute.
-    pub sensitive: String,
-    /// `direction` or `total`.
-    pub scope: String,
-    /// The group of the people.
-    pub from_group: String,
-    /// The group of the counterfactuals.
-    pub to_group: String,
-    /// Switches.
-    pub switches: u64,
-    /// Those of rounding among them.
-    pub rounded: u64,
-    /// Whether `cells` are in parts of 2^-40 of all weights, because people have weights.
-    pub weighted: bool,
-    /// For each cell of the extended matrix (TCN, TSP, FSN, FCP, FCN, FSP, TSN, TCP, and without a
-    /// label CN, SP, SN, CP) the counterfactuals, and those of rounding among them.
-    pub cells: Vec<[u64; 2]>,
-}
-
-/// One value of the job that differs.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct JobChange {
-    /// Its dotted path.
-    pub path: String,
-    /// What it was; absent where it was not there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub old: Option<String>,
-    /// What it is; absent where it is no longer there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub new: Option<String>,
-    /// Which values mean something else for it, in words; empty where all mean the same.
-    pub breaks: String,
-}
-
-/// Numbers of rows.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct RowCounts {
-    /// Rows of the source.
-    pub source: u64,
-    /// Rows after filters and rules for missing values.
-    pub kept: u64,
-    /// Training rows.
-    pub trained: u64,
-    /// Rows audited: the people of the report.
-    pub audited: u64,
-}
-
-/// An input file.
-#[derive(
-    Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-pub(crate) struct InputFile {
-    /// What it is: `data`, `include`, `scores NAME`.
-    pub what: String,
-    /// Its path as the job names it.
-    pub path: String,
-    /// SHA-256; of rows that an engine passed on that of the hashes of their parts; absent for an
-    /// object of a store, which is not read as a whole.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub sha256: String,
-    /// ETag of an object of a store, without quotes; absent for a file.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub etag: Option<String>,
-    /// Bytes; 0 for rows that an engine passed on, whose size it alone knows.
-    pub bytes: u64,
 }
 
 impl InputFile {
@@ -692,86 +721,6 @@ impl InputFile {
             Some(etag) => hash_parts(["object", &self.path, etag, &self.bytes.to_string()]),
         }
     }
-}
-
-/// `summary.json`, and with `out` the line at the end of a run. Its keys never change their
-/// meaning.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct RunSummary {
-    /// Format.
-    pub cfaudit: u32,
-    /// Name of the job.
-    pub job: String,
-    /// Id of the run.
-    pub run: String,
-    /// The output folder; not in `summary.json`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub out: Option<String>,
-    /// fail, inconclusive, warn (a gate of level `warn` did not pass), pass, `done` where no gate
-    /// was judged, or `waiting` for scores: then only what the scores that are there allow was
-    /// measured and judged.
-    pub verdict: String,
-    /// Exit status; in `summary.json` the one that the gates ask for, regardless of `--gates`,
-    /// because no flag changes its bytes.
-    pub exit: u8,
-    /// Set where stand-in data were used.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub data: Option<String>,
-    /// Number of gates by verdict.
-    pub gates: GateTally,
-    /// The worst gate.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub worst: Option<WorstGate>,
-    /// A few values by `model.set.attribute.metric` for tools that follow numbers, such as
-    /// `dvc metrics diff`: total switch rates, accuracy, the widest gaps of positive predictions.
-    /// As many as fit a thousand letters.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub headline: BTreeMap<String, f64>,
-    /// People audited.
-    pub rows: u64,
-    /// The page.
-    pub report: String,
-}
-
-/// Number of gates by verdict; `warn` counts gates of level `warn` that did not pass, in none of
-/// the others.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct GateTally {
-    /// Passed.
-    pub pass: u32,
-    /// Failed.
-    pub fail: u32,
-    /// Could not be decided.
-    pub inconclusive: u32,
-    /// Of level `warn` and not passed.
-    pub warn: u32,
-    /// Not judged.
-    pub skipped: u32,
-}
-
-/// The worst gate of a run.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct WorstGate {
-    /// Its name.
-    pub gate: String,
-    /// The metric.
-    pub metric: String,
-    /// The value; null where it is undefined.
-    #[serde(default)]
-    pub value: Option<f64>,
-    /// Lower end of the interval; null = none.
-    #[serde(default)]
-    pub lo: Option<f64>,
-    /// Upper end of the interval; null = none.
-    #[serde(default)]
-    pub hi: Option<f64>,
-    /// Cases below the rate; null where the metric is not a rate.
-    #[serde(default)]
-    pub n: Option<i64>,
-    /// The limit.
-    pub limit: f64,
-    /// pass, fail or inconclusive.
-    pub verdict: String,
 }
 
 #[cfg(test)]

@@ -45,7 +45,7 @@ pub(crate) fn judge(
     let by = JudgedBy { tables, baseline, rounded };
     let rows = questions.iter().flat_map(|question| by.rows(question, &by.answer(question)));
     let mut judged = GateResults::of(rows.collect());
-    judged.table.sort_by_cached_key(TableRow::sort_key);
+    judged.table = GateRow::sorted(judged.table);
     judged
 }
 

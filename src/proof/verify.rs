@@ -75,6 +75,11 @@ impl FolderProof {
     fn problem(&mut self, file: &str, what: impl Into<String>) {
         self.problems.push(ProofProblem { file: file.to_owned(), what: what.into() });
     }
+
+    /// What was read or computed; what is in the way is a problem of a file, after these words.
+    fn found<T>(&mut self, file: &str, words: &str, of: Result<T>) -> Option<T> {
+        of.map_err(|error| self.problem(file, format!("{words}{}", error.cause()))).ok()
+    }
 }
 
 /// Files about single people, which may be removed from a folder.
@@ -151,12 +156,13 @@ fn other_program(manifest: &Manifest) -> Option<String> {
         .chain(read::other_table(&manifest.tables))
         .collect();
     if manifest.program != program {
-        Some(format!("version {} of cfaudit wrote it, and this is {program}", manifest.program))
-    } else if !differs.is_empty() {
-        Some(format!("another build of cfaudit {program} wrote it: {}", differs.join(", ")))
-    } else {
-        None
+        return Some(format!(
+            "version {} of cfaudit wrote it, and this is {program}",
+            manifest.program
+        ));
     }
+    let what = format!("another build of cfaudit {program} wrote it: {}", differs.join(", "));
+    (!differs.is_empty()).then_some(what)
 }
 
 /// Whether every file is what the manifest lists, and whether the program's folders hold nothing
@@ -170,10 +176,8 @@ fn check_files(folder: &Path, proof: &mut FolderProof) -> Result<()> {
             removed += 1;
             continue;
         }
-        match read::check_hash(&path, expected) {
-            Ok(()) => proof.n_sound += 1,
-            Err(error) => proof.problem(name, error.cause()),
-        }
+        let is_sound = proof.found(name, "", read::check_hash(&path, expected)).is_some();
+        proof.n_sound += usize::from(is_sound);
     }
     if removed > 0 {
         let files = if removed == 1 { "file" } else { "files" };
@@ -217,11 +221,8 @@ fn check_tables(folder: &Path, proof: &mut FolderProof) {
         for below in ["tables", "rows"] {
             let name = format!("{below}/{}", table.file());
             let is_listed = proof.manifest.files.contains_key(&name);
-            if !is_listed || proof.problems.iter().any(|p| p.file == name) {
-                continue;
-            }
-            if let Err(error) = open_table(&folder.join(below), table) {
-                proof.problem(&name, error.cause());
+            if is_listed && proof.problems.iter().all(|p| p.file != name) {
+                proof.found(&name, "", open_table(&folder.join(below), table));
             }
         }
     }
@@ -234,7 +235,7 @@ fn rows_by_gate(rows: &[GateRow]) -> BTreeMap<&str, Vec<GateRow>> {
         let compared = GateRow { reason: "".into(), job_line: 0, ..row.clone() };
         found.entry(row.gate.as_str()).or_default().push(compared);
     }
-    found.values_mut().for_each(|rows| rows.sort_by_cached_key(TableRow::sort_key));
+    found.values_mut().for_each(|rows| *rows = GateRow::sorted(std::mem::take(rows)));
     found
 }
 
@@ -245,27 +246,18 @@ fn verdict_of<'a>(rows: &'a [GateRow], gate: &str) -> &'a str {
 
 /// Whether the manifest repeats what its job says.
 fn check_words(folder: &Path, proof: &mut FolderProof) {
-    match rejudge::job_of(folder) {
-        Ok(checked) => {
-            for key in words_not_of_job(&proof.manifest, &words_of_job(&checked)) {
-                proof.problem(MANIFEST, format!("its `{key}` is not what job.resolved.yaml says"));
-            }
-        }
-        Err(error) => proof.problem("job.resolved.yaml", error.cause()),
+    let checked = proof.found("job.resolved.yaml", "", rejudge::job_of(folder));
+    let keys = checked.map(|checked| words_not_of_job(&proof.manifest, &words_of_job(&checked)));
+    for key in keys.into_iter().flatten() {
+        proof.problem(MANIFEST, format!("its `{key}` is not what job.resolved.yaml says"));
     }
 }
 
 /// Whether the gates are what the tables give; returns the verdicts by these.
 fn check_gates(folder: &Path, proof: &mut FolderProof) -> Option<GateOutcome> {
     const TABLE: &str = "tables/gates.parquet";
-    let again = match rejudge::gates_again(folder, &proof.manifest) {
-        Ok(again) => again,
-        Err(error) => {
-            let what = format!("the gates cannot be judged again: {}", error.cause());
-            proof.problem(TABLE, what);
-            return None;
-        }
-    };
+    let again = rejudge::gates_again(folder, &proof.manifest);
+    let again = proof.found(TABLE, "the gates cannot be judged again: ", again)?;
     proof.verdicts =
         deciding(&again.gates).map(|row| (row.gate.to_string(), row.verdict.to_string())).collect();
     let (theirs, ours) = (rows_by_gate(&again.stored), rows_by_gate(&again.gates));
@@ -286,10 +278,7 @@ fn check_gates(folder: &Path, proof: &mut FolderProof) -> Option<GateOutcome> {
 fn check_summary(folder: &Path, proof: &mut FolderProof, judged: Option<GateOutcome>) {
     let read = read::read_summary(folder)
         .and_then(|found| Ok((found, MetricTable::read(&folder.join("tables"))?.all)));
-    let (found, metrics) = match read {
-        Ok(read) => read,
-        Err(error) => return proof.problem(SUMMARY, error.cause()),
-    };
+    let Some((found, metrics)) = proof.found(SUMMARY, "", read) else { return };
     let outcome = judged.unwrap_or_else(|| GateOutcome {
         verdict: "waiting".to_owned(),
         exit: Exit::Waiting.code(),
@@ -321,13 +310,9 @@ fn words_not_of_job(found: &Manifest, job: &Manifest) -> Vec<&'static str> {
 
 /// Whether the pages are what the tables give.
 fn check_pages(folder: &Path, proof: &mut FolderProof) {
-    let pages = match report::render(folder, None, &glossary) {
-        Ok(pages) => pages,
-        Err(error) => {
-            let what = format!("it cannot be rendered again: {}", error.cause());
-            return proof.problem(PAGES[0], what);
-        }
-    };
+    let pages = report::render(folder, None, &glossary);
+    let pages = proof.found(PAGES[0], "it cannot be rendered again: ", pages);
+    let Some(pages) = pages else { return };
     for (name, text) in PAGES.into_iter().zip([Some(pages.report), pages.annex]) {
         let Some(text) = text.filter(|_| proof.manifest.files.contains_key(name)) else { continue };
         if !files::read(&folder.join(name)).is_ok_and(|bytes| bytes == text.as_bytes()) {

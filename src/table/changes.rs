@@ -8,7 +8,7 @@ use serde::de::value::Error;
 use serde::{Deserialize, Serialize};
 
 use super::key_columns::{AuditKey, key_about_all_rows};
-use crate::table::row_macro::{SharedText, table};
+use crate::table::row_macro::{SharedText, tables};
 
 /// The template of what a [`RefitReason`] says, for all who print it: its name, and its text.
 pub(crate) const REFITTED: (&str, &str) = ("refitted.txt", include_str!("refitted.txt"));
@@ -48,7 +48,7 @@ impl Display for RefitReason {
 /// components".
 pub const WITH_FITS: &str = "satterthwaite";
 
-table! {
+tables! {
     /// `changes`: one row per key and metric that either run has; only where a run was given a
     /// baseline.
     pub struct ChangeRow in "changes", version 7, key 10,
@@ -130,19 +130,7 @@ table! {
         /// empty = none
         flags: SharedText,
     }
-}
 
-impl ChangeRow {
-    /// Why it is not judged, where its set was fitted on other rows; a word that nobody knows says
-    /// no more than that.
-    pub(crate) fn refit_reason(&self) -> Option<RefitReason> {
-        let word = self.refitted.as_deref().unwrap_or_default();
-        let known = RefitReason::deserialize(IntoDeserializer::<Error>::into_deserializer(word));
-        (self.status == "refitted").then(|| known.unwrap_or(RefitReason::Rows))
-    }
-}
-
-table! {
     /// `history`: the verdicts of earlier runs of the job; only where `--history` names folders.
     pub struct HistoryRow in "history", version 2, key 6,
     one row per "earlier run and row of its gates", written by "report", read by "report" {
@@ -176,6 +164,16 @@ table! {
         limit: f64,
         /// at_most or at_least, rise_at_most or fall_at_most, with what decides
         rule: SharedText,
+    }
+}
+
+impl ChangeRow {
+    /// Why it is not judged, where its set was fitted on other rows; a word that nobody knows says
+    /// no more than that.
+    pub(crate) fn refit_reason(&self) -> Option<RefitReason> {
+        let word = self.refitted.as_deref().unwrap_or_default();
+        let known = RefitReason::deserialize(IntoDeserializer::<Error>::into_deserializer(word));
+        (self.status == "refitted").then(|| known.unwrap_or(RefitReason::Rows))
     }
 }
 

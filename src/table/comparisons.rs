@@ -1,9 +1,9 @@
 //! The table of comparisons of two models.
 
 use super::key_columns::{AuditKey, key_about_all_rows};
-use crate::table::row_macro::{SharedText, table};
+use crate::table::row_macro::{SharedText, tables};
 
-table! {
+tables! {
     /// `comparisons`: one row per value of two models on the same people.
     pub struct ComparisonRow in "comparisons", version 5, key 11,
     one row per "two models or arms, key and metric", written by "measure", read by "report" {

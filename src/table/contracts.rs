@@ -1,9 +1,9 @@
 //! The tables of the contracts with models that are trained elsewhere, and of what they do not
 //! know.
 
-use crate::table::row_macro::{SharedText, table};
+use crate::table::row_macro::{SharedText, tables};
 
-table! {
+tables! {
     /// `model_contract`: one row per column that a model which is trained elsewhere gets, and one
     /// per model for its score, or one for each class of a label of several.
     pub struct ModelContractRow in "model_contract", version 2, key 3,
@@ -30,9 +30,7 @@ table! {
         /// where the term is from: file, job or convention
         source: SharedText,
     }
-}
 
-table! {
     /// `unknown_levels`: one row per model that names the levels it knows, column and group.
     pub struct UnknownLevelRow in "unknown_levels", version 1, key 4,
     one row per "model, column and group of audited people", written by "score", read by

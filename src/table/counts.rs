@@ -1,7 +1,7 @@
 //! The tables that values are computed from: counts, histograms of scores and transitions.
 
 use super::key_columns::AuditKey;
-use crate::table::row_macro::{SharedText, table};
+use crate::table::row_macro::{SharedText, tables};
 
 /// The sides of `score_shift` whose bins are drawn: before, after, change.
 pub(crate) const DRAWN_SIDES: [&str; 3] =
@@ -10,7 +10,7 @@ pub(crate) const DRAWN_SIDES: [&str; 3] =
 /// The scope of the rows without a group, which are in no value.
 pub(crate) const NO_GROUP: &str = "no_group";
 
-table! {
+tables! {
     /// `counts`: one row per key and cell. The scope of rows as they are is group, total or
     /// no_group, that of counterfactuals direction or total.
     pub struct CountRow in "counts", version 5, key 11,
@@ -41,9 +41,7 @@ table! {
         /// job, or n_rounded is null
         weight_rounded: Option<f64>,
     }
-}
 
-table! {
     /// `score_shift`: one row per key, side and bin.
     pub struct ScoreShiftRow in "score_shift", version 4, key 11,
     one row per "key, side and bin", written by "measure", read by "report" {
@@ -64,9 +62,7 @@ table! {
         /// what their people weigh, once per counterfactual; null = no weights in the job
         weight: Option<f64>,
     }
-}
 
-table! {
     /// `transitions`: one row per key and two classes: how often predictions of one turn into the
     /// other. Only where the label has several classes.
     pub struct TransitionRow in "transitions", version 2, key 10,

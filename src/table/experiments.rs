@@ -2,9 +2,9 @@
 //! counterfactuals they took.
 
 use super::key_columns::AuditKey;
-use crate::table::row_macro::{SharedText, table};
+use crate::table::row_macro::{SharedText, tables};
 
-table! {
+tables! {
     /// What the arms of experiments were trained on.
     pub struct ArmRow in "arms", version 1, key 4,
     one row per "arm of an experiment and fold", written by "augment", read by "gate, report" {
@@ -26,9 +26,7 @@ table! {
         /// added rows that are positive
         n_added_positive: i64,
     }
-}
 
-table! {
     /// How the values of arms vary over folds.
     pub struct ArmFoldRow in "arm_folds", version 1, key 9,
     one row per "arm, key and metric", written by "augment", read by "report" {
@@ -48,9 +46,7 @@ table! {
         /// highest value of a fold; null = none
         highest: Option<f64>,
     }
-}
 
-table! {
     /// The counterfactuals that arms added to their training rows.
     pub struct SelectedRow in "selected", version 1, key 8,
     one row per "counterfactual of a training row that an arm added in a fold",

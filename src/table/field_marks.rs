@@ -38,14 +38,9 @@ pub(super) fn is_written(field: &Field, how: &str) -> bool {
 
 /// A column whose values hardly repeat, such as a row number or a score: no dictionary of its
 /// values is tried, which would cost more than all the rest of writing it, and whole numbers are
-/// written as differences.
-pub(crate) fn distinct(field: Field) -> Field {
-    written(field, DIRECT)
-}
-
-/// A column of whole numbers of which most are small, such as codes and counts: a dictionary of
-/// them would save hardly any space and cost twice the time.
-pub(crate) fn packed(field: Field) -> Field {
+/// written as differences. Also a column of whole numbers of which most are small, such as codes
+/// and counts: a dictionary of them would save hardly any space and cost twice the time.
+pub(crate) fn direct(field: Field) -> Field {
     written(field, DIRECT)
 }
 

@@ -1,9 +1,9 @@
 //! The table of gates.
 
 use super::key_columns::{AuditKey, key_about_all_rows};
-use crate::table::row_macro::{SharedText, table};
+use crate::table::row_macro::{SharedText, tables};
 
-table! {
+tables! {
     /// `gates`: one row per gate and direction judged.
     pub struct GateRow in "gates", version 8, key 4,
     one row per "gate and direction judged", written by "gate",

@@ -2,9 +2,9 @@
 //! themselves.
 
 use super::hidden_cause::JudgedRateKey;
-use crate::table::row_macro::{SharedText, table};
+use crate::table::row_macro::{SharedText, tables};
 
-table! {
+tables! {
     /// `worlds`: one row per key, world and metric of the graph-uncertain sets. A world represents
     /// the graphs of one bootstrap that give the same counterfactuals.
     pub struct WorldRow in "worlds", version 1, key 8,
@@ -34,9 +34,7 @@ table! {
         /// cases below a rate; null where the metric is not a rate of counts
         denominator: Option<i64>,
     }
-}
 
-table! {
     /// `world_people`: one row per model, graph-uncertain set and direction.
     pub struct WorldPeopleRow in "world_people", version 1, key 5,
     one row per "model, set, attribute and direction", written by "measure", read by "report" {
@@ -56,9 +54,7 @@ table! {
         /// 97.5 % quantile of these variances; null = n is below 2
         variance_hi: Option<f64>,
     }
-}
 
-table! {
     /// `needed_knowledge`: one row per model, graph-uncertain set with `necessary`, gate on a rate
     /// of switches, direction and statement that is left out. What becomes of a rate is known where
     /// the model is linear in the encoded columns, as the worlds are.
@@ -89,9 +85,7 @@ table! {
         /// `metrics`
         undefined: SharedText,
     }
-}
 
-table! {
     /// `knowledge_fit`: one row per scenario of a graph-uncertain set with `fit`, but for the one
     /// that the others are compared with.
     pub struct KnowledgeFitRow in "knowledge_fit", version 1, key 3,
@@ -118,9 +112,7 @@ table! {
         /// bootstraps
         bootstraps: i64,
     }
-}
 
-table! {
     /// `edges`: one row per graph-uncertain set and directed edge that occurs.
     pub struct EdgeRow in "edges", version 1, key 4,
     one row per "set, attribute and edge that occurs in a graph",
@@ -145,9 +137,7 @@ table! {
         /// share of all graphs in which the edge lies among the attribute and what follows from it
         below_sensitive: f64,
     }
-}
 
-table! {
     /// `nodes`: one row per graph-uncertain set, encoded column and pair of groups.
     pub struct NodeRow in "nodes", version 2, key 6,
     one row per "set, attribute, variable, level and pair of groups",
@@ -189,9 +179,7 @@ table! {
         /// values that the linear equation gave; repeated and null likewise
         by_equation: Option<i64>,
     }
-}
 
-table! {
     /// `graphs`: one row per graph-uncertain set and bootstrap.
     pub struct GraphRow in "graphs", version 2, key 3,
     one row per "set, attribute and bootstrap", written by "measure", read by "report" {
@@ -218,9 +206,7 @@ table! {
         /// of the graphs taken those in which the attribute follows from another variable
         attribute_follows: i64,
     }
-}
 
-table! {
     /// `subgraphs`: one row per graph-uncertain set and different graph below the attribute.
     pub struct SubgraphRow in "subgraphs", version 1, key 3,
     one row per "set, attribute and graph below the attribute",

@@ -1,8 +1,8 @@
 //! The tables of groups and of fitted thresholds.
 
-use crate::table::row_macro::{SharedText, table};
+use crate::table::row_macro::{SharedText, tables};
 
-table! {
+tables! {
     /// `groups`: one row per attribute, group and slice.
     pub struct GroupRow in "groups", version 4, key 4,
     one row per "model, attribute, group and slice", written by "measure",
@@ -37,9 +37,7 @@ table! {
         /// of those who count, without a value of the column of strata; null = the job names none
         n_missing_stratum: Option<i64>,
     }
-}
 
-table! {
     /// `thresholds`: one row per model and fold with a fitted threshold. Only of jobs that fit one.
     pub struct ThresholdRow in "thresholds", version 1, key 3,
     one row per "model and fold with a fitted threshold",

@@ -2,7 +2,7 @@
 //! column holds is a cause of the attribute and of the score.
 
 use crate::table::metrics::MetricRow;
-use crate::table::row_macro::{SharedText, columns, table};
+use crate::table::row_macro::{SharedText, columns, tables};
 
 /// The target that holds for every hidden cause, whatever columns it reaches.
 pub(crate) const ANY_TARGET: &str = "any";
@@ -41,7 +41,7 @@ impl JudgedRateKey {
     }
 }
 
-table! {
+tables! {
     /// `hidden_cause`: one row per model, graph-uncertain set with `sensitivity`, direction, rate,
     /// gate, target, push and strength. What a hidden cause can do is known where the model is
     /// linear in the encoded columns, as the worlds are.

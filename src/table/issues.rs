@@ -1,8 +1,8 @@
 //! The tables of issues and of filters.
 
-use crate::table::row_macro::{SharedText, table};
+use crate::table::row_macro::{SharedText, tables};
 
-table! {
+tables! {
     /// `filters`: one row per step that can lose rows.
     pub struct FilterRow in "filters", version 1, key 1,
     one row per "step that can lose rows", written by "prepare", read by "report" {
@@ -15,9 +15,7 @@ table! {
         /// rows after it
         rows_out: i64,
     }
-}
 
-table! {
     /// `issues`: one row per kind of problem met in the data that did not stop the run.
     pub struct IssueRow in "issues", version 4, key 3,
     one row per "kind of problem", written by "prepare, report", read by "gate, report" {

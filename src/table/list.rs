@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::table::{TableDef, TableRow};
 
 /// Makes the list, and the rows of its tables public.
-macro_rules! tables {
+macro_rules! listed {
     ($($subject:ident::$row:ident,)+) => {
         $(pub use super::$subject::$row;)+
 
@@ -14,7 +14,7 @@ macro_rules! tables {
     };
 }
 
-tables! {
+listed! {
     metrics::MetricRow, counts::CountRow, counts::ScoreShiftRow, groups::GroupRow,
     population::PopulationRow, support::SupportRow, support::SupportCountRow, scores::AmountRow,
     scores::ReliabilityRow, scores::CurveRow, quality::CfQualityRow, quality::CfFeatureRow,

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::error::Result;
 use crate::exec::files;
 use crate::table::file::{
-    FileOwner, LongWriter, ParquetFile, READ_ROWS, check_version, read_rows, write_rows,
+    FileOwner, ParquetFile, READ_ROWS, TableWriter, check_version, read_rows, write_rows,
 };
 use crate::table::{TableDef, TableRow};
 
@@ -19,13 +19,13 @@ pub(crate) fn join_tables(folders: &[&Path], def: &'static TableDef, out: &Path)
     if let [only] = folders {
         return files::copy(&only.join(&name), &out.join(&name));
     }
-    let mut writer = LongWriter::create(out, def)?;
+    let mut writer = TableWriter::create(out, def)?;
     for folder in folders {
         let file = ParquetFile::open(&folder.join(&name), FileOwner::Program)?;
         check_version(&file, def)?;
         for group in 0..file.n_groups() {
             for batch in file.batches(group, None, None, READ_ROWS)? {
-                writer.push_batch(batch?)?;
+                writer.push(batch?.columns().to_vec())?;
             }
         }
     }

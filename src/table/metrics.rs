@@ -5,10 +5,10 @@ use std::path::Path;
 use super::key_columns::AuditKey;
 use crate::error::Result;
 use crate::table::file::each_row;
-use crate::table::row_macro::{SharedText, table};
+use crate::table::row_macro::{SharedText, tables};
 use crate::table::support::SUPPORTED;
 
-table! {
+tables! {
     /// `metrics`: one row per key and metric.
     pub struct MetricRow in "metrics", version 14, key 11,
     one row per "key and metric", written by "measure",

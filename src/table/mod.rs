@@ -38,6 +38,7 @@ pub(crate) mod support;
 pub(crate) mod why;
 
 use arrow::datatypes::DataType;
+use serde::Serialize;
 
 pub use changes::WITH_FITS;
 pub(crate) use changes::{REFITTED, RefitReason};
@@ -58,7 +59,8 @@ pub(crate) fn has_flag(flags: &str, flag: &str) -> bool {
 }
 
 /// The type of a column.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum ColumnType {
     /// UTF-8 text.
     Text,
@@ -86,7 +88,7 @@ impl ColumnType {
 }
 
 /// One column of a table.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize)]
 pub struct ColumnDef {
     /// Its name.
     pub name: &'static str,
@@ -99,7 +101,7 @@ pub struct ColumnDef {
 }
 
 /// One table.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize)]
 pub struct TableDef {
     /// Its name; the file is `tables/<name>.parquet`.
     pub name: &'static str,

@@ -1,9 +1,9 @@
 //! The tables of single people: each audited person with scores and predictions, and what graphs
 //! say about the person.
 
-use crate::table::row_macro::{SharedText, table};
+use crate::table::row_macro::{SharedText, tables};
 
-table! {
+tables! {
     /// `outcomes` (in `rows/`): one row per counterfactual, model and set. In order of model, set
     /// and attribute, then of the source rows.
     pub struct OutcomeRow in "outcomes", version 4, key 8,
@@ -41,9 +41,7 @@ table! {
         /// hash of whose row it is, the same in every run; null = each row is a person
         person_key: Option<u64>,
     }
-}
 
-table! {
     /// `world_scores` (in `rows/`): one row per person and target group of graph-uncertain sets;
     /// only with `run.keep_rows: outcomes` or `all`. In order of model, set and attribute, then of
     /// the source rows. A graph counts as often as it was found.

@@ -1,6 +1,6 @@
 //! The table of everybody: in which state each row of the source is, and who lacks what.
 
-use crate::table::row_macro::{SharedText, table};
+use crate::table::row_macro::{SharedText, tables};
 
 /// The states of rows in the order of the steps that decide them: the first that applies.
 pub(crate) const STATES: [&str; 6] =
@@ -9,7 +9,7 @@ pub(crate) const STATES: [&str; 6] =
 /// The state of audited rows.
 pub(crate) const AUDITED: &str = "audited";
 
-table! {
+tables! {
     /// `population`: one row per state, attribute and group, and of the audited rows per model and
     /// set.
     ///

@@ -1,6 +1,6 @@
 //! The tables of how good counterfactuals are.
 
-use crate::table::row_macro::{SharedText, columns, table};
+use crate::table::row_macro::{SharedText, columns, tables};
 
 columns! {
     /// A counterfactual set, its attribute and an ordered pair of groups.
@@ -15,7 +15,7 @@ columns! {
     }
 }
 
-table! {
+tables! {
     /// `cf_quality`: one row per counterfactual set, attribute, ordered pair of groups and metric.
     pub struct CfQualityRow in "cf_quality", version 1, key 5,
     one row per "set, attribute, ordered pair of groups and metric",
@@ -29,9 +29,7 @@ table! {
         /// why the value is null: nothing_to_average, no_filter; empty if it is not
         undefined: SharedText,
     }
-}
 
-table! {
     /// `cf_features`: one row per counterfactual set, attribute, ordered pair of groups, feature
     /// and metric.
     pub struct CfFeatureRow in "cf_features", version 1, key 6,
@@ -49,9 +47,7 @@ table! {
         /// that never varies); empty if it is not
         undefined: SharedText,
     }
-}
 
-table! {
     /// `cf_distributions`: one row per counterfactual set, attribute, ordered pair of groups,
     /// feature, side and bin.
     pub struct CfDistributionRow in "cf_distributions", version 3, key 7,
@@ -83,9 +79,7 @@ table! {
         /// it; null = the side is empty
         share: Option<f64>,
     }
-}
 
-table! {
     /// `cf_examples`: one row per model, counterfactual set, attribute, person who switches and
     /// feature that models read. Absent unless the job asks for people by `report.cases`.
     pub struct CfExampleRow in "cf_examples", version 3, key 7,
@@ -125,9 +119,7 @@ table! {
         /// empty = two sides
         class_cf: SharedText,
     }
-}
 
-table! {
     /// `cf_map`: one row per counterfactual set, attribute, ordered pair of groups and row that is
     /// drawn. Absent unless the job asks for maps by `report.map`.
     pub struct CfMapRow in "cf_map", version 1, key 5,

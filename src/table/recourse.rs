@@ -6,7 +6,7 @@
 //! within its subgroup, by cost, then text.
 
 use super::TableDef;
-use crate::table::row_macro::{SharedText, TableRow, columns, table};
+use crate::table::row_macro::{SharedText, TableRow, columns, tables};
 
 /// What the column `metric` of the table `gates` says about gates on recourse.
 pub(crate) const UNFAIR_SUBGROUPS: &str = "unfair_subgroups";
@@ -21,9 +21,7 @@ columns! {
         /// the reference, or all other groups together
         group_1: SharedText,
     }
-}
 
-columns! {
     /// A definition of fairness in words.
     #[derive(Eq, PartialOrd, Ord)]
     pub struct CriterionWords {
@@ -37,7 +35,7 @@ columns! {
     }
 }
 
-table! {
+tables! {
     /// `recourse`: one row per comparison of two groups.
     pub struct RecourseRow in "recourse", version 3, key 3,
     one row per "block of the job and pair of groups", written by "recourse",
@@ -81,9 +79,7 @@ table! {
         /// in the tables of recourse is one of persons; null = as person_rows
         persons: Option<i64>,
     }
-}
 
-table! {
     /// `recourse_columns`: one row per block and column that may be in subgroups.
     pub struct RecourseColumnRow in "recourse_columns", version 1, key 2,
     one row per "block of the job and column", written by "recourse", read by "report" {
@@ -109,9 +105,7 @@ table! {
         /// audited rows whose number lies outside of all bins: the level `missing` too
         outside: i64,
     }
-}
 
-table! {
     /// `subgroups`: one row per pair of groups, definition, view and subgroup.
     pub struct SubgroupRow in "subgroups", version 1, key 7,
     one row per "block of the job, pair of groups, definition, view and subgroup",
@@ -161,9 +155,7 @@ table! {
         /// p_value
         false_discovery: Option<f64>,
     }
-}
 
-table! {
     /// `actions`: one row per pair of groups, subgroup and action.
     pub struct ActionRow in "actions", version 1, key 5,
     one row per "block of the job, pair of groups, subgroup and action",
@@ -187,9 +179,7 @@ table! {
         /// people of group 1 who do
         cumulative_1: i64,
     }
-}
 
-table! {
     /// `ecd`: one row per pair of groups, subgroup and distinct cost.
     pub struct EcdRow in "ecd", version 1, key 5,
     one row per "block of the job, pair of groups, subgroup and distinct cost of its actions",
@@ -211,9 +201,7 @@ table! {
         /// of group 1
         micro_1: i64,
     }
-}
 
-table! {
     /// `comparatives`: one row per subgroup that the page shows, group and listed action.
     pub struct ComparativeRow in "comparatives", version 2, key 9,
     one row per "block of the job, pair of groups, definition, view, shown subgroup, group and \
@@ -248,9 +236,7 @@ table! {
         /// of the group; empty = an action is listed
         no_action: SharedText,
     }
-}
 
-table! {
     /// `ranking_analysis`: one row per pair of groups, definition and view.
     pub struct RankingRow in "ranking_analysis", version 1, key 6,
     one row per "block of the job, pair of groups, definition and view",
@@ -284,9 +270,7 @@ table! {
         /// trade-off
         test_rejects: Option<i64>,
     }
-}
 
-table! {
     /// `aggregated_rankings`: one row per pair of groups and pair of definitions.
     pub struct AggregatedRankingRow in "aggregated_rankings", version 1, key 9,
     one row per "block of the job, pair of groups, definition with its view, and another with its \

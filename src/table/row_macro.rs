@@ -10,16 +10,16 @@ use std::convert::identity;
 use std::fmt::{self, Debug, Display, Formatter};
 use std::hash::{Hash, Hasher};
 use std::ops::Deref;
-use std::slice::Iter;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, Decimal128Array, Float64Array, Int32Array, Int64Array, StringArray,
-    UInt64Array,
+    Array, ArrayRef, AsArray, Decimal128Array, Float64Array, Int32Array, Int64Array, RecordBatch,
+    StringArray, UInt64Array,
 };
 use arrow::buffer::NullBuffer;
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int32Type};
+use arrow::row::{RowConverter, Rows, SortField};
 use serde::{Serialize, Serializer};
 
 use super::shared_meanings::meaning_of_all;
@@ -45,9 +45,6 @@ pub trait PlainCell: Clone + Debug + 'static {
     fn is_at(&self, _: &Self::Column, _: usize) -> bool {
         false
     }
-
-    /// Appends bytes to a key, in whose order cells are: text by bytes, numbers by size.
-    fn push_key(&self, key: &mut Vec<u8>);
 }
 
 /// A text of a table. Equal texts of rows that are read together are one in memory, however many
@@ -168,21 +165,12 @@ impl PlainCell for SharedText {
         let text = at.and_then(|at| column.texts.get(at)?.as_ref());
         text.is_some_and(|text| Arc::ptr_eq(&text.0, &self.0))
     }
-
-    fn push_key(&self, key: &mut Vec<u8>) {
-        // A text ends before any other that begins with it, so its own zeros are marked.
-        for (k, part) in self.as_bytes().split(|byte| *byte == 0).enumerate() {
-            key.extend_from_slice(if k > 0 { &[0, u8::MAX] } else { &[] });
-            key.extend_from_slice(part);
-        }
-        key.extend([0; 2]);
-    }
 }
 
-/// A cell that is a number in its array: an unsigned integer type whose order is that of the cells,
-/// the number of a cell, the cell of a number, and the array with its type.
+/// A cell that is a number in its array: the number of a cell, the cell of a number, and the array
+/// with its type.
 macro_rules! number_cell {
-    ($cell:ty, $kind:ident, $array:ty, $order:expr, $number:expr, $cell_of:expr, $typed:expr) => {
+    ($cell:ty, $kind:ident, $array:ty, $number:expr, $cell_of:expr, $typed:expr) => {
         impl PlainCell for $cell {
             const KIND: ColumnType = ColumnType::$kind;
             type Column = $array;
@@ -204,33 +192,15 @@ macro_rules! number_cell {
             fn get(column: &$array, row: usize) -> Option<Option<Self>> {
                 if column.is_null(row) { Some(None) } else { $cell_of(column.value(row)).map(Some) }
             }
-
-            fn push_key(&self, key: &mut Vec<u8>) {
-                key.extend($order(*self).to_be_bytes());
-            }
         }
     };
 }
 
-number_cell!(i64, Int, Int64Array, order_of_signed, identity, Some, identity);
-number_cell!(f64, Real, Float64Array, order_of_real, identity, Some, identity);
-number_cell!(u64, Key, UInt64Array, identity, identity, Some, identity);
-number_cell!(bool, Int, Int64Array, u8::from, i64::from, as_bool, identity);
-number_cell!(i128, Wide, Decimal128Array, order_of_wide, identity, Some, as_wide);
-
-fn order_of_signed(number: i64) -> u64 {
-    number.cast_unsigned() ^ 1 << 63
-}
-
-fn order_of_wide(number: i128) -> u128 {
-    number.cast_unsigned() ^ 1 << 127
-}
-
-/// As [`f64::total_cmp`].
-fn order_of_real(number: f64) -> u64 {
-    let bits = number.to_bits();
-    if number.is_sign_negative() { !bits } else { bits ^ 1 << 63 }
-}
+number_cell!(i64, Int, Int64Array, identity, Some, identity);
+number_cell!(f64, Real, Float64Array, identity, Some, identity);
+number_cell!(u64, Key, UInt64Array, identity, Some, identity);
+number_cell!(bool, Int, Int64Array, i64::from, as_bool, identity);
+number_cell!(i128, Wide, Decimal128Array, identity, Some, as_wide);
 
 fn as_bool(number: i64) -> Option<bool> {
     [false, true].into_iter().find(|is| i64::from(*is) == number)
@@ -286,10 +256,23 @@ impl<T: PlainCell> CellValue for Option<T> {
     }
 }
 
-/// Appends a cell to a key: null first.
-pub(crate) fn push_cell<C: CellValue>(cell: &C, key: &mut Vec<u8>) {
-    key.push(u8::from(cell.plain().is_some()));
-    cell.plain().into_iter().for_each(|plain| plain.push_key(key));
+/// The column of a cell in a file in memory.
+pub(crate) type ColumnOf<C> = <<C as CellValue>::Plain as PlainCell>::Column;
+
+/// The column of a field in an array.
+pub(crate) fn array_of<'a, C: CellValue + 'a>(
+    cells: impl Iterator<Item = &'a C> + Clone,
+) -> ArrayRef {
+    C::Plain::array(cells.map(CellValue::plain))
+}
+
+/// The column of a field in a batch, else its name.
+pub(crate) fn column_of<C: CellValue>(
+    batch: &RecordBatch,
+    field: &'static str,
+) -> Result<ColumnOf<C>, &'static str> {
+    let name = column_name(field);
+    batch.column_by_name(name).and_then(C::Plain::column).ok_or(name)
 }
 
 /// A whole number of a table; larger ones become the largest that it can hold.
@@ -306,30 +289,25 @@ pub fn finite(value: f64) -> Option<f64> {
 pub trait RowColumns: Clone + Default {
     /// The columns, in the order of a file.
     const COLUMNS: &'static [ColumnDef];
-    /// How many of them are in shared parts, which come first.
-    const N_SHARED: usize;
     /// The columns of a file in memory, in the order of the definition.
     type Columns;
 
-    /// The columns of these rows, in the order of the definition.
-    fn arrays<'a>(rows: impl Iterator<Item = &'a Self> + Clone) -> Vec<ArrayRef>
+    /// The first `n` columns of these rows, in the order of the definition.
+    fn arrays<'a>(rows: impl Iterator<Item = &'a Self> + Clone, n: usize) -> Vec<ArrayRef>
     where
         Self: 'a;
 
-    /// The columns of a file, taken from its arrays in the order of the definition.
+    /// The columns of a file, by their names.
     ///
     /// # Errors
-    /// The name of a column that has another type.
-    fn columns(arrays: &mut Iter<'_, ArrayRef>) -> Result<Self::Columns, &'static str>;
+    /// The name of a column that is not there or has another type.
+    fn columns(batch: &RecordBatch) -> Result<Self::Columns, &'static str>;
 
     /// Becomes a row of a file. Texts that it shares with the row that it was are kept.
     ///
     /// # Errors
     /// The name of a column that may not hold the value there.
     fn set(&mut self, columns: &Self::Columns, row: usize) -> Result<(), &'static str>;
-
-    /// Appends the columns of shared parts and those after them, in all `n_key`, to a key.
-    fn push_key(&self, key: &mut Vec<u8>, n_key: usize);
 }
 
 /// A row of a table, whose fields are its columns.
@@ -337,11 +315,29 @@ pub trait TableRow: RowColumns {
     /// The table.
     const TABLE: &'static TableDef;
 
-    /// The key of the row: bytes in whose order the rows of the table are.
-    fn sort_key(&self) -> Vec<u8> {
-        let mut key = Vec::new();
-        self.push_key(&mut key, Self::TABLE.n_key);
-        key
+    /// Rows in the order of their keys, text by bytes, numbers by size, null first; those of equal
+    /// keys in the order in which they come.
+    fn sorted<T: Borrow<Self>>(rows: Vec<T>) -> Vec<T> {
+        let keys = keys_of(&Self::arrays(rows.iter().map(Borrow::borrow), Self::TABLE.n_key));
+        let mut order: Vec<_> = keys.iter().zip(rows).collect();
+        order.sort_by_key(|(key, _)| *key);
+        order.into_iter().map(|(_, row)| row).collect()
+    }
+}
+
+/// The keys of rows, from the columns of their keys.
+fn keys_of(columns: &[ArrayRef]) -> Rows {
+    let fields = columns.iter().map(|column| SortField::new(column.data_type().clone()));
+    let keys = RowConverter::new(fields.collect()).and_then(|keys| keys.convert_columns(columns));
+    keys.expect("all cells of tables have an order")
+}
+
+impl ColumnDef {
+    /// The column of a field whose text is `own`, where it has one.
+    pub(crate) const fn of<C: CellValue>(field: &'static str, own: &'static str) -> Self {
+        let meaning = if own.is_empty() { meaning_of_all(field) } else { own.trim_ascii_start() };
+        let (kind, nullable) = (C::Plain::KIND, C::NULLABLE);
+        ColumnDef { name: column_name(field), kind, meaning, nullable }
     }
 }
 
@@ -375,18 +371,12 @@ pub(crate) const fn column_name(field: &'static str) -> &'static str {
     }
 }
 
-/// The meaning of a column: its own, or what all tables say about its name.
-#[doc(hidden)]
-pub(crate) const fn meaning(own: &'static str, name: &'static str) -> &'static str {
-    if own.is_empty() { meaning_of_all(name) } else { own.trim_ascii_start() }
-}
-
-/// Writes a struct whose fields are columns, with their definition, writer and reader.
+/// Writes structs whose fields are columns, with their definition, writer and reader.
 ///
 /// `..NAME: TYPE` splices in columns that several tables share, another such struct; such parts
 /// come first. A column without a text says what [`meaning_of_all`] says about its name.
 macro_rules! columns {
-    (
+    ($(
         $(#[$attribute:meta])*
         $vis:vis struct $row:ident {
             $(..$part:ident: $shared_columns:ty,)*
@@ -395,7 +385,7 @@ macro_rules! columns {
                 $column:ident: $cell:ty,
             )+
         }
-    ) => {
+    )+) => {$(
         $(#[$attribute])*
         #[derive(Debug, Clone, Default, PartialEq, serde::Serialize)]
         $vis struct $row {
@@ -411,110 +401,69 @@ macro_rules! columns {
             )+
         }
 
-        impl $crate::table::row_macro::RowColumns for $row {
-            const COLUMNS: &'static [$crate::table::ColumnDef] = {
-                const OWN: &[$crate::table::ColumnDef] = &[$(
-                    $crate::table::ColumnDef {
-                        name: $crate::table::row_macro::column_name(stringify!($column)),
-                        kind: <<$cell as $crate::table::row_macro::CellValue>::Plain
-                            as $crate::table::row_macro::PlainCell>::KIND,
-                        meaning: $crate::table::row_macro::meaning(
-                            concat!($($own),*),
-                            stringify!($column),
-                        ),
-                        nullable: <$cell as $crate::table::row_macro::CellValue>::NULLABLE,
-                    }
-                ),+];
-                const N: usize =
-                    OWN.len() + <$row as $crate::table::row_macro::RowColumns>::N_SHARED;
-                const ALL: [$crate::table::ColumnDef; N] =
-                    $crate::table::row_macro::joined_columns(&[
-                        $(<$shared_columns as $crate::table::row_macro::RowColumns>::COLUMNS,)*
-                        OWN,
-                    ]);
-                &ALL
+        const _: () = {
+            use arrow::array::{ArrayRef, RecordBatch};
+            use $crate::table::ColumnDef;
+            use $crate::table::row_macro::{
+                CellValue, ColumnOf, RowColumns, array_of, column_name, column_of, joined_columns,
             };
 
-            const N_SHARED: usize =
-                0 $(+ <$shared_columns as $crate::table::row_macro::RowColumns>::COLUMNS.len())*;
+            const OWN: &[ColumnDef] =
+                &[$(ColumnDef::of::<$cell>(stringify!($column), concat!($($own),*))),+];
+            const N: usize = OWN.len() $(+ <$shared_columns>::COLUMNS.len())*;
 
-            type Columns = (
-                $(<$shared_columns as $crate::table::row_macro::RowColumns>::Columns,)*
-                $(
-                    <<$cell as $crate::table::row_macro::CellValue>::Plain
-                        as $crate::table::row_macro::PlainCell>::Column,
-                )+
-            );
+            impl RowColumns for $row {
+                const COLUMNS: &'static [ColumnDef] =
+                    &joined_columns::<N>(&[$(<$shared_columns>::COLUMNS,)* OWN]);
 
-            fn arrays<'a>(
-                rows: impl Iterator<Item = &'a Self> + Clone,
-            ) -> Vec<arrow::array::ArrayRef> {
-                use $crate::table::row_macro::{CellValue, PlainCell};
-                let shared: Vec<Vec<arrow::array::ArrayRef>> = vec![$(
-                    <$shared_columns as $crate::table::row_macro::RowColumns>::arrays(
-                        rows.clone().map(|row| &row.$part),
-                    )
-                ),*];
-                let own = [$(
-                    <<$cell as CellValue>::Plain as PlainCell>::array(
-                        rows.clone().map(|row| row.$column.plain()),
-                    )
-                ),+];
-                shared.into_iter().flatten().chain(own).collect()
-            }
+                type Columns = (
+                    $(<$shared_columns as RowColumns>::Columns,)*
+                    $(ColumnOf<$cell>,)+
+                );
 
-            fn columns(
-                arrays: &mut std::slice::Iter<'_, arrow::array::ArrayRef>,
-            ) -> Result<Self::Columns, &'static str> {
-                use $crate::table::row_macro::{CellValue, PlainCell};
-                // Evaluated in the order in which they are written: that of the columns.
-                Ok((
-                    $(<$shared_columns as $crate::table::row_macro::RowColumns>::columns(arrays)?,)*
+                fn arrays<'a>(
+                    rows: impl Iterator<Item = &'a Self> + Clone,
+                    n: usize,
+                ) -> Vec<ArrayRef> {
+                    let shared: Vec<Vec<ArrayRef>> =
+                        vec![$(<$shared_columns>::arrays(rows.clone().map(|row| &row.$part), n)),*];
+                    let own: &[&dyn Fn() -> ArrayRef] =
+                        &[$(&|| array_of(rows.clone().map(|row| &row.$column))),+];
+                    let own = own.iter().map(|array| array());
+                    shared.into_iter().flatten().chain(own).take(n).collect()
+                }
+
+                fn columns(batch: &RecordBatch) -> Result<Self::Columns, &'static str> {
+                    Ok((
+                        $(<$shared_columns>::columns(batch)?,)*
+                        $(column_of::<$cell>(batch, stringify!($column))?,)+
+                    ))
+                }
+
+                fn set(&mut self, columns: &Self::Columns, row: usize) -> Result<(), &'static str> {
+                    let ($($part,)* $($column,)+) = columns;
+                    $(self.$part.set($part, row)?;)*
                     $(
-                        arrays
-                            .next()
-                            .and_then(<<$cell as CellValue>::Plain as PlainCell>::column)
-                            .ok_or($crate::table::row_macro::column_name(stringify!($column)))?,
+                        CellValue::set(&mut self.$column, $column, row)
+                            .ok_or(const { column_name(stringify!($column)) })?;
                     )+
-                ))
+                    Ok(())
+                }
             }
-
-            fn set(&mut self, columns: &Self::Columns, row: usize) -> Result<(), &'static str> {
-                let ($($part,)* $($column,)+) = columns;
-                $($crate::table::row_macro::RowColumns::set(&mut self.$part, $part, row)?;)*
-                $(
-                    $crate::table::row_macro::CellValue::set(&mut self.$column, $column, row)
-                        .ok_or(const {
-                            $crate::table::row_macro::column_name(stringify!($column))
-                        })?;
-                )+
-                Ok(())
-            }
-
-            fn push_key(&self, key: &mut Vec<u8>, n_key: usize) {
-                $(self.$part.push_key(key, usize::MAX);)*
-                let own = [$(
-                    |row: &Self, key: &mut Vec<u8>| {
-                        $crate::table::row_macro::push_cell(&row.$column, key);
-                    },
-                )+];
-                let n_own = n_key - Self::N_SHARED.min(n_key);
-                own.iter().take(n_own).for_each(|push| push(self, key));
-            }
-        }
-    };
+        };
+    )+};
 }
 
-/// Writes the struct of a row with the definition of its table, its writer and its reader; the
-/// fields as in [`columns!`].
-macro_rules! table {
-    (
+/// Writes the structs of rows with the definitions of their tables, their writers and their
+/// readers; the fields as in [`columns!`].
+macro_rules! tables {
+    ($(
         $(#[$attribute:meta])*
         $vis:vis struct $row:ident in $name:literal, version $version:literal, key $n_key:literal,
         one row per $one_row_per:literal, written by $writer:literal, read by $readers:literal {
             $($fields:tt)+
         }
-    ) => {
+    )+) => {$(
         $crate::table::row_macro::columns! {
             $(#[$attribute])*
             $vis struct $row { $($fields)+ }
@@ -531,32 +480,23 @@ macro_rules! table {
                 readers: $readers,
             };
         }
-
-        const _: () = assert!(
-            <$row as $crate::table::row_macro::RowColumns>::N_SHARED <= $n_key,
-            "columns that tables share are columns of their keys",
-        );
-    };
+    )+};
 }
 
-pub(crate) use {columns, table};
+pub(crate) use {columns, tables};
 
 #[cfg(test)]
 mod tests {
-    use super::{CellValue, SharedText, push_cell};
+    use super::{CellValue, SharedText, array_of, keys_of};
 
     /// Keys of cells are in the order of the cells, whatever cells follow.
     #[test]
     fn keys_are_in_the_order_of_cells() {
         fn ascending<C: CellValue>(cells: &[C]) {
-            let key = |cell: &C, next: u8| {
-                let mut key = Vec::new();
-                push_cell(cell, &mut key);
-                key.push(next);
-                key
-            };
             for pair in cells.windows(2) {
-                assert!(key(&pair[0], u8::MAX) < key(&pair[1], 0), "{pair:?}");
+                let next = array_of([i64::MAX, i64::MIN].iter());
+                let keys = keys_of(&[array_of(pair.iter()), next]);
+                assert!(keys.row(0) < keys.row(1), "{pair:?}");
             }
         }
         let texts =

@@ -1,7 +1,7 @@
 //! The tables of support: values of counterfactuals that the reference rows of the target group
 //! hardly hold, and how the people who would hold them are counted.
 
-use crate::table::row_macro::{SharedText, table};
+use crate::table::row_macro::{SharedText, tables};
 
 /// The word of the column `support` of the table `metrics` for all people.
 pub(crate) const ALL: &str = "all";
@@ -17,7 +17,7 @@ pub(crate) fn is_told(people: i64, of: i64) -> bool {
     people >= 10 || people > 0 && 100 * people >= of
 }
 
-table! {
+tables! {
     /// `support`: one row per value that counterfactuals of a direction hold and that the reference
     /// rows of the target group hardly do: a level of at most 1 % of them, of at most a twentieth
     /// of its share in the own group, where three rows or more would be expected; a number outside
@@ -45,9 +45,7 @@ table! {
         /// reference rows of all groups that hold it; 0 without a level
         level_in_reference: i64,
     }
-}
 
-table! {
     /// `support_counts`: the counterfactuals with an unsupported value by the cell of the matrix
     /// that they fill, of the plain audit and a label of two sides. A counterfactual with two such
     /// values is in the rows of both. The values of a direction behind the 63rd have no rows.

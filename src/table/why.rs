@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::table::row_macro::{SharedText, table};
+use crate::table::row_macro::{SharedText, tables};
 
 /// How a level is written after the name of its column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,7 +39,7 @@ impl SwitchPatternRow {
 /// What the column `metric` of the table `gates` says about gates on patterns.
 pub(crate) const CONFIRMED_PATTERNS: &str = "confirmed_patterns";
 
-table! {
+tables! {
     /// `switch_patterns`: who switches more often than the others.
     pub struct SwitchPatternRow in "switch_patterns", version 3, key 3,
     one row per "block of `why`, pattern and half of the people", written by "why",
@@ -118,9 +118,7 @@ table! {
         /// here); joined by `,`; empty = none
         flags: SharedText,
     }
-}
 
-table! {
     /// `switch_features`: through what people switch.
     pub struct SwitchFeatureRow in "switch_features", version 2, key 5,
     one row per "block of `why`, direction, kind of people and feature", written by "why",

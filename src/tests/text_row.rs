@@ -3,7 +3,9 @@
 use std::iter::once;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Decimal128Array, Float64Array, Int64Array, StringArray, UInt64Array};
+use arrow::array::{
+    ArrayRef, Decimal128Array, Float64Array, Int64Array, RecordBatch, StringArray, UInt64Array,
+};
 
 use crate::table::row_macro::RowColumns;
 use crate::table::{ColumnDef, ColumnType};
@@ -49,15 +51,16 @@ pub(crate) trait TextRow: RowColumns {
 
     #[track_caller]
     fn with_each<'a>(&self, cells: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
-        let mut arrays = Self::arrays(once(self));
+        let mut arrays = Self::arrays(once(self), Self::COLUMNS.len());
         for (name, value) in cells {
             let name = name.trim();
             let at = Self::COLUMNS.iter().position(|column| column.name == name);
             let at = at.unwrap_or_else(|| panic!("no column `{name}`"));
             arrays[at] = cell(&Self::COLUMNS[at], value);
         }
-        let (columns, mut row) =
-            (Self::columns(&mut arrays.iter()).expect("types"), Self::default());
+        let names = Self::COLUMNS.iter().map(|column| column.name);
+        let batch = RecordBatch::try_from_iter(names.zip(arrays)).expect("columns");
+        let (columns, mut row) = (Self::columns(&batch).expect("types"), Self::default());
         row.set(&columns, 0).expect("a row");
         row
     }

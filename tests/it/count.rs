@@ -47,7 +47,7 @@ const MODULES: &[ModuleBudget] = &[
     modules(
         "diff, table, explain, folder, proof",
         &["diff", "table", "explain", "folder", "proof"],
-        6_060,
+        5_600,
     ),
     modules(
         "num, recourse, causal, why, augment",

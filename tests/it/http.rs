@@ -251,7 +251,9 @@ fn rows_without_a_score_are_allowed_up_to_a_share() {
 fn recourse_needs_a_score_for_every_changed_row() {
     let (url, _) = serve(|_| Deed::Forgets);
     let work = with_endpoint(&url, ", missing_at_most: 0.02");
-    let job = work.read("job.yaml");
+    let features = "features: {continuous: [age, income]}";
+    let bins = "bins: {age: [18, 48, 77], income: [0, 500, 1000]}";
+    let job = work.read("job.yaml").replace(features, &format!("{features}\n  {bins}"));
     let recourse = "
 recourse:
   sex:

@@ -22,7 +22,7 @@ use crate::data::exchange::ipc_message::{
 use crate::data::exchange::row_stream::{RawBatch, RowSink};
 use crate::data::values::{ValueClass, type_in_words};
 use crate::error::{Fault, Result};
-use crate::table::field_marks::{cached, distinct};
+use crate::table::field_marks::{cached, direct};
 use crate::table::file::{FileOwner, ParquetFile};
 
 /// What a copy of rows is for.
@@ -141,7 +141,7 @@ fn plain_schema(schema: &Schema) -> Schema {
 fn passing_schema(plain: &Schema) -> Schema {
     let packed = |field: &FieldRef| {
         let field = Field::clone(field);
-        cached(if field.data_type().is_numeric() { distinct(field) } else { field })
+        cached(if field.data_type().is_numeric() { direct(field) } else { field })
     };
     Schema::new(plain.fields().iter().map(packed).collect::<Vec<_>>())
 }

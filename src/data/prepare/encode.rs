@@ -24,7 +24,7 @@ use crate::data::rows::stored::ROLE;
 use crate::data::source::recut::RowPiece;
 use crate::data::values::{SourceValues, ValueClass};
 use crate::num::float_precision::FloatPrecision;
-use crate::table::field_marks::{cached, distinct, packed, sampled};
+use crate::table::field_marks::{cached, direct, sampled};
 
 /// The name of the codes of a source column.
 pub(crate) fn code_column(plan: &PreparePlan<'_>, column: usize) -> String {
@@ -35,25 +35,25 @@ pub(crate) fn code_column(plan: &PreparePlan<'_>, column: usize) -> String {
 pub(crate) fn schema(plan: &PreparePlan<'_>) -> Schema {
     let mut fields = Vec::new();
     if !plan.losses().is_empty() {
-        fields.push(distinct(Field::new("row", DataType::UInt64, false)));
+        fields.push(direct(Field::new("row", DataType::UInt64, false)));
     }
     match plan.row_id.map(|column| plan.view.columns[column].class) {
         None => {}
         Some(ValueClass::Int) => {
-            fields.push(distinct(Field::new("row_id", DataType::Int64, false)));
+            fields.push(direct(Field::new("row_id", DataType::Int64, false)));
         }
         Some(_) => {
-            fields.push(distinct(Field::new("row_key", DataType::UInt64, false)));
+            fields.push(direct(Field::new("row_key", DataType::UInt64, false)));
             fields.push(Field::new("row_id", DataType::Utf8, false));
         }
     }
     fields.extend(plan.person.map(|_| Field::new("person", DataType::UInt64, false)));
-    fields.extend(plan.hash_split.map(|_| packed(Field::new(ROLE, DataType::UInt8, false))));
+    fields.extend(plan.hash_split.map(|_| direct(Field::new(ROLE, DataType::UInt8, false))));
     fields.extend(plan.weight.map(|_| Field::new("weight", DataType::Float64, false)));
     for feature in plan.features.iter().filter(|feature| !feature.kind.is_coded()) {
         let name = format!("x.{}", feature.name);
         fields.push(match plan.class_of(feature) {
-            ValueClass::Int => packed(Field::new(name, DataType::Int64, true)),
+            ValueClass::Int => direct(Field::new(name, DataType::Int64, true)),
             _ => sampled(Field::new(name, DataType::Float64, true)),
         });
     }
@@ -62,16 +62,16 @@ pub(crate) fn schema(plan: &PreparePlan<'_>) -> Schema {
         fields.push(sampled(Field::new(name, DataType::Float64, true)));
     }
     fields.extend(plan.carry.iter().map(|&column| {
-        distinct(Field::new(format!("carry.{}", plan.name(column)), DataType::Float64, true))
+        direct(Field::new(format!("carry.{}", plan.name(column)), DataType::Float64, true))
     }));
     fields.extend(plan.decisions.iter().map(|decision| {
         let name = carried_decision(plan.name(decision.column));
-        distinct(Field::new(format!("carry.{name}"), DataType::Float64, true))
+        direct(Field::new(format!("carry.{name}"), DataType::Float64, true))
     }));
     fields.extend(
         plan.coded
             .iter()
-            .map(|&column| packed(Field::new(code_column(plan, column), DataType::UInt32, false))),
+            .map(|&column| direct(Field::new(code_column(plan, column), DataType::UInt32, false))),
     );
     Schema::new(fields.into_iter().map(cached).collect::<Vec<_>>())
 }

@@ -32,7 +32,7 @@ use crate::data::{Feature, FeatureColumn, FeatureRows, Layout};
 use crate::error::{Error, FOLDER_CHANGED_HINT, Result};
 use crate::exec::files;
 use crate::num::float_precision::FloatPrecision;
-use crate::table::field_marks::{cached, distinct, packed};
+use crate::table::field_marks::{cached, direct};
 use crate::table::file::{EncodedGroup, FileOwner, GroupEncoder, GroupWriter, ParquetFile};
 
 const COUNTERFACTUALS: &str = "counterfactuals.parquet";
@@ -134,14 +134,14 @@ pub(crate) fn create_counterfactuals(
     judged: bool,
 ) -> Result<(CounterfactualEncoder, GroupWriter)> {
     let mut fields = vec![
-        distinct(Field::new(KEYS[0], DataType::UInt32, false)),
-        packed(Field::new(KEYS[1], DataType::UInt16, false)),
-        packed(Field::new(KEYS[2], DataType::UInt16, false)),
+        direct(Field::new(KEYS[0], DataType::UInt32, false)),
+        direct(Field::new(KEYS[1], DataType::UInt16, false)),
+        direct(Field::new(KEYS[2], DataType::UInt16, false)),
     ];
     if judged {
         fields.push(Field::new(VALID, DataType::Boolean, false));
-        fields.extend(COUNTERS.map(|name| packed(Field::new(name, DataType::UInt32, false))));
-        fields.push(distinct(Field::new(PLAUSIBILITY, DataType::Float64, true)));
+        fields.extend(COUNTERS.map(|name| direct(Field::new(name, DataType::UInt32, false))));
+        fields.push(direct(Field::new(PLAUSIBILITY, DataType::Float64, true)));
     }
     if let Some(layout) = features_of {
         fields.extend(feature_fields(layout));
@@ -491,7 +491,7 @@ fn keys_of(batch: &RecordBatch) -> CounterfactualKeys {
 /// # Errors
 /// The file cannot be created.
 pub(crate) fn create_scores(folder: &Path) -> Result<(ColumnEncoder, GroupWriter)> {
-    let score = distinct(Field::new("score", DataType::Float64, true));
+    let score = direct(Field::new("score", DataType::Float64, true));
     ColumnEncoder::create(folder, SCORES, vec![score])
 }
 
@@ -659,7 +659,7 @@ impl<T: ArrowPrimitiveType> NumberReader<T> {
 /// # Errors
 /// The file cannot be created.
 pub(crate) fn create_world_rows(folder: &Path) -> Result<(ColumnEncoder, GroupWriter)> {
-    let column = packed(Field::new(KEYS[2], DataType::UInt16, false));
+    let column = direct(Field::new(KEYS[2], DataType::UInt16, false));
     ColumnEncoder::create(folder, WORLD_ROWS, vec![column])
 }
 
@@ -683,7 +683,7 @@ impl WorldRowReader {
 /// # Errors
 /// The file cannot be created.
 pub(crate) fn create_support(folder: &Path) -> Result<(ColumnEncoder, GroupWriter)> {
-    let column = packed(Field::new("unsupported", DataType::UInt64, false));
+    let column = direct(Field::new("unsupported", DataType::UInt64, false));
     ColumnEncoder::create(folder, SUPPORT, vec![column])
 }
 

@@ -37,7 +37,7 @@ use crate::data::{
 };
 use crate::error::{Error, FOLDER_CHANGED_HINT, Result};
 use crate::exec::files;
-use crate::table::field_marks::{cached, packed, sampled};
+use crate::table::field_marks::{cached, direct, sampled};
 use crate::table::file::{FileOwner, ParquetFile};
 
 /// The column of persons.
@@ -587,8 +587,8 @@ fn values_or<T: ArrowPrimitiveType>(
 pub fn feature_fields(layout: &Layout) -> Vec<Field> {
     let field = |feature: &Feature, data_type| Field::new(feature_name(feature), data_type, true);
     let of = |feature: &Feature| match () {
-        () if feature.kind.is_coded() => packed(field(feature, DataType::UInt32)),
-        () if is_whole(feature) => packed(field(feature, DataType::Int64)),
+        () if feature.kind.is_coded() => direct(field(feature, DataType::UInt32)),
+        () if is_whole(feature) => direct(field(feature, DataType::Int64)),
         () => sampled(field(feature, DataType::Float64)),
     };
     layout.features.iter().map(of).map(cached).collect()

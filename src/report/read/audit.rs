@@ -127,9 +127,7 @@ type SetPlace<'a> = (usize, &'a str, usize, &'a str);
 
 /// Reads a table and sorts it by key, independent of the writer.
 fn sorted<R: TableRow>(tables: &Path) -> Result<Vec<R>> {
-    let mut rows = read_rows::<R>(tables)?;
-    rows.sort_by_cached_key(TableRow::sort_key);
-    Ok(rows)
+    Ok(R::sorted(read_rows(tables)?))
 }
 
 fn patterns(tables: &Path) -> Result<Vec<SwitchPatternRow>> {

@@ -453,7 +453,9 @@ impl Stage for OutcomesStage {
             for part in 0..parts.len() {
                 match lists.files(part) {
                     None => fill(part, &mut writer)?,
-                    Some(files) => each_batch(files, |batch| writer.writer.push_batch(batch))?,
+                    Some(files) => {
+                        each_batch(files, |batch| writer.writer.push(batch.columns().to_vec()))?
+                    }
                 }
             }
             writer.finish()

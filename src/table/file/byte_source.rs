@@ -7,7 +7,7 @@
 //! ([`object::held_per_thread`]), each column is read through a window that moves forward.
 
 use std::collections::VecDeque;
-use std::io::{self, BufReader, Read};
+use std::io::{self, Read};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
@@ -51,12 +51,12 @@ pub(crate) struct ObjectBytes {
     failure: Mutex<Option<Error>>,
 }
 
-/// Bytes from a position on.
-pub(crate) enum ByteReader {
-    /// For a file.
-    File(BufReader<File>),
-    /// For an object: where it is, and the bytes in memory.
-    Object(Arc<ObjectBytes>, u64, Bytes),
+/// Bytes of an object from a position on.
+struct ObjectReader {
+    object: Arc<ObjectBytes>,
+    position: u64,
+    /// Those in memory.
+    there: Bytes,
 }
 
 fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -141,11 +141,6 @@ impl ByteSource {
         };
         move || locked(&object.as_ref()?.failure).take()
     }
-
-    /// Why bytes could not be fetched.
-    pub(crate) fn failure(&self) -> Option<Error> {
-        self.failures()()
-    }
 }
 
 impl Length for ByteSource {
@@ -158,15 +153,16 @@ impl Length for ByteSource {
 }
 
 impl ChunkReader for ByteSource {
-    type T = ByteReader;
+    type T = Box<dyn Read>;
 
-    fn get_read(&self, start: u64) -> Result<ByteReader, ParquetError> {
-        match self {
-            ByteSource::File(file) => file.get_read(start).map(ByteReader::File),
+    fn get_read(&self, start: u64) -> Result<Box<dyn Read>, ParquetError> {
+        Ok(match self {
+            ByteSource::File(file) => Box::new(file.get_read(start)?),
             ByteSource::Object(object) => {
-                Ok(ByteReader::Object(Arc::clone(object), start, Bytes::new()))
+                let (object, there) = (Arc::clone(object), Bytes::new());
+                Box::new(ObjectReader { object, position: start, there })
             }
-        }
+        })
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
@@ -185,20 +181,16 @@ impl ChunkReader for ByteSource {
     }
 }
 
-impl Read for ByteReader {
+impl Read for ObjectReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            ByteReader::File(file) => file.read(buffer),
-            ByteReader::Object(object, position, there) => {
-                if there.is_empty() && !buffer.is_empty() {
-                    *there = object.bytes_keeping_error(*position, 1).map_err(io::Error::other)?;
-                }
-                let n = there.len().min(buffer.len());
-                buffer[..n].copy_from_slice(&there.split_to(n));
-                *position += n as u64;
-                Ok(n)
-            }
+        if self.there.is_empty() && !buffer.is_empty() {
+            let bytes = self.object.bytes_keeping_error(self.position, 1);
+            self.there = bytes.map_err(io::Error::other)?;
         }
+        let n = self.there.len().min(buffer.len());
+        buffer[..n].copy_from_slice(&self.there.split_to(n));
+        self.position += n as u64;
+        Ok(n)
     }
 }
 

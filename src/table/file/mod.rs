@@ -21,7 +21,7 @@ use crate::error::{Error, Fault};
 
 pub(crate) use open::ParquetFile;
 pub(crate) use rows::{
-    LongWriter, OTHER_VERSION, RowWriter, check_version, each_row, open_table, read_file,
+    OTHER_VERSION, RowWriter, TableWriter, check_version, each_row, open_table, read_file,
     read_matching, read_rows, write_rows,
 };
 pub(crate) use write::{EncodedGroup, GroupEncoder, GroupWriter};

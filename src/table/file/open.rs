@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::array::{Array, AsArray, RecordBatch, RecordBatchReader};
 use arrow::compute::{cast, concat_batches};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
@@ -71,7 +71,7 @@ impl ParquetFile {
             None => ByteSource::File(files::open(path)?),
         };
         let meta = ArrowReaderMetadata::load(&source, ArrowReaderOptions::new())
-            .map_err(|e| source.failure().unwrap_or_else(|| unreadable(path, owner, e)))?;
+            .map_err(|e| source.failures()().unwrap_or_else(|| unreadable(path, owner, e)))?;
         if let Some(what) = contradiction(meta.metadata(), source.len()) {
             return Err(unreadable(path, owner, what));
         }
@@ -103,16 +103,10 @@ impl ParquetFile {
         };
         let fields: Vec<Field> =
             self.schema().fields().iter().map(|field| read_as(field)).collect();
-        let meta = Arc::clone(self.meta.metadata());
-        if fields
-            .iter()
-            .zip(self.schema().fields())
-            .any(|(new, old)| new.data_type() != old.data_type())
-        {
-            let schema =
-                Arc::new(Schema::new_with_metadata(fields, self.schema().metadata().clone()));
-            let options = ArrowReaderOptions::new().with_schema(schema);
-            self.meta = ArrowReaderMetadata::try_new(meta, options)
+        let schema = Schema::new_with_metadata(fields, self.schema().metadata().clone());
+        if schema != **self.schema() {
+            let options = ArrowReaderOptions::new().with_schema(Arc::new(schema));
+            self.meta = ArrowReaderMetadata::try_new(Arc::clone(self.meta.metadata()), options)
                 .map_err(|e| unreadable(&self.path, self.owner, e))?;
         }
         Ok(self)
@@ -278,7 +272,7 @@ impl ParquetFile {
         let built = builder.with_batch_size(batch_rows.max(1)).build();
         let reader = built.map_err(|e| failure().unwrap_or_else(|| fail(&e)))?;
         let (path, owner) = (self.path.clone(), self.owner);
-        let (schema, mut reader, mut broken) = (reader_schema(&reader), reader, false);
+        let (schema, mut reader, mut broken) = (reader.schema(), reader, false);
         let mut due = slice.map_or_else(
             || self.group_rows(group),
             |(offset, limit)| limit.min(self.group_rows(group).saturating_sub(offset)),
@@ -330,9 +324,4 @@ impl ParquetFile {
 /// Whether a type is one of texts.
 fn is_text(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
-}
-
-fn reader_schema(reader: &parquet::arrow::arrow_reader::ParquetRecordBatchReader) -> SchemaRef {
-    use arrow::record_batch::RecordBatchReader;
-    reader.schema()
 }

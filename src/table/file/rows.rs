@@ -5,22 +5,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch};
-use arrow::compute::concat_batches;
+use arrow::compute::BatchCoalescer;
 use arrow::datatypes::{Field, Schema};
-use parquet::arrow::arrow_writer::{ArrowColumnWriter, compute_leaves};
 
-use super::{
-    EncodedGroup, FileOwner, GroupEncoder, GroupWriter, ParquetFile, READ_ROWS, unreadable,
-};
+use super::write::OpenGroup;
+use super::{FileOwner, GroupEncoder, GroupWriter, ParquetFile, READ_ROWS, unreadable};
 use crate::error::{Error, Result};
-use crate::table::field_marks::distinct;
-use crate::table::{ColumnDef, ColumnType, TableDef, TableRow};
+use crate::table::field_marks::direct;
+use crate::table::{ColumnType, TableDef, TableRow};
 
-/// Rows of one row group in result tables.
-const TABLE_GROUP_ROWS: usize = 1_000_000;
-
-/// Rows of one row group in long tables: the open group is the memory that writing them takes.
-const LONG_GROUP_ROWS: usize = 245 * ROWS_AT_ONCE;
+/// Rows of one row group in result tables: the open group is the memory that writing them takes.
+const GROUP_ROWS: usize = 245 * ROWS_AT_ONCE;
 
 /// Rows that become columns at a time: as many as a fast cache holds, for each column walks over
 /// all of them, and as many as are encoded at a time.
@@ -33,11 +28,7 @@ fn schema_of(def: &TableDef) -> Schema {
         .iter()
         .map(|c| {
             let field = Field::new(c.name, c.kind.data_type(), c.nullable);
-            if matches!(c.kind, ColumnType::Real | ColumnType::Key) {
-                distinct(field)
-            } else {
-                field
-            }
+            if matches!(c.kind, ColumnType::Real | ColumnType::Key) { direct(field) } else { field }
         })
         .collect();
     Schema::new(fields)
@@ -53,44 +44,16 @@ fn table_metadata(def: &TableDef) -> Vec<(&'static str, String)> {
 /// # Errors
 /// The disk refuses.
 pub(crate) fn write_rows<R: TableRow>(folder: &Path, rows: &[R]) -> Result<()> {
-    let rows = sorted(rows);
-    let path = folder.join(R::TABLE.file());
-    let (encoder, mut writer) =
-        GroupWriter::create(&path, &schema_of(R::TABLE), &table_metadata(R::TABLE))?;
-    for rows in rows.chunks(TABLE_GROUP_ROWS) {
-        let parts = rows.chunks(ROWS_AT_ONCE).map(|rows| batch_of(rows.iter().copied(), &path));
-        writer.append(encoder.encode_parts(&parts.collect::<Result<Vec<_>>>()?)?)?;
+    let mut writer = RowWriter::<R>::create(folder)?;
+    for rows in R::sorted(rows.iter().collect()).chunks(ROWS_AT_ONCE) {
+        writer.push(rows.iter().copied())?;
     }
     writer.finish()
 }
 
-/// Rows in the order of their keys; those of equal keys in the order in which they come.
-fn sorted<R: TableRow>(rows: &[R]) -> Vec<&R> {
-    let keys: Vec<Vec<u8>> = rows.iter().map(TableRow::sort_key).collect();
-    // Most keys begin alike; what comes next decides most comparisons without a look at the rest.
-    let alike = |key: &[u8]| key.iter().zip(&keys[0]).take_while(|(a, b)| a == b).count();
-    let shared = keys.iter().map(|key| alike(key)).min().unwrap_or(0);
-    let next = |key: &[u8]| {
-        let mut head = [0; 16];
-        head.iter_mut().zip(&key[shared..]).for_each(|(head, byte)| *head = *byte);
-        u128::from_be_bytes(head)
-    };
-    let mut order: Vec<_> = keys.iter().map(|key| (next(key), key)).zip(rows).collect();
-    order.sort_by_key(|(key, _)| *key);
-    order.into_iter().map(|(_, row)| row).collect()
-}
-
-fn batch_of<'a, R: TableRow + 'a>(
-    rows: impl Iterator<Item = &'a R> + Clone,
-    path: &Path,
-) -> Result<RecordBatch> {
-    RecordBatch::try_new(Arc::new(schema_of(R::TABLE)), R::arrays(rows))
-        .map_err(|e| unreadable(path, FileOwner::Program, e))
-}
-
-/// Writes a table too long for memory, such as `outcomes`, rows of one type at a time.
+/// Writes a table, rows of one type at a time: also one too long for memory, such as `outcomes`.
 pub(crate) struct RowWriter<R> {
-    pub(crate) writer: LongWriter,
+    pub(crate) writer: TableWriter,
     rows: PhantomData<fn(R)>,
 }
 
@@ -100,16 +63,21 @@ impl<R: TableRow> RowWriter<R> {
     /// # Errors
     /// The disk refuses.
     pub(crate) fn create(folder: &Path) -> Result<Self> {
-        Ok(RowWriter { writer: LongWriter::create(folder, R::TABLE)?, rows: PhantomData })
+        Ok(RowWriter { writer: TableWriter::create(folder, R::TABLE)?, rows: PhantomData })
     }
 
     /// Appends rows.
     ///
     /// # Errors
     /// The disk refuses.
-    pub(crate) fn push(&mut self, rows: &[R]) -> Result<()> {
-        let batch = batch_of(rows.iter(), &self.writer.path)?;
-        self.writer.push_batch(batch)
+    pub(crate) fn push<'a>(
+        &mut self,
+        rows: impl IntoIterator<Item = &'a R, IntoIter: Clone>,
+    ) -> Result<()>
+    where
+        R: 'a,
+    {
+        self.writer.push(R::arrays(rows.into_iter(), R::TABLE.columns.len()))
     }
 
     /// Appends rows that are made as they are written.
@@ -137,99 +105,48 @@ impl<R: TableRow> RowWriter<R> {
     }
 }
 
-/// Writes a long table. Rows are encoded [`ROWS_AT_ONCE`], so the bytes do not depend on how they
-/// arrive; a row group holds [`LONG_GROUP_ROWS`].
-pub(crate) struct LongWriter {
+/// Writes a table by columns. Rows are encoded [`ROWS_AT_ONCE`], so the bytes do not depend on how
+/// they arrive; a row group holds [`GROUP_ROWS`].
+pub(crate) struct TableWriter {
     encoder: GroupEncoder,
     writer: GroupWriter,
-    def: &'static TableDef,
     path: PathBuf,
-    open: Option<OpenGroup>,
-    /// Fewer rows than are encoded at once.
-    pending: Vec<RecordBatch>,
-    n_pending: usize,
+    pending: BatchCoalescer,
+    open: OpenGroup,
 }
 
-struct OpenGroup {
-    columns: Vec<ArrowColumnWriter>,
-    rows: usize,
-}
-
-impl LongWriter {
+impl TableWriter {
     /// Creates `<folder>/<name>.parquet`.
     ///
     /// # Errors
     /// The disk refuses.
-    pub(crate) fn create(folder: &Path, def: &'static TableDef) -> Result<Self> {
-        let path = folder.join(def.file());
-        let (encoder, writer) = GroupWriter::create(&path, &schema_of(def), &table_metadata(def))?;
-        Ok(LongWriter { encoder, writer, def, path, open: None, pending: Vec::new(), n_pending: 0 })
+    pub(crate) fn create(folder: &Path, def: &TableDef) -> Result<Self> {
+        let (path, schema) = (folder.join(def.file()), schema_of(def));
+        let (encoder, writer) = GroupWriter::create(&path, &schema, &table_metadata(def))?;
+        let pending = BatchCoalescer::new(Arc::new(schema), ROWS_AT_ONCE);
+        Ok(TableWriter { encoder, writer, path, pending, open: OpenGroup::default() })
     }
 
-    /// Appends rows of the same table.
+    /// Appends rows of the same table, by the columns of its definition.
     ///
     /// # Errors
     /// The disk refuses, or the rows are of another table.
-    pub(crate) fn push_batch(&mut self, batch: RecordBatch) -> Result<()> {
-        self.n_pending += batch.num_rows();
-        self.pending.push(batch);
-        if self.n_pending < ROWS_AT_ONCE {
-            return Ok(());
-        }
-        let batch = self.take_pending()?;
-        let whole = batch.num_rows() - batch.num_rows() % ROWS_AT_ONCE;
-        for at in (0..whole).step_by(ROWS_AT_ONCE) {
-            self.encode(&batch.slice(at, ROWS_AT_ONCE))?;
-        }
-        self.n_pending = batch.num_rows() - whole;
-        self.pending = vec![batch.slice(whole, self.n_pending)];
-        Ok(())
+    pub(crate) fn push(&mut self, columns: Vec<ArrayRef>) -> Result<()> {
+        let batch = RecordBatch::try_new(self.pending.schema(), columns);
+        let pushed = batch.and_then(|batch| self.pending.push_batch(batch));
+        pushed.map_err(|e| unreadable(&self.path, FileOwner::Program, e))?;
+        self.encode()
     }
 
-    fn take_pending(&mut self) -> Result<RecordBatch> {
-        self.n_pending = 0;
-        match (self.pending.pop(), self.pending.is_empty()) {
-            (Some(only), true) => Ok(only),
-            (last, _) => {
-                self.pending.extend(last);
-                concat_batches(&Arc::new(schema_of(self.def)), &std::mem::take(&mut self.pending))
-                    .map_err(|e| unreadable(&self.path, FileOwner::Program, e))
+    /// Encodes the batches that are complete as the next of the open row group.
+    fn encode(&mut self) -> Result<()> {
+        while let Some(rows) = self.pending.next_completed_batch() {
+            self.encoder.add(&mut self.open, &rows)?;
+            if self.open.rows >= GROUP_ROWS {
+                self.writer.append(self.encoder.close(std::mem::take(&mut self.open))?)?;
             }
         }
-    }
-
-    /// Encodes rows as the next of the open row group.
-    fn encode(&mut self, rows: &RecordBatch) -> Result<()> {
-        let fail = |e: &dyn std::fmt::Display| unreadable(&self.path, FileOwner::Program, e);
-        let mut open = match self.open.take() {
-            Some(open) => open,
-            None => OpenGroup {
-                columns: self.encoder.factory.create_column_writers(0).map_err(|e| fail(&e))?,
-                rows: 0,
-            },
-        };
-        let mut writers = open.columns.iter_mut();
-        for (field, column) in self.encoder.schema.fields().iter().zip(rows.columns()) {
-            for leaf in compute_leaves(field, column).map_err(|e| fail(&e))? {
-                if let Some(writer) = writers.next() {
-                    writer.write(&leaf).map_err(|e| fail(&e))?;
-                }
-            }
-        }
-        open.rows += rows.num_rows();
-        if open.rows >= LONG_GROUP_ROWS {
-            return self.close(open);
-        }
-        self.open = Some(open);
         Ok(())
-    }
-
-    fn close(&mut self, open: OpenGroup) -> Result<()> {
-        let chunks =
-            open.columns.into_iter().map(ArrowColumnWriter::close).collect::<Result<Vec<_>, _>>();
-        self.writer.append(EncodedGroup(
-            chunks.map_err(|e| unreadable(&self.path, FileOwner::Program, e))?,
-        ))
     }
 
     /// Writes what is left and the footer.
@@ -237,12 +154,11 @@ impl LongWriter {
     /// # Errors
     /// The disk refuses.
     pub(crate) fn finish(mut self) -> Result<()> {
-        if self.n_pending > 0 {
-            let rest = self.take_pending()?;
-            self.encode(&rest)?;
-        }
-        if let Some(open) = self.open.take() {
-            self.close(open)?;
+        let whole = self.pending.finish_buffered_batch();
+        whole.map_err(|e| unreadable(&self.path, FileOwner::Program, e))?;
+        self.encode()?;
+        if self.open.rows > 0 {
+            self.writer.append(self.encoder.close(self.open)?)?;
         }
         self.writer.finish()
     }
@@ -300,14 +216,14 @@ pub(crate) fn read_file<R: TableRow>(path: &Path, each: impl FnMut(&R)) -> Resul
 fn rows_of<R: TableRow>(file: ParquetFile, mut each: impl FnMut(&R)) -> Result<()> {
     let (file, mut row) = (file.with_coded_texts()?, R::default());
     let damaged = |column: &str| {
-        let what = format!("column `{column}` holds invalid values");
-        unreadable(file.path(), FileOwner::Program, what)
+        let is_there = file.schema().index_of(column).is_ok();
+        let what = if is_there { "holds invalid values" } else { "is missing" };
+        unreadable(file.path(), FileOwner::Program, format!("column `{column}` {what}"))
     };
     for group in 0..file.n_groups() {
         for batch in file.batches(group, None, None, READ_ROWS)? {
             let batch = batch?;
-            let arrays = columns_of(R::TABLE, &file, &batch)?;
-            let columns = R::columns(&mut arrays.iter()).map_err(damaged)?;
+            let columns = R::columns(&batch).map_err(damaged)?;
             for at in 0..batch.num_rows() {
                 row.set(&columns, at).map_err(damaged)?;
                 each(&row);
@@ -326,17 +242,6 @@ pub(crate) fn open_table(folder: &Path, def: &TableDef) -> Result<Option<Parquet
     let file = ParquetFile::open(&path, FileOwner::Program)?;
     check_version(&file, def)?;
     Ok(Some(file))
-}
-
-/// The columns of a table in the order of `def`.
-fn columns_of(def: &TableDef, file: &ParquetFile, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
-    let column = |column: &ColumnDef| {
-        batch.column_by_name(column.name).cloned().ok_or_else(|| {
-            let what = format!("column `{}` is missing", column.name);
-            unreadable(file.path(), FileOwner::Program, what)
-        })
-    };
-    def.columns.iter().map(column).collect()
 }
 
 /// What to do about a folder whose tables are of another version.

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use parquet::arrow::arrow_writer::{
-    ArrowColumnChunk, ArrowRowGroupWriterFactory, ArrowWriter, compute_leaves,
+    ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, ArrowWriter, compute_leaves,
 };
 use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::SerializedFileWriter;
@@ -21,14 +22,21 @@ use crate::table::field_marks::{CACHED, DIRECT, SAMPLED, is_written, repeats};
 
 /// A row group encoded on some thread, ready to be appended.
 #[derive(Debug)]
-pub(crate) struct EncodedGroup(pub(super) Vec<ArrowColumnChunk>);
+pub(crate) struct EncodedGroup(Vec<ArrowColumnChunk>);
+
+/// A row group that is being encoded.
+#[derive(Default)]
+pub(super) struct OpenGroup {
+    columns: Vec<ArrowColumnWriter>,
+    pub(super) rows: usize,
+}
 
 /// Encodes batches into row groups; shared by the threads of a stage.
 pub(crate) struct GroupEncoder {
-    pub(super) factory: ArrowRowGroupWriterFactory,
+    factory: ArrowRowGroupWriterFactory,
     /// Writes columns without a dictionary; present where a row group may ask for it.
     direct: Option<ArrowRowGroupWriterFactory>,
-    pub(super) schema: SchemaRef,
+    schema: SchemaRef,
     path: PathBuf,
 }
 
@@ -38,39 +46,47 @@ impl GroupEncoder {
     /// # Errors
     /// A batch that does not fit the schema.
     pub(crate) fn encode(&self, batch: &RecordBatch) -> Result<EncodedGroup> {
-        self.encode_parts(std::slice::from_ref(batch))
+        let mut open = OpenGroup::default();
+        self.add(&mut open, batch)?;
+        self.close(open)
     }
 
-    /// Encodes batches that follow each other as one row group.
+    /// Encodes rows as the next of a row group; the first ones decide how its columns are written.
     ///
     /// # Errors
     /// As [`GroupEncoder::encode`].
-    pub(super) fn encode_parts(&self, parts: &[RecordBatch]) -> Result<EncodedGroup> {
-        let fail = |e: parquet::errors::ParquetError| unreadable(&self.path, FileOwner::Program, e);
-        let writers =
-            |factory: &ArrowRowGroupWriterFactory| factory.create_column_writers(0).map_err(fail);
-        let mut direct = self.direct.as_ref().map(writers).transpose()?.map(Vec::into_iter);
-        let mut chunks = Vec::new();
+    pub(super) fn add(&self, open: &mut OpenGroup, rows: &RecordBatch) -> Result<()> {
+        let fail = |e: ParquetError| unreadable(&self.path, FileOwner::Program, e);
+        let is_new = open.columns.is_empty();
+        let writers = |factory: &ArrowRowGroupWriterFactory| match is_new {
+            true => factory.create_column_writers(0).map_err(fail),
+            false => Ok(Vec::new()),
+        };
         let mut usual = writers(&self.factory)?.into_iter();
-        for (at, field) in self.schema.fields().iter().enumerate() {
-            let columns = || parts.iter().map(|part| part.column(at));
-            let direct_here = is_written(field, SAMPLED) && !columns().any(repeats);
-            let mut open = Vec::new();
-            for column in columns() {
-                for (i, leaf) in compute_leaves(field, column).map_err(fail)?.iter().enumerate() {
-                    if open.len() == i {
-                        let (usual, direct) =
-                            (usual.next(), direct.as_mut().and_then(Iterator::next));
-                        open.extend(direct.filter(|_| direct_here).or(usual));
-                    }
-                    open[i].write(leaf).map_err(fail)?;
-                }
-            }
-            for writer in open {
-                chunks.push(writer.close().map_err(fail)?);
+        let direct = self.direct.as_ref().map(writers).transpose()?;
+        let mut direct = direct.unwrap_or_default().into_iter();
+        let mut at = 0;
+        for (field, column) in self.schema.fields().iter().zip(rows.columns()) {
+            let direct_here = is_new && is_written(field, SAMPLED) && !repeats(column);
+            for leaf in compute_leaves(field, column).map_err(fail)? {
+                let (usual, direct) = (usual.next(), direct.next());
+                open.columns.extend(direct.filter(|_| direct_here).or(usual));
+                open.columns[at].write(&leaf).map_err(fail)?;
+                at += 1;
             }
         }
-        Ok(EncodedGroup(chunks))
+        open.rows += rows.num_rows();
+        Ok(())
+    }
+
+    /// The whole row group.
+    ///
+    /// # Errors
+    /// A column cannot be encoded.
+    pub(super) fn close(&self, open: OpenGroup) -> Result<EncodedGroup> {
+        let columns = open.columns.into_iter().map(ArrowColumnWriter::close);
+        let chunks = columns.collect::<Result<Vec<_>, _>>();
+        chunks.map(EncodedGroup).map_err(|e| unreadable(&self.path, FileOwner::Program, e))
     }
 }
 
@@ -80,14 +96,12 @@ pub(crate) struct GroupWriter {
     path: PathBuf,
 }
 
-fn write_error(path: &Path, cause: parquet::errors::ParquetError) -> Error {
+fn write_error(path: &Path, cause: ParquetError) -> Error {
     match cause {
-        parquet::errors::ParquetError::External(inner) => {
-            match inner.downcast::<std::io::Error>() {
-                Ok(io) => Error::io("write", path, &io),
-                Err(other) => Error::operator("write", path, other, None),
-            }
-        }
+        ParquetError::External(inner) => match inner.downcast::<std::io::Error>() {
+            Ok(io) => Error::io("write", path, &io),
+            Err(other) => Error::operator("write", path, other, None),
+        },
         other => Error::operator("write", path, other, None),
     }
 }
@@ -116,25 +130,26 @@ impl GroupWriter {
                 .set_compression(Compression::ZSTD(ZstdLevel::default()))
                 .set_created_by("cfaudit".to_owned())
                 .set_key_value_metadata(key_values.clone());
-            for field in schema.fields().iter().filter(|f| f.metadata().contains_key(CACHED)) {
-                // Numbers that hardly repeat have few equal bytes; codes are packed already.
-                let kind = field.data_type();
-                let is_dense = kind.is_floating() || kind.is_unsigned_integer();
-                let codec = match is_dense && is_direct(field) {
-                    true => Compression::UNCOMPRESSED,
-                    false => Compression::LZ4_RAW,
-                };
-                let column = ColumnPath::new(vec![field.name().clone()]);
-                properties = properties
-                    .set_column_compression(column.clone(), codec)
-                    .set_column_statistics_enabled(column, EnabledStatistics::None);
-            }
-            for field in schema.fields().iter().filter(|field| is_direct(field)) {
-                let column = ColumnPath::new(vec![field.name().clone()]);
-                properties = properties.set_column_dictionary_enabled(column.clone(), false);
-                if field.data_type().is_integer() {
-                    properties =
-                        properties.set_column_encoding(column, Encoding::DELTA_BINARY_PACKED);
+            for field in schema.fields() {
+                let (kind, is_direct) = (field.data_type(), is_direct(field));
+                let column = || ColumnPath::new(vec![field.name().clone()]);
+                if field.metadata().contains_key(CACHED) {
+                    // Numbers that hardly repeat have few equal bytes; codes are packed already.
+                    let is_dense = kind.is_floating() || kind.is_unsigned_integer();
+                    let codec = match is_dense && is_direct {
+                        true => Compression::UNCOMPRESSED,
+                        false => Compression::LZ4_RAW,
+                    };
+                    properties = properties
+                        .set_column_compression(column(), codec)
+                        .set_column_statistics_enabled(column(), EnabledStatistics::None);
+                }
+                if is_direct {
+                    properties = properties.set_column_dictionary_enabled(column(), false);
+                }
+                if is_direct && kind.is_integer() {
+                    let packed = Encoding::DELTA_BINARY_PACKED;
+                    properties = properties.set_column_encoding(column(), packed);
                 }
             }
             let properties = properties.build();

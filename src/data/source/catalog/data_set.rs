@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use arrow::array::RecordBatch;
+use serde::Serialize;
 
 use super::typed::TypedTable;
 use crate::data::source::field_builder::FieldType;
@@ -68,7 +69,7 @@ impl PublicDataSet {
 }
 
 /// A file of a data set.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub(crate) struct DataSetFile {
     /// Its name, in the folder and in the archive.
     pub name: &'static str,
@@ -79,7 +80,7 @@ pub(crate) struct DataSetFile {
 }
 
 /// One accepted content of a member.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct FileVersion {
     /// Its size in bytes.
     pub bytes: u64,
