@@ -46,7 +46,8 @@ impl GateStatus {
     }
 }
 
-/// Makes types of arguments: JSON names what they hold in lower snake case.
+/// Makes types of arguments: JSON names what they hold in lower snake case. They stand at the
+/// margin, as types without it do.
 macro_rules! arguments {
     ($($(#[$about:meta])* pub(crate) $kind:tt $name:ident $parts:tt)*) => {$(
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -57,219 +58,219 @@ macro_rules! arguments {
 }
 
 arguments! {
-    /// What an interval or a range is over.
-    pub(crate) enum UncertaintySource {
-        /// Other people.
-        People,
-        /// Other graphs, and refits of their coefficients.
-        Graphs,
-        /// A number of fits of the set on resampled rows.
-        Fits(i64),
-        /// A number of trainings of the model.
-        Trainings(i64),
-    }
+/// What an interval or a range is over.
+pub(crate) enum UncertaintySource {
+    /// Other people.
+    People,
+    /// Other graphs, and refits of their coefficients.
+    Graphs,
+    /// A number of fits of the set on resampled rows.
+    Fits(i64),
+    /// A number of trainings of the model.
+    Trainings(i64),
+}
 
-    /// What is compared with a limit.
-    pub(crate) enum Judged {
-        /// The value itself.
-        Value,
-        /// The change itself.
-        Change,
-        /// The interval over people.
-        Interval,
-        /// That interval at the level of its place among all comparisons of the gate, from 1.
-        Holm { level: f64, place: usize, of: usize },
-        /// The interval over graphs and refits.
-        Graphs { level: Option<f64> },
-        /// From the lowest to the highest end over these sources.
-        Range(Vec<UncertaintySource>),
-    }
+/// What is compared with a limit.
+pub(crate) enum Judged {
+    /// The value itself.
+    Value,
+    /// The change itself.
+    Change,
+    /// The interval over people.
+    Interval,
+    /// That interval at the level of its place among all comparisons of the gate, from 1.
+    Holm { level: f64, place: usize, of: usize },
+    /// The interval over graphs and refits.
+    Graphs { level: Option<f64> },
+    /// From the lowest to the highest end over these sources.
+    Range(Vec<UncertaintySource>),
+}
 
-    /// What a reader must know of what was compared with a limit.
-    pub(crate) enum GateCaution {
-        /// So few repeats of a fit or a training that its ends are the extremes.
-        FewRepeats(Vec<UncertaintySource>),
-        /// So few bootstraps of the graphs.
-        FewBootstraps(u64),
-        /// Graphs of the training only the rows.
-        NoBootstraps,
-        /// The mean over graphs lies outside of the interval.
-        MeanOutside,
-    }
+/// What a reader must know of what was compared with a limit.
+pub(crate) enum GateCaution {
+    /// So few repeats of a fit or a training that its ends are the extremes.
+    FewRepeats(Vec<UncertaintySource>),
+    /// So few bootstraps of the graphs.
+    FewBootstraps(u64),
+    /// Graphs of the training only the rows.
+    NoBootstraps,
+    /// The mean over graphs lies outside of the interval.
+    MeanOutside,
+}
 
-    /// A limit compared with what decides.
-    pub(crate) struct ComparedPlace {
-        pub(crate) judged: Judged,
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        pub(crate) cautions: Vec<GateCaution>,
-        /// The two groups that are compared in place of the furthest, of which one is too small.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub(crate) pair: Option<[String; 2]>,
-    }
+/// A limit compared with what decides.
+pub(crate) struct ComparedPlace {
+    pub(crate) judged: Judged,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) cautions: Vec<GateCaution>,
+    /// The two groups that are compared in place of the furthest, of which one is too small.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) pair: Option<[String; 2]>,
+}
 
-    /// What is too few.
-    pub(crate) enum CountedUnit {
-        Cases,
-        PersonsBelow,
-        WeightedBelow,
-        People,
-        Persons,
-        PeopleOfAHalf,
-        /// People of equal weight who would be as precise.
-        EqualPeople,
-    }
+/// What is too few.
+pub(crate) enum CountedUnit {
+    Cases,
+    PersonsBelow,
+    WeightedBelow,
+    People,
+    Persons,
+    PeopleOfAHalf,
+    /// People of equal weight who would be as precise.
+    EqualPeople,
+}
 
-    /// Why there is no interval.
-    pub(crate) enum IntervalLack {
-        /// Less than two bootstraps: no coefficients were fitted again.
-        NoRefit,
-        /// Fewer than two graphs give a value.
-        FewGraphs,
-        /// The set was not fitted again.
-        NotFitted,
-        /// Fewer than 95 % of the repeats of the fit give a value.
-        FewFits,
-        /// The value was not measured for other trainings of the model.
-        NotTrained,
-        /// Fewer than 95 % of the trainings give a value.
-        FewTrainings,
-        /// There is none over these of several sources.
-        Over { sources: Vec<UncertaintySource>, why: Box<IntervalLack> },
-        /// What the table of metrics or of changes says.
-        Table(String),
-    }
+/// Why there is no interval.
+pub(crate) enum IntervalLack {
+    /// Less than two bootstraps: no coefficients were fitted again.
+    NoRefit,
+    /// Fewer than two graphs give a value.
+    FewGraphs,
+    /// The set was not fitted again.
+    NotFitted,
+    /// Fewer than 95 % of the repeats of the fit give a value.
+    FewFits,
+    /// The value was not measured for other trainings of the model.
+    NotTrained,
+    /// Fewer than 95 % of the trainings give a value.
+    FewTrainings,
+    /// There is none over these of several sources.
+    Over { sources: Vec<UncertaintySource>, why: Box<IntervalLack> },
+    /// What the table of metrics or of changes says.
+    Table(String),
+}
 
-    /// Which row no table has.
-    pub(crate) enum MissingRow {
-        /// A value.
-        Metrics,
-        /// A value over changes to any other group, of fewer than three groups.
-        AnyOtherGroup,
-        /// A change, in either run.
-        Changes,
-    }
+/// Which row no table has.
+pub(crate) enum MissingRow {
+    /// A value.
+    Metrics,
+    /// A value over changes to any other group, of fewer than three groups.
+    AnyOtherGroup,
+    /// A change, in either run.
+    Changes,
+}
 
-    /// What looked at nothing.
-    pub(crate) enum EmptySearch {
-        /// An arm that added no rows.
-        Arm(String),
-        /// A search over subgroups with this many affected people in both groups.
-        Subgroups(u64),
-        /// A search over patterns with this many people of both halves.
-        Patterns(i64),
-    }
+/// What looked at nothing.
+pub(crate) enum EmptySearch {
+    /// An arm that added no rows.
+    Arm(String),
+    /// A search over subgroups with this many affected people in both groups.
+    Subgroups(u64),
+    /// A search over patterns with this many people of both halves.
+    Patterns(i64),
+}
 
-    /// A decision, by its side or by the name of its class.
-    pub(crate) enum CommonDecision {
-        Negative,
-        Positive,
-        Class(String),
-    }
+/// A decision, by its side or by the name of its class.
+pub(crate) enum CommonDecision {
+    Negative,
+    Positive,
+    Class(String),
+}
 
-    /// All counterfactuals of a set and attribute have one decision.
-    pub(crate) struct OneSidedSet {
-        pub(crate) counterfactual: String,
-        pub(crate) sensitive: String,
-        pub(crate) decision: CommonDecision,
-        /// Counterfactuals.
-        pub(crate) n: u64,
-        /// Those whose rows have this decision.
-        pub(crate) before: u64,
-    }
+/// All counterfactuals of a set and attribute have one decision.
+pub(crate) struct OneSidedSet {
+    pub(crate) counterfactual: String,
+    pub(crate) sensitive: String,
+    pub(crate) decision: CommonDecision,
+    /// Counterfactuals.
+    pub(crate) n: u64,
+    /// Those whose rows have this decision.
+    pub(crate) before: u64,
+}
 
-    /// Two groups of an attribute that have hardly any threshold in common.
-    pub(crate) struct ThresholdsApart {
-        pub(crate) sensitive: String,
-        pub(crate) groups: [String; 2],
-    }
+/// Two groups of an attribute that have hardly any threshold in common.
+pub(crate) struct ThresholdsApart {
+    pub(crate) sensitive: String,
+    pub(crate) groups: [String; 2],
+}
 
-    /// A change that the rows to score do not show.
-    pub(crate) struct UnshownChange {
-        /// The attribute.
-        pub(crate) attribute: String,
-        /// From which group to which; none: any groups.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub(crate) direction: Option<[String; 2]>,
-    }
+/// A change that the rows to score do not show.
+pub(crate) struct UnshownChange {
+    /// The attribute.
+    pub(crate) attribute: String,
+    /// From which group to which; none: any groups.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) direction: Option<[String; 2]>,
+}
 
-    /// The part of a model's input of which no score showed a change.
-    pub(crate) enum UnseenPart {
-        /// Of the value.
-        Change(UnshownChange),
-        /// Of these directions of a total.
-        Directions(Vec<[String; 2]>),
-    }
+/// The part of a model's input of which no score showed a change.
+pub(crate) enum UnseenPart {
+    /// Of the value.
+    Change(UnshownChange),
+    /// Of these directions of a total.
+    Directions(Vec<[String; 2]>),
+}
 
-    /// What people lack.
-    #[derive(Copy, Eq, PartialOrd, Ord)]
-    pub(crate) enum Lack {
-        Group,
-        Score,
-        Counterfactual,
-    }
+/// What people lack.
+#[derive(Copy, Eq, PartialOrd, Ord)]
+pub(crate) enum Lack {
+    Group,
+    Score,
+    Counterfactual,
+}
 
-    /// Which part of a comparison is meant: the part that is at its worst where people are
-    /// unmeasured, or the part that switches by rounding affect.
-    pub(crate) enum ComparedPart {
-        Value,
-        Change,
-        Interval,
-        /// What is looked for among the people.
-        Search,
-        OtherComparisons,
-    }
+/// Which part of a comparison is meant: the part that is at its worst where people are
+/// unmeasured, or the part that switches by rounding affect.
+pub(crate) enum ComparedPart {
+    Value,
+    Change,
+    Interval,
+    /// What is looked for among the people.
+    Search,
+    OtherComparisons,
+}
 
-    /// The value of a comparison without the switches by rounding.
-    pub(crate) struct WithoutRounding {
-        pub(crate) of_change: bool,
-        /// None: undefined.
-        pub(crate) value: Option<f64>,
-        /// Whether it would be another one.
-        pub(crate) moves: bool,
-        /// Whether it would be this value at most or at least; none: exactly.
-        pub(crate) bound: Option<GateBoundSide>,
-        /// Whether Holm's method would decide otherwise.
-        pub(crate) by_holm: bool,
-    }
+/// The value of a comparison without the switches by rounding.
+pub(crate) struct WithoutRounding {
+    pub(crate) of_change: bool,
+    /// None: undefined.
+    pub(crate) value: Option<f64>,
+    /// Whether it would be another one.
+    pub(crate) moves: bool,
+    /// Whether it would be this value at most or at least; none: exactly.
+    pub(crate) bound: Option<GateBoundSide>,
+    /// Whether Holm's method would decide otherwise.
+    pub(crate) by_holm: bool,
+}
 
-    /// On which side a bound is.
-    pub(crate) enum GateBoundSide {
-        AtMost,
-        AtLeast,
-    }
+/// On which side a bound is.
+pub(crate) enum GateBoundSide {
+    AtMost,
+    AtLeast,
+}
 
-    /// Which group the other order of a ratio puts behind.
-    pub(crate) enum LowerSide {
-        /// It gets fewer favourable decisions.
-        Behind,
-        /// It has the lower value.
-        LowerValue,
-    }
+/// Which group the other order of a ratio puts behind.
+pub(crate) enum LowerSide {
+    /// It gets fewer favourable decisions.
+    Behind,
+    /// It has the lower value.
+    LowerValue,
+}
 
-    /// The audited model next to an arm.
-    pub(crate) struct OwnValue {
-        pub(crate) value: Option<f64>,
-        pub(crate) ends: Option<(f64, f64)>,
-        pub(crate) limit: f64,
-        /// What decides, as the column `rule` says it.
-        pub(crate) decides: String,
-        pub(crate) verdict: String,
-        pub(crate) findings: GateFindings,
-    }
+/// The audited model next to an arm.
+pub(crate) struct OwnValue {
+    pub(crate) value: Option<f64>,
+    pub(crate) ends: Option<(f64, f64)>,
+    pub(crate) limit: f64,
+    /// What decides, as the column `rule` says it.
+    pub(crate) decides: String,
+    pub(crate) verdict: String,
+    pub(crate) findings: GateFindings,
+}
 
-    /// What a gate on a table of its own counts.
-    pub(crate) enum GateCount {
-        /// Unfair subgroups by a definition, its parameter and a view.
-        Subgroups {
-            definition: String,
-            parameter: String,
-            view: String,
-            score_at_least: Option<f64>,
-            min_affected: u64,
-        },
-        /// Confirmed patterns of who switches, of a block of `why`.
-        Patterns { metric: Option<String>, why: String },
-    }
+/// What a gate on a table of its own counts.
+pub(crate) enum GateCount {
+    /// Unfair subgroups by a definition, its parameter and a view.
+    Subgroups {
+        definition: String,
+        parameter: String,
+        view: String,
+        score_at_least: Option<f64>,
+        min_affected: u64,
+    },
+    /// Confirmed patterns of who switches, of a block of `why`.
+    Patterns { metric: Option<String>, why: String },
+}
 }
 
 impl ComparedPlace {
