@@ -399,7 +399,7 @@ impl<'a> JobPair<'a> {
     /// amount.
     fn breaks_of_column(self, column: &str) -> Vec<DefinitionBreak> {
         let made = self.derived_from(column);
-        let (mut clarify, mut fitted, mut of_models) = (false, false, Vec::new());
+        let (mut clarify, mut fitted, mut of_models) = (false, false, BTreeSet::new());
         for (path, value) in self.values() {
             // A list of columns, or a key below the kind of the list.
             let holds = |keys: &[&str]| {
@@ -415,7 +415,7 @@ impl<'a> JobPair<'a> {
                     return vec![DefinitionBreak::Everything];
                 }
                 ["models", model, of @ ("threshold" | "decision" | "amount"), "column"] => {
-                    of_models.extend(self.breaks_of_model(model, of == "amount"));
+                    of_models.insert((model, of == "amount"));
                 }
                 _ => {}
             }
@@ -424,16 +424,13 @@ impl<'a> JobPair<'a> {
             made.into_iter().partition(|name| self.have_attribute(name));
         let attributes = Some(attributes).filter(|names| !names.is_empty());
         let attributes = attributes.map(DefinitionBreak::Attributes).into_iter();
-        let all = attributes
+        let of_models = of_models.into_iter();
+        attributes
             .chain([DefinitionBreak::Slices(columns)])
             .chain(clarify.then_some(DefinitionBreak::Clarify))
             .chain(fitted.then_some(DefinitionBreak::Fitted))
-            .chain(of_models);
-        // Both jobs may use it in the same place.
-        all.fold(Vec::new(), |mut told, of| {
-            told.extend((!told.contains(&of)).then_some(of));
-            told
-        })
+            .chain(of_models.flat_map(|(model, scores)| self.breaks_of_model(model, scores)))
+            .collect()
     }
 
     /// A column or attribute and all that is derived from it, over any number of steps. A cross is

@@ -10,9 +10,9 @@ use serde::Serialize;
 
 use crate::diff::compared_run::ComparedRun;
 use crate::diff::people::{
-    GatherSettings, OutcomeDigest, OutcomeSetKey, OutcomesOfBoth, PairedOutcomes, PersonKeys,
-    gather,
+    GatherSettings, OutcomeDigest, OutcomesOfBoth, PairedOutcomes, PersonKeys, gather,
 };
+use crate::diff::rows_of_both::OutcomeSetKey;
 use crate::diff::words::said;
 use crate::error::Result;
 use crate::folder::manifest::Manifest;

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::hash::BuildHasherDefault;
 use std::path::Path;
 
-use crate::diff::rows_of_both::RowsOfBoth;
+use crate::diff::rows_of_both::{OutcomeSetKey, PersonOutcomes, RowsOfBoth};
 use crate::error::{Error, Result};
 use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
@@ -36,9 +36,6 @@ const CROWDS: u64 = 1024;
 
 /// Keys of people.
 pub(super) type PersonKeys = HashSet<u64, BuildHasherDefault<FastHasher>>;
-
-/// Model, attribute and set.
-pub(super) type OutcomeSetKey = [String; 3];
 
 /// What is gathered of the two runs, the old one first.
 #[derive(Debug, Clone)]
@@ -119,23 +116,6 @@ pub(super) struct PairedOutcomes {
 /// By model and attribute.
 pub(super) type OutcomesOfBoth = BTreeMap<[String; 2], PairedOutcomes>;
 
-/// A person with all their counterfactuals of one set under one model.
-pub(super) struct PersonOutcomes {
-    pub(super) place: OutcomeSetKey,
-    pub(super) key: u64,
-    /// Whose row it is; the row itself where each row is a person.
-    pub(super) unit: u64,
-    pub(super) has_person: bool,
-    /// Groups of the attribute.
-    pub(super) n: usize,
-    pub(super) person: ScoredPerson,
-    /// The score in the numbers of its scale.
-    pub(super) score: Option<f64>,
-    pub(super) counterfactuals: Vec<ScoredCounterfactual>,
-    /// Their numbers.
-    pub(super) indices: Vec<i64>,
-}
-
 /// Gathers the files of outcomes of both runs, the old one first.
 pub(super) fn gather(files: [&Path; 2], asked: &GatherSettings<'_>) -> Result<OutcomesOfBoth> {
     let mut parts = OutcomesOfBoth::new();
@@ -151,6 +131,19 @@ pub(super) fn gather(files: [&Path; 2], asked: &GatherSettings<'_>) -> Result<Ou
     Ok(parts)
 }
 
+/// What a file of outcomes cannot hold as its run wrote it.
+#[derive(Clone, Copy)]
+enum OutcomeFault {
+    /// A score that is not on the scale of its model.
+    Score(f64),
+    /// A weight that no run writes.
+    Weight,
+    /// A row without a weight, where rows have some.
+    NoWeight,
+    /// A row in two groups.
+    TwoGroups,
+}
+
 /// The most units that a weight has, see `WeightUnit`.
 const LARGEST_WEIGHT: i64 = 1 << 32;
 
@@ -162,37 +155,27 @@ fn each_person(
     mut each: impl FnMut(&PersonOutcomes),
 ) -> Result<()> {
     let mut open: Option<PersonOutcomes> = None;
-    // What the file cannot hold as its run wrote it.
-    let mut damaged: Option<String> = None;
+    let mut damaged = None;
     read_file(file, |outcome: &OutcomeRow| {
-        let Some(groups) =
-            asked.groups.get(outcome.sensitive.as_str()).filter(|_| outcome.arm.is_empty())
-        else {
-            return;
-        };
+        let groups = asked.groups.get(outcome.sensitive.as_str());
+        let Some(groups) = groups.filter(|_| outcome.arm.is_empty()) else { return };
         let at = |name: &str| groups.iter().position(|group| group == name);
-        let (Some(from), Some(to)) = (at(&outcome.from_group), at(&outcome.to_group)) else {
-            return;
-        };
-        if from == to {
-            return;
-        }
+        let direction = at(&outcome.from_group).zip(at(&outcome.to_group));
+        let Some((from, to)) = direction.filter(|(from, to)| from != to) else { return };
         let place =
             [&outcome.model, &outcome.sensitive, &outcome.counterfactual].map(|name| name.as_str());
         let is_same = |g: &PersonOutcomes| {
             g.key == outcome.row_key && g.place.iter().zip(place).all(|(mine, other)| mine == other)
         };
-        let fault = if outcome.weight.is_some_and(|weight| !(0..=LARGEST_WEIGHT).contains(&weight))
-        {
-            Some("it holds a weight that no run writes")
-        } else if asked.weighted && outcome.weight.is_none() {
-            Some("it holds a row without a weight")
-        } else if open.as_ref().is_some_and(|one| is_same(one) && one.person.group != from) {
-            Some("it holds a row that is in two groups")
-        } else {
-            None
-        };
-        damaged = damaged.take().or(fault.map(str::to_owned));
+        let is_weight = |weight: i64| (0..=LARGEST_WEIGHT).contains(&weight);
+        let is_in_two = |one: &PersonOutcomes| is_same(one) && one.person.group != from;
+        let faults = [
+            (!outcome.weight.is_none_or(is_weight), OutcomeFault::Weight),
+            (asked.weighted && outcome.weight.is_none(), OutcomeFault::NoWeight),
+            (open.as_ref().is_some_and(is_in_two), OutcomeFault::TwoGroups),
+        ];
+        let fault = faults.into_iter().find(|(is_met, _)| *is_met).map(|(_, fault)| fault);
+        damaged = damaged.or(fault);
         // Rows of weight 0 count for nothing.
         if fault.is_some() || asked.weighted && outcome.weight == Some(0) {
             return;
@@ -205,11 +188,7 @@ fn each_person(
             // Amounts are finite and have no share; the sums over shares take no others.
             let is_off = score.is_some_and(|score| !score.is_finite())
                 || share.is_some_and(|share| !(0.0..=1.0).contains(&share));
-            if let Some(score) = score.filter(|_| is_off) {
-                let cause =
-                    format!("it holds the score {score}, which is not on the scale of its model");
-                damaged.get_or_insert(cause);
-            }
+            damaged = damaged.or(score.filter(|_| is_off).map(OutcomeFault::Score));
             share.filter(|_| !is_off)
         };
         if !open.as_ref().is_some_and(is_same) {
@@ -244,9 +223,20 @@ fn each_person(
             open.indices.push(outcome.cf_index);
         }
     })?;
-    if let Some(cause) = damaged {
-        let hint = "changed after its run wrote it: use an unchanged copy, or run the job again";
-        return Err(Error::operator("use", file, cause, hint));
+    if let Some(fault) = damaged {
+        return Err(Error::operator(
+            "use",
+            file,
+            match fault {
+                OutcomeFault::Score(score) => {
+                    format!("it holds the score {score}, which is not on the scale of its model")
+                }
+                OutcomeFault::Weight => "it holds a weight that no run writes".to_owned(),
+                OutcomeFault::NoWeight => "it holds a row without a weight".to_owned(),
+                OutcomeFault::TwoGroups => "it holds a row that is in two groups".to_owned(),
+            },
+            "changed after its run wrote it: use an unchanged copy, or run the job again",
+        ));
     }
     open.iter().for_each(each);
     Ok(())

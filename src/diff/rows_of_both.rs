@@ -10,11 +10,32 @@
 
 use std::collections::BTreeMap;
 
-use crate::diff::people::PersonOutcomes;
 use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::paired_counts::{PairedCell, PairedCounts};
-use crate::metric::evidence::person::{cell_index, confusion_cell};
+use crate::metric::evidence::person::{
+    ScoredCounterfactual, ScoredPerson, cell_index, confusion_cell,
+};
 use crate::num::hash::FastMap;
+
+/// Model, attribute and set.
+pub(super) type OutcomeSetKey = [String; 3];
+
+/// A person with all their counterfactuals of one set under one model.
+pub(super) struct PersonOutcomes {
+    pub(super) place: OutcomeSetKey,
+    pub(super) key: u64,
+    /// Whose row it is; the row itself where each row is a person.
+    pub(super) unit: u64,
+    pub(super) has_person: bool,
+    /// Groups of the attribute.
+    pub(super) n: usize,
+    pub(super) person: ScoredPerson,
+    /// The score in the numbers of its scale.
+    pub(super) score: Option<f64>,
+    pub(super) counterfactuals: Vec<ScoredCounterfactual>,
+    /// Their numbers.
+    pub(super) indices: Vec<i64>,
+}
 
 /// What is decided of a row: place, number of the counterfactual, and the cell of the matrix, in
 /// order.
@@ -169,7 +190,6 @@ impl RowsOfBoth {
 mod tests {
     use super::*;
     use crate::metric::evidence::paired_counts::{results_of, units_of_side};
-    use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 
     /// A row of two groups with one counterfactual.
     fn row(key: u64, group: usize, said: [bool; 2], weight: u64) -> PersonOutcomes {
