@@ -32,17 +32,18 @@ const fn modules(
 
 /// The modules with their ceilings, the figures of the last count. Since the count before, `gate`
 /// shrank by gates that count being questions like others, by places that lead to the people of a
-/// side, and by one list of what decides; `stage` and `data` grew by what `check` finds before a
-/// run, `diff` by derived columns that define a value.
+/// side, and by one list of what decides; `diff`, `table` and `folder` by what a part of a job
+/// breaks being asked of both jobs, and by one writer of rows. `gate`, `metric` and `stage` grew by
+/// thresholds that follow the group, and by passes that few people or nobody stands behind.
 const MODULES: &[ModuleBudget] = &[
     modules("report", &["report"], 12_590),
-    modules("metric", &["metric"], 11_650),
+    modules("metric", &["metric"], 11_680),
     modules("job", &["job"], 8_000),
-    modules("stage", &["stage"], 26_160),
-    modules("data", &["data"], 16_415),
+    modules("stage", &["stage"], 26_200),
+    modules("data", &["data"], 16_430),
     modules("counterfactual", &["counterfactual"], 8_250),
     modules("exec, cli, root", &["exec", "cli", "bin", "."], 7_875),
-    modules("gate", &["gate"], 3_955),
+    modules("gate", &["gate"], 4_015),
     modules("model", &["model"], 4_265),
     modules(
         "diff, table, explain, folder, proof",
