@@ -310,7 +310,9 @@ mod tests {
             (0, 0, "verdict=pass, value=0"),
         ] {
             let rows = SwitchPatternRow::of("why=w, n=90").each(&format!(
-                "half | k | least | searched\n first | {switches} | 20 | {searched}\n second | 0 | |"
+                "half | k | least | searched
+                 first | {switches} | 20 | {searched}
+                 second | 0 | |"
             ));
             let folder = tempfile::tempdir().unwrap();
             write_rows(folder.path(), &rows).unwrap();

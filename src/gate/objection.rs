@@ -8,8 +8,9 @@
 //! column `reason_code`; a job accepts some of them by name (`accept` of a model or a set).
 
 use crate::gate::question::{GateCase, GateQuestion, GateSubject, GateTables};
-use crate::gate::reason::{CountedUnit, EmptySearch, GateReason};
+use crate::gate::reason::{CountedUnit, EmptySearch, GateReason, ThresholdsApart};
 use crate::metric::MetricFamily;
+use crate::metric::catalog::ccm::SWITCH_RATE;
 use crate::metric::catalog::find;
 use crate::table::{IssueRow, UnknownLevelRow};
 
@@ -18,26 +19,30 @@ const BASE: &str = "base";
 
 /// From this share of people on, values that the model does not know, or that the reference rows
 /// hardly hold, leave gates on them undecided.
-pub(super) const MANY_UNKNOWN: f64 = 0.05;
+pub(super) const MANY_PEOPLE: f64 = 0.05;
 
-/// The objection that many people of a group of a question have values that its model does not
-/// know.
-fn of_levels(question: &GateQuestion, tables: GateTables<'_>) -> Option<GateReason> {
-    let is_asked = |group: &str| match &question.scope {
+/// Whether a question is about a group, among others.
+fn is_about(question: &GateQuestion, group: &str) -> bool {
+    match &question.scope {
         GateSubject::Group(asked) => asked == group,
         // An empty name is all others together.
         GateSubject::Direction(a, b) | GateSubject::Pair(a, b) => {
             [a, b].into_iter().any(|asked| asked == group || asked.is_empty())
         }
         _ => true,
-    };
+    }
+}
+
+/// The objection that many people of a group of a question have values that its model does not
+/// know.
+fn of_levels(question: &GateQuestion, tables: GateTables<'_>) -> Option<GateReason> {
     let share = |row: &UnknownLevelRow| row.people as f64 / row.audited.max(1) as f64;
     let of_groups = tables.unknown.iter().filter(|row| {
         row.model.as_str() == question.model
             && row.column.is_empty()
             && question.attributes.iter().any(|asked| row.sensitive == *asked)
-            && is_asked(&row.group)
-            && share(row) >= MANY_UNKNOWN
+            && is_about(question, &row.group)
+            && share(row) >= MANY_PEOPLE
     });
     let worst = of_groups.max_by(|a, b| share(a).total_cmp(&share(b)))?;
     Some(GateReason::UnknownLevels {
@@ -76,25 +81,40 @@ pub(super) fn one_decision(case: GateCase<'_>) -> Option<GateReason> {
     own.find(|objection| !question.accepts(objection))
 }
 
-/// What prevents a pass: a mean whose rows have weights, or several to a person, of which few
-/// count as much as all. They are as precise as so many people of equal weight, by the rate of
-/// the same place that is about most; the interval of a mean hardly shows that one of them decides
-/// it.
+/// What prevents a pass: a mean over people of whom few count as much as all, by their weights or
+/// their numbers of rows. It is as precise as that of so many people of equal weight, by the switch
+/// rate of the same people; the interval of a mean hardly shows that one of them decides it.
 pub(super) fn few_by_weight(case: GateCase<'_>) -> Option<GateReason> {
     let GateCase { question, observed, .. } = case;
-    let family = find(&question.metric)?.family;
-    let is_mean = matches!(family, MetricFamily::Shift | MetricFamily::Amounts)
-        && observed.row.denominator.is_none();
-    let equal = |place: [&str; 3]| {
-        let here = case.rows().filter(|row| row.key.scope_and_groups() == place);
-        here.filter_map(|row| row.n_eff).reduce(f64::max)
-    };
+    let is_mean = is_of_scores(question) && observed.row.denominator.is_none();
+    let equal = |place: [&str; 3]| case.row(SWITCH_RATE, place)?.n_eff.map(f64::round);
     let least = observed.sides().into_iter().filter_map(equal).reduce(f64::min)?;
     (is_mean && least < question.min_cases as f64).then_some(GateReason::TooFew {
         n: least as i64,
         of: CountedUnit::EqualPeople,
         required: question.min_cases,
     })
+}
+
+/// Whether a question is about distances of scores or amounts, which no threshold decides.
+fn is_of_scores(question: &GateQuestion) -> bool {
+    let family = find(&question.metric).map(|metric| metric.family);
+    matches!(family, Some(MetricFamily::Shift | MetricFamily::Amounts))
+}
+
+/// The groups with different thresholds that matter to a question: those of rows as they are, and
+/// of counterfactuals of other groups and attributes, are right.
+fn thresholds_asked(
+    question: &GateQuestion,
+    mut attributes: Vec<ThresholdsApart>,
+) -> Vec<ThresholdsApart> {
+    let is_asked = !question.counterfactual.is_empty() && !is_of_scores(question);
+    attributes.retain(|of| is_asked && question.attributes.contains(&of.sensitive));
+    for of in &mut attributes {
+        of.pairs.retain(|pair| pair.iter().all(|group| is_about(question, group)));
+    }
+    attributes.retain(|of| !of.pairs.is_empty());
+    attributes
 }
 
 /// The objections to the model of a question, by the issues.
@@ -111,11 +131,9 @@ fn of_model<'a>(
 pub(super) fn of_question(question: &GateQuestion, tables: GateTables<'_>) -> Vec<GateReason> {
     let of_model = of_model(question, tables).filter_map(|objection| match objection {
         GateReason::OneCounterfactualDecision { .. } => None,
-        // The thresholds of rows as they are, and of counterfactuals of other attributes, are right.
-        GateReason::ThresholdByGroup { model, mut attributes } => {
-            attributes.retain(|of| question.attributes.contains(&of.sensitive));
-            let is_asked = !question.counterfactual.is_empty() && !attributes.is_empty();
-            is_asked.then_some(GateReason::ThresholdByGroup { model, attributes })
+        GateReason::ThresholdByGroup { model, attributes } => {
+            let attributes = thresholds_asked(question, attributes);
+            (!attributes.is_empty()).then_some(GateReason::ThresholdByGroup { model, attributes })
         }
         other => Some(other),
     });

@@ -2,7 +2,7 @@
 //! husbands: a gate is inconclusive if its verdict for only the supported people is another one.
 
 use super::holm;
-use super::objection::MANY_UNKNOWN;
+use super::objection::MANY_PEOPLE;
 use super::observe::observations;
 use crate::gate::question::{GateCase, GateObservation, GateQuestion, GateRuling, GateTables};
 use crate::gate::reason::{GateFindings, GateReason, GateStatus, MissingRow};
@@ -12,7 +12,8 @@ use crate::metric::catalog::ccm::SWITCH_RATE;
 /// of the others, by the switch rate of the same place.
 pub(super) fn untold(case: GateCase<'_>) -> Option<GateReason> {
     let GateCase { question, observed, tables } = case;
-    if !observed.is_change && !observations(question, tables.supported).is_empty() {
+    let is_told = !observed.is_change && !observations(question, tables.supported).is_empty();
+    if is_told || question.counted.is_some() {
         return None;
     }
     let below = |metrics| {
@@ -22,7 +23,7 @@ pub(super) fn untold(case: GateCase<'_>) -> Option<GateReason> {
     let share = 1.0 - below(tables.supported)? / below(tables.metrics)?;
     let alone = Box::new(GateFindings::new(GateReason::NotMeasured { row: MissingRow::Metrics }));
     let objection = GateReason::UnsupportedPeople { value: None, of: None, alone };
-    (share >= MANY_UNKNOWN && !question.accepts(&objection)).then_some(objection)
+    (share >= MANY_PEOPLE && !question.accepts(&objection)).then_some(objection)
 }
 
 /// Withdraws verdicts that are not the same for only the supported people, unless the job accepts

@@ -296,7 +296,7 @@ fn thresholds_that_follow_the_group_leave_gates_on_counterfactuals_open() {
         work.run(0, "job.yaml", "--gates report");
         let gates = work.table("gates");
         let gate = gates.at(&format!("gate=g, verdict={verdict}, reason_code={code}"));
-        let words = "`a` and `b` of `group` have other thresholds of model `live`";
+        let words = "`a` and `b` of `group` have different thresholds of model `live`";
         assert_eq!(gate.text("reason").contains(words), verdict == "inconclusive");
         let page = work.read("out/report.html");
         assert_eq!(
@@ -316,7 +316,7 @@ fn parts_of_scores_have_one_type() {
     work.parquet("parts/b.parquet", vec![ids(2..4), ("score", column([0.7_f64; 2]))]);
     work.edit("job.yaml", "job.yaml", &[("{column: score}", "{parquet: parts}")]);
     work.run(3, "job.yaml", "").says(&[
-        "error[bad-scores]: the scores of `parts/a.parquet` have 32 bits and those of \
+        "error[bad-scores]: the numbers of `parts/a.parquet` have 32 bits and those of \
          `parts/b.parquet` do not",
         "write all parts with one type",
     ]);

@@ -283,13 +283,15 @@ impl KeyedFile {
             }
         }
         if let Some(column) = column {
+            let has_rows =
+                |part: &&ParquetFile| (0..part.n_groups()).any(|g| part.group_rows(g) > 0);
             let (singles, others): (Vec<_>, Vec<_>) =
-                parts.iter().partition(|part| is_single(part, column));
+                parts.iter().filter(has_rows).partition(|part| is_single(part, column));
             if let (Some(one), Some(other)) = (singles.first(), others.first()) {
                 let name = |part: &ParquetFile| part.path().display().to_string();
                 let what = format!(
-                    "the scores of `{}` have 32 bits and those of `{}` do not: a score at the \
-                     threshold would be decided by its file",
+                    "the numbers of `{}` have 32 bits and those of `{}` do not: what is equal to \
+                     a threshold or another number would depend on the file",
                     name(one),
                     name(other)
                 );

@@ -178,10 +178,10 @@ pub(crate) struct OneSidedSet {
     pub(crate) before: u64,
 }
 
-/// Two groups of an attribute that have hardly any threshold in common.
+/// Groups of an attribute of which each two have hardly any threshold in common.
 pub(crate) struct ThresholdsApart {
     pub(crate) sensitive: String,
-    pub(crate) groups: [String; 2],
+    pub(crate) pairs: Vec<[String; 2]>,
 }
 
 /// A change that the rows to score do not show.

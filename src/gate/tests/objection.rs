@@ -21,9 +21,8 @@ fn objected(code: &str, model: &str) -> IssueRow {
             GateReason::OneCounterfactualDecision { model: name, sets: vec![set] }
         }
         "threshold-by-group" => {
-            let groups = ["f", "m"].map(str::to_owned);
-            let sensitive = "sex".to_owned();
-            let attributes = vec![ThresholdsApart { sensitive, groups }];
+            let pairs = vec![["Female", "Male"].map(str::to_owned)];
+            let attributes = vec![ThresholdsApart { sensitive: "sex".to_owned(), pairs }];
             GateReason::ThresholdByGroup { model: name, attributes }
         }
         _ => GateReason::NotRepeatable { model: name, scored },
@@ -84,6 +83,10 @@ fn thresholds_by_group_leave_gates_on_counterfactuals_of_the_attribute_open() {
     of(&kept, nsr(), &format!("<= 0.3 | {open}\n<= 0.01 | {open}"));
     let age = GateQuestion { attributes: vec!["age".to_owned()], ..kept.clone() };
     of(&age, nsr().with("sensitive=age"), "<= 0.3 | pass");
+    let scope = GateSubject::Direction("Female".into(), "Other".into());
+    of(&question(scope), nsr().with("to_group=Other"), "<= 0.3 | pass");
+    let macd = nsr().with("metric=macd, denominator=");
+    of(&asked("macd", direction()), macd, "<= 0.3 | pass");
     let factual = gap_near("pair", ["Male", "Female"], "demp_difference", 0.1);
     of(&asked("demp_difference", pair("Male", "Female")), factual, "<= 0.3 | pass");
 }
@@ -93,7 +96,7 @@ fn thresholds_by_group_leave_gates_on_counterfactuals_of_the_attribute_open() {
 fn a_mean_that_few_people_by_weight_decide_is_not_passed() {
     let macd = nsr().with("metric=macd, value=0.02, lo=0.01, hi=0.04, denominator=");
     for (n_eff, held) in [
-        ("1.02", "verdict=inconclusive, reason_code=too-few | as precise as 1 people of equal"),
+        ("1.02", "verdict=inconclusive, reason_code=too-few | as precise as that of 1 person"),
         ("120", "pass"),
     ] {
         let rate = nsr().with(&format!("metric=sr, n_eff={n_eff}"));

@@ -110,8 +110,10 @@ impl<'a> Recount<'a> {
                 of_decisions |= part.repeats > 1;
             }
             // In a total each direction of a group counts, and each counterfactual of a row.
-            let targets = parts.iter().filter(|part| part.group == parts[0].group);
-            times = times.max(targets.map(|part| part.repeats).sum());
+            for of in &parts {
+                let targets = parts.iter().filter(|part| part.group == of.group);
+                times = times.max(targets.map(|part| part.repeats).sum());
+            }
         }
         // A person without a group may be on any side.
         for (state, &rows) in people.ungrouped.iter().enumerate().take(STATES) {

@@ -25,7 +25,7 @@ use crate::metric::scope::GroupSelection;
 use crate::metric::value::scores::auc_of_all;
 use crate::param::Level;
 
-/// Two groups that share less of their thresholds have other ones.
+/// Two groups that share less of their thresholds have different ones.
 const SHARED_CUTOFFS: f64 = 0.05;
 
 /// Rows of a group at a threshold, on average, from which on thresholds are compared: a threshold
@@ -40,9 +40,9 @@ pub(crate) struct ModelSanity {
     pub(crate) inverted: Vec<InvertedOrder>,
     /// The number of people by decision: negative and positive, or each class.
     decided: Vec<u64>,
-    /// Two groups without thresholds in common, by rank.
+    /// Each two groups that have hardly any threshold in common, by rank.
     #[serde(default)]
-    pub(crate) apart: Option<[usize; 2]>,
+    pub(crate) apart: Vec<[usize; 2]>,
 }
 
 /// The finding that positive labels are associated with low scores, or with negative decisions.
@@ -108,7 +108,7 @@ impl ModelSanity {
         ModelSanity {
             inverted: inverted.collect(),
             decided: one_vs_rest.iter().map(decided).collect(),
-            apart: None,
+            apart: Vec::new(),
         }
     }
 
@@ -135,23 +135,31 @@ pub(crate) fn one_decision_after(decided: Vec<u64>, before: &[u64]) -> Option<(u
     newcombe(Rate::of(n, n), of_rows, z).filter(|ends| ends.lo > 0.0).map(|_| (decision, n))
 }
 
-/// The first two groups that have hardly any threshold in common: less than [`SHARED_CUTOFFS`] of
-/// their rows, by the smaller share at each threshold, where a threshold has at least
-/// [`ROWS_AT_A_CUTOFF`] rows of its group on average.
-fn cutoffs_apart(cutoffs: &BTreeMap<u64, Vec<u64>>) -> Option<[usize; 2]> {
-    let groups = cutoffs.values().next()?.len();
-    let of = |group: usize| cutoffs.values().map(move |rows| rows[group]);
+/// Each two groups that have hardly any threshold in common: of either less than
+/// [`SHARED_CUTOFFS`] of the rows have a threshold that is usual in the other group, which is one
+/// with at least a fifth of its average. A group counts where a threshold has at least
+/// [`ROWS_AT_A_CUTOFF`] of its rows on average.
+fn cutoffs_apart(cutoffs: &BTreeMap<u64, Vec<u64>>) -> Vec<[usize; 2]> {
+    let groups = cutoffs.values().next().map_or(0, Vec::len);
+    // By group its rows, and the thresholds that they have.
+    let sums: Vec<[u64; 2]> = (0..groups)
+        .map(|group| {
+            let used = cutoffs.values().map(|rows| rows[group]).filter(|n| *n > 0);
+            used.fold([0, 0], |[rows, used], n| [rows + n, used + 1])
+        })
+        .collect();
     let is_known = |group: &usize| {
-        let used = of(*group).filter(|n| *n > 0).count() as u64;
-        used > 0 && of(*group).sum::<u64>() >= ROWS_AT_A_CUTOFF * used
+        let [rows, used] = sums[*group];
+        used > 0 && rows >= ROWS_AT_A_CUTOFF * used
+    };
+    let is_usual = |n: u64, [rows, used]: [u64; 2]| 5 * n * used >= rows;
+    let shares = |a: usize, b: usize| {
+        let usual = cutoffs.values().filter(|rows| is_usual(rows[b], sums[b]));
+        usual.map(|rows| rows[a]).sum::<u64>() as f64 >= SHARED_CUTOFFS * sums[a][0] as f64
     };
     let known: Vec<usize> = (0..groups).filter(is_known).collect();
-    let shared = |a: usize, b: usize| -> f64 {
-        let share = |n: u64, group: usize| n as f64 / of(group).sum::<u64>() as f64;
-        of(a).zip(of(b)).map(|(x, y)| share(x, a).min(share(y, b))).sum()
-    };
-    let pairs = known.iter().flat_map(|a| known.iter().map(move |b| [*a, *b]));
-    pairs.into_iter().find(|[a, b]| a < b && shared(*a, *b) < SHARED_CUTOFFS)
+    let pairs = known.iter().flat_map(|&a| known.iter().map(move |&b| [a, b]));
+    pairs.filter(|&[a, b]| a < b && !shares(a, b) && !shares(b, a)).collect()
 }
 
 fn inverted_scores(counts: &FactualCounts, class: Option<usize>) -> Option<InvertedOrder> {
@@ -218,10 +226,16 @@ mod tests {
             }
             ModelSanity::of_sides(&counts, false).apart
         };
-        assert_eq!(apart(|group, _| if group == 2 { 0.6 } else { 0.5 }), Some([0, 2]));
-        assert_eq!(apart(|group, row| (row % 2) as f64 / 2.0 + group as f64 / 10.0), Some([0, 1]));
-        assert_eq!(apart(|_, row| (row % 3) as f64), None, "of products");
-        assert_eq!(apart(|group, row| (100 * group as u64 + row) as f64), None, "of each row");
+        assert_eq!(apart(|group, _| if group == 2 { 0.6 } else { 0.5 }), [[0, 2], [1, 2]]);
+        let of_products = |group, row| (row % 2) as f64 / 2.0 + group as f64 / 10.0;
+        assert_eq!(apart(of_products), [[0, 1], [0, 2], [1, 2]]);
+        // A row of each group has the threshold of the other.
+        let nearly = |group, row| if (row == 0) == (group == 2) { 0.5 } else { 0.6 };
+        assert_eq!(apart(nearly), [[0, 2], [1, 2]]);
+        assert!(apart(|_, row| (row % 3) as f64).is_empty(), "of products");
+        let of_branches = |group, row| if group == 2 { 1.0 } else { (row % 4) as f64 };
+        assert!(apart(of_branches).is_empty(), "all in one branch");
+        assert!(apart(|group, row| (100 * group as u64 + row) as f64).is_empty(), "of each row");
     }
 
     fn scored(turned: bool, scores: [&[f64]; 2]) -> Option<InvertedOrder> {

@@ -48,6 +48,8 @@ pub(crate) struct CountSettings {
     pub together: bool,
     /// Whether rates are measured at every threshold.
     pub curves: bool,
+    /// Whether the thresholds that rows carry are counted by group.
+    pub cutoffs: bool,
 }
 
 /// The rank of each declared group: its position in reference-first order, which metrics use.
@@ -192,7 +194,7 @@ impl<'a> RowCounting<'a> {
         if key_and_weight.1 == 0 {
             return;
         }
-        if matches!(self.rule.threshold, RowThreshold::Carried(_)) && predicted.is_some() {
+        if self.blocks.cutoffs && predicted.is_some() {
             part.add_cutoff(group, threshold);
         }
         if self.blocks.scores {

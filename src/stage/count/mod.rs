@@ -147,7 +147,7 @@ fn count_settings(unit: &AuditUnit, b: &mut StageBuilder<'_, '_>) -> Result<Coun
             b.texts([(what.to_owned(), "yes".to_owned())]);
         }
     }
-    Ok(CountSettings { scores, together: false, curves })
+    Ok(CountSettings { scores, together: false, curves, cutoffs: false })
 }
 
 /// Whether rates are measured at every threshold. Only scores that are compared with a threshold
@@ -239,6 +239,7 @@ impl Stage for CountStage {
         let (_, model) = plan.model_of(unit)?;
         let (looks, gives_scores) =
             (plain && sources.position == 0 && model.amount().is_none(), model.gives_scores());
+        let cutoffs = plain && model.amount().is_none() && model.threshold.column().is_some();
         if looks {
             b.texts([("looks at the labels".to_owned(), "yes".to_owned())]);
         }
@@ -256,10 +257,12 @@ impl Stage for CountStage {
             let layout = row_context.rows.layout();
             let few = layout.person.is_none() || layout.n_rows < EXACT_ROWS as u64;
             let kept = asked.scores || looks && gives_scores && few;
-            let blocks = CountSettings { scores: kept, together: !asked.scores, ..asked };
+            let together = !asked.scores;
+            let blocks = CountSettings { scores: kept, together, cutoffs, ..asked };
             let slices = sliced.then(|| AttributeSlices::of(layout, *position)).transpose()?;
             let slices = slices.as_ref().map(|slices| (slices, asked));
-            let written = (looks.then_some(gives_scores), asked.scores, sliced);
+            let looks = (looks || cutoffs).then_some(gives_scores);
+            let written = (looks, asked.scores, sliced);
             if let Some(n) = plan.n_classes() {
                 let gather = || {
                     let scores = scored.scores.of_classes(row_context, n)?;

@@ -260,7 +260,7 @@ pub(crate) fn gather_pairs(
     let layout = row_context.rows.layout();
     first.check_weight_total(layout)?;
     let n = layout.attributes[first.attribute()].groups.len();
-    let blocks = CountSettings { scores: false, together: false, curves: false };
+    let blocks = CountSettings { scores: false, together: false, curves: false, cutoffs: false };
     let pass =
         |scored| SwitchPass { context: row_context, scored, blocks, slices: None, n_folds: 0 };
     let found = row_context.row_groups().fold(

@@ -1,7 +1,7 @@
 //! The issues about models that gates depend on: a model that answers differently when it is asked
 //! twice, scores or decisions that contradict the labels, one decision for everybody or for all
-//! counterfactuals of a set, and thresholds that follow the group. The stage `gate` finds them, and the folder of the run holds them, so
-//! that judging the folder again uses the same ones.
+//! counterfactuals of a set, and thresholds that follow the group. The stage `gate` finds them, and
+//! the folder of the run holds them, so that judging the folder again uses the same ones.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,9 @@ pub(crate) fn model_issues<'a>(b: &mut StageBuilder<'_, 'a>) -> Result<Opens<'a,
         |model: &str, attribute: String| AuditUnit { attribute, ..AuditUnit::of_model(model) };
     let units = decides().map(|(name, _)| (name.as_str(), unit(name.as_str(), attribute.clone())));
     let counted = b.want_each::<CountStage, _>(units)?;
-    let of_rows = decides().filter(|(_, model)| model.threshold.column().is_some());
+    // Thresholds of rows as they are are right whatever they depend on.
+    let of_rows = decides()
+        .filter(|(_, model)| model.threshold.column().is_some() && !job.counterfactuals.is_empty());
     let units = of_rows.flat_map(|(name, _)| {
         let of = move |attribute: &'a ColumnName| {
             ((name.as_str(), attribute), unit(name.as_str(), attribute.to_string()))
@@ -61,15 +63,15 @@ pub(crate) fn model_issues<'a>(b: &mut StageBuilder<'_, 'a>) -> Result<Opens<'a,
     }))
 }
 
-/// The two groups of an attribute whose thresholds are apart, by name.
+/// The groups of an attribute whose thresholds are apart, by name.
 fn apart_in(job: &Job, attribute: &ColumnName, found: &ModelSanity) -> Option<ThresholdsApart> {
     // The reference is first, and the others follow as declared.
     let reference = job.data.reference_of(attribute);
     let mut by_rank = Vec::from_iter(job.data.groups_of(attribute));
     by_rank.sort_by_key(|group| Some(group.clone()) != reference);
-    let groups =
-        found.apart?.map(|rank| by_rank.get(rank).map(ToString::to_string).unwrap_or_default());
-    Some(ThresholdsApart { sensitive: attribute.to_string(), groups })
+    let name = |rank: usize| by_rank.get(rank).map(ToString::to_string).unwrap_or_default();
+    let pairs: Vec<[String; 2]> = found.apart.iter().map(|pair| pair.map(name)).collect();
+    (!pairs.is_empty()).then(|| ThresholdsApart { sensitive: attribute.to_string(), pairs })
 }
 
 /// What looking at the scores and decisions of a model gave, as issues.

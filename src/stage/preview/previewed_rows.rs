@@ -167,7 +167,7 @@ fn count(plan: &StagePlan<'_>, row_context: RowContext<'_>) -> Result<CountedRow
         let cut = DecisionRule::new(ThresholdRule::Ge, threshold, ScoreScale::default());
         models.push((String::new(), (cut, usize::MAX)));
     }
-    let blocks = CountSettings { scores: false, together: false, curves: false };
+    let blocks = CountSettings { scores: false, together: false, curves: false, cutoffs: false };
     let row_groups = row_context.row_groups();
     let mut all = CountedRows::new();
     for (model, (cut, score)) in &models {

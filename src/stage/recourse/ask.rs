@@ -60,7 +60,7 @@ impl RecourseInputs<'_> {
         let mut favourable = Vec::with_capacity(distinct.rows.len());
         let mut take = |scores: Vec<f64>| {
             for score in scores {
-                let asked = distinct.rows[favourable.len()];
+                let Some(&asked) = distinct.rows.get(favourable.len()) else { break };
                 let Some(decision) = people.is_favourable(asked.0, score) else {
                     let what = "the model gave no score for changed features, so whether the \
                                 change helps is not known";
