@@ -81,7 +81,7 @@ pub(super) fn one_decision(case: GateCase<'_>) -> Option<GateReason> {
     own.find(|objection| !question.accepts(objection))
 }
 
-/// What prevents a pass: a mean over people of whom few count as much as all, by their weights or
+/// What prevents a pass: a mean in which few people count as much as all, by their weights or
 /// their numbers of rows. It is as precise as that of so many people of equal weight, by the switch
 /// rate of the same people; the interval of a mean hardly shows that one of them decides it.
 pub(super) fn few_by_weight(case: GateCase<'_>) -> Option<GateReason> {

@@ -34,7 +34,7 @@ const fn modules(
 /// shrank by gates that count being questions like others, by places that lead to the people of a
 /// side, and by one list of what decides; `diff`, `table` and `folder` by what a part of a job
 /// breaks being asked of both jobs, and by one writer of rows. `gate`, `metric` and `stage` grew by
-/// thresholds that follow the group, and by passes that few people or nobody stands behind.
+/// thresholds that follow the group, and by what withdraws passes of too few people.
 const MODULES: &[ModuleBudget] = &[
     modules("report", &["report"], 12_590),
     modules("metric", &["metric"], 11_680),
