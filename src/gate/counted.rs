@@ -22,7 +22,7 @@ use crate::metric::evidence::labels::SELECTIVE_LABELS;
 use crate::table::file::{each_row, read_rows};
 use crate::table::recourse::{ComparedPair, RecourseRow, SubgroupRow, UNFAIR_SUBGROUPS};
 use crate::table::why::{CONFIRMED_PATTERNS, SwitchPatternRow};
-use crate::table::{MetricRow, SharedText, has_flag};
+use crate::table::{MetricRow, SharedText, has_flag, unsigned};
 
 impl GateQuestion {
     /// A gate that at most this many keep, and of which nothing is counted yet. Until it is,
@@ -100,7 +100,7 @@ fn count_subgroups(
         let criterion = &row.criterion;
         [&criterion.definition, &criterion.parameter, &criterion.view]
             == [definition, parameter, view]
-            && u64::try_from(row.n_0.min(row.n_1)).unwrap_or(0) >= *min_affected
+            && unsigned(row.n_0.min(row.n_1)) >= *min_affected
     };
     let is_unfair = |score: f64| score_at_least.is_none_or(|least| score >= least);
     let is_own = |pair: &ComparedPair| pair.recourse == question.first_attribute();
@@ -158,7 +158,7 @@ fn count_patterns(
     // Each half is asked, and not both again.
     let (required, of) = (std::mem::take(&mut question.min_cases), CountedUnit::PeopleOfAHalf);
     let n = halves().map(|row| row.n).min().unwrap_or(0);
-    let is_enough = u64::try_from(n).unwrap_or(0) >= required;
+    let is_enough = unsigned(n) >= required;
     let confirmed = own.iter().filter(|row| row.confirmed == Some(1)).count();
     let [from, to] = [text(|row| &row.from_group), text(|row| &row.to_group)];
     let row = MetricRow {

@@ -14,7 +14,7 @@ use crate::gate::verdict::fits_once;
 use crate::metric::catalog::ccm::HARM;
 use crate::metric::catalog::find;
 use crate::metric::{GapTransform, Metric, MetricFamily};
-use crate::table::{AuditKey, ChangeRow, MetricRow, finite};
+use crate::table::{AuditKey, ChangeRow, MetricRow, finite, unsigned};
 
 /// The rows of the table of metrics that the question is about, turned to its orientation.
 pub(super) fn observations(question: &GateQuestion, metrics: &[MetricRow]) -> Vec<GateObservation> {
@@ -124,7 +124,7 @@ fn old_values(row: &ChangeRow) -> Option<PossibleValues> {
     let (lo, hi) = range.unwrap_or((0.0, 0.0));
     let unbounded = |end: f64| end.is_infinite().then_some(end);
     let (least, most) = (row.old_least.or(unbounded(lo))?, row.old_most.or(unbounded(hi))?);
-    Some(PossibleValues { least, most, people: u64::try_from(row.old_unmeasured?).unwrap_or(0) })
+    Some(PossibleValues { least, most, people: unsigned(row.old_unmeasured?) })
 }
 
 /// Adds to the rows of changes that some question is about the smallest and the largest value that

@@ -9,7 +9,7 @@ use crate::metric::Metric;
 use crate::metric::catalog::ccm::SWITCH_RATE;
 use crate::metric::evidence::person::{Confusion, ECCM_CELLS, cell_index};
 use crate::table::population::AUDITED;
-use crate::table::{CountRow, NO_GROUP, PopulationRow};
+use crate::table::{CountRow, NO_GROUP, PopulationRow, unsigned};
 
 /// Rows, and what they weigh: a row without weight weighs 1.
 #[derive(Debug, Clone, Copy, Default)]
@@ -94,11 +94,6 @@ pub(super) fn cell_of(class: &str, row: &CountRow) -> Option<usize> {
 /// The cell of an extended matrix by label (unknown 0, no 1 or yes 2) and predictions.
 pub(super) fn switch_cell(label: usize, positive: bool, positive_cf: bool) -> usize {
     cell_index((label > 0).then_some(label == 2), positive, positive_cf)
-}
-
-/// A number of a table that is not below 0.
-pub(super) fn whole(n: i64) -> u64 {
-    u64::try_from(n).unwrap_or(0)
 }
 
 /// The tables of a question about one attribute.
@@ -214,7 +209,7 @@ impl<'a> PeopleTables<'a> {
         let is_weightless = audited.is_some_and(|row| row.weight == Some(0.0));
         let others = self.population(None).or(audited.filter(|_| !self.has_counts()));
         let is_told = self.ungrouped.iter().any(|rows| rows.n > 0);
-        others.filter(|_| !is_told && !is_weightless).map_or(0, |row| whole(row.rows))
+        others.filter(|_| !is_told && !is_weightless).map_or(0, |row| unsigned(row.rows))
     }
 
     /// The rows of a group, by the table of counts, that lack a counterfactual with a score in the
@@ -331,8 +326,8 @@ impl ScoredPeople {
             (0..3).for_each(|label| found.known[label] -= found.lacking[label]);
         } else if let Some(row) = row {
             let unlabelled = row.without_label.filter(|_| needs_label);
-            let others = row.unscored() + whole(unlabelled.unwrap_or(0));
-            found.known[0] = whole(row.rows).saturating_sub(others);
+            let others = row.unscored() + unsigned(unlabelled.unwrap_or(0));
+            found.known[0] = unsigned(row.rows).saturating_sub(others);
         }
         let told: u64 = found.lacking.iter().sum();
         // Arms audit other people than those in the table `population`.

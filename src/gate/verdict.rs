@@ -13,7 +13,7 @@ use crate::metric::noise::repeats::MIN_REPEATS_FOR_TAILS;
 use crate::metric::value::settings::{NEGATIVE_PART, SMALL};
 use crate::metric::value::worlds::{ENOUGH_BOOTSTRAPS, LEAST_BOOTSTRAPS, is_outside};
 use crate::metric::{Metric, MetricFamily};
-use crate::table::has_flag;
+use crate::table::{has_flag, unsigned};
 
 /// Whether the graphs of its set were fitted once.
 pub(super) fn fits_once(question: &GateQuestion) -> bool {
@@ -52,7 +52,7 @@ pub(super) fn inconclusive_reason(
     let all = row.denominator.is_none().then(|| row.n_persons.unwrap_or(row.n_rows));
     let below = row.denominator_persons.or(row.denominator);
     for (n, of) in [(below, cases), (all, people)] {
-        if let Some(n) = n.filter(|n| u64::try_from(*n).unwrap_or(0) < question.min_cases) {
+        if let Some(n) = n.filter(|n| unsigned(*n) < question.min_cases) {
             return Some(GateReason::TooFew { n, of, required: question.min_cases });
         }
     }

@@ -12,7 +12,7 @@ use crate::metric::rate::Rate;
 use crate::param::ColumnName;
 use crate::report::selective::{OwnedShare, SelectiveArgs, ShareOwner};
 use crate::table::population::{AUDITED, STATES};
-use crate::table::{IssueRow, PopulationRow};
+use crate::table::{IssueRow, PopulationRow, unsigned};
 
 /// The state of people who lack a label.
 pub(crate) const WITHOUT_LABEL: &str = "without_label";
@@ -33,10 +33,6 @@ fn furthest(
         |(group, rate): (&str, Rate)| OwnedShare::new(ShareOwner::Group(group.to_owned()), rate);
     let shares = vec![widest_apart(&rates)?.map(|at| of(groups[at]))];
     Some(SelectiveArgs { model: model.map(str::to_owned), of_rows, shares })
-}
-
-fn whole(n: i64) -> u64 {
-    u64::try_from(n).unwrap_or(0)
 }
 
 /// Whether `keep` names a column that an attribute is made from.
@@ -82,8 +78,8 @@ fn of_state(state: &str, attribute: &str, own: &[&PopulationRow]) -> Option<Issu
             groups.len() - 1
         });
         let rate = &mut groups[known].1;
-        rate.denominator += whole(row.rows);
-        rate.numerator += if place(row) == Some(at) { whole(row.rows) } else { 0 };
+        rate.denominator += unsigned(row.rows);
+        rate.numerator += if place(row) == Some(at) { unsigned(row.rows) } else { 0 };
     }
     let n = of_rows().filter(|row| place(row) == Some(at)).map(|row| row.rows).sum();
     Some(furthest(&groups, (None, true))?.issue(state, attribute, n))
@@ -97,7 +93,7 @@ fn without_score(
     let declared = || own.iter().filter(|row| row.declared);
     let groups: Vec<(&str, Rate)> = declared()
         .map(|row| {
-            (row.group.as_deref().unwrap_or_default(), Rate::of(row.unscored(), whole(row.rows)))
+            (row.group.as_deref().unwrap_or_default(), Rate::of(row.unscored(), unsigned(row.rows)))
         })
         .collect();
     let n = declared().map(|row| row.without_score.unwrap_or(0)).sum();
@@ -110,8 +106,8 @@ fn without_group(
     of_rows: bool,
 ) -> Option<IssueRow> {
     // Of those who have a decision.
-    let decided = |row: &PopulationRow| whole(row.rows - row.without_score.unwrap_or(0));
-    let favoured = |row: &PopulationRow| row.favourable.map(whole);
+    let decided = |row: &PopulationRow| unsigned(row.rows - row.without_score.unwrap_or(0));
+    let favoured = |row: &PopulationRow| row.favourable.map(unsigned);
     let none = own.iter().find(|row| row.state == AUDITED && row.group.is_none())?;
     let mut known = Rate::of(0, 0);
     for row in own.iter().filter(|row| row.declared) {

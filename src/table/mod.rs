@@ -50,7 +50,7 @@ pub use key_columns::AuditKey;
 pub use list::*;
 pub(crate) use metrics::MetricTable;
 pub use quality::{RARE, SetPair};
-pub use row_macro::{RowColumns, SharedText, TableRow, finite, whole};
+pub use row_macro::{RowColumns, SharedText, TableRow, finite, unsigned, whole};
 pub(crate) use scores::JOB_STEP;
 
 /// Whether the flags of a row, separated by commas, hold this one.

@@ -1,6 +1,6 @@
 //! The table of everybody: in which state each row of the source is, and who lacks what.
 
-use crate::table::row_macro::{SharedText, tables};
+use crate::table::row_macro::{SharedText, tables, unsigned};
 
 /// The states of rows in the order of the steps that decide them: the first that applies.
 pub(crate) const STATES: [&str; 6] =
@@ -63,7 +63,7 @@ impl PopulationRow {
 
     /// Rows without a score; 0 where no model is asked.
     pub(crate) fn unscored(&self) -> u64 {
-        self.without_score.and_then(|n| u64::try_from(n).ok()).unwrap_or(0)
+        self.without_score.map_or(0, unsigned)
     }
 
     /// Whether it counts the decisions of a model about the rows as they are.

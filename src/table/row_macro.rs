@@ -280,6 +280,11 @@ pub fn whole(n: u64) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }
 
+/// How many a whole number of a table counts; one below 0, which only a damaged table has, is 0.
+pub fn unsigned(n: i64) -> u64 {
+    u64::try_from(n).unwrap_or(0)
+}
+
 /// A number of a table that may be null: one that is not finite becomes null.
 pub fn finite(value: f64) -> Option<f64> {
     value.is_finite().then_some(value)

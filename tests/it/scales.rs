@@ -309,7 +309,7 @@ fn thresholds_that_follow_the_group_leave_gates_on_counterfactuals_open() {
 #[test]
 fn parts_of_scores_have_one_type() {
     let work = Work::new();
-    ScaledJob { model: "", ..PLAIN }.write(&work, &[0.7; 4], &[0.7; 4]);
+    ScaledJob { model: "    threshold: 0.7", ..PLAIN }.write(&work, &[0.7; 4], &[0.7; 4]);
     let ids = |rows: std::ops::Range<i64>| ("row_id", column(rows));
     work.parquet("parts/a.parquet", vec![ids(0..2), ("score", column([0.7_f32; 2]))]);
     work.parquet("parts/b.parquet", vec![ids(2..4), ("score", column([0.7_f64; 2]))]);
@@ -320,4 +320,10 @@ fn parts_of_scores_have_one_type() {
          `parts/b.parquet` do not",
         "write all parts with one type",
     ]);
+    // A part without rows decides nothing, whatever its type.
+    work.parquet("parts/a.parquet", vec![ids(0..4), ("score", column([0.7_f32; 4]))]);
+    work.parquet("parts/b.parquet", vec![ids(4..4), ("score", column([0.0_f64; 0]))]);
+    work.run(0, "job.yaml", "");
+    let groups = work.table("groups");
+    assert_eq!(groups.at("group=").int("n_predicted_positive"), Some(4));
 }

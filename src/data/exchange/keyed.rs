@@ -163,10 +163,31 @@ const COUNTERFACTUALS: KeyedWords = KeyedWords {
 /// What is wrong with the entry in a row of a batch.
 type EntryFault<'f> = &'f dyn Fn(usize) -> Result<Fault>;
 
-/// Whether a part holds a column in 32 bits.
-fn is_single(part: &ParquetFile, column: &str) -> bool {
-    let field = part.schema().field_with_name(column);
-    field.is_ok_and(|field| *field.data_type() == DataType::Float32)
+/// In how many bits the parts with rows hold a column.
+///
+/// # Errors
+/// Some of them hold it in 32 bits, and others do not.
+fn precision_of(
+    (path, parts): (&Path, &[ParquetFile]),
+    code: &'static str,
+    column: &str,
+) -> Result<FloatPrecision> {
+    let has_rows = |part: &&ParquetFile| (0..part.n_groups()).any(|g| part.group_rows(g) > 0);
+    let is_single = |part: &&ParquetFile| {
+        let field = part.schema().field_with_name(column);
+        field.is_ok_and(|field| *field.data_type() == DataType::Float32)
+    };
+    let (singles, others): (Vec<_>, Vec<_>) = parts.iter().filter(has_rows).partition(is_single);
+    let [Some(one), Some(other)] = [singles.first(), others.first()] else {
+        return Ok(FloatPrecision::single_if(others.is_empty()));
+    };
+    let what = format!(
+        "the numbers of `{}` have 32 bits and those of `{}` do not: what is equal to a threshold \
+         or another number would depend on the file",
+        one.path().display(),
+        other.path().display()
+    );
+    Fault::new(code, what).in_file(path).in_column(column).fail("write all parts with one type")
 }
 
 /// A keyed file opened for reading from front to back; it may be a folder of parts, which follow
@@ -182,6 +203,7 @@ pub struct KeyedFile {
     words: &'static KeyedWords,
     /// The column of scores; none where it holds features.
     column: Option<String>,
+    precision: FloatPrecision,
     row_id: RowIdKind,
     attribute: Option<Attribute>,
     /// The names of all attributes of the job.
@@ -222,10 +244,9 @@ impl KeyedFile {
         KeyedFile::open_as((path, parts), words, row_id, attribute, attributes)
     }
 
-    /// In how many bits all parts hold the scores.
+    /// In how many bits the parts hold the scores.
     pub(crate) fn precision(&self) -> FloatPrecision {
-        let Some(column) = &self.column else { return FloatPrecision::Double };
-        FloatPrecision::single_if(self.parts.iter().all(|part| is_single(part, column)))
+        self.precision
     }
 
     /// Opens a file of external counterfactuals, for one of the job's attributes.
@@ -282,23 +303,8 @@ impl KeyedFile {
                 ));
             }
         }
-        if let Some(column) = column {
-            let has_rows =
-                |part: &&ParquetFile| (0..part.n_groups()).any(|g| part.group_rows(g) > 0);
-            let (singles, others): (Vec<_>, Vec<_>) =
-                parts.iter().filter(has_rows).partition(|part| is_single(part, column));
-            if let (Some(one), Some(other)) = (singles.first(), others.first()) {
-                let name = |part: &ParquetFile| part.path().display().to_string();
-                let what = format!(
-                    "the numbers of `{}` have 32 bits and those of `{}` do not: what is equal to \
-                     a threshold or another number would depend on the file",
-                    name(one),
-                    name(other)
-                );
-                let fault = Fault::new(words.code, what).in_file(path).in_column(column);
-                return fault.fail("write all parts with one type");
-            }
-        }
+        let precision = column.map(|column| precision_of((path, &parts), words.code, column));
+        let precision = precision.transpose()?.unwrap_or_default();
         let groups_of =
             |(i, part): (usize, &ParquetFile)| (0..part.n_groups()).map(move |g| (i, g));
         let groups: Vec<(usize, usize)> = parts.iter().enumerate().flat_map(groups_of).collect();
@@ -313,6 +319,7 @@ impl KeyedFile {
             groups,
             words,
             column: column.map(str::to_owned),
+            precision,
             row_id,
             attribute: attribute.cloned(),
             attributes,

@@ -5,11 +5,11 @@ use super::value::people_with_others;
 use super::worst_case::{LackingPeople, WorstCase};
 use crate::gate::decide_by::GateDecideBy;
 use crate::gate::evidence::SureRate;
-use crate::gate::people::{PeopleTables, ScoredPeople, by_label, whole};
+use crate::gate::people::{PeopleTables, ScoredPeople, by_label};
 use crate::gate::question::{GateCase, GateLimit, GateQuestion};
 use crate::gate::reason::Lack;
 use crate::metric::{AmountSubject, GapTransform, GroupValue, Metric, Reads, ScoreReading};
-use crate::table::MetricRow;
+use crate::table::{MetricRow, unsigned};
 
 /// Whether a value is a share of people, or a difference of two, whose interval is Wilson's or
 /// Newcombe's.
@@ -105,12 +105,12 @@ impl<'a> RangeBound<'a> {
             known => counted(self.metric.needs_label, known),
         });
         let of_rows = match observed.place()[0] {
-            _ if !question.counterfactual.is_empty() => whole(observed.row.n_rows),
+            _ if !question.counterfactual.is_empty() => unsigned(observed.row.n_rows),
             "total" => sizes.sum(),
             _ => sizes.min().unwrap_or(0),
         };
         let below = self.rows.iter().flatten();
-        let below = below.map(|row| whole(row.denominator.unwrap_or(i64::MAX).min(row.n_rows)));
+        let below = below.map(|row| unsigned(row.denominator.unwrap_or(i64::MAX).min(row.n_rows)));
         below.fold(of_rows, u64::min).max(1) as f64
     }
 
@@ -282,7 +282,7 @@ pub(super) fn lacking(people: &PeopleTables<'_>, needs_label: bool) -> LackingPe
                 && row.sensitive == observed.row.key.sensitive
                 && row.group.as_deref().is_some_and(is_own)
         });
-        let told: u64 = of_set.map(|row| whole(row.without_counterfactual.unwrap_or(0))).sum();
+        let told: u64 = of_set.map(|row| unsigned(row.without_counterfactual.unwrap_or(0))).sum();
         let counted: Option<u64> = own.iter().map(|group| people.untested(group)).sum();
         // Arms audit other people than those in the table `population`.
         let all = match counted {

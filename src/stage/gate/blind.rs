@@ -16,7 +16,7 @@ use crate::metric::catalog::find;
 use crate::metric::evidence::labels::{FavourableShare, GroupShares, LowestShare, shares_differ};
 use crate::param::{ColumnName, Name};
 use crate::stage::job_warnings::IssueNote;
-use crate::table::{GroupRow, MetricRow};
+use crate::table::{GroupRow, MetricRow, unsigned};
 
 /// The code of such an issue.
 const BLIND_GATE: &str = "blind-gate";
@@ -88,7 +88,7 @@ pub(crate) fn decision_shares(
     // The number of `all` on the favourable side.
     let people = |group: &str, positive: i64, all: i64| {
         let favourable = if favours_positive { positive } else { all - positive };
-        let [favourable, all] = [favourable, all].map(|n| u64::try_from(n).unwrap_or(0));
+        let [favourable, all] = [favourable, all].map(unsigned);
         FavourableShare::of_people(group.to_owned(), favourable, all)
     };
     let is_measured = |row: &&MetricRow| {

@@ -14,44 +14,39 @@ use crate::stage::artifact::SANITY;
 use crate::stage::kinds::CountStage;
 use crate::stage::score::recheck::{not_repeatable, rechecks};
 use crate::stage::stage_builder::{Opens, StageBuilder};
-use crate::table::{AuditKey, CountRow, IssueRow, whole};
+use crate::table::{AuditKey, CountRow, IssueRow, unsigned, whole};
 use crate::unit::AuditUnit;
 
 /// Code of the issue about a model that decides alike about everybody.
 const ONE_DECISION: &str = "one-decision";
 
 /// What was found of each model of the job, as issues; what waits for scores is left out. People
-/// are counted by the first attribute.
+/// are counted by the first attribute, thresholds that rows carry by each.
 pub(crate) fn model_issues<'a>(b: &mut StageBuilder<'_, 'a>) -> Result<Opens<'a, Vec<IssueRow>>> {
     let job = b.plan.job;
     let rechecked = b.want_part(rechecks)?;
-    let attribute = job.data.sensitive.keys().next().map(ToString::to_string).unwrap_or_default();
-    let decides = || job.models.iter().filter(|(_, model)| model.amount().is_none());
-    let unit =
-        |model: &str, attribute: String| AuditUnit { attribute, ..AuditUnit::of_model(model) };
-    let units = decides().map(|(name, _)| (name.as_str(), unit(name.as_str(), attribute.clone())));
-    let counted = b.want_each::<CountStage, _>(units)?;
-    // Thresholds of rows as they are are right whatever they depend on.
-    let of_rows = decides()
-        .filter(|(_, model)| model.threshold.column().is_some() && !job.counterfactuals.is_empty());
-    let units = of_rows.flat_map(|(name, _)| {
-        let of = move |attribute: &'a ColumnName| {
-            ((name.as_str(), attribute), unit(name.as_str(), attribute.to_string()))
-        };
-        job.data.sensitive.keys().map(of)
+    let decides = job.models.iter().filter(|(_, model)| model.amount().is_none());
+    let units = decides.flat_map(|(name, model)| {
+        // Thresholds of rows as they are are right whatever they depend on.
+        let by_column = model.threshold.column().is_some() && !job.counterfactuals.is_empty();
+        let asked = job.data.sensitive.keys().take(if by_column { usize::MAX } else { 1 });
+        asked.map(|attribute| {
+            let of_model = AuditUnit::of_model(name.as_str());
+            ((name.as_str(), attribute), AuditUnit { attribute: attribute.to_string(), ..of_model })
+        })
     });
-    let with_cutoffs = b.want_each::<CountStage, _>(units)?;
+    let counted = b.want_each::<CountStage, _>(units)?;
     b.input("data.label.classes", |job| job.data.label.classes());
     Ok(Box::new(move |ctx| {
         let rechecked = rechecked.as_ref().map(|of| of(ctx)).transpose()?.unwrap_or_default();
         let differ = rechecked.iter().filter_map(|(model, found)| not_repeatable(model, found));
         let mut issues: Vec<IssueRow> = differ.collect();
-        for (model, stage) in &counted {
-            issues.extend(of_sanity(job, model, &stage.read::<ModelSanity>(ctx, SANITY)?));
-        }
         let mut apart: BTreeMap<&str, Vec<ThresholdsApart>> = BTreeMap::new();
-        for ((model, attribute), stage) in &with_cutoffs {
+        for ((model, attribute), stage) in &counted {
             let found = stage.read::<ModelSanity>(ctx, SANITY)?;
+            if job.data.sensitive.keys().next() == Some(attribute) {
+                issues.extend(of_sanity(job, model, &found));
+            }
             apart.entry(model).or_default().extend(apart_in(job, attribute, &found));
         }
         apart.retain(|_, attributes| !attributes.is_empty());
@@ -115,7 +110,7 @@ pub(crate) fn one_sided(counts: &[CountRow], of_classes: bool) -> Vec<IssueRow> 
         if all && !row.predicted.is_empty() && !row.predicted_cf.is_empty() {
             let audit = (model.as_str(), counterfactual.as_str(), sensitive.as_str());
             let of_audit = decided.entry(audit).or_default();
-            let n = u64::try_from(row.n).unwrap_or(0);
+            let n = unsigned(row.n);
             of_audit.entry(&row.predicted_cf).or_default()[0] += n;
             of_audit.entry(&row.predicted).or_default()[1] += n;
         }

@@ -23,8 +23,8 @@ use crate::metric::{GapTransform, GroupValue, Metric, Reads};
 use crate::stage::gate::questions;
 use crate::stage::preview;
 use crate::stage::settings::RunSettings;
-use crate::table::GateRow;
 use crate::table::file::read_rows;
+use crate::table::{GateRow, unsigned};
 
 /// `how` of a gate about which nothing is known before a run, because no rate is assumed.
 pub(crate) const NO_RATE: &str = "no_rate";
@@ -98,7 +98,7 @@ pub(crate) fn of_folder(folder: &Path, asked: &PowerAssumptions) -> Result<Vec<G
     for row in read_rows::<crate::table::GroupRow>(&tables)? {
         if row.slice.is_empty() {
             let key = (row.sensitive.to_string(), row.group.to_string());
-            people.insert(key, u64::try_from(row.n).unwrap_or(0));
+            people.insert(key, unsigned(row.n));
         }
     }
     forecast(&checked, &people, &rows, asked)

@@ -54,7 +54,7 @@ use crate::stage::selective::{self, WITHOUT_LABEL};
 use crate::stage::settings::RunSettings;
 use crate::stage::sharding::share::RowShare;
 use crate::table::file::read_rows;
-use crate::table::{FilterRow, IssueRow, PopulationRow, whole};
+use crate::table::{FilterRow, IssueRow, PopulationRow, unsigned, whole};
 use crate::unit::{StageKind, UnitKind};
 
 /// Levels of a column that are shown.
@@ -401,7 +401,7 @@ fn note_of(row: &IssueRow) -> IssueNote {
         code: row.code.to_string(),
         severity: row.severity.to_string(),
         place: row.r#where.to_string(),
-        n: u64::try_from(row.n).unwrap_or(0),
+        n: unsigned(row.n),
         text: row.text.to_string(),
         hint: hint_of_issue(row).map(str::to_owned),
     }
@@ -652,12 +652,11 @@ pub(crate) fn data(
 
 /// The steps that can lose rows, the source first, and what was met.
 fn filters_and_issues(folder: &Path) -> Result<(Vec<FilterStep>, Vec<IssueNote>)> {
-    let count = |n: i64| u64::try_from(n).unwrap_or(0);
     let filters = read_rows::<FilterRow>(folder)?;
     let filters = filters.iter().map(|r| FilterStep {
         what: r.what.to_string(),
-        rows_in: count(r.rows_in),
-        rows_out: count(r.rows_out),
+        rows_in: unsigned(r.rows_in),
+        rows_out: unsigned(r.rows_out),
     });
     let filters = filters.collect();
     let issues = read_rows::<IssueRow>(folder)?;
