@@ -30,8 +30,8 @@ use crate::stage::report;
 use crate::stage::report::exports::{export_file, export_text, write_exports};
 use crate::table::file::{read_rows, write_rows};
 use crate::table::{
-    ArmRow, ChangeRow, CountRow, GateRow, GroupRow, HiddenCauseRow, HistoryRow, IssueRow,
-    MetricRow, MetricTable, PopulationRow, TableRow, UnknownLevelRow,
+    ArmRow, CfQualityRow, ChangeRow, CountRow, GateRow, GroupRow, HiddenCauseRow, HistoryRow,
+    IssueRow, MetricRow, MetricTable, PopulationRow, SupportRow, TableRow, UnknownLevelRow,
 };
 
 /// A folder judged again.
@@ -187,6 +187,8 @@ fn judge_by_tables(
         issues: &issues,
         unknown: &read_rows::<UnknownLevelRow>(&tables)?,
         hidden: &read_rows::<HiddenCauseRow>(&tables)?,
+        quality: &read_rows::<CfQualityRow>(&tables)?,
+        support: &read_rows::<SupportRow>(&tables)?,
     };
     Ok(gate::verdicts(checked, questions, judged_by, comparison))
 }

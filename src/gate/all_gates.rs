@@ -22,9 +22,10 @@ use crate::metric::{GapTransform, Metric, Reads};
 use crate::table::{AuditKey, GateRow, MetricRow, TableRow, finite, whole};
 
 /// What prevents a pass; if there are several reasons, the first.
-const AGAINST_A_PASS: [fn(GateCase<'_>) -> Option<GateReason>; 8] = [
+const AGAINST_A_PASS: [fn(GateCase<'_>) -> Option<GateReason>; 9] = [
     objection::one_decision,
     objection::few_by_weight,
+    objection::unmoved_features,
     groups_without_value,
     untested_directions,
     support::untold,

@@ -12,13 +12,16 @@ use crate::gate::reason::{CountedUnit, EmptySearch, GateReason, ThresholdsApart}
 use crate::metric::MetricFamily;
 use crate::metric::catalog::ccm::SWITCH_RATE;
 use crate::metric::catalog::find;
-use crate::table::{IssueRow, UnknownLevelRow};
+use crate::table::{IssueRow, SetPair, UnknownLevelRow};
+
+/// The measure of the features of a counterfactual that its set could not move.
+const UNMOVED: &str = "kept_mean";
 
 /// The arm that adds nothing, with which the others are compared.
 const BASE: &str = "base";
 
 /// From this share of people on, values that the model does not know, or that the reference rows
-/// hardly hold, leave gates on them undecided.
+/// hardly hold, and features that these rows could not move leave gates on them undecided.
 pub(super) const MANY_PEOPLE: f64 = 0.05;
 
 /// Whether a question is about a group, among others.
@@ -94,6 +97,27 @@ pub(super) fn few_by_weight(case: GateCase<'_>) -> Option<GateReason> {
         of: CountedUnit::EqualPeople,
         required: question.min_cases,
     })
+}
+
+/// What prevents a pass: the set could not move features of many people, for lack of reference
+/// rows, so that the decisions about these people are nearly those of their rows.
+pub(super) fn unmoved_features(case: GateCase<'_>) -> Option<GateReason> {
+    let GateCase { question, observed, tables } = case;
+    let of_groups = |[scope, from, to]: [&str; 3]| {
+        let groups = if scope == "direction" { [from, to] } else { ["", ""] };
+        let row = tables.quality.iter().find(|row| {
+            let SetPair { counterfactual, sensitive, from_group, to_group } = &row.pair;
+            row.metric == UNMOVED
+                && *counterfactual == question.counterfactual
+                && *sensitive == observed.row.key.sensitive
+                && [from_group, to_group] == groups
+        });
+        let mean = row?.value.filter(|mean| *mean >= MANY_PEOPLE)?;
+        let counterfactual = question.counterfactual.clone();
+        Some(GateReason::UnmovedFeatures { counterfactual, groups: groups.map(Into::into), mean })
+    };
+    let mut found = observed.sides().into_iter().filter_map(of_groups);
+    found.find(|objection| !question.accepts(objection))
 }
 
 /// Whether a question is about distances of scores or amounts, which no threshold decides.

@@ -9,7 +9,7 @@ use crate::metric::Metric;
 use crate::metric::catalog::ccm::SWITCH_RATE;
 use crate::metric::evidence::person::{Confusion, ECCM_CELLS, cell_index};
 use crate::table::population::AUDITED;
-use crate::table::{CountRow, NO_GROUP, PopulationRow, unsigned};
+use crate::table::{CountRow, GroupRow, NO_GROUP, PopulationRow, unsigned};
 
 /// Rows, and what they weigh: a row without weight weighs 1.
 #[derive(Debug, Clone, Copy, Default)]
@@ -174,6 +174,18 @@ impl<'a> PeopleTables<'a> {
     /// The row of the table of the population of a group under the model, or of those without one.
     pub(super) fn population(&self, group: Option<&str>) -> Option<&'a PopulationRow> {
         self.of_model().find(|row| row.group.as_deref() == group)
+    }
+
+    /// The row of the table of groups of a group under the model; none of an arm, which audits
+    /// other people.
+    pub(super) fn group_row(&self, group: &str) -> Option<&'a GroupRow> {
+        let GateCase { question, observed, tables } = self.case;
+        tables.groups.iter().filter(|_| question.arm.is_empty()).find(|row| {
+            row.model == question.model
+                && row.sensitive == observed.row.key.sensitive
+                && row.group == *group
+                && row.slice.is_empty()
+        })
     }
 
     /// The rows of the table of the population under the model.

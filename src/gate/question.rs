@@ -9,8 +9,8 @@ use crate::metric::interval::z_of_level;
 use crate::metric::value::settings::FavourableClass;
 use crate::param::{Level, key_word};
 use crate::table::{
-    ArmRow, AuditKey, ChangeRow, CountRow, GateRow, GroupRow, HiddenCauseRow, IssueRow, MetricRow,
-    PopulationRow, UnknownLevelRow,
+    ArmRow, AuditKey, CfQualityRow, ChangeRow, CountRow, GateRow, GroupRow, HiddenCauseRow,
+    IssueRow, MetricRow, PopulationRow, SupportRow, UnknownLevelRow,
 };
 
 /// The limit; 0 at most where none is stated.
@@ -118,6 +118,10 @@ pub(crate) struct GateTables<'a> {
     pub unknown: &'a [UnknownLevelRow],
     /// What hidden causes could do.
     pub hidden: &'a [HiddenCauseRow],
+    /// How good the counterfactuals of sets are.
+    pub quality: &'a [CfQualityRow],
+    /// Values of counterfactuals that the reference rows hardly hold.
+    pub support: &'a [SupportRow],
 }
 
 /// An earlier run to compare with.

@@ -14,7 +14,7 @@ use super::people::cell_of;
 use super::verdict::decide;
 use crate::folder::manifest::RoundedSwitches;
 use crate::gate::question::{GateObservation, GateQuestion, GateRuling};
-use crate::gate::reason::{ComparedPart, GateBoundSide, GateReason, GateStatus, WithoutRounding};
+use crate::gate::reason::{GateBoundSide, GateReason, GateStatus, RoundedPart, WithoutRounding};
 use crate::metric::Reads;
 use crate::metric::catalog::ccm::switch_rate_by;
 use crate::metric::catalog::find;
@@ -232,9 +232,9 @@ pub(super) fn reconsider(
             continue;
         };
         let (behind, counted) = match &shifts[i] {
-            Some(own) if ruling.observation.is_change => (ComparedPart::Change, vec![own]),
-            Some(own) => (ComparedPart::Value, vec![own]),
-            None => (ComparedPart::OtherComparisons, shifts.iter().flatten().collect()),
+            Some(own) if ruling.observation.is_change => (RoundedPart::Change, vec![own]),
+            Some(own) => (RoundedPart::Value, vec![own]),
+            None => (RoundedPart::OtherComparisons, shifts.iter().flatten().collect()),
         };
         let (own, value) = (&ruling.observation, other.observation.row.value);
         let rises = own.is_change && value > own.row.value;

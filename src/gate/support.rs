@@ -9,21 +9,56 @@ use crate::gate::reason::{GateFindings, GateReason, GateStatus, MissingRow};
 use crate::metric::catalog::ccm::SWITCH_RATE;
 
 /// What prevents a pass of a value that the tables do not have for only the supported people: many
-/// of the others, by the switch rate of the same place.
+/// of the others.
 pub(super) fn untold(case: GateCase<'_>) -> Option<GateReason> {
     let GateCase { question, observed, tables } = case;
     let is_told = !observed.is_change && !observations(question, tables.supported).is_empty();
     if is_told || question.counted.is_some() {
         return None;
     }
-    let below = |metrics| {
-        let case = GateCase { tables: GateTables { metrics, ..tables }, ..case };
-        Some(case.row(SWITCH_RATE, observed.place())?.denominator? as f64)
-    };
-    let share = 1.0 - below(tables.supported)? / below(tables.metrics)?;
+    let share = by_switches(case).unwrap_or_else(|| by_values(case));
     let alone = Box::new(GateFindings::new(GateReason::NotMeasured { row: MissingRow::Metrics }));
     let objection = GateReason::UnsupportedPeople { value: None, of: None, alone };
     (share >= MANY_PEOPLE && !question.accepts(&objection)).then_some(objection)
+}
+
+/// The share of the unsupported among the counterfactuals of a value, by the switch rate of the
+/// same place; none where it is not measured.
+fn by_switches(case: GateCase<'_>) -> Option<f64> {
+    let tables = case.tables;
+    let below = |metrics| {
+        let case = GateCase { tables: GateTables { metrics, ..tables }, ..case };
+        Some(case.row(SWITCH_RATE, case.observed.place())?.denominator? as f64)
+    };
+    Some(1.0 - below(tables.supported)? / below(tables.metrics)?)
+}
+
+/// The least share that they can be: of the people behind a value, those who would hold the most
+/// frequent unsupported value of their direction.
+fn by_values(case: GateCase<'_>) -> f64 {
+    let GateCase { question, observed, tables } = case;
+    let sides = observed.sides();
+    let is_asked = |from: &str, to: &str| {
+        sides.iter().any(|[scope, a, b]| *scope != "direction" || [*a, *b] == [from, to])
+    };
+    let is_own = |sensitive: &str| observed.row.key.sensitive == *sensitive;
+    let most_frequent = tables.support.iter().filter(|row| {
+        row.rank == 1
+            && row.counterfactual == *question.counterfactual
+            && is_own(&row.sensitive)
+            && is_asked(&row.from_group, &row.to_group)
+    });
+    let groups = tables.groups.iter().filter(|row| {
+        row.model == *question.model
+            && is_own(&row.sensitive)
+            && row.slice.is_empty()
+            && !row.group.is_empty()
+    });
+    let directions = groups.clone().flat_map(|from| groups.clone().map(move |to| (from, to)));
+    let directions = directions.filter(|(from, to)| from.group != to.group);
+    let all = directions.filter(|(from, to)| is_asked(&from.group, &to.group));
+    let all: i64 = all.map(|(from, _)| from.n).sum();
+    most_frequent.map(|row| row.people).sum::<i64>() as f64 / all.max(1) as f64
 }
 
 /// Withdraws verdicts that are not the same for only the supported people, unless the job accepts

@@ -122,6 +122,18 @@ impl RecourseDefinition {
         }
     }
 
+    /// The range of its scores: how much worse off one group is, in shares of people, numbers of
+    /// actions, or costs.
+    pub fn score_range(self) -> (f64, f64) {
+        let is_of_shares = matches!(
+            self,
+            RecourseDefinition::EqualEffectiveness
+                | RecourseDefinition::WithinBudget(_)
+                | RecourseDefinition::FairTradeOff
+        );
+        (0.0, if is_of_shares { 1.0 } else { f64::INFINITY })
+    }
+
     /// Whether a group with a higher value is worse off: values are costs.
     pub fn is_cost(self) -> bool {
         matches!(

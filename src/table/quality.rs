@@ -19,7 +19,7 @@ tables! {
     /// `cf_quality`: one row per counterfactual set, attribute, ordered pair of groups and metric.
     pub struct CfQualityRow in "cf_quality", version 1, key 5,
     one row per "set, attribute, ordered pair of groups and metric",
-    written by "measure", read by "report, explain" {
+    written by "measure", read by "gate, report, explain" {
         ..pair: SetPair,
         /// id of the measure: n_cf, share_discarded, cos_median, ...; `cfaudit explain ID` tells
         /// its formula

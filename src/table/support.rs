@@ -23,7 +23,8 @@ tables! {
     /// of its share in the own group, where three rows or more would be expected; a number outside
     /// of their range by more than a tenth of its width.
     pub struct SupportRow in "support", version 1, key 5,
-    one row per "set, direction and unsupported value", written by "measure", read by "report" {
+    one row per "set, direction and unsupported value", written by "measure",
+    read by "gate, report" {
         counterfactual: SharedText,
         sensitive: SharedText,
         from_group: SharedText,

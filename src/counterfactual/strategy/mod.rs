@@ -155,6 +155,8 @@ pub struct FitDoubtBlock {
 pub enum AcceptedOfSet {
     /// A verdict depends on counterfactual people of a kind that the reference rows do not hold.
     UnsupportedPeople,
+    /// It could not move features of many people, for lack of reference rows.
+    UnmovedFeatures,
 }
 
 /// The strategy with this key, if there is one.

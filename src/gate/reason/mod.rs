@@ -206,17 +206,24 @@ pub(crate) enum UnseenPart {
 pub(crate) enum Lack {
     Group,
     Score,
+    /// A value of the column of strata.
+    Stratum,
     Counterfactual,
 }
 
-/// Which part of a comparison is meant: the part that is at its worst where people are
-/// unmeasured, or the part that switches by rounding affect.
+/// The part of a comparison that is at its worst where people are unmeasured.
 pub(crate) enum ComparedPart {
     Value,
     Change,
     Interval,
     /// What is looked for among the people.
     Search,
+}
+
+/// The part of a comparison that switches by rounding affect.
+pub(crate) enum RoundedPart {
+    Value,
+    Change,
     OtherComparisons,
 }
 
@@ -331,7 +338,7 @@ pub(crate) enum GateReason {
     Refitted { why: RefitReason },
     /// What they affect, how many of all switches they are, and the result without them.
     RoundingAtThreshold {
-        behind: ComparedPart,
+        behind: RoundedPart,
         rounded: u64,
         switches: u64,
         without: WithoutRounding,
@@ -366,6 +373,9 @@ pub(crate) enum GateReason {
         worst: ComparedPart,
         end: Option<f64>,
     },
+    /// Features that a set could not move from one group to another, empty for all groups together:
+    /// so many of a counterfactual on average.
+    UnmovedFeatures { counterfactual: String, groups: [String; 2], mean: f64 },
     /// Of what no score showed a change.
     UnseenChange { part: UnseenPart },
     /// What only the supported people give.

@@ -4,7 +4,7 @@ use super::*;
 use crate::folder::manifest::RecheckWords;
 use crate::gate::reason::{CommonDecision, OneSidedSet, ThresholdsApart};
 use crate::metric::value::sanity::InvertedOrder;
-use crate::table::{ArmRow, IssueRow, UnknownLevelRow};
+use crate::table::{ArmRow, CfQualityRow, GroupRow, IssueRow, SupportRow, UnknownLevelRow};
 
 /// What is objected to the model `m`, as an issue about a model.
 fn objected(code: &str, model: &str) -> IssueRow {
@@ -118,6 +118,47 @@ fn a_pass_is_withdrawn_where_many_are_unsupported_and_nothing_tells_of_the_other
         let tables = GateTables { metrics, supported, ..GateTables::default() };
         check(&asked("macd", direction()), (tables, None), &format!("<= 0.05 | {held}"));
     }
+}
+
+/// Where no switch rate is measured, the most frequent of these values tells it.
+#[test]
+fn unsupported_people_are_found_by_their_values_without_a_switch_rate() {
+    let metrics = &[nsr().with("metric=macd, value=0.02, lo=0.01, hi=0.04, denominator=")];
+    let groups = &GroupRow::of("model=m, sensitive=sex, n=100").each("group\nFemale\nMale");
+    let pair = "counterfactual=flip, sensitive=sex, from_group=Female, to_group=Male";
+    for (cells, held) in [
+        ("rank=1, people=5", "verdict=inconclusive, reason_code=unsupported-people"),
+        ("rank=1, people=4", "pass"),
+        ("rank=2, people=5", "pass"),
+        ("rank=1, people=5, from_group=Male, to_group=Female", "pass"),
+    ] {
+        let support = &[SupportRow::of(pair).with(cells)];
+        let tables = GateTables { metrics, groups, support, ..GateTables::default() };
+        check(&asked("macd", direction()), (tables, None), &format!("<= 0.05 | {held}"));
+    }
+}
+
+/// One in twenty counterfactuals keeps a feature of which too few reference rows know how it differs.
+#[test]
+fn a_pass_is_withdrawn_where_features_of_many_could_not_move() {
+    let metrics = [nsr()];
+    let kept = question(direction());
+    let of = |cells: &str, q: &GateQuestion, line: &str| {
+        let pair = "counterfactual=flip, sensitive=sex, from_group=Female, to_group=Male";
+        let quality = &[CfQualityRow::of(pair).with(cells)];
+        check(q, (GateTables { quality, ..by(&metrics).0 }, None), line);
+    };
+    let open = "<= 0.3 | verdict=inconclusive, reason_code=unmoved-features | `flip` could not \
+                move 0.0500 features";
+    of("metric=kept_mean, value=0.05", &kept, open);
+    of("metric=kept_mean, value=0.05", &kept, "<= 0.01 | fail");
+    let others = ["value=0.049", "value=2, to_group=x", "value=2, counterfactual=other"];
+    for cells in others.map(|cells| format!("metric=kept_mean, {cells}")) {
+        of(&cells, &kept, "<= 0.3 | pass");
+    }
+    of("metric=fallback_mean, value=2", &kept, "<= 0.3 | pass");
+    let accepts = GateQuestion { accepts: vec!["unmoved-features".to_owned()], ..kept };
+    of("metric=kept_mean, value=2", &accepts, "<= 0.3 | pass");
 }
 
 /// One in twenty people of a group that a gate asks about.

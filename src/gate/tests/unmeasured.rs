@@ -5,7 +5,7 @@ use super::*;
 use crate::gate::add_old_extremes;
 use crate::gate::reason::UnshownChange;
 use crate::metric::interval::newcombe;
-use crate::table::PopulationRow;
+use crate::table::{GroupRow, PopulationRow};
 
 /// Counterfactuals that look like their rows test nothing, unless the model knows better.
 #[test]
@@ -163,6 +163,49 @@ fn people_without_a_score_or_counterfactual_may_be_harmed() {
     table[4].weight = Some(200.0);
     row.n_eff = Some(40.0);
     check(&q, of_people(&row, &table, &[]), &format!("<= {pass} | inconclusive"));
+}
+
+/// Of 200 refused women 180 have one or two counterfactuals, 240 in all, and 20 have ten without a
+/// score: more than two for each of these, as the mean says.
+#[test]
+fn people_with_many_counterfactuals_are_not_as_the_mean() {
+    let mut table = counts(
+        "group | Female | | 0 | 200
+         group | Male   | | 0 | 10",
+    );
+    let forth = "model=m, sensitive=sex, counterfactual=flip, scope=direction, from_group=Female, \
+                 to_group=Male, predicted=0, predicted_cf=0, n=240";
+    table.push(CountRow::of(forth));
+    let ends = |n, of| {
+        let rate = Rate { numerator: n, denominator: of, empty: Undefined::EmptyGroup };
+        wilson(rate, z_of_level(0.95)).unwrap()
+    };
+    let row = measured(["direction", "Female", "Male"], "psr", 0.0, (0.0, ends(0, 240).hi));
+    let row = row.with("denominator=240, n_rows=180");
+    let switches = row.with("metric=sr, n_rows=180, denominator=240");
+    let metrics = &[row, switches];
+    for (without_score, lacking) in [(0, 160), (160, 160), (200, 200)] {
+        let of = "model=m, sensitive=sex, group=Female, n_missing_counterfactual_score";
+        let groups = &[GroupRow::of(&format!("{of}={without_score}"))];
+        let tables = GateTables { metrics, counts: &table, groups, ..GateTables::default() };
+        let worst = ends(lacking, 240 + lacking).hi;
+        let (pass, open) = (worst + 1e-9, worst - 1e-9);
+        let lines = format!("<= {pass} | pass\n<= {open} | inconclusive | {lacking} decisions as");
+        check(&asked("psr", direction()), (tables, None), &lines);
+    }
+}
+
+/// Disparity given a stratum is of those who have one.
+#[test]
+fn people_without_a_stratum_are_asked_about() {
+    let metrics = &[gap_near("pair", ["Female", "Male"], "cddpl", 0.01).with("n_rows=500")];
+    for (n, held) in [(0, "pass"), (30, "verdict=inconclusive, reason_code=unmeasured-people")] {
+        let of = format!("model=m, sensitive=sex, group=Male, n_missing_stratum={n}");
+        let tables = GateTables { metrics, groups: &[GroupRow::of(&of)], ..GateTables::default() };
+        let says = if n > 0 { "30 people have no value of the column of strata" } else { "" };
+        let line = format!("<= 0.05 | {held} | {says}");
+        check(&asked("cddpl", pair("Female", "Male")), (tables, None), &line);
+    }
 }
 
 /// What counts do not give moves by the range of its metric.

@@ -93,7 +93,7 @@ pub(super) fn not_looked_at(case: GateCase<'_>) -> Option<GateReason> {
     let GateCase { question, tables, .. } = case;
     question.counted.as_ref()?;
     let people = PeopleTables::new(case);
-    let lacking = range::lacking(&people, question.counts_labels());
+    let lacking = range::lacking(&people, question.counts_labels(), false);
     (!lacking.is_empty()).then(|| GateReason::UnmeasuredPeople {
         lacking: lacking.into_iter().collect(),
         of_rows: tables.metrics.iter().any(|row| row.n_persons.is_some()),

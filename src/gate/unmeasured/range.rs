@@ -83,7 +83,7 @@ impl<'a> RangeBound<'a> {
             rows,
             value: people.value()?,
             end: people.case.end()?,
-            lacking: lacking(people, metric.needs_label),
+            lacking: lacking(people, metric.needs_label, metric.asked_by() == Some("strata")),
             sides,
         })
     }
@@ -263,8 +263,12 @@ fn counted(needs_label: bool, people: [u64; 3]) -> u64 {
     if needs_label { people[1] + people[2] } else { people.iter().sum() }
 }
 
-/// The people of groups who lack what a value needs, and those without a group.
-pub(super) fn lacking(people: &PeopleTables<'_>, needs_label: bool) -> LackingPeople {
+/// The people of groups who lack what a value needs, such as a stratum, and those without a group.
+pub(super) fn lacking(
+    people: &PeopleTables<'_>,
+    needs_label: bool,
+    needs_stratum: bool,
+) -> LackingPeople {
     let GateCase { question, observed, tables } = people.case;
     let own = people.own_groups();
     let each = own.iter().map(|group| ScoredPeople::of(people, group, needs_label));
@@ -291,7 +295,13 @@ pub(super) fn lacking(people: &PeopleTables<'_>, needs_label: bool) -> LackingPe
         };
         all.saturating_sub(unscored)
     };
-    let all =
-        [(Lack::Group, without_group), (Lack::Score, unscored), (Lack::Counterfactual, untested)];
+    let rows = own.iter().filter(|_| needs_stratum).filter_map(|group| people.group_row(group));
+    let without_stratum = rows.map(|row| row.n_missing_stratum.map_or(0, unsigned)).sum();
+    let all = [
+        (Lack::Group, without_group),
+        (Lack::Score, unscored),
+        (Lack::Stratum, without_stratum),
+        (Lack::Counterfactual, untested),
+    ];
     all.into_iter().filter(|(_, n)| *n > 0).collect()
 }

@@ -1,6 +1,7 @@
 //! The value of a gate counted again, with the people who were not measured in cells: at worst, and
 //! with some of them.
 
+use std::collections::BTreeMap;
 use std::mem::discriminant;
 use std::ops::Range;
 
@@ -12,9 +13,11 @@ use crate::gate::people::{
 };
 use crate::gate::question::{GateCase, GateLimit};
 use crate::gate::reason::Lack;
+use crate::metric::evidence::person::ECCM_CELLS;
 use crate::metric::interval::z_of_level;
 use crate::metric::value::settings::FavourableClass;
 use crate::metric::{GapTransform, Metric, Reads};
+use crate::table::unsigned;
 
 /// A value that is computed again is the one of the table up to this part of itself.
 const SAME: f64 = 1e-6;
@@ -95,6 +98,7 @@ impl<'a> Recount<'a> {
         let mut precision = Vec::new();
         for (side, place) in sides.iter().enumerate() {
             let (parts, precise) = parts_of(people, metric, *place)?;
+            let mut told: BTreeMap<&str, u64> = BTreeMap::new();
             precision.push(precise);
             for part in &parts {
                 add(&mut measured[side], &part.measured);
@@ -105,9 +109,23 @@ impl<'a> Recount<'a> {
                     scored.for_each(|&cell| there += part.measured[cell]);
                     let lack = if is_scored { Lack::Counterfactual } else { Lack::Score };
                     let lacking = rows.times_without(part.repeats, there);
+                    *told.entry(part.group).or_default() += lacking.n;
                     add_unknown(lack, (lacking, 1), side..side + 1, &cells);
                 }
                 of_decisions |= part.repeats > 1;
+            }
+            // The most counterfactuals of a row may be more than their mean: the table of groups has
+            // those without a score, of all sets.
+            for (group, told) in told.into_iter().filter(|_| of_decisions) {
+                let row = people.group_row(group);
+                let unscored = row.map_or(0, |row| unsigned(row.n_missing_counterfactual_score));
+                let mut all = WeighedRows::default();
+                people.rows_of(group)?.into_iter().for_each(|rows| all += rows);
+                let n = unscored.saturating_sub(told);
+                let weight = all.weight * n as f64 / all.n.max(1) as f64;
+                let cells: Vec<usize> = (0..ECCM_CELLS).collect();
+                let hidden = (WeighedRows { n, weight }, 1);
+                add_unknown(Lack::Counterfactual, hidden, side..side + 1, &cells);
             }
             // In a total each direction of a group counts, and each counterfactual of a row.
             for of in &parts {
@@ -169,7 +187,14 @@ impl<'a> Recount<'a> {
             return computed.value;
         }
         let end = self.people.case.end().unwrap_or(0.0);
-        let shifted = if moved == 0.0 { end } else { end + moved };
+        // Ratios, which have no upper bound, move also by their factor: the width of their intervals
+        // is one of logarithms.
+        let is_ratio = self.value.metric.range == (0.0, f64::INFINITY) && self.base.value > 0.0;
+        let shifted = match computed.value / self.base.value {
+            _ if moved == 0.0 => end,
+            factor if is_ratio => question.limit.worse(end + moved, end * factor),
+            _ => end + moved,
+        };
         let by_people = question.decide_by == GateDecideBy::Interval && !observed.is_change;
         let facing = |ends| question.limit.facing(ends);
         let is_by_formula = self.base.ends.is_some_and(|ends| is_near(facing(ends), end));

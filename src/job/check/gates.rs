@@ -202,23 +202,34 @@ impl<'a> JobChecker<'a> {
             ("rise_at_most", gate.rise_at_most, (-width, width), "change"),
             ("fall_at_most", gate.fall_at_most, (-width, width), "change"),
         ];
-        for (key, limit, (lo, hi), what) in limits {
-            let limit = limit.map(Finite::get).filter(|limit| *limit < lo || *limit > hi);
-            let Some(limit) = limit else { continue };
-            let bounds = match (lo.is_finite(), hi.is_finite()) {
-                (true, true) => format!("lies between {lo} and {hi}"),
-                (true, false) => format!("is never below {lo}"),
-                (false, _) => format!("is never above {hi}"),
-            };
-            let said = if hi.is_finite() && (1.0..=100.0).contains(&limit) {
-                // Computed on decimals: in binary 1.013 / 100 is not 0.01013.
-                let share = format!("{limit}e-2").parse().unwrap_or(limit / 100.0);
-                m::limit_percent(what, gate.metric.id, bounds, key, limit, share)
-            } else {
-                m::limit_unreachable(what, gate.metric.id, bounds, key, limit)
-            };
-            self.say(gate.key(key), said);
+        for (key, limit, range, what) in limits {
+            self.within(gate.at, (key, limit), range, (what, gate.metric.id));
         }
+    }
+
+    /// Complains about a limit of a gate outside of what a quantity of something can be.
+    pub(super) fn within(
+        &mut self,
+        at: &str,
+        (key, limit): (&str, Option<Finite>),
+        (lo, hi): (f64, f64),
+        (what, id): (&str, &str),
+    ) {
+        let limit = limit.map(Finite::get).filter(|limit| *limit < lo || *limit > hi);
+        let Some(limit) = limit else { return };
+        let bounds = match (lo.is_finite(), hi.is_finite()) {
+            (true, true) => format!("lies between {lo} and {hi}"),
+            (true, false) => format!("is never below {lo}"),
+            (false, _) => format!("is never above {hi}"),
+        };
+        let said = if hi.is_finite() && (1.0..=100.0).contains(&limit) {
+            // Computed on decimals: in binary 1.013 / 100 is not 0.01013.
+            let share = format!("{limit}e-2").parse().unwrap_or(limit / 100.0);
+            m::limit_percent(what, id, bounds, key, limit, share)
+        } else {
+            m::limit_unreachable(what, id, bounds, key, limit)
+        };
+        self.say(join(at, key), said);
     }
 
     /// The set that the metric needs or must not have.

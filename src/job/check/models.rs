@@ -10,7 +10,7 @@ use crate::job::messages as m;
 use crate::job::read::tree::join;
 use crate::job::read::word_lists::{all, all_or_none, any, list, suggest};
 use crate::job::{
-    CommandBlock, MetricFamily, ModelBlock, ScoresBlock, StreamFormat, ThresholdRule,
+    CommandBlock, Job, MetricFamily, ModelBlock, ScoresBlock, StreamFormat, ThresholdRule,
 };
 use crate::model::kind::accept_key::AcceptedOfModel;
 use crate::model::kind::command::ExternalModel;
@@ -487,8 +487,28 @@ impl<'a> JobChecker<'a> {
         }
     }
 
-    /// A threshold that is fitted.
+    /// A feature that a set or a block of recourse on a model changes and that the column of its
+    /// thresholds is, or is derived from; with the path of what changes it.
+    fn changed_threshold(&self, name: &Name, column: &ColumnName) -> Option<(&ColumnName, String)> {
+        let Job { data, counterfactuals, recourse, .. } = self.job;
+        let roots = data.roots(column);
+        data.listed_features().find_map(|feature| {
+            let mut sets = counterfactuals.iter().filter(|(_, set)| set.asks(name));
+            let set = sets.find(|(_, set)| set.may_move(feature.as_str()));
+            let set = set.map(|(set, _)| join("counterfactuals", set.as_str()));
+            let mut blocks = recourse.iter().filter(|(_, block)| block.model == *name);
+            let block = blocks.find(|(_, block)| block.changes(feature));
+            let block = || block.map(|(attribute, _)| join("recourse", attribute.as_str()));
+            let follows = !roots.is_disjoint(&data.roots(feature));
+            Some((feature, set.or_else(block)?)).filter(|_| follows)
+        })
+    }
+
+    /// A threshold that a column holds, or that is fitted.
     pub(super) fn threshold(&mut self, at: &str, name: &Name, model: &ModelBlock) {
+        let column = model.threshold.column();
+        let changed = column.and_then(|column| self.changed_threshold(name, column));
+        self.say(at, changed.map(|(column, by)| m::threshold_changes(name, column, by)));
         if !model.threshold.is_fitted() {
             return;
         }

@@ -10,9 +10,7 @@ use crate::job::{GateBlock, GateDecideBy};
 use crate::param::{ColumnName, Word, key_word};
 use crate::recourse::definition::{RecourseCriterion, RecourseDefinition};
 use crate::recourse::feature::{ChangeDirection, LevelDistance, TraitPredicate};
-use crate::recourse::knobs::{
-    self, ColumnChangeRule, DefinitionSettings, NamedBins, RecourseBins, RecourseBlock,
-};
+use crate::recourse::knobs::{self, DefinitionSettings, NamedBins, RecourseBins, RecourseBlock};
 
 use super::names::numbered;
 use super::{JobChecker, path};
@@ -30,9 +28,12 @@ enum RecourseKind {
     Nominal,
 }
 
-/// Whether a column may change at all.
-fn moves(rule: &ColumnChangeRule) -> bool {
-    rule.direction().0 != ChangeDirection::Never
+impl RecourseBlock {
+    /// Whether people may change a column.
+    pub(super) fn changes(&self, column: &ColumnName) -> bool {
+        let rule = self.may_change.get(column);
+        rule.is_some_and(|rule| rule.direction().0 != ChangeDirection::Never)
+    }
 }
 
 impl JobChecker<'_> {
@@ -178,7 +179,8 @@ impl JobChecker<'_> {
                 self.one_of(place, level, ("its levels", levels), unknown);
             }
         }
-        let is_empty = !recourse.may_change.values().any(moves) && !self.has_problem(&[at]);
+        let changes = recourse.may_change.keys().any(|column| recourse.changes(column));
+        let is_empty = !changes && !self.has_problem(&[at]);
         self.say(at, is_empty.then(m::actions_empty));
     }
 
@@ -191,7 +193,7 @@ impl JobChecker<'_> {
             if *predicate == TraitPredicate::Equals {
                 continue;
             }
-            let may_change = recourse.may_change.get(column).is_some_and(moves);
+            let may_change = recourse.changes(column);
             let said = match kind {
                 RecourseKind::Nominal => Some(m::predicate_no_order(column)),
                 RecourseKind::Numbers => Some(m::predicate_no_bins(column)),
@@ -336,6 +338,9 @@ impl JobChecker<'_> {
             let names = list(&Vec::from_iter(judged.iter().map(name)));
             return self.say(join(at, "definition"), m::definition_not_judged(attribute, names));
         };
+        let least = gate.score_at_least.filter(|least| least.get() >= 0.0);
+        let about = ("score", definition.id());
+        self.within(at, ("score_at_least", least), definition.score_range(), about);
         let Some(view) = gate.view else { return };
         let said = if RecourseCriterion::new(definition, view).is_none() {
             Some(m::definition_no_view(definition.id(), view.as_ref()))

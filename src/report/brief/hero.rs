@@ -234,8 +234,12 @@ impl<'a> BriefInputs<'a> {
         context!(limit => fact(&limit), none_broken, chosen, ..told)
     }
 
+    /// Whether every test changes the entry of the attribute alone: by its set, or because its set
+    /// found no feature to change for anybody.
     fn only_entry(&self) -> bool {
-        self.results.iter().all(|result| result.set.only_entry)
+        let keeps_all =
+            |result: &HarmResult| self.unmoved(&result.key).is_some_and(|(same, all)| same >= all);
+        self.results.iter().all(|result| result.set.only_entry || keeps_all(result))
     }
 
     fn nobody(&self) -> Value {
@@ -273,7 +277,7 @@ impl<'a> BriefInputs<'a> {
     }
 
     /// People who keep all their features in a set that moves features, of how many: for them the
-    /// test is the one that changes the entry. None where nearly all change.
+    /// test is the one that changes the entry. None where nearly all change, and of other sets.
     fn unmoved(&self, key: &ResultKey) -> Option<(i64, i64)> {
         let (of, quality) = (key.of_any_model(), &self.audit.quality);
         let n = quality.value(&of, "n_pairs_valid")?;
@@ -354,14 +358,20 @@ impl<'a> BriefInputs<'a> {
             || more.is_some_and(|more| more.point.interval.is_some())
             || decided_by.is_some();
         let knowledge = own.and_then(|own| stated_knowledge(self.audit, &own.set.name));
+        // That nobody switches is about all sets.
+        let is_nobody = matches!(finding.subject, HeroSubject::Nobody);
+        let tested = own.into_iter().chain(self.results.iter().filter(|_| is_nobody));
+        let unmoved = tested.filter_map(|result| self.unmoved(&result.key));
+        let share = |(same, all): &(i64, i64)| *same as f64 / *all as f64;
+        let unmoved = unmoved.max_by(|a, b| share(a).total_cmp(&share(b)));
         context! {
             result => fact(&own), knowledge, decided_by,
             unsupported => own.and_then(|own| self.unsupported(own)),
-            unmoved => fact(&own.and_then(|own| self.unmoved(&own.key))),
+            unmoved => fact(&unmoved),
             few => fact(&own.and_then(|own| self.few_people(&own.key))),
             turns => own.and_then(|own| self.turns(own)),
             // Whether no person switches in tests that change one entry.
-            only_entry => matches!(finding.subject, HeroSubject::Nobody) && self.only_entry(),
+            only_entry => is_nobody && self.only_entry(),
             more => more.map(|more| self.switch(more, 1)),
             unsupported_of_more => more.and_then(|more| self.unsupported(more)),
             level => has_range.then_some(self.audit.manifest.level.get()),

@@ -27,8 +27,8 @@ use crate::stage::report::inputs::MeasuredTables;
 use crate::stage::stage_builder::StageInput;
 use crate::table::file::{read_rows, write_rows};
 use crate::table::{
-    ArmRow, CountRow, GateRow, GroupRow, HiddenCauseRow, IssueRow, MetricTable, PopulationRow,
-    UnknownLevelRow,
+    ArmRow, CfQualityRow, CountRow, GateRow, GroupRow, HiddenCauseRow, IssueRow, MetricTable,
+    PopulationRow, SupportRow, UnknownLevelRow,
 };
 
 /// What a stage is about, by name, and its folder.
@@ -58,6 +58,8 @@ pub(crate) fn judge(
     let arms = read_rows::<ArmRow>(measured.all.folder(ctx))?;
     let mut population = read_rows::<PopulationRow>(measured.plain.folder(ctx))?;
     population.extend(read_rows::<PopulationRow>(everybody.folder(ctx))?);
+    let quality = read_rows::<CfQualityRow>(measured.plain.folder(ctx))?;
+    let support = read_rows::<SupportRow>(measured.plain.folder(ctx))?;
     let comparison =
         baseline.map(|stage| baseline::read_comparison(stage.folder(ctx))).transpose()?;
     let mut counted = Vec::new();
@@ -111,6 +113,8 @@ pub(crate) fn judge(
             issues: &issues,
             unknown: &unknown,
             hidden: &hidden,
+            quality: &quality,
+            support: &support,
         },
         comparison.as_ref(),
     );
