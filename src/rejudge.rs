@@ -31,7 +31,8 @@ use crate::stage::report::exports::{export_file, export_text, write_exports};
 use crate::table::file::{read_rows, write_rows};
 use crate::table::{
     ArmRow, CfQualityRow, ChangeRow, CountRow, GateRow, GroupRow, HiddenCauseRow, HistoryRow,
-    IssueRow, MetricRow, MetricTable, PopulationRow, SupportRow, TableRow, UnknownLevelRow,
+    IssueRow, KnowledgeFitRow, MetricRow, MetricTable, PopulationRow, SupportRow, TableRow,
+    UnknownLevelRow,
 };
 
 /// A folder judged again.
@@ -188,6 +189,7 @@ fn judge_by_tables(
         unknown: &read_rows::<UnknownLevelRow>(&tables)?,
         hidden: &read_rows::<HiddenCauseRow>(&tables)?,
         quality: &read_rows::<CfQualityRow>(&tables)?,
+        knowledge_fit: &read_rows::<KnowledgeFitRow>(&tables)?,
         support: &read_rows::<SupportRow>(&tables)?,
     };
     Ok(gate::verdicts(checked, questions, judged_by, comparison))

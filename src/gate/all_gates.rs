@@ -22,10 +22,12 @@ use crate::metric::{GapTransform, Metric, Reads};
 use crate::table::{AuditKey, GateRow, MetricRow, TableRow, finite, whole};
 
 /// What prevents a pass; if there are several reasons, the first.
-const AGAINST_A_PASS: [fn(GateCase<'_>) -> Option<GateReason>; 9] = [
+const AGAINST_A_PASS: [fn(GateCase<'_>) -> Option<GateReason>; 11] = [
     objection::one_decision,
     objection::few_by_weight,
     objection::unmoved_features,
+    objection::contradicted_knowledge,
+    objection::doubt_left_out,
     groups_without_value,
     untested_directions,
     support::untold,

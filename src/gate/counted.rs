@@ -4,8 +4,8 @@
 //!
 //! A subgroup counts where it has a rank, a score of at least `score_at_least`, and at least
 //! `min_affected` affected people in the smaller of its two groups. Each pair of groups is judged;
-//! the worst decides. If no subgroup has actions and that many affected people, the gate is
-//! inconclusive: nothing was examined. There is no number either if a group has nobody with the
+//! the worst decides. If no subgroup has actions, that many affected people and an answer for
+//! either group, the gate is inconclusive: nothing was examined. There is no number either if a group has nobody with the
 //! unfavourable decision, or nobody has the favourable one. It is also inconclusive if a half has
 //! fewer than `enough` people: a pattern could hardly be confirmed. The numbers are exact, so there
 //! is no interval.
@@ -101,6 +101,7 @@ fn count_subgroups(
         [&criterion.definition, &criterion.parameter, &criterion.view]
             == [definition, parameter, view]
             && unsigned(row.n_0.min(row.n_1)) >= *min_affected
+            && row.is_answered()
     };
     let is_unfair = |score: f64| score_at_least.is_none_or(|least| score >= least);
     let is_own = |pair: &ComparedPair| pair.recourse == question.first_attribute();
@@ -249,6 +250,38 @@ mod tests {
                 assert!(row.holds(&format!("from_group={group}, {open}")), "{row:?}");
                 assert!(row.reason.contains(reason), "{}", row.reason);
             }
+        }
+    }
+
+    /// A definition that neither group can meet compares nothing.
+    #[test]
+    fn subgroups_without_an_answer_are_not_passed() {
+        for (definition, values, held) in [
+            ("equal-choice", "0 | 0", "inconclusive, reason_code=nothing-looked-at"),
+            ("equal-choice", "0 | 2", "pass"),
+            (
+                "equal-cost-of-effectiveness",
+                "inf | inf",
+                "inconclusive, reason_code=nothing-looked-at",
+            ),
+            ("equal-cost-of-effectiveness", "0 | 0", "pass"),
+            ("equal-effectiveness", "0 | 0", "pass"),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let pair = "recourse=sex, group_0=f, group_1=m, model=model";
+            write_rows(folder.path(), &[RecourseRow::of(pair)]).unwrap();
+            let row = format!(
+                "recourse=sex, group_0=f, group_1=m, definition={definition}, parameter=0.7, \
+                 view=macro, n_actions=1, n_0=9, n_1=9, score=0"
+            );
+            let rows = SubgroupRow::of(&row).each(&format!("value_0 | value_1\n{values}"));
+            write_rows(folder.path(), &rows).unwrap();
+            let [parameter, view] = ["0.7", "macro"].map(str::to_owned);
+            let (definition, score_at_least, min_affected) = (definition.to_owned(), None, 1);
+            let counted =
+                GateCount::Subgroups { definition, parameter, view, score_at_least, min_affected };
+            let row = &judged(0, 0, counted, &folder, &[])[0];
+            assert!(row.holds(&format!("verdict={held}")), "{values}: {row:?}");
         }
     }
 

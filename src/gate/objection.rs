@@ -7,8 +7,11 @@
 //! [`GateRuling::object`](crate::gate::question::GateRuling::object). Both carry a code of the
 //! column `reason_code`; a job accepts some of them by name (`accept` of a model or a set).
 
+use crate::gate::decide_by::GateDecideBy;
 use crate::gate::question::{GateCase, GateQuestion, GateSubject, GateTables};
-use crate::gate::reason::{CountedUnit, EmptySearch, GateReason, ThresholdsApart};
+use crate::gate::reason::{
+    CountedUnit, EmptySearch, GateReason, ThresholdsApart, UncertaintySource,
+};
 use crate::metric::MetricFamily;
 use crate::metric::catalog::ccm::SWITCH_RATE;
 use crate::metric::catalog::find;
@@ -118,6 +121,43 @@ pub(super) fn unmoved_features(case: GateCase<'_>) -> Option<GateReason> {
     };
     let mut found = observed.sides().into_iter().filter_map(of_groups);
     found.find(|objection| !question.accepts(objection))
+}
+
+/// What prevents a pass by the interval over people where the job does not say what decides: a
+/// range over graphs, fits or trainings that breaks the limit.
+pub(super) fn doubt_left_out(case: GateCase<'_>) -> Option<GateReason> {
+    let (question, row) = (case.question, &case.observed.row);
+    let [fits, trainings] = [row.fit_repeats, row.training_repeats].map(|n| n.unwrap_or(0));
+    let ranges = [
+        (UncertaintySource::Graphs, row.world_lo.zip(row.world_hi)),
+        (UncertaintySource::Fits(fits), row.fit_lo.zip(row.fit_hi)),
+        (UncertaintySource::Trainings(trainings), row.training_lo.zip(row.training_hi)),
+    ];
+    let is_asked = question.asks_all_doubts && question.decide_by == GateDecideBy::Interval;
+    let mut told = ranges.into_iter().filter(|_| is_asked && !case.observed.is_change);
+    told.find_map(|(over, ends)| {
+        let (lo, hi) = ends.filter(|ends| !question.limit.kept_by(question.limit.facing(*ends)))?;
+        Some(GateReason::DoubtLeftOut { over, ends: [lo, hi] })
+    })
+}
+
+/// What prevents a pass by graphs of a scenario that fits the rows worse than another one.
+pub(super) fn contradicted_knowledge(case: GateCase<'_>) -> Option<GateReason> {
+    let GateCase { question, observed, tables } = case;
+    let (set, scenario) = question.counterfactual.split_once('/')?;
+    let own = tables.knowledge_fit.iter().find(|row| {
+        row.counterfactual == *set
+            && row.scenario == *scenario
+            && row.sensitive == observed.row.key.sensitive
+    })?;
+    let (lo, hi) = own.lo.zip(own.hi).filter(|(_, hi)| *hi < 0.0)?;
+    let objection = GateReason::ContradictedKnowledge {
+        scenario: scenario.to_owned(),
+        against: own.against.to_string(),
+        difference: own.difference,
+        ends: [lo, hi],
+    };
+    (!question.accepts(&objection)).then_some(objection)
 }
 
 /// Whether a question is about distances of scores or amounts, which no threshold decides.

@@ -267,7 +267,11 @@ pub(super) fn negate(observed: &mut GateObservation) {
     let negated = |x: Option<f64>| x.map(|x| 0.0 - x);
     let row = &mut observed.row;
     (row.value, observed.baseline) = (negated(row.value), negated(observed.baseline));
-    (row.lo, row.hi) = (negated(row.hi), negated(row.lo));
+    let MetricRow { lo, hi, world_lo, world_hi, fit_lo, fit_hi, .. } = row;
+    let (training_lo, training_hi) = (&mut row.training_lo, &mut row.training_hi);
+    for (lo, hi) in [(lo, hi), (world_lo, world_hi), (fit_lo, fit_hi), (training_lo, training_hi)] {
+        (*lo, *hi) = (negated(*hi), negated(*lo));
+    }
     if let Some(PossibleValues { least, most, .. }) = &mut observed.old {
         (*least, *most) = (0.0 - *most, 0.0 - *least);
     }

@@ -10,7 +10,7 @@ use crate::metric::value::settings::FavourableClass;
 use crate::param::{Level, key_word};
 use crate::table::{
     ArmRow, AuditKey, CfQualityRow, ChangeRow, CountRow, GateRow, GroupRow, HiddenCauseRow,
-    IssueRow, MetricRow, PopulationRow, SupportRow, UnknownLevelRow,
+    IssueRow, KnowledgeFitRow, MetricRow, PopulationRow, SupportRow, UnknownLevelRow,
 };
 
 /// The limit; 0 at most where none is stated.
@@ -120,6 +120,8 @@ pub(crate) struct GateTables<'a> {
     pub hidden: &'a [HiddenCauseRow],
     /// How good the counterfactuals of sets are.
     pub quality: &'a [CfQualityRow],
+    /// How well the statements of scenarios fit the rows.
+    pub knowledge_fit: &'a [KnowledgeFitRow],
     /// Values of counterfactuals that the reference rows hardly hold.
     pub support: &'a [SupportRow],
 }
@@ -172,6 +174,9 @@ pub(crate) struct GateQuestion {
     pub limit: GateLimit,
     /// What decides.
     pub decide_by: GateDecideBy,
+    /// Whether no pass holds that another measured range contradicts: the job does not say what
+    /// decides.
+    pub asks_all_doubts: bool,
     /// Bootstraps that its graphs depend on, 0 where these are of the training rows as they are;
     /// none where its set has no graphs.
     pub bootstraps: Option<u64>,

@@ -52,13 +52,15 @@ fn leaves_out_trainings(case: GateCase<'_>) -> bool {
 fn other_side(case: GateCase<'_>) -> Option<GateRemark> {
     let GateCase { question, observed, .. } = case;
     let GateSubject::Pair(first, second) = &question.scope else { return None };
-    let metric =
-        find(&question.metric).filter(|metric| metric.has_sides() && !observed.is_change)?;
+    let metric = find(&question.metric).filter(|metric| metric.has_sides())?;
     let (limit, [scope, from, to]) = (question.limit, observed.place());
     if !metric.has_order() {
         let value = observed.row.value?;
         let breaks = limit.kept_by(0.0) && !limit.kept_by(-value);
-        return breaks.then_some(GateRemark::OtherSign { value });
+        return breaks.then_some(GateRemark::OtherSign { value, of_change: observed.is_change });
+    }
+    if observed.is_change {
+        return None;
     }
     let value = case.row(&observed.row.metric, [scope, to, from])?.value?;
     if limit.kept_by(value) {

@@ -89,7 +89,7 @@ tables! {
     /// `knowledge_fit`: one row per scenario of a graph-uncertain set with `fit`, but for the one
     /// that the others are compared with.
     pub struct KnowledgeFitRow in "knowledge_fit", version 1, key 3,
-    one row per "set, attribute and scenario", written by "measure", read by "report" {
+    one row per "set, attribute and scenario", written by "measure", read by "gate, report" {
         /// name of the counterfactual set
         counterfactual: SharedText,
         sensitive: SharedText,

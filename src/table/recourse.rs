@@ -303,3 +303,16 @@ pub(crate) const ALL: [&TableDef; 8] = [
     RankingRow::TABLE,
     AggregatedRankingRow::TABLE,
 ];
+
+impl SubgroupRow {
+    /// Whether its definition says something of either group: a cost that is enough, or an action.
+    pub(crate) fn is_answered(&self) -> bool {
+        let of_actions = ["equal-choice", "equal-effectiveness-within-budget"];
+        let none = if of_actions.contains(&self.criterion.definition.as_str()) {
+            0.0
+        } else {
+            f64::INFINITY
+        };
+        [self.value_0, self.value_1] != [Some(none); 2]
+    }
+}

@@ -157,6 +157,8 @@ pub enum AcceptedOfSet {
     UnsupportedPeople,
     /// It could not move features of many people, for lack of reference rows.
     UnmovedFeatures,
+    /// The statements of a scenario fit the rows worse than those of another.
+    ContradictedKnowledge,
 }
 
 /// The strategy with this key, if there is one.

@@ -297,6 +297,11 @@ impl Default for IntervalLack {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "code", rename_all = "kebab-case")]
 pub(crate) enum GateReason {
+    /// The statements of a scenario fit the rows worse than those of another: by how much, with the
+    /// ends of that.
+    ContradictedKnowledge { scenario: String, against: String, difference: f64, ends: [f64; 2] },
+    /// A range that does not decide breaks the limit: what it is over, and its ends.
+    DoubtLeftOut { over: UncertaintySource, ends: [f64; 2] },
     /// The strength at which the pass turns, or why none is known; and the one asked for.
     HiddenCause { turns_at: Option<f64>, undefined: String, withstands: f64 },
     /// What contradicts the labels in a model, among rows or people.
@@ -435,8 +440,12 @@ pub(crate) enum GateRemark {
     /// The ratio of the second group to the first, which is the value, breaks the limit; an empty
     /// group is all others.
     OtherOrder { groups: [String; 2], value: f64, group: String, side: LowerSide },
-    /// The gap, which is the value, would break the limit with the other sign.
-    OtherSign { value: f64 },
+    /// The gap, or its change, which is the value, would break the limit with the other sign.
+    OtherSign {
+        value: f64,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        of_change: bool,
+    },
     /// What the audited model does, next to an arm; none where its tables have no such row.
     AuditedModel { of_set: bool, of_change: bool, own: Option<Box<OwnValue>> },
 }

@@ -4,7 +4,9 @@ use super::*;
 use crate::folder::manifest::RecheckWords;
 use crate::gate::reason::{CommonDecision, OneSidedSet, ThresholdsApart};
 use crate::metric::value::sanity::InvertedOrder;
-use crate::table::{ArmRow, CfQualityRow, GroupRow, IssueRow, SupportRow, UnknownLevelRow};
+use crate::table::{
+    ArmRow, CfQualityRow, GroupRow, IssueRow, KnowledgeFitRow, SupportRow, UnknownLevelRow,
+};
 
 /// What is objected to the model `m`, as an issue about a model.
 fn objected(code: &str, model: &str) -> IssueRow {
@@ -136,6 +138,60 @@ fn unsupported_people_are_found_by_their_values_without_a_switch_rate() {
         let tables = GateTables { metrics, groups, support, ..GateTables::default() };
         check(&asked("macd", direction()), (tables, None), &format!("<= 0.05 | {held}"));
     }
+}
+
+/// Where the job does not say what decides, no range that the run measured may break the limit.
+#[test]
+fn a_pass_is_withdrawn_by_a_doubt_that_does_not_decide() {
+    let kept = GateQuestion { asks_all_doubts: true, ..question(direction()) };
+    for (cells, held) in [
+        ("world_lo=0.1, world_hi=0.31", "verdict=inconclusive, reason_code=doubt-left-out"),
+        ("world_lo=0.1, world_hi=0.29", "pass"),
+        (
+            "fit_lo=0.1, fit_hi=0.31, fit_repeats=20",
+            "verdict=inconclusive, reason_code=doubt-left-out | the range over 20 fits, from 0.1000",
+        ),
+        (
+            "training_lo=0.1, training_hi=0.31, training_repeats=5",
+            "verdict=inconclusive, reason_code=doubt-left-out",
+        ),
+    ] {
+        let metrics = [nsr().with(cells)];
+        check(&kept, by(&metrics), &format!("<= 0.3 | {held}\n<= 0.01 | fail"));
+        check(&question(direction()), by(&metrics), "<= 0.3 | pass");
+    }
+}
+
+/// Of a pair in the other order all ranges turn.
+#[test]
+fn ranges_turn_with_their_difference() {
+    let gap = gap_near("pair", ["Male", "Female"], "demp_difference", 0.1);
+    let metrics = [gap.with("fit_lo=0.05, fit_hi=0.4, fit_repeats=20")];
+    let q = asked("demp_difference", pair("Female", "Male"));
+    let q = GateQuestion { asks_all_doubts: true, ..q };
+    let open = "verdict=inconclusive, reason_code=doubt-left-out | from -0.4000 to -0.0500";
+    check(&q, by(&metrics), &format!(">= -0.3 | {open}\n<= 0.3 | pass"));
+}
+
+/// By graphs that fit the rows worse than others nothing is kept.
+#[test]
+fn a_pass_by_knowledge_that_the_rows_contradict_is_withdrawn() {
+    let metrics = [nsr().with("counterfactual=g/k")];
+    let kept = GateQuestion { counterfactual: "g/k".into(), ..question(direction()) };
+    let of = |cells: &str, q: &GateQuestion, line: &str| {
+        let fit =
+            "counterfactual=g, sensitive=sex, scenario=k, against=none, difference=-9, lo=-11";
+        let knowledge_fit = &[KnowledgeFitRow::of(fit).with(cells)];
+        let tables = GateTables { knowledge_fit, ..by(&metrics).0 };
+        check(q, (tables, None), &format!("<= 0.3 | {line}"));
+    };
+    let open = "verdict=inconclusive, reason_code=contradicted-knowledge";
+    of("hi=-7", &kept, open);
+    for cells in ["hi=0.1", "hi=", "hi=-7, scenario=none", "hi=-7, counterfactual=other"] {
+        of(cells, &kept, "pass");
+    }
+    let accepts = GateQuestion { accepts: vec!["contradicted-knowledge".to_owned()], ..kept };
+    of("hi=-7", &accepts, "pass");
 }
 
 /// One in twenty counterfactuals keeps a feature of which too few reference rows know how it differs.

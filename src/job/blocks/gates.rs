@@ -95,9 +95,9 @@ pub struct GateBlock {
     /// range over trainings must (`doubt` of the model); `all`: each of these that the value has
     /// must;
     /// `estimate`: only the value decides, as it does for metrics of graphs regardless of this
-    /// value.
-    #[serde(default)]
-    pub decide_by: GateDecideBy,
+    /// value. Default: `interval`, but nothing passes that a range over graphs, fits or trainings
+    /// contradicts.
+    pub decide_by: Option<GateDecideBy>,
     /// `holm`: the comparisons of the gate are judged together, so that the chance to call any of
     /// them broken that is not stays that of one. Default: each is judged for itself.
     pub family_error: Option<FamilywiseError>,
@@ -123,6 +123,11 @@ pub struct GateBlock {
 pub(crate) type NamedGroups<'a> = Vec<(&'a ColumnName, &'a [Word])>;
 
 impl GateBlock {
+    /// What decides it.
+    pub(crate) fn decides(&self) -> GateDecideBy {
+        self.decide_by.unwrap_or_default()
+    }
+
     /// The keys that name groups: each with how it names them, and what it names.
     pub(crate) fn named<'a>(&'a self) -> Vec<(&'static str, &'static str, NamedGroups<'a>)> {
         type Pairs = BTreeMap<ColumnName, [Word; 2]>;

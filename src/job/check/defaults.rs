@@ -39,7 +39,7 @@ pub(super) fn resolved(mut job: Job) -> Job {
     for gate in job.gates.values_mut() {
         let metric = gate.metric.as_deref().and_then(find);
         if metric.is_some_and(|metric| metric.family == MetricFamily::Graph) {
-            gate.decide_by = GateDecideBy::Estimate;
+            gate.decide_by = Some(GateDecideBy::Estimate);
         }
         let block = gate.recourse.as_ref().and_then(|attribute| job.recourse.get(attribute));
         if let (Some(block), None) = (block, gate.view) {

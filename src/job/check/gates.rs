@@ -345,7 +345,7 @@ impl<'a> JobChecker<'a> {
     fn decides(&mut self, gate: &MetricGate<'_>) {
         let (at, name, id) = (gate.key("decide_by"), gate.name, gate.metric.id);
         self.say(&at, self.undecided(gate));
-        let by_people = matches!(gate.decide_by, GateDecideBy::Interval | GateDecideBy::All);
+        let by_people = matches!(gate.decides(), GateDecideBy::Interval | GateDecideBy::All);
         let has_none = by_people && !gate.metric.has_interval();
         self.say(&at, has_none.then(|| m::gate_no_interval(id)));
         let has_graphs = self.set_asked(gate).is_some_and(|set| set.graphs().is_some());
@@ -357,7 +357,7 @@ impl<'a> JobChecker<'a> {
 
     /// Why something that decides a gate besides people cannot: there is none, or not all of it.
     fn undecided(&self, gate: &MetricGate<'_>) -> Option<Said> {
-        let (name, id, by) = (gate.name, gate.metric.id, gate.decide_by);
+        let (name, id, by) = (gate.name, gate.metric.id, gate.decides());
         let (set, of_arm) = (self.set_asked(gate), gate.arm.is_some());
         let has_graphs = set.is_some_and(|set| set.graphs().is_some());
         match by {
@@ -427,7 +427,7 @@ impl<'a> JobChecker<'a> {
     /// intervals.
     fn no_family(&self, gate: &MetricGate<'_>) -> Option<Said> {
         gate.family_error?;
-        let by = match gate.decide_by {
+        let by = match gate.decides() {
             GateDecideBy::Interval => None,
             GateDecideBy::Estimate => Some("the estimate, which has"),
             GateDecideBy::Fit => Some("fits, which have"),
@@ -454,7 +454,7 @@ impl<'a> JobChecker<'a> {
             return;
         }
         let graphs = self.set_asked(gate).and_then(|set| set.graphs());
-        let by = match gate.decide_by {
+        let by = match gate.decides() {
             GateDecideBy::Interval | GateDecideBy::Worlds | GateDecideBy::Estimate => None,
             by => Some(format!("decide_by: {}", key_word(&by))),
         };

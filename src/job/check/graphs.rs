@@ -169,7 +169,7 @@ impl JobChecker<'_> {
             let by_itself = gate.family_error.is_none()
                 && gate.against.is_none()
                 && gate.arm.is_none()
-                && gate.decide_by != GateDecideBy::All;
+                && gate.decide_by != Some(GateDecideBy::All);
             states && by_itself && (of_rate || gate.harm_to.is_some())
         };
         match other {

@@ -287,7 +287,7 @@ impl JobChecker<'_> {
         // A resolved job writes every default out, also of keys that decide nothing here; for
         // patterns, `enough` is asked of the halves.
         let says_nothing = |key: &str| match key {
-            "decide_by" => gate.decide_by == GateDecideBy::default(),
+            "decide_by" => gate.decide_by.unwrap_or_default() == GateDecideBy::default(),
             "enough" => gate.enough.get() == 10 || own == "patterns",
             _ => false,
         };

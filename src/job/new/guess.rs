@@ -25,7 +25,9 @@ pub(super) const WANTED_WORDS: &str = "grant approve accept granted approved acc
     hired paid repaid passed pass good offered selected";
 
 pub(super) const UNWANTED_WORDS: &str = "decline refused rejected denied declined refuse reject \
-    deny default defaulted failed fail bad fraud dismissed recid recidivism arrest";
+    deny default defaulted failed fail bad fraud dismissed recid recidivism arrest rearrest \
+    rearrested delinquent delinquency chargeoff readmitted readmission mortality death died stroke \
+    churn churned dropout";
 
 /// Words in a name that negate what follows.
 pub(super) const NEGATIONS: &str = "no not non un";

@@ -9,6 +9,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use minijinja::context;
+use minijinja::value::Value;
 use serde::Serialize;
 
 use crate::metric::catalog::ccm::HARM;
@@ -26,6 +28,7 @@ use crate::report::read::panel::{MetricValues, ResultKey};
 use crate::report::read::tally::WeightedCount;
 use crate::table::MetricRow;
 use crate::table::deciding_range::DecidingRange;
+use crate::text::fact;
 
 /// The share of some people of a group who would be decided otherwise as members of another.
 #[derive(Debug, Clone, Serialize)]
@@ -120,6 +123,27 @@ pub(crate) fn side_of(metric: &str) -> SwitchSide {
         Some(_) => SwitchSide::Lost,
         None => SwitchSide::Either,
     }
+}
+
+/// Of the shares who are harmed in slices the one that is largest for sure, and of how many it was
+/// chosen; none where no slice has any.
+pub(crate) fn in_slices(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Option<Value> {
+    let slices = audit.without_arms().filter(|(key, _)| !key.slice.is_empty());
+    let slices = slices.filter(|(key, _)| key.class.is_empty() && key.scope == "direction");
+    let rates = slices.flat_map(|(key, values)| {
+        HARM.iter().filter_map(move |metric| Some((key, *metric, values.get(*metric)?)))
+    });
+    let sure: Vec<_> =
+        rates.filter_map(|(key, metric, of)| Some((key, metric, of, of.ends()?.0))).collect();
+    let (key, metric, measure, _) =
+        sure.iter().copied().reduce(|worst, next| if next.3 > worst.3 { next } else { worst })?;
+    let pair = (key.from.as_str(), key.to.as_str());
+    let who = voice.switch_label(side_of(metric), &key.attribute, pair);
+    Some(context! {
+        slice => key.slice.as_str(), who, value => measure.value, ends => fact(&measure.ends()),
+        counts => fact(&measure.counts()), model => fact(&voice.called_model(&key.model)),
+        set => fact(&voice.called_set(&key.set)), of => sure.len(),
+    })
 }
 
 /// The metrics of switches, with their sides: by the side that people want where the job names it,

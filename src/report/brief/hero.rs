@@ -18,7 +18,7 @@ use crate::report::brief::harm::{HarmResult, difference, findings, ranked};
 use crate::report::brief::inputs::BriefInputs;
 use crate::report::brief::limit_part::LimitPart;
 use crate::report::brief::limits::{self, AuditLimit};
-use crate::report::brief::shares::{ClearGap, GroupFavourableShare, ModelShares};
+use crate::report::brief::shares::{ClearGap, GroupFavourableShare, ModelShares, error_gap};
 use crate::report::brief::voice::CalledGroup;
 use crate::report::page::number::NumberFormat;
 use crate::report::read::judged::JudgedValue;
@@ -364,14 +364,18 @@ impl<'a> BriefInputs<'a> {
         let unmoved = tested.filter_map(|result| self.unmoved(&result.key));
         let share = |(same, all): &(i64, i64)| *same as f64 / *all as f64;
         let unmoved = unmoved.max_by(|a, b| share(a).total_cmp(&share(b)));
+        let is_clear_of_harm = is_nobody
+            || matches!(finding.subject, HeroSubject::NothingClear | HeroSubject::Nothing);
+        let errors = is_clear_of_harm.then(|| error_gap(self.audit, self.voice)).flatten();
         context! {
-            result => fact(&own), knowledge, decided_by,
+            result => fact(&own), knowledge, decided_by, errors,
             unsupported => own.and_then(|own| self.unsupported(own)),
             unmoved => fact(&unmoved),
             few => fact(&own.and_then(|own| self.few_people(&own.key))),
             turns => own.and_then(|own| self.turns(own)),
             // Whether no person switches in tests that change one entry.
             only_entry => is_nobody && self.only_entry(),
+            by_graphs => is_nobody && self.results.iter().any(|result| result.set.is_of_graphs()),
             more => more.map(|more| self.switch(more, 1)),
             unsupported_of_more => more.and_then(|more| self.unsupported(more)),
             level => has_range.then_some(self.audit.manifest.level.get()),

@@ -468,7 +468,7 @@ impl<'a> GateShape<'a> {
                 let value = value_text(self.kind, *value, None);
                 Some(context!(groups => fact(&groups.each_ref().map(called)), value))
             }
-            GateRemark::OtherSign { .. } => Some(context!(groups => ())),
+            GateRemark::OtherSign { of_change, .. } => Some(context!(groups => (), of_change)),
             _ => None,
         });
         side.filter(|_| self.row.verdict == "pass")

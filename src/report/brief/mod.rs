@@ -70,7 +70,8 @@ fn worst_selective(audit: &AuditFolder) -> Option<(&IssueRow, &str)> {
 
 /// What must be read before the sentence of the page: the worst of the states that hold some people
 /// more often than others, switches that rounding may explain, scores against the labels, one
-/// decision for everybody or for all counterfactuals, and thresholds that follow the group.
+/// decision for everybody or for all counterfactuals, thresholds that follow the group, and groups,
+/// labels and decisions that may be another spelling of others.
 fn first_of_all(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Value {
     let codes = [
         "rounding-at-threshold",
@@ -78,6 +79,9 @@ fn first_of_all(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Value {
         "one-decision",
         "one-counterfactual-decision",
         "threshold-by-group",
+        "similar-groups",
+        "unlisted-label",
+        "unlisted-decision",
     ];
     let others = audit.issues.iter().map(|issue| (issue, issue.code.as_str()));
     let told = worst_selective(audit).into_iter().chain(others.filter(|of| codes.contains(&of.1)));
@@ -111,6 +115,7 @@ fn brief(inputs: &BriefInputs<'_>) -> Vec<PageSection> {
         hero => inputs.hero_facts(&finding),
         retrained => evidence::retraining::answer(inputs),
         untested => closing::without_anybody(audit, voice), persons => words::persons(audit),
+        slices => harm::in_slices(audit, voice),
         doubts => doubts(audit),
         unbound => unbound(audit).into_iter().collect::<Value>(),
         chart => inputs.hero_chart(&finding),

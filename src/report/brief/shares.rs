@@ -1,6 +1,8 @@
 //! Groups as they are: the share of each with the favourable decision, and which groups differ
 //! clearly.
 
+use minijinja::context;
+use minijinja::value::Value;
 use serde::Serialize;
 
 use crate::metric::value::largest::joint_ends;
@@ -13,6 +15,10 @@ use crate::report::draw::plot::PlotPoint;
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::panel::ResultKey;
 use crate::report::section::groups;
+use crate::text::fact;
+
+/// Gaps in errors of two groups.
+const ERROR_GAPS: [&str; 3] = ["acc_difference", "eopp_difference", "pred_eq_difference"];
 
 /// The share of a group, or of the people without one, with the favourable decision; a row of the
 /// chart of groups as they are.
@@ -76,6 +82,28 @@ impl GroupFavourableShare {
     pub(crate) fn name(&self) -> &str {
         self.group.as_ref().map_or("", |group| &group.name)
     }
+}
+
+/// The largest gap in errors of two groups that is clear as the largest of all; none where none is.
+pub(crate) fn error_gap(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Option<Value> {
+    let pairs = audit.measures().filter(|(key, _)| key.scope == "pair" && key.set.is_empty());
+    let gaps = pairs.flat_map(|(key, values)| {
+        ERROR_GAPS.iter().filter_map(move |metric| Some((key, *metric, values.get(*metric)?)))
+    });
+    let gaps = gaps.filter(|(.., of)| !of.is_small());
+    let gaps: Vec<_> =
+        gaps.filter_map(|(key, id, of)| Some((key, id, of.value?, of.ends()?))).collect();
+    let is_clear = |(_, _, value, ends): &&(&ResultKey, &str, f64, (f64, f64))| {
+        let (lo, hi) = joint_ends(*value, *ends, audit.manifest.level.get(), gaps.len());
+        lo > 0.0 || hi < 0.0
+    };
+    let clear = gaps.iter().filter(is_clear);
+    let (key, metric, value, ends) = clear.max_by(|a, b| a.2.abs().total_cmp(&b.2.abs()))?;
+    let [from, to] = [&key.from, &key.to].map(|of| voice.called_group(&key.attribute, of));
+    Some(context! {
+        measured => voice.measured(metric)?, from => fact(&from), to => fact(&to), value,
+        ends => fact(ends), model => fact(&voice.called_model(&key.model)), of => gaps.len(),
+    })
 }
 
 /// The shares of all groups under all models, in the order of the job.

@@ -27,7 +27,8 @@ fn changes<'a>(inputs: &BriefInputs<'a>) -> Vec<(String, &'a ChangeRow)> {
         let share = matches!(terms::kind(metric, row.key.scope.as_str()), NumberFormat::Share);
         let wanted = HARM.contains(&metric) && row.key.scope.as_str() == "direction"
             || metric == "sr" && row.key.scope.as_str() == "total"
-            || metric == "acc" && row.key.scope.as_str() == "total";
+            || metric == "acc" && row.key.scope.as_str() == "total"
+            || ["acc", "pprev", "tpr"].contains(&metric) && row.key.scope.as_str() == "group";
         let has_both = row.old_value.is_some() && row.new_value.is_some();
         if !(plain && share && wanted && has_both && row.status.as_str() == "compared") {
             continue;
@@ -35,7 +36,13 @@ fn changes<'a>(inputs: &BriefInputs<'a>) -> Vec<(String, &'a ChangeRow)> {
         let attribute = row.key.sensitive.as_str();
         let pair = (row.key.from_group.as_str(), row.key.to_group.as_str());
         let what = match side_of(metric) {
-            SwitchSide::Either => voice.measured(metric).unwrap_or_else(|| terms::name(metric)),
+            SwitchSide::Either => {
+                let measured = voice.measured(metric).unwrap_or_else(|| terms::name(metric));
+                match row.key.scope.as_str() {
+                    "group" => format!("{measured}, {}", voice.people(attribute, pair.0)),
+                    _ => measured,
+                }
+            }
             side => voice.switch_label(side, attribute, pair),
         };
         let set = row.key.counterfactual.as_str();
@@ -72,6 +79,8 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
     let facts = context! {
         run => &baseline.run, version => &baseline.version, all => found.len(),
         worse => clearly("worse"), better => clearly("better"),
+        clear => inputs.audit.changes.iter().filter(|row| row.clear == 1).count(),
+        compared => inputs.audit.changes.iter().filter(|row| row.difference.is_some()).count(),
         scale => fact(&scale), shown => fact(shown),
     };
     Some(PageSection::of_facts("against", "changes.html", facts))

@@ -203,9 +203,12 @@ fn answer_of(
     };
     let arms = others.iter().filter(|arm| !idle.contains(&arm.name));
     let arms: Vec<(String, PlotPoint)> = arms.filter_map(measured).collect();
+    let changes = changes(inputs, words).into_iter().filter(|of| !idle.contains(&of.arm));
+    let larger = changes.filter(ArmRateChange::is_larger_harm);
+    let worse = larger.max_by(|a, b| a.worse_by.total_cmp(&b.worse_by));
     (!arms.is_empty()).then(|| {
-        let [rate, arms] = [fact(&rate), fact(&arms)];
-        context!(name, idle => idle_arms, rate, arms, folds => words.folds.is_some())
+        let [rate, arms, worse] = [fact(&rate), fact(&arms), fact(&worse)];
+        context!(name, idle => idle_arms, rate, arms, worse, folds => words.folds.is_some())
     })
 }
 
@@ -214,9 +217,7 @@ pub(crate) fn answer(inputs: &BriefInputs<'_>) -> Option<Value> {
     let (shown, more) = shown(inputs);
     let told: Vec<Value> =
         shown.iter().filter_map(|(words, idle)| answer_of(inputs, words, idle)).collect();
-    let without_rate = shown.iter().filter(|(_, idle)| idle.is_all).count();
-    let has_rate = told.len() > without_rate;
-    (!told.is_empty()).then(|| context!(experiments => told, more, has_rate))
+    (!told.is_empty()).then(|| context!(experiments => told, more))
 }
 
 /// The comparisons of an experiment that the page shows.

@@ -44,6 +44,8 @@ struct ComparisonSummary {
     /// How many people the smaller group of the unfair subgroups has, and how many subgroups have
     /// this many.
     smaller: SizeCounts,
+    /// Subgroups whose definition says something of either group.
+    answered: i64,
     /// Of the unfair subgroups.
     chance: ChanceTests,
     /// The hash of all results about them. Two views with the same hash have the same results:
@@ -118,6 +120,7 @@ impl ComparisonSummary {
         for number in [Some(row.subgroup), row.rank, row.place, row.merged_into] {
             self.hash.write_i64(number.unwrap_or(-1));
         }
+        self.answered += i64::from(row.score.is_some() && row.is_answered());
         if row.rank.is_some() {
             self.smaller.add(row.n_0.min(row.n_1));
             if let Some(share) = row.false_discovery {
@@ -160,6 +163,11 @@ impl RecourseTables {
         criterion: &CriterionWords,
     ) -> Option<ChanceTests> {
         self.summary(comparison, criterion).map(|sum| sum.chance).filter(|chance| chance.tested > 0)
+    }
+
+    /// The subgroups of a comparison for which a definition says something of either group.
+    pub(crate) fn answered(&self, comparison: &RecourseRow, criterion: &CriterionWords) -> i64 {
+        self.summary(comparison, criterion).map_or(0, |sum| sum.answered)
     }
 
     /// Whether actions were tried in a comparison, and none of them helps anybody.

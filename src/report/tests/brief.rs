@@ -987,10 +987,10 @@ fn the_first_screen_tells_of_every_experiment() {
     let verdict = section(&page, "verdict");
     verdict.says(&[
         "Did retraining help? Experiment bbb: ",
-        " before, 0 % (arm switched) after. ",
+        " before, 0 % (arm switched) after. No harm is clearly larger after retraining.",
         same,
         "Experiment aaa: No rows were added by arm diverse: its model is the one before, so it \
-         shows nothing. The section on retraining tells whether any harm became larger.",
+         shows nothing.",
     ]);
     verdict.lacks(&["(arm cfs_adasyn)"]);
     section(&page, "retraining").says(&[same]);

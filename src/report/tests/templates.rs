@@ -207,7 +207,7 @@ fn limits() -> Vec<Value> {
     );
     all.push(of(&harm, json!({"decides": "estimate", "verdict": "pass"})));
     for groups in [json!(null), json!([self::group("M"), self::group("")])] {
-        let side = json!({"groups": groups, "value": "1.25"});
+        let side = json!({"groups": groups, "value": "1.25", "of_change": true});
         all.push(of(&harm, json!({"verdict": "pass", "other_side": side})));
     }
     all.push(of(&harm, json!({"range": range()})));
@@ -225,7 +225,10 @@ fn verdict(sentence: Value, test: Value, chart: Value) -> Value {
         "hero": {"sentence": sentence, "test": test,
             "recourse": {"first": null, "persons": {"rows": 2, "persons": 1}}},
         "retrained": {"experiments": [{"name": null, "idle": {"is_all": true, "nothing": ["a"]}}],
-            "more": 1, "has_rate": false},
+            "more": 1},
+        "slices": {"slice": "region = s", "who": "t", "value": 0.4, "ends": [0.3, 0.5],
+            "counts": [4, 10], "model": {"name": "gbm", "ambiguous": false}, "set": sets()[0],
+            "of": 9},
         "untested": [{"set": "s", "attribute": attribute(false), "made": null},
             {"set": "s", "attribute": attribute(true), "made": 3}],
         "persons": {"n": 2, "column": "id", "recourse": true}, "unbound": ["a", "b"],
@@ -252,7 +255,7 @@ fn verdicts() -> Vec<Value> {
     let plain = limit(vec![part(json!({"kind": "value"}), &sets[0])]);
     let nothing = || json!({"kind": "nothing"});
     let none = json!({"result": null, "knowledge": null, "unsupported": null, "unmoved": null,
-        "few": null, "turns": null, "only_entry": true, "more": null, "unsupported_of_more": null, "decided_by": null, "level": null});
+        "few": null, "turns": null, "only_entry": true, "by_graphs": true, "errors": null, "more": null, "unsupported_of_more": null, "decided_by": null, "level": null});
     let effects = |n: usize| json!(vec![["a", "b"]; n]);
     let knowledge = json!({"scenario": "low", "statements": [
         {"kind": "order", "tiers": [["a", "b"], ["c"]]},
@@ -266,7 +269,8 @@ fn verdicts() -> Vec<Value> {
             json!({"range": range(), "kind": "share", "ends": [0.1, 0.2], "is_first": true});
         let contested = with(&result(set, "lost"), json!({"worse": null, "contested": true}));
         let test = json!({"result": contested, "knowledge": knowledge,
-            "only_entry": false, "decided_by": decided,
+            "only_entry": false, "by_graphs": false, "decided_by": decided,
+            "errors": {"measured": "gap", "from": group("M"), "to": group("F"), "value": 0.28, "ends": [0.2, 0.35], "of": 2, "model": {"name": "m", "ambiguous": false}},
             "unsupported": rare, "unmoved": [1, 9], "few": [group("M"), 3],
             "turns": {"value": 0.1, "ends": [-0.1, 0.3], "range": range()},
             "more": switch(result(set, "gained")), "unsupported_of_more": rare, "level": 0.95});
@@ -837,5 +841,5 @@ fn imports(page: &str) -> String {
 /// What is below a sentence that says nothing.
 fn verdicts_test() -> Value {
     json!({"result": null, "knowledge": null, "unsupported": null, "unmoved": null, "few": null,
-        "turns": null, "only_entry": false, "more": null, "decided_by": null, "level": null})
+        "turns": null, "only_entry": false, "by_graphs": false, "errors": null, "more": null, "decided_by": null, "level": null})
 }

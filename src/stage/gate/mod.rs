@@ -27,8 +27,8 @@ use crate::stage::report::inputs::MeasuredTables;
 use crate::stage::stage_builder::StageInput;
 use crate::table::file::{read_rows, write_rows};
 use crate::table::{
-    ArmRow, CfQualityRow, CountRow, GateRow, GroupRow, HiddenCauseRow, IssueRow, MetricTable,
-    PopulationRow, SupportRow, UnknownLevelRow,
+    ArmRow, CfQualityRow, CountRow, GateRow, GroupRow, HiddenCauseRow, IssueRow, KnowledgeFitRow,
+    MetricTable, PopulationRow, SupportRow, UnknownLevelRow,
 };
 
 /// What a stage is about, by name, and its folder.
@@ -59,6 +59,7 @@ pub(crate) fn judge(
     let mut population = read_rows::<PopulationRow>(measured.plain.folder(ctx))?;
     population.extend(read_rows::<PopulationRow>(everybody.folder(ctx))?);
     let quality = read_rows::<CfQualityRow>(measured.plain.folder(ctx))?;
+    let knowledge_fit = read_rows::<KnowledgeFitRow>(measured.plain.folder(ctx))?;
     let support = read_rows::<SupportRow>(measured.plain.folder(ctx))?;
     let comparison =
         baseline.map(|stage| baseline::read_comparison(stage.folder(ctx))).transpose()?;
@@ -114,6 +115,7 @@ pub(crate) fn judge(
             unknown: &unknown,
             hidden: &hidden,
             quality: &quality,
+            knowledge_fit: &knowledge_fit,
             support: &support,
         },
         comparison.as_ref(),

@@ -112,6 +112,7 @@ impl<'a> ComparisonOutcome<'a> {
             nothing_beyond_chance => none_beyond_chance && self.views_beyond == 0,
             affected => vec![comparison.affected_0, comparison.affected_1],
             unfair => vec![row.unfair_0, row.unfair_1], judged => row.judged,
+            answered => self.first.audit.recourse.answered(comparison, &row.criterion),
             view => self.first.facts(), views => self.views.len(),
             against => vec![n_views(|a, b| a > b), n_views(|a, b| b > a)],
             even => n_views(|a, b| a == b), median, n => self.smaller.n(),
