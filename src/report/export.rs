@@ -13,7 +13,7 @@ use crate::folder::manifest::{Manifest, RunSummary};
 use crate::metric::Metric;
 use crate::metric::catalog::find;
 use crate::report::page::number::NumberFormat;
-use crate::report::page::render::numbers_and_names;
+use crate::report::page::render::{add_templates, numbers_and_names};
 use crate::report::page::terms;
 use crate::table::deciding_range::DecidingRange;
 use crate::table::digits::{decimals_apart, end_pairs, fixed_digits, interval_digits};
@@ -68,7 +68,7 @@ fn xml(text: &str) -> String {
 }
 
 /// The templates of what is printed.
-const FORMS: [(&str, &str); 7] = [
+pub(super) const FORMS: [(&str, &str); 7] = [
     REFITTED,
     ("compared.html", include_str!("section/compared.html")),
     ("diff.txt", include_str!("diff.txt")),
@@ -89,9 +89,7 @@ pub(crate) fn printed(form: &str, facts: Value, shown: fn(&str) -> String) -> St
         let cells = |line: &str| line.split_terminator('\t').map(str::to_owned).collect();
         text::aligned("  ", &lines.lines().map(cells).collect::<Vec<_>>(), &[])
     });
-    for (name, source) in FORMS {
-        environment.add_template(name, source).expect(text::TESTED);
-    }
+    add_templates(&mut environment, &FORMS);
     let printed = environment.get_template(form).and_then(|of| of.render(context!(f => facts)));
     printed.expect(text::TESTED)
 }

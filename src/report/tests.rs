@@ -7,9 +7,11 @@
 
 mod brief;
 mod changed_tables;
+mod every_place;
 mod gates;
 mod html;
 mod plausibility;
+pub(crate) mod reach;
 mod recourse;
 mod sample;
 mod templates;

@@ -38,6 +38,9 @@ pub(crate) const TEMPLATES: &[(&str, &str)] = templates![
     "section/recourse": definition outcome recourse,
 ];
 
+/// What a model card says.
+pub(crate) const CARD: (&str, &str) = ("card.txt", include_str!("../card.txt"));
+
 type Ends = Serde<(f64, f64)>;
 
 /// Words for a title of a drawing: templates escape them, and drawings escape them again.
@@ -82,6 +85,20 @@ pub(crate) fn add_shares(environment: &mut Environment<'static>) {
 struct CountedShare {
     n: u64,
     of: u64,
+}
+
+/// Adds templates; in tests they note which of their macros and branches are reached.
+pub(crate) fn add_templates(
+    environment: &mut Environment<'static>,
+    templates: &[(&'static str, &'static str)],
+) {
+    #[cfg(test)]
+    crate::report::tests::reach::add_notes(environment);
+    for &(name, source) in templates {
+        #[cfg(test)]
+        let source = crate::report::tests::reach::noting(name, source);
+        environment.add_template(name, source).expect(TESTED);
+    }
 }
 
 /// Numbers, names and lists, with the syntax of all templates; `told` is how numbers of the annex
@@ -154,11 +171,7 @@ pub(crate) fn vocabulary(voice: Value) -> Environment<'static> {
     let mut environment = numbers_and_names(|text| text);
     environment.add_global("voice", voice);
     environment.set_auto_escape_callback(|_| AutoEscape::None);
-    for (name, source) in
-        [("voice.html", include_str!("voice.html")), ("card.txt", include_str!("../card.txt"))]
-    {
-        environment.add_template(name, source).expect(TESTED);
-    }
+    add_templates(&mut environment, &[("voice.html", include_str!("voice.html")), CARD]);
     environment
 }
 
@@ -189,9 +202,8 @@ pub(crate) fn environment(voice: Option<Value>) -> Environment<'static> {
     if let Some(voice) = voice {
         environment.add_global("voice", voice);
     }
-    for &(name, source) in TEMPLATES.iter().chain([&REFITTED]) {
-        environment.add_template(name, source).expect(TESTED);
-    }
+    add_templates(&mut environment, TEMPLATES);
+    add_templates(&mut environment, &[REFITTED]);
     environment
 }
 

@@ -515,7 +515,7 @@ fn switches_are_counted_by_the_favourable_side() {
 }
 
 #[test]
-fn what_no_test_counts_is_given_in_numbers() {
+pub(super) fn what_no_test_counts_is_given_in_numbers() {
     let sample = FolderSample { quality: Some(QualitySample::new()), ..two_groups() };
     let folder = harmed(&sample, true);
     let tables = folder.path().join("tables");
@@ -785,7 +785,7 @@ fn without_noise() -> FolderSample {
 
 /// A line for each step, with its number, and what had no data.
 #[test]
-fn the_path_says_what_to_do_next() {
+pub(super) fn the_path_says_what_to_do_next() {
     let folder = harmed(&without_noise(), true);
     let path = |group: &str| {
         name_in_differences(folder.path(), group);
@@ -915,7 +915,7 @@ fn the_path_goes_on_through_traits_features_and_arms() {
 /// Whether a gap is larger is a question of its size: the change of one that turned round is clear,
 /// and does not say so.
 #[test]
-fn a_gap_that_turned_round_is_not_called_larger() {
+pub(super) fn a_gap_that_turned_round_is_not_called_larger() {
     let folder = harmed(&without_noise(), true);
     add_path(folder.path(), &[0.4], 0.0);
     let tables = folder.path().join("tables");
@@ -943,7 +943,7 @@ fn a_gap_that_turned_round_is_not_called_larger() {
 /// The first screen tells of each experiment that adds rows, and an arm that adds no synthetic rows
 /// is the arm whose counterfactuals it has.
 #[test]
-fn the_first_screen_tells_of_every_experiment() {
+pub(super) fn the_first_screen_tells_of_every_experiment() {
     let folder = harmed(&without_noise(), true);
     let tables = folder.path().join("tables");
     let mut metrics = read_rows::<MetricRow>(&tables).unwrap();
@@ -1033,7 +1033,7 @@ fn add_case(folder: &Path, features: &[(&str, &str, &str)], scores: [f64; 2]) {
 }
 
 #[test]
-fn a_case_says_what_changed_and_what_was_decided() {
+pub(super) fn a_case_says_what_changed_and_what_was_decided() {
     let sample = FolderSample { gates: harm_gates(), ..two_groups() };
     let folder = harmed(&sample, true);
     let none = pages("no-cases", folder.path());

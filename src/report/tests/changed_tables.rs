@@ -72,7 +72,7 @@ fn intervals_of_means_over_graphs_are_described() {
 }
 
 #[test]
-fn gaps_of_arms_narrow_and_widen() {
+pub(super) fn gaps_of_arms_narrow_and_widen() {
     let arm = |name: &str| ArmWords { name: name.to_owned(), words: "nothing".to_owned() };
     let experiment = ExperimentWords {
         fitted_on: std::collections::BTreeMap::new(),
@@ -226,7 +226,7 @@ fn both_directions_of_two_groups_are_one_matrix() {
 }
 
 #[test]
-fn graphs_that_determine_variables_and_means_outside_of_their_interval() {
+pub(super) fn graphs_that_determine_variables_and_means_outside_of_their_interval() {
     let html = changed(&two_groups(), &same, &|tables| {
         let sets = ["graph/low", "graph/high", "graph/forbid"];
         let graph = |set: &'static str, bootstrap: i64| {
@@ -286,7 +286,7 @@ fn graphs_that_determine_variables_and_means_outside_of_their_interval() {
 /// A verdict is told with the statements without which it is another, in words of its own where
 /// none is, and where nothing is known.
 #[test]
-fn statements_that_a_verdict_needs_are_told() {
+pub(super) fn statements_that_a_verdict_needs_are_told() {
     let html = changed(&two_groups(), &same, &|tables| {
         let [set, from, to] = ["graph/high", "Male", "Female"];
         let graph = GraphRow::of(&format!(
@@ -332,7 +332,7 @@ fn statements_that_a_verdict_needs_are_told() {
 
 /// Graphs of one bootstrap have no refits: the page calls no interval one of refits, and warns.
 #[test]
-fn graphs_that_were_fitted_once_are_told() {
+pub(super) fn graphs_that_were_fitted_once_are_told() {
     let told = |sets: &[&'static str], bootstraps: i64, within: Option<f64>| {
         let html = changed(&two_groups(), &same, &|tables| {
             let graph = |set: &'static str, bootstrap: i64| {
@@ -557,7 +557,7 @@ fn a_column_without_a_value_is_left_out() {
 }
 
 #[test]
-fn clear_changes_come_first_and_what_does_not_differ_is_one_sentence() {
+pub(super) fn clear_changes_come_first_and_what_does_not_differ_is_one_sentence() {
     let baseline = RunComparison {
         job: "adult-sex".to_owned(),
         run: "0a".to_owned(),

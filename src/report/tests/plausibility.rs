@@ -303,7 +303,7 @@ fn approximations_are_said() {
 }
 
 #[test]
-fn a_set_of_which_all_is_discarded() {
+pub(super) fn a_set_of_which_all_is_discarded() {
     let none = |_, _, _| super::sample::EccmSample::default();
     let sample = FolderSample {
         sets: vec![("world", "greedy")],
@@ -462,7 +462,7 @@ fn drawings_need_no_colour() {
 }
 
 #[test]
-fn a_map_says_what_it_does_not_show() {
+pub(super) fn a_map_says_what_it_does_not_show() {
     let of = |map| with(QualitySample { map, ..QualitySample::new() });
     let html = page("worlds-map", &of(Some("")));
     let text = section(&html, "plausibility");

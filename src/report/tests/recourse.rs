@@ -255,7 +255,7 @@ fn what_may_change_is_told_once_where_comparisons_are_cut() {
 }
 
 #[test]
-fn subgroups_without_actions_are_left_out_and_said() {
+pub(super) fn subgroups_without_actions_are_left_out_and_said() {
     let left_out = section(&RecourseSample::few().page(&alone(), |_| ()), "left-out");
     left_out.says(&[
         "f compared with m, model gbm 4 of 9 subgroups (44.4 %) there is no action: no change",
@@ -298,7 +298,7 @@ fn a_gate_on_recourse_says_what_it_counts() {
 }
 
 #[test]
-fn the_brief_says_which_subgroups_count_and_what_changes_cost() {
+pub(super) fn the_brief_says_which_subgroups_count_and_what_changes_cost() {
     let sizes = [[20, 50], [50, 9], [40, 50], [12, 20], [30, 40]];
     let sample = RecourseSample { sizes, ..RecourseSample::few() };
     let folder = sample.folder(&alone(), gate_of_twenty);
@@ -368,7 +368,7 @@ fn of_many(groups: &[&str]) -> RecourseSample {
 }
 
 #[test]
-fn the_first_screen_is_about_the_worst_comparison() {
+pub(super) fn the_first_screen_is_about_the_worst_comparison() {
     let pairs = of_many(&["b", "f"]);
     let worst = verdict(&pairs, |tables| lets_no_subgroup_be_unfair(tables, "b"));
     worst.says(&[
