@@ -5,10 +5,10 @@
 //! A subgroup counts where it has a rank, a score of at least `score_at_least`, and at least
 //! `min_affected` affected people in the smaller of its two groups. Each pair of groups is judged;
 //! the worst decides. If no subgroup has actions, that many affected people and an answer for
-//! either group, the gate is inconclusive: nothing was examined. There is no number either if a group has nobody with the
-//! unfavourable decision, or nobody has the favourable one. It is also inconclusive if a half has
-//! fewer than `enough` people: a pattern could hardly be confirmed. The numbers are exact, so there
-//! is no interval.
+//! either group, the gate is inconclusive: nothing was examined. There is no number either if a
+//! group has nobody with the unfavourable decision, or nobody has the favourable one. It is also
+//! inconclusive if a half has fewer than `enough` people: a pattern could hardly be confirmed. The
+//! numbers are exact, so there is no interval.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -265,7 +265,8 @@ mod tests {
                 "inconclusive, reason_code=nothing-looked-at",
             ),
             ("equal-cost-of-effectiveness", "0 | 0", "pass"),
-            ("equal-effectiveness", "0 | 0", "pass"),
+            ("equal-effectiveness", "0 | 0", "inconclusive, reason_code=nothing-looked-at"),
+            ("equal-effectiveness", "0.1 | 0", "pass"),
         ] {
             let folder = tempfile::tempdir().unwrap();
             let pair = "recourse=sex, group_0=f, group_1=m, model=model";

@@ -15,7 +15,10 @@ use crate::gate::reason::{
 use crate::metric::MetricFamily;
 use crate::metric::catalog::ccm::SWITCH_RATE;
 use crate::metric::catalog::find;
-use crate::table::{IssueRow, SetPair, UnknownLevelRow};
+use crate::table::{IssueRow, KnowledgeFitRow, SetPair, UnknownLevelRow};
+
+/// From this share of bootstraps on, graphs that fit worse contradict their statements.
+const CONTRADICTED: f64 = 0.95;
 
 /// The measure of the features of a counterfactual that its set could not move.
 const UNMOVED: &str = "kept_mean";
@@ -141,23 +144,23 @@ pub(super) fn doubt_left_out(case: GateCase<'_>) -> Option<GateReason> {
     })
 }
 
-/// What prevents a pass by graphs of a scenario that fits the rows worse than another one.
+/// What prevents a pass by graphs of a scenario that in nearly all bootstraps fits the rows worse
+/// than another one. What graphs themselves are is no matter of that.
 pub(super) fn contradicted_knowledge(case: GateCase<'_>) -> Option<GateReason> {
     let GateCase { question, observed, tables } = case;
     let (set, scenario) = question.counterfactual.split_once('/')?;
-    let own = tables.knowledge_fit.iter().find(|row| {
+    let is_of_graphs =
+        find(&question.metric).is_some_and(|metric| metric.family == MetricFamily::Graph);
+    let own = tables.knowledge_fit.iter().filter(|_| !is_of_graphs).find(|row| {
         row.counterfactual == *set
             && row.scenario == *scenario
             && row.sensitive == observed.row.key.sensitive
     })?;
-    let (lo, hi) = own.lo.zip(own.hi).filter(|(_, hi)| *hi < 0.0)?;
-    let objection = GateReason::ContradictedKnowledge {
-        scenario: scenario.to_owned(),
-        against: own.against.to_string(),
-        difference: own.difference,
-        ends: [lo, hi],
-    };
-    (!question.accepts(&objection)).then_some(objection)
+    let KnowledgeFitRow { worse_in, bootstraps, .. } = *own;
+    let is_worse = bootstraps > 0 && worse_in as f64 >= CONTRADICTED * bootstraps as f64;
+    let (scenario, against) = (scenario.to_owned(), own.against.to_string());
+    let objection = GateReason::ContradictedKnowledge { scenario, against, worse_in, bootstraps };
+    (is_worse && !question.accepts(&objection)).then_some(objection)
 }
 
 /// Whether a question is about distances of scores or amounts, which no threshold decides.

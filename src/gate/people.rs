@@ -176,6 +176,14 @@ impl<'a> PeopleTables<'a> {
         self.of_model().find(|row| row.group.as_deref() == group)
     }
 
+    /// Whether the table of counts has no counterfactuals of the model but those of its set.
+    pub(super) fn is_only_set(&self) -> bool {
+        let GateCase { question, tables, .. } = self.case;
+        let own = tables.counts.iter().filter(|row| row.key.model == question.model);
+        let mut sets = own.map(|row| row.key.counterfactual.as_str()).filter(|set| !set.is_empty());
+        sets.all(|set| set == question.counterfactual)
+    }
+
     /// The row of the table of groups of a group under the model; none of an arm, which audits
     /// other people.
     pub(super) fn group_row(&self, group: &str) -> Option<&'a GroupRow> {

@@ -56,7 +56,15 @@ fn other_side(case: GateCase<'_>) -> Option<GateRemark> {
     let (limit, [scope, from, to]) = (question.limit, observed.place());
     if !metric.has_order() {
         let value = observed.row.value?;
-        let breaks = limit.kept_by(0.0) && !limit.kept_by(-value);
+        // Of a change, that the gap has become larger on the side that the limit does not see.
+        let old = observed.baseline.filter(|_| observed.is_change);
+        let breaks = match old.map(|old| (old + value, (old + value).abs() - old.abs())) {
+            Some((new, larger)) => match limit {
+                GateLimit::AtMost(_) => new < 0.0 && !limit.kept_by(larger),
+                GateLimit::AtLeast(_) => new > 0.0 && !limit.kept_by(-larger),
+            },
+            None => limit.kept_by(0.0) && !limit.kept_by(-value),
+        };
         return breaks.then_some(GateRemark::OtherSign { value, of_change: observed.is_change });
     }
     if observed.is_change {

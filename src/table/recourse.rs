@@ -305,9 +305,11 @@ pub(crate) const ALL: [&TableDef; 8] = [
 ];
 
 impl SubgroupRow {
-    /// Whether its definition says something of either group: a cost that is enough, or an action.
+    /// Whether its definition says something of either group: a cost that is enough, or an action
+    /// that helps. Of means, and where trade-offs differ most, it always does.
     pub(crate) fn is_answered(&self) -> bool {
-        let of_actions = ["equal-choice", "equal-effectiveness-within-budget"];
+        let of_actions =
+            ["equal-choice", "equal-effectiveness", "equal-effectiveness-within-budget"];
         let none = if of_actions.contains(&self.criterion.definition.as_str()) {
             0.0
         } else {

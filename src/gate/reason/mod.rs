@@ -297,9 +297,8 @@ impl Default for IntervalLack {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "code", rename_all = "kebab-case")]
 pub(crate) enum GateReason {
-    /// The statements of a scenario fit the rows worse than those of another: by how much, with the
-    /// ends of that.
-    ContradictedKnowledge { scenario: String, against: String, difference: f64, ends: [f64; 2] },
+    /// The statements of a scenario fit the rows worse than those of another, in so many bootstraps.
+    ContradictedKnowledge { scenario: String, against: String, worse_in: i64, bootstraps: i64 },
     /// A range that does not decide breaks the limit: what it is over, and its ends.
     DoubtLeftOut { over: UncertaintySource, ends: [f64; 2] },
     /// The strength at which the pass turns, or why none is known; and the one asked for.

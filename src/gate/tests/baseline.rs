@@ -84,6 +84,28 @@ fn without_a_baseline_a_gate_is_skipped() {
 
 /// Groups in the other order: a difference changes its sign; the change of a reciprocal does not
 /// follow from that of a ratio.
+/// A limit on a rise does not see that a gap became larger on the other side.
+#[test]
+fn a_gap_that_grew_on_the_other_side_is_remarked() {
+    for (old, difference, says) in [
+        (-0.05, -0.19, "the limit does not see a change the other way round .. by -0.1900"),
+        (0.05, -0.29, "the limit does not see a change the other way round .. by -0.2900"),
+        (0.3, -0.2, "=the whole interval keeps the limit"),
+    ] {
+        let changes = [change(&format!(
+            "scope=pair, counterfactual=, metric=demp_difference, old_value={old}, \
+             difference={difference}, lo={}, hi={}",
+            difference - 0.05,
+            difference + 0.05
+        ))];
+        let baseline = baseline_of(&changes, "");
+        let q =
+            GateQuestion { metric: "demp_difference".into(), ..against(pair("Female", "Male")) };
+        let by = (GateTables::default(), Some(&baseline));
+        check(&q, by, &format!("<= 0.02 | pass | {says}"));
+    }
+}
+
 #[test]
 fn changes_of_pairs_turn_with_the_question() {
     let change = |metric: &str, cells: &str| {

@@ -5,6 +5,7 @@ use super::value::people_with_others;
 use super::worst_case::{LackingPeople, WorstCase};
 use crate::gate::decide_by::GateDecideBy;
 use crate::gate::evidence::SureRate;
+use crate::gate::objection::MANY_PEOPLE;
 use crate::gate::people::{PeopleTables, ScoredPeople, by_label};
 use crate::gate::question::{GateCase, GateLimit, GateQuestion};
 use crate::gate::reason::Lack;
@@ -296,7 +297,12 @@ pub(super) fn lacking(
         all.saturating_sub(unscored)
     };
     let rows = own.iter().filter(|_| needs_stratum).filter_map(|group| people.group_row(group));
-    let without_stratum = rows.map(|row| row.n_missing_stratum.map_or(0, unsigned)).sum();
+    let without_stratum = rows.map(|row| {
+        let n = row.n_missing_stratum.map_or(0, unsigned);
+        // What one of them could change is not known; few of many are not asked about.
+        if n as f64 >= MANY_PEOPLE * row.n as f64 { n } else { 0 }
+    });
+    let without_stratum = without_stratum.sum();
     let all = [
         (Lack::Group, without_group),
         (Lack::Score, unscored),

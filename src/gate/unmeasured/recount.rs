@@ -115,8 +115,9 @@ impl<'a> Recount<'a> {
                 of_decisions |= part.repeats > 1;
             }
             // The most counterfactuals of a row may be more than their mean: the table of groups has
-            // those without a score, of all sets.
-            for (group, told) in told.into_iter().filter(|_| of_decisions) {
+            // those without a score, of all sets and directions.
+            let is_all = of_decisions && people.counted_groups().len() == 2 && people.is_only_set();
+            for (group, told) in told.into_iter().filter(|_| is_all) {
                 let row = people.group_row(group);
                 let unscored = row.map_or(0, |row| unsigned(row.n_missing_counterfactual_score));
                 let mut all = WeighedRows::default();

@@ -10,7 +10,8 @@ use crate::job::messages as m;
 use crate::job::read::tree::join;
 use crate::job::read::word_lists::{all, all_or_none, any, list, suggest};
 use crate::job::{
-    CommandBlock, Job, MetricFamily, ModelBlock, ScoresBlock, StreamFormat, ThresholdRule,
+    CommandBlock, CounterfactualSet, Job, MetricFamily, ModelBlock, ScoresBlock, StreamFormat,
+    ThresholdRule,
 };
 use crate::model::kind::accept_key::AcceptedOfModel;
 use crate::model::kind::command::ExternalModel;
@@ -491,16 +492,18 @@ impl<'a> JobChecker<'a> {
     /// thresholds is, or is derived from; with the path of what changes it.
     fn changed_threshold(&self, name: &Name, column: &ColumnName) -> Option<(&ColumnName, String)> {
         let Job { data, counterfactuals, recourse, .. } = self.job;
-        let roots = data.roots(column);
+        let above = data.derived_from(column);
         data.listed_features().find_map(|feature| {
             let mut sets = counterfactuals.iter().filter(|(_, set)| set.asks(name));
-            let set = sets.find(|(_, set)| set.may_move(feature.as_str()));
+            // Which features causal graphs change is not known before they are found.
+            let names_them =
+                |set: &CounterfactualSet| set.graphs().is_none_or(|of| of.variables.is_some());
+            let set = sets.find(|(_, set)| names_them(set) && set.may_move(feature.as_str()));
             let set = set.map(|(set, _)| join("counterfactuals", set.as_str()));
             let mut blocks = recourse.iter().filter(|(_, block)| block.model == *name);
             let block = blocks.find(|(_, block)| block.changes(feature));
             let block = || block.map(|(attribute, _)| join("recourse", attribute.as_str()));
-            let follows = !roots.is_disjoint(&data.roots(feature));
-            Some((feature, set.or_else(block)?)).filter(|_| follows)
+            Some((feature, set.or_else(block)?)).filter(|_| above.contains(feature))
         })
     }
 

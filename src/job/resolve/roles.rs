@@ -429,6 +429,17 @@ impl DataBlock {
         roots
     }
 
+    /// A column and all that it is derived from.
+    pub(crate) fn derived_from(&self, column: &ColumnName) -> BTreeSet<ColumnName> {
+        let mut above = BTreeSet::from([column.clone()]);
+        for (name, recipe) in self.derived().iter().rev() {
+            if above.contains(name) {
+                above.extend(recipe.parents().into_iter().cloned());
+            }
+        }
+        above
+    }
+
     /// The columns listed as features, by kind in the order of the job.
     pub fn listed_features(&self) -> impl Iterator<Item = &ColumnName> {
         self.single_features().chain(self.features.onehot.values().flatten())

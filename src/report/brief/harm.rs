@@ -125,8 +125,8 @@ pub(crate) fn side_of(metric: &str) -> SwitchSide {
     }
 }
 
-/// Of the shares who are harmed in slices the one that is largest for sure, and of how many it was
-/// chosen; none where no slice has any.
+/// Of the shares who are harmed in slices the one whose interval begins highest, and of how many it
+/// was chosen; none where it may be 0 by chance.
 pub(crate) fn in_slices(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Option<Value> {
     let slices = audit.without_arms().filter(|(key, _)| !key.slice.is_empty());
     let slices = slices.filter(|(key, _)| key.class.is_empty() && key.scope == "direction");
@@ -137,10 +137,14 @@ pub(crate) fn in_slices(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Option<V
         rates.filter_map(|(key, metric, of)| Some((key, metric, of, of.ends()?.0))).collect();
     let (key, metric, measure, _) =
         sure.iter().copied().reduce(|worst, next| if next.3 > worst.3 { next } else { worst })?;
+    let (level, value) = (audit.manifest.level.get(), measure.value?);
+    if joint_ends(value, measure.ends()?, level, sure.len()).0 <= 0.0 {
+        return None;
+    }
     let pair = (key.from.as_str(), key.to.as_str());
     let who = voice.switch_label(side_of(metric), &key.attribute, pair);
     Some(context! {
-        slice => key.slice.as_str(), who, value => measure.value, ends => fact(&measure.ends()),
+        slice => key.slice.as_str(), who, value, ends => fact(&measure.ends()),
         counts => fact(&measure.counts()), model => fact(&voice.called_model(&key.model)),
         set => fact(&voice.called_set(&key.set)), of => sure.len(),
     })

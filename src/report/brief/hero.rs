@@ -364,8 +364,7 @@ impl<'a> BriefInputs<'a> {
         let unmoved = tested.filter_map(|result| self.unmoved(&result.key));
         let share = |(same, all): &(i64, i64)| *same as f64 / *all as f64;
         let unmoved = unmoved.max_by(|a, b| share(a).total_cmp(&share(b)));
-        let is_clear_of_harm = is_nobody
-            || matches!(finding.subject, HeroSubject::NothingClear | HeroSubject::Nothing);
+        let is_clear_of_harm = is_nobody || matches!(finding.subject, HeroSubject::NothingClear);
         let errors = is_clear_of_harm.then(|| error_gap(self.audit, self.voice)).flatten();
         context! {
             result => fact(&own), knowledge, decided_by, errors,

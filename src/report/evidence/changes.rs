@@ -79,6 +79,7 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<PageSection> {
     let facts = context! {
         run => &baseline.run, version => &baseline.version, all => found.len(),
         worse => clearly("worse"), better => clearly("better"),
+        moved => clearly("higher") + clearly("lower"),
         clear => inputs.audit.changes.iter().filter(|row| row.clear == 1).count(),
         compared => inputs.audit.changes.iter().filter(|row| row.difference.is_some()).count(),
         scale => fact(&scale), shown => fact(shown),

@@ -203,12 +203,14 @@ fn answer_of(
     };
     let arms = others.iter().filter(|arm| !idle.contains(&arm.name));
     let arms: Vec<(String, PlotPoint)> = arms.filter_map(measured).collect();
-    let changes = changes(inputs, words).into_iter().filter(|of| !idle.contains(&of.arm));
-    let larger = changes.filter(ArmRateChange::is_larger_harm);
-    let worse = larger.max_by(|a, b| a.worse_by.total_cmp(&b.worse_by));
+    let changes = changes(inputs, words);
+    let harms = || changes.iter().filter(|of| of.is_harm && !idle.contains(&of.arm));
+    let worse = harms().filter(|of| of.is_larger_harm() || of.is_reversed_harm());
+    let worse = worse.max_by(|a, b| a.by.abs().total_cmp(&b.by.abs()));
+    let is_clear = harms().next().is_some() && !harms().any(ArmRateChange::lacks_trainings);
     (!arms.is_empty()).then(|| {
         let [rate, arms, worse] = [fact(&rate), fact(&arms), fact(&worse)];
-        context!(name, idle => idle_arms, rate, arms, worse, folds => words.folds.is_some())
+        context!(name, idle => idle_arms, rate, arms, worse, is_clear, folds => words.folds.is_some())
     })
 }
 

@@ -987,7 +987,8 @@ pub(super) fn the_first_screen_tells_of_every_experiment() {
     let verdict = section(&page, "verdict");
     verdict.says(&[
         "Did retraining help? Experiment bbb: ",
-        " before, 0 % (arm switched) after. No harm is clearly larger after retraining.",
+        " before, 0 % (arm switched) after. The section on retraining tells whether any harm became \
+         larger.",
         same,
         "Experiment aaa: No rows were added by arm diverse: its model is the one before, so it \
          shows nothing.",

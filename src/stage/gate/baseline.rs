@@ -175,8 +175,10 @@ pub(crate) fn add_old_extremes(
     let tables = folder.join("tables");
     let counts = read_rows::<CountRow>(&tables)?;
     let population = read_rows::<PopulationRow>(&tables)?;
+    let groups = read_rows::<GroupRow>(&tables)?;
     let old = GateTables {
         metrics: &run.metrics,
+        groups: &groups,
         population: &population,
         counts: &counts,
         ..GateTables::default()
