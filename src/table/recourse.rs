@@ -35,6 +35,26 @@ columns! {
     }
 }
 
+columns! {
+    /// What gates read of a row of `subgroups`.
+    pub(crate) struct JudgedSubgroupRow {
+        ..pair: ComparedPair,
+        ..criterion: CriterionWords,
+        n_0: i64,
+        n_1: i64,
+        /// how far the two are apart
+        score: Option<f64>,
+        /// from 1; null = fair, or without actions
+        rank: Option<i64>,
+        /// the group that is worse off; empty = fair, or without actions
+        against: SharedText,
+    }
+}
+
+impl TableRow for JudgedSubgroupRow {
+    const TABLE: &'static TableDef = SubgroupRow::TABLE;
+}
+
 tables! {
     /// `recourse`: one row per comparison of two groups.
     pub struct RecourseRow in "recourse", version 3, key 3,
