@@ -20,7 +20,7 @@ use crate::gate::reason::{CountedUnit, EmptySearch, GateCount, GateReason};
 use crate::metric::catalog::find;
 use crate::metric::evidence::labels::SELECTIVE_LABELS;
 use crate::table::file::{each_row, read_rows};
-use crate::table::recourse::{ComparedPair, RecourseRow, SubgroupRow, UNFAIR_SUBGROUPS};
+use crate::table::recourse::{ComparedPair, JudgedSubgroupRow, RecourseRow, UNFAIR_SUBGROUPS};
 use crate::table::why::{CONFIRMED_PATTERNS, SwitchPatternRow};
 use crate::table::{MetricRow, SharedText, has_flag, unsigned};
 
@@ -96,12 +96,12 @@ fn count_subgroups(
     else {
         return Ok(Vec::new());
     };
-    let is_asked = |row: &SubgroupRow| {
+    let is_asked = |row: &JudgedSubgroupRow| {
         let criterion = &row.criterion;
         [&criterion.definition, &criterion.parameter, &criterion.view]
             == [definition, parameter, view]
             && unsigned(row.n_0.min(row.n_1)) >= *min_affected
-            && row.is_answered()
+            && criterion.is_answered([row.value_0, row.value_1])
     };
     let is_unfair = |score: f64| score_at_least.is_none_or(|least| score >= least);
     let is_own = |pair: &ComparedPair| pair.recourse == question.first_attribute();
@@ -112,7 +112,7 @@ fn count_subgroups(
     for row in read_rows::<RecourseRow>(folder)?.iter().filter(|row| is_own(&row.pair)) {
         counts.insert(groups(&row.pair), (row.undefined.clone(), 0, [0; 2]));
     }
-    each_row(folder, |row: &SubgroupRow| {
+    each_row(folder, |row: &JudgedSubgroupRow| {
         if let Some(score) = row.score.filter(|_| is_own(&row.pair) && is_asked(row)) {
             let (_, looked_at, unfair) = counts.entry(groups(&row.pair)).or_default();
             *looked_at += 1;
@@ -183,6 +183,7 @@ mod tests {
     use crate::gate::judge;
     use crate::gate::question::GateTables;
     use crate::table::file::write_rows;
+    use crate::table::recourse::SubgroupRow;
     use crate::table::{GateRow, PopulationRow};
     use crate::tests::TextRow;
 

@@ -11,6 +11,8 @@
 //! attribute is its second group.
 //! Cost: three passes over the training rows; encoding a row is linear in its features.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 use crate::data::rows::column_moments::{TrainingTally, means_and_deviations};
@@ -167,21 +169,39 @@ impl FeatureEncoder {
     /// Features are in order, and columns ascend within a feature.
     pub fn encode(&self, rows: &FeatureRows, i: usize, entries: &mut Vec<(usize, f64)>) {
         entries.clear();
+        self.each_entry(rows, i..i + 1, |_, column, value| entries.push((column, value)));
+    }
+
+    /// Calls `each` with the non-zero entries of some rows: the place of the row among them, the
+    /// column and the value.
+    ///
+    /// Feature by feature; so those of one row are in the order of [`FeatureEncoder::encode`].
+    pub(super) fn each_entry(
+        &self,
+        rows: &FeatureRows,
+        range: Range<usize>,
+        mut each: impl FnMut(usize, usize, f64),
+    ) {
         for (f, encoding) in self.features.iter().enumerate() {
             match encoding {
                 FeatureEncoding::Omitted {} => {}
                 FeatureEncoding::Number { mean, sd, at, missing_at } => {
-                    let x = rows.columns[f].number(i);
-                    match (at, missing_at) {
-                        (_, Some(missing)) if x.is_nan() => entries.push((*missing, 1.0)),
-                        (Some(at), _) if !x.is_nan() => entries.push((*at, (x - mean) / sd)),
-                        _ => {}
+                    for (k, i) in range.clone().enumerate() {
+                        let x = rows.columns[f].number(i);
+                        match (at, missing_at) {
+                            (_, Some(missing)) if x.is_nan() => each(k, *missing, 1.0),
+                            (Some(at), _) if !x.is_nan() => each(k, *at, (x - mean) / sd),
+                            _ => {}
+                        }
                     }
                 }
                 FeatureEncoding::Levels { at } => {
-                    let level = rows.codes(f).get(i).copied().unwrap_or(MISSING);
-                    if let Some(Some(at)) = at.get(level as usize) {
-                        entries.push((*at, 1.0));
+                    let codes = rows.codes(f);
+                    for (k, i) in range.clone().enumerate() {
+                        let level = codes.get(i).copied().unwrap_or(MISSING);
+                        if let Some(Some(at)) = at.get(level as usize) {
+                            each(k, *at, 1.0);
+                        }
                     }
                 }
             }

@@ -59,11 +59,14 @@ impl LogisticModel {
 
 impl Scorer for LogisticModel {
     fn score(&self, rows: &FeatureRows, scores: &mut Vec<f64>) -> Result<()> {
-        let mut entries = Vec::new();
-        for i in 0..rows.n {
-            self.encoder.encode(rows, i, &mut entries);
-            scores.push(sigmoid(self.margin(&entries)));
-        }
+        let start = scores.len();
+        scores.resize(start + rows.n, self.intercept);
+        let margins = &mut scores[start..];
+        // Each sum in the order of `margin`.
+        self.encoder.each_entry(rows, 0..rows.n, |i, column, value| {
+            margins[i] += self.coefficients[column] * value;
+        });
+        margins.iter_mut().for_each(|margin| *margin = sigmoid(*margin));
         Ok(())
     }
 }

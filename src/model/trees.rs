@@ -7,9 +7,13 @@
 //! precision as in training, is at most its threshold. Boosting sums the leaves in the order of the
 //! trees and gives 1 / (1 + exp(-sum)); a forest gives the mean of the leaves, each the share of
 //! positive training rows in it.
-//! Cost: a row costs the depth of each tree; rows go through a tree in blocks, while it is in the
-//! processor's cache. Expected values of the tests come from LightGBM's own
-//! predictions.
+//! Rows go through a tree in blocks, while it is in the processor's cache. In a tree of few leaves
+//! every node tests all rows of the block, which the processor does several rows at a time, and
+//! removes the leaves on its other side; one is left. In larger trees rows walk down.
+//! Cost: a row costs the nodes of each small tree, the depth of each large one. Expected values of
+//! the tests come from LightGBM's own predictions.
+
+use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -54,6 +58,9 @@ pub(crate) struct TreesModel {
 struct DecisionTree {
     nodes: Vec<DecisionNode>,
     leaves: Vec<f64>,
+    /// For each node the leaves, as bits, that are still possible for rows that are at most the
+    /// threshold, and for the others. Empty where the leaves are more than the bits.
+    possible: Vec<[u32; 2]>,
 }
 
 /// An inner node: 16 bytes. A child below 0 is the leaf `-1 - child`.
@@ -122,12 +129,11 @@ impl TreesModel {
         self.trees.iter().all(|tree| tree.nodes.is_empty())
     }
 
-    /// The probabilities of at most [`BLOCK_ROWS`] encoded rows, given row by row.
+    /// The probabilities of at most [`BLOCK_ROWS`] encoded rows, given column by column.
     fn probabilities(&self, rows: &[f32], n: usize) -> impl Iterator<Item = f64> {
-        let width = self.encoder().width();
         let mut sums = [0.0; BLOCK_ROWS];
         for tree in &self.trees {
-            tree.add_leaves(rows, width, &mut sums[..n]);
+            tree.add_leaves(rows, &mut sums[..n]);
         }
         let probability = |sum: f64| match self.artifact.ensemble {
             TreeEnsemble::Boosting => sigmoid(sum),
@@ -140,17 +146,14 @@ impl TreesModel {
 
 impl Scorer for TreesModel {
     fn score(&self, rows: &FeatureRows, scores: &mut Vec<f64>) -> Result<()> {
-        let mut entries = Vec::new();
         let width = self.encoder().width();
         let mut block = vec![0.0_f32; BLOCK_ROWS * width];
         for first in (0..rows.n).step_by(BLOCK_ROWS) {
             let n = BLOCK_ROWS.min(rows.n - first);
             block.fill(0.0);
-            for k in 0..n {
-                let row = &mut block[k * width..(k + 1) * width];
-                self.encoder().encode(rows, first + k, &mut entries);
-                entries.iter().for_each(|&(column, value)| row[column] = to_single(value));
-            }
+            self.encoder().each_entry(rows, first..first + n, |k, column, value| {
+                block[column * n + k] = to_single(value);
+            });
             scores.extend(self.probabilities(&block, n));
         }
         Ok(())
@@ -185,22 +188,38 @@ fn threshold_below(threshold: f64) -> f32 {
 }
 
 impl DecisionTree {
-    /// Adds the leaf of each row to its sum; rows have `width` values each.
-    fn add_leaves(&self, rows: &[f32], width: usize, sums: &mut [f64]) {
+    /// Adds the leaf of each row to its sum; `rows` holds column after column.
+    fn add_leaves(&self, rows: &[f32], sums: &mut [f64]) {
+        let n = sums.len();
         if self.nodes.is_empty() {
             sums.iter_mut().for_each(|sum| *sum += self.leaves[0]);
             return;
         }
+        if n > 1 && !self.possible.is_empty() {
+            let mut possible = [u32::MAX; BLOCK_ROWS];
+            let possible = &mut possible[..n];
+            for (node, &[below, above]) in self.nodes.iter().zip(&self.possible) {
+                let threshold = node.threshold;
+                let values = &rows[node.column as usize * n..][..n];
+                for (possible, &value) in possible.iter_mut().zip(values) {
+                    *possible &= if value <= threshold { below } else { above };
+                }
+            }
+            for (sum, possible) in sums.iter_mut().zip(&*possible) {
+                *sum += self.leaves[possible.trailing_zeros() as usize];
+            }
+            return;
+        }
         // All rows go down together: the steps of one do not wait for those of another.
         let mut at = [0_i32; BLOCK_ROWS];
-        let at = &mut at[..sums.len()];
+        let at = &mut at[..n];
         let mut any_inside = true;
         while any_inside {
             any_inside = false;
             for (k, at) in at.iter_mut().enumerate() {
                 if let Ok(inside) = usize::try_from(*at) {
                     let node = &self.nodes[inside];
-                    let is_below = rows[k * width + node.column as usize] <= node.threshold;
+                    let is_below = rows[node.column as usize * n + k] <= node.threshold;
                     *at = node.children[usize::from(!is_below)];
                     any_inside = true;
                 }
@@ -265,7 +284,9 @@ fn parse_tree(block: &str, width: usize) -> Result<DecisionTree, String> {
         Ok(node) => node > k && node < n,
         Err(_) => (!child as usize) < leaves.len(),
     };
+    let children: BTreeSet<i32> = nodes.iter().flat_map(|node| node.children).collect();
     if leaves.len() != n + 1
+        || children.len() != 2 * n
         || !nodes.iter().enumerate().all(|(k, n)| n.children.iter().all(|&child| sound(k, child)))
     {
         return Err("its nodes do not make a tree".to_owned());
@@ -275,7 +296,24 @@ fn parse_tree(block: &str, width: usize) -> Result<DecisionTree, String> {
     {
         return Err("a leaf or threshold is not a number".to_owned());
     }
-    Ok(DecisionTree { nodes, leaves })
+    Ok(DecisionTree { possible: possible_leaves(&nodes), nodes, leaves })
+}
+
+/// For each node the leaves that are possible on either side of its threshold; empty where there
+/// are more than 32.
+fn possible_leaves(nodes: &[DecisionNode]) -> Vec<[u32; 2]> {
+    if nodes.len() >= u32::BITS as usize {
+        return Vec::new();
+    }
+    // The leaves below each node, from the last one, whose children are leaves.
+    let mut below = vec![[0_u32; 2]; nodes.len()];
+    for (k, node) in nodes.iter().enumerate().rev() {
+        below[k] = node.children.map(|child| match usize::try_from(child) {
+            Ok(node) => below[node][0] | below[node][1],
+            Err(_) => 1 << !child,
+        });
+    }
+    below.iter().map(|[left, right]| [!right, !left]).collect()
 }
 
 /// The numbers of a line `key=...`.
@@ -307,7 +345,9 @@ mod tests {
         let trees = parse_trees(&tree("1 -1", "-2 -3"), 2).unwrap();
         let leaves = |tree: &DecisionTree, rows: &[[f32; 2]]| {
             let mut sums = vec![1.0; rows.len()];
-            tree.add_leaves(&rows.concat(), 2, &mut sums);
+            let columns = [0, 1].map(|column| rows.iter().map(move |row| row[column]));
+            let columns: Vec<f32> = columns.into_iter().flatten().collect();
+            tree.add_leaves(&columns, &mut sums);
             sums
         };
         let rows = [[0.0, 0.6], [-1.0, 0.5], [-0.9, 0.5], [f32::NAN, 0.5], [0.0, f32::NAN]];
@@ -315,6 +355,8 @@ mod tests {
         assert_eq!(leaves(&trees[0], &rows), expected);
         let many: Vec<[f32; 2]> = rows.iter().copied().cycle().take(BLOCK_ROWS).collect();
         assert!(leaves(&trees[0], &many).chunks(5).all(|part| part == &expected[..part.len()]));
+        let alone: Vec<f64> = rows.iter().flat_map(|row| leaves(&trees[0], &[*row])).collect();
+        assert_eq!(alone, expected, "a row alone walks down");
         let stump = parse_trees(
             &format!("{HEAD}\nTree=0\nnum_leaves=1\nleaf_value=0.7\n\nend of trees"),
             2,
@@ -357,6 +399,7 @@ mod tests {
             "a node below itself"
         );
         assert!(refused(&tree("1 -1", "-2 -4")).contains("do not make a tree"), "no such leaf");
+        assert!(refused(&tree("1 -1", "-2 -2")).contains("do not make a tree"), "a leaf twice");
         assert!(refused(&tree("2 -1", "-2 -3")).contains("do not make a tree"), "no such node");
         refused(&tree("1", "-2 -3")).says(&["different lengths"]);
         refused(&sound.replace("split_feature=1 0", "split_feature=2 0"))

@@ -15,6 +15,7 @@ pub(crate) struct SymmetricMatrix {
 
 impl SymmetricMatrix {
     /// Position of entry (i, j), j <= i.
+    #[inline]
     pub(crate) fn at(i: usize, j: usize) -> usize {
         i * (i + 1) / 2 + j
     }

@@ -35,6 +35,30 @@ columns! {
     }
 }
 
+columns! {
+    /// What gates read of a row of `subgroups`.
+    pub(crate) struct JudgedSubgroupRow {
+        ..pair: ComparedPair,
+        ..criterion: CriterionWords,
+        n_0: i64,
+        n_1: i64,
+        /// value of group 0
+        value_0: Option<f64>,
+        /// value of group 1
+        value_1: Option<f64>,
+        /// how far the two are apart
+        score: Option<f64>,
+        /// from 1; null = fair, or without actions
+        rank: Option<i64>,
+        /// the group that is worse off; empty = fair, or without actions
+        against: SharedText,
+    }
+}
+
+impl TableRow for JudgedSubgroupRow {
+    const TABLE: &'static TableDef = SubgroupRow::TABLE;
+}
+
 tables! {
     /// `recourse`: one row per comparison of two groups.
     pub struct RecourseRow in "recourse", version 3, key 3,
@@ -304,17 +328,13 @@ pub(crate) const ALL: [&TableDef; 8] = [
     AggregatedRankingRow::TABLE,
 ];
 
-impl SubgroupRow {
-    /// Whether its definition says something of either group: a cost that is enough, or an action
-    /// that helps. Of means, and where trade-offs differ most, it always does.
-    pub(crate) fn is_answered(&self) -> bool {
+impl CriterionWords {
+    /// Whether it says something of either group, by the values of both: a cost that is enough, or
+    /// an action that helps. Of means, and where trade-offs differ most, it always does.
+    pub(crate) fn is_answered(&self, values: [Option<f64>; 2]) -> bool {
         let of_actions =
             ["equal-choice", "equal-effectiveness", "equal-effectiveness-within-budget"];
-        let none = if of_actions.contains(&self.criterion.definition.as_str()) {
-            0.0
-        } else {
-            f64::INFINITY
-        };
-        [self.value_0, self.value_1] != [Some(none); 2]
+        let none = if of_actions.contains(&self.definition.as_str()) { 0.0 } else { f64::INFINITY };
+        values != [Some(none); 2]
     }
 }

@@ -315,7 +315,7 @@ pub trait RowColumns: Clone + Default {
     fn set(&mut self, columns: &Self::Columns, row: usize) -> Result<(), &'static str>;
 }
 
-/// A row of a table, whose fields are its columns.
+/// A row of a table, whose fields are its columns; of rows that are only read, some of them.
 pub trait TableRow: RowColumns {
     /// The table.
     const TABLE: &'static TableDef;

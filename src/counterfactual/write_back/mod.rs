@@ -380,40 +380,51 @@ impl WriteBack {
                 }
             });
         }
+        self.compute_again(made, originals, changes.iter().copied(), |change, derived| {
+            let mut is_set = false;
+            if let Some(set) = set(change) {
+                set.for_each_change(originals, change.parent, &mut |feature, _| {
+                    is_set |= feature == derived
+                });
+            }
+            is_set
+        });
+        written
+    }
+
+    /// Computes derived features again where a parent changed, but for those that are set.
+    fn compute_again(
+        &self,
+        made: &mut FeatureRows,
+        originals: &FeatureRows,
+        changes: impl Iterator<Item = WriteBackRow> + Clone,
+        is_set: impl Fn(&WriteBackRow, usize) -> bool,
+    ) {
         for again in &self.recomputations {
-            let mut stale = Vec::new();
-            for change in changes {
-                let mut is_set = false;
-                if let Some(set) = set(change) {
-                    set.for_each_change(originals, change.parent, &mut |feature, _| {
-                        is_set |= feature == again.feature
-                    });
-                }
+            let is_stale = |change: &WriteBackRow| {
                 let moved = |&parent: &usize| {
                     let made = &made.columns[parent];
                     made.differs(change.row, &originals.columns[parent], change.parent)
                 };
-                if !is_set && again.parents.iter().flatten().any(moved) {
-                    stale.push(change.row);
-                }
-            }
+                again.parents.iter().flatten().any(moved) && !is_set(change, again.feature)
+            };
+            let stale: Vec<usize> =
+                changes.clone().filter(is_stale).map(|change| change.row).collect();
             again.write(made, &stale);
         }
-        written
     }
 
-    /// Computes derived features again in rows that were made from these, each from its parent.
+    /// Computes derived features again in rows that were made from these, each from its parent,
+    /// and whose attribute is kept.
     pub(crate) fn follow(
         &self,
         made: &mut FeatureRows,
         originals: &FeatureRows,
         parent: impl Fn(usize) -> usize,
     ) {
-        if !self.is_empty() {
-            let change = |row| WriteBackRow { row, parent: parent(row), from: 0, to: 0 };
-            let all: Vec<WriteBackRow> = (0..made.n).map(change).collect();
-            self.apply(made, &all, originals, &[]);
-        }
+        let change = |row| WriteBackRow { row, parent: parent(row), from: 0, to: 0 };
+        let all = (0..made.n).map(change);
+        self.compute_again(made, originals, all, |_, _| false);
     }
 }
 

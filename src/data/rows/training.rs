@@ -9,6 +9,7 @@
 use std::ops::Range;
 #[cfg(test)]
 use std::sync::LazyLock;
+use std::sync::OnceLock;
 
 use crate::data::FeatureRows;
 use crate::data::rows::row_draw::RowDraw;
@@ -84,6 +85,9 @@ pub struct TrainingRows<'a> {
     /// Whether the rows have weights of their own.
     weighted: bool,
     draw: Option<DrawnTraining>,
+    /// The first row group once it was read: small data have no other, and training passes over
+    /// them often.
+    first: OnceLock<TrainingBatch>,
 }
 
 /// Rows that are added to the training rows, read by row group in every pass of a model.
@@ -153,21 +157,21 @@ impl<'a> TrainingRows<'a> {
             Ok(TrainingBatch::default())
         };
         let (pieces, weighted) = (PieceLoop { n, ..pieces }, reader.layout().weight.is_some());
-        TrainingRows { pieces, read: Box::new(read), weighted, draw: None }
+        TrainingRows { pieces, read: Box::new(read), weighted, draw: None, first: OnceLock::new() }
     }
 
     /// Rows in memory in several groups, read by the loop over as many pieces.
     pub fn of_groups(groups: Vec<TrainingBatch>, pieces: PieceLoop<'a>) -> Self {
         let weighted = groups.iter().any(|group| !group.weights.is_empty());
         let read = move |g: usize, _| Ok(groups[g].clone());
-        TrainingRows { pieces, read: Box::new(read), weighted, draw: None }
+        TrainingRows { pieces, read: Box::new(read), weighted, draw: None, first: OnceLock::new() }
     }
 
     /// These rows; those of a prepared file are drawn again if that is asked for. Added rows stay
     /// as they are.
     #[must_use]
     pub(crate) fn drawn(self, draw: Option<DrawnTraining>) -> Self {
-        TrainingRows { draw, ..self }
+        TrainingRows { draw, first: OnceLock::new(), ..self }
     }
 
     /// One pass: `visit` gets every row group, on several threads; `merge` gets the results in
@@ -198,10 +202,24 @@ impl<'a> TrainingRows<'a> {
         visit: impl Fn(&TrainingBatch) -> Result<T> + Sync,
         mut merge: impl FnMut(T) -> Result<()>,
     ) -> Result<()> {
+        let read = |g: usize| -> Result<TrainingBatch> {
+            Ok(TrainingBatch { number: g, ..(self.read)(g, self.draw)? })
+        };
         self.pieces.in_order(
             |g| {
-                let group = TrainingBatch { number: g, ..(self.read)(g, self.draw)? };
-                Ok((group.rows.n as u64, visit(&group)?))
+                let held;
+                let group = match self.first.get() {
+                    _ if g > 0 => {
+                        held = read(g)?;
+                        &held
+                    }
+                    Some(first) => first,
+                    None => {
+                        let first = read(g)?;
+                        self.first.get_or_init(|| first)
+                    }
+                };
+                Ok((group.rows.n as u64, visit(group)?))
             },
             |_, part| merge(part),
         )

@@ -1,6 +1,7 @@
 //! The templates of all pages and the filters and functions that they may call: numbers, names,
 //! drawings. There are no words here; the vocabulary of the job is in `voice.html`.
 
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use minijinja::value::{Serde, Value};
@@ -168,10 +169,14 @@ pub(crate) fn numbers_and_names(told: fn(String) -> String) -> Environment<'stat
 
 /// Templates with only the vocabulary of a job, as plain words, for Rust code and model cards.
 pub(crate) fn vocabulary(voice: Value) -> Environment<'static> {
-    let mut environment = numbers_and_names(|text| text);
+    static PARSED: LazyLock<Environment<'static>> = LazyLock::new(|| {
+        let mut environment = numbers_and_names(|text| text);
+        environment.set_auto_escape_callback(|_| AutoEscape::None);
+        add_templates(&mut environment, &[("voice.html", include_str!("voice.html")), CARD]);
+        environment
+    });
+    let mut environment = PARSED.clone();
     environment.add_global("voice", voice);
-    environment.set_auto_escape_callback(|_| AutoEscape::None);
-    add_templates(&mut environment, &[("voice.html", include_str!("voice.html")), CARD]);
     environment
 }
 
@@ -190,20 +195,26 @@ fn add_drawings(environment: &mut Environment<'static>) {
 
 /// All templates; of pages that use the words of a job, these.
 pub(crate) fn environment(voice: Option<Value>) -> Environment<'static> {
-    let mut environment = numbers_and_names(|text| text);
-    environment.set_formatter(|out, state, value| match value.as_str() {
-        Some(text) if !value.is_safe() => escape_formatter(out, state, &Value::from(visible(text))),
-        _ => escape_formatter(out, state, value),
+    static PARSED: LazyLock<Environment<'static>> = LazyLock::new(|| {
+        let mut environment = numbers_and_names(|text| text);
+        environment.set_formatter(|out, state, value| match value.as_str() {
+            Some(text) if !value.is_safe() => {
+                escape_formatter(out, state, &Value::from(visible(text)))
+            }
+            _ => escape_formatter(out, state, value),
+        });
+        add_drawings(&mut environment);
+        environment.add_global("in_table", false);
+        add_templates(&mut environment, TEMPLATES);
+        add_templates(&mut environment, &[REFITTED]);
+        environment
     });
+    let mut environment = PARSED.clone();
     let tables = AtomicUsize::new(0);
     environment.add_function("next_table", move || tables.fetch_add(1, Ordering::Relaxed) + 1);
-    add_drawings(&mut environment);
-    environment.add_global("in_table", false);
     if let Some(voice) = voice {
         environment.add_global("voice", voice);
     }
-    add_templates(&mut environment, TEMPLATES);
-    add_templates(&mut environment, &[REFITTED]);
     environment
 }
 

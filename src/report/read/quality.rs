@@ -134,6 +134,30 @@ impl FeatureQuality {
                 .zip(self.value("w1_after"))
                 .is_some_and(|(before, after)| after < before)
     }
+
+    /// Adds a row about the distribution of its values.
+    fn add_bar(&mut self, row: &CfDistributionRow) {
+        let sides = ["original", "counterfactual", "target"];
+        let Some(side) = sides.iter().position(|side| *side == row.side.as_str()) else { return };
+        let number = usize::try_from(row.bin).unwrap_or(0);
+        // The bins of a side come in order, without gaps.
+        if number == self.bars.len() {
+            let edges = row.bin_lo.zip(row.bin_hi);
+            let rest = edges.is_none() && row.level == RARE;
+            self.bars.push(DistributionBar {
+                edges,
+                level: row.level.to_string(),
+                rest,
+                n: [0; 3],
+                share: [None; 3],
+            });
+        }
+        if let Some(bar) = self.bars.get_mut(number) {
+            bar.n[side] = row.n.max(0);
+            bar.share[side] = row.share.and_then(finite);
+        }
+    }
+
     /// A measure that counts counterfactuals.
     fn count(&self, measure: &str) -> i64 {
         self.value(measure).map_or(0, |n| n as i64)
@@ -165,37 +189,14 @@ impl QualityTables {
                 .or_default()
                 .insert(row.metric.to_string(), row.value.and_then(finite));
         }
-        for row in features.iter() {
-            quality
-                .feature((&row.pair).into(), &row.feature)
-                .values
-                .insert(row.metric.to_string(), row.value.and_then(finite));
+        for rows in features.chunk_by(|a, b| a.pair == b.pair && a.feature == b.feature) {
+            let values = &mut quality.feature((&rows[0].pair).into(), &rows[0].feature).values;
+            let value = |row: &CfFeatureRow| (row.metric.to_string(), row.value.and_then(finite));
+            values.extend(rows.iter().map(value));
         }
-        for row in distributions.iter() {
-            let Some(side) = ["original", "counterfactual", "target"]
-                .iter()
-                .position(|side| *side == row.side.as_str())
-            else {
-                continue;
-            };
-            let feature = quality.feature((&row.pair).into(), &row.feature);
-            let number = usize::try_from(row.bin).unwrap_or(0);
-            // The bins of a side come in order, without gaps.
-            if number == feature.bars.len() {
-                let edges = row.bin_lo.zip(row.bin_hi);
-                let rest = edges.is_none() && row.level == RARE;
-                feature.bars.push(DistributionBar {
-                    edges,
-                    level: row.level.to_string(),
-                    rest,
-                    n: [0; 3],
-                    share: [None; 3],
-                });
-            }
-            if let Some(bar) = feature.bars.get_mut(number) {
-                bar.n[side] = row.n.max(0);
-                bar.share[side] = row.share.and_then(finite);
-            }
+        for rows in distributions.chunk_by(|a, b| a.pair == b.pair && a.feature == b.feature) {
+            let feature = quality.feature((&rows[0].pair).into(), &rows[0].feature);
+            rows.iter().for_each(|row| feature.add_bar(row));
         }
         quality
     }

@@ -120,7 +120,8 @@ impl ComparisonSummary {
         for number in [Some(row.subgroup), row.rank, row.place, row.merged_into] {
             self.hash.write_i64(number.unwrap_or(-1));
         }
-        self.answered += i64::from(row.score.is_some() && row.is_answered());
+        self.answered +=
+            i64::from(row.score.is_some() && row.criterion.is_answered([row.value_0, row.value_1]));
         if row.rank.is_some() {
             self.smaller.add(row.n_0.min(row.n_1));
             if let Some(share) = row.false_discovery {

@@ -213,8 +213,7 @@ impl RecoursePeople {
     /// changes, in the order of `rows`.
     pub(crate) fn changed(&self, rows: &[u32], sets: &[(usize, Vec<LevelChange>)]) -> FeatureRows {
         let at: Vec<usize> = rows.iter().map(|&row| row as usize).collect();
-        let originals = self.rows.take(&at);
-        let mut made = originals.clone();
+        let mut made = self.rows.take(&at);
         let mut start = 0;
         for (n, changes) in sets {
             let range = start..start + n;
@@ -243,7 +242,7 @@ impl RecoursePeople {
             }
             start = range.end;
         }
-        self.write_back.follow(&mut made, &originals, |row| row);
+        self.write_back.follow(&mut made, &self.rows, |row| at[row]);
         made
     }
 }

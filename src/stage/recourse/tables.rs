@@ -268,6 +268,7 @@ impl<'a> RecourseWriter<'a> {
         let (names, of) = (&plan.population().names, plan.population().n);
         let pair = self.pair(names);
         let words = criterion_words(judged);
+        let [no_actions, none] = ["no_actions", ""].map(SharedText::from);
         // Verdicts are in the order of the subgroups, for those with actions.
         let mut verdicts = judged.verdicts.iter().enumerate().peekable();
         let row = |s: usize| {
@@ -294,12 +295,12 @@ impl<'a> RecourseWriter<'a> {
                 value_0: number(&|verdict| verdict.values[0]),
                 value_1: number(&|verdict| verdict.values[1]),
                 score: number(&|verdict| verdict.score),
-                undefined: if found.is_none() { "no_actions" } else { "" }.into(),
+                undefined: if found.is_none() { &no_actions } else { &none }.clone(),
                 rank: verdict.and_then(|verdict| verdict.rank).map(i64::from),
                 against: match worse {
                     Some(0) => pair.group_0.clone(),
                     Some(1) => pair.group_1.clone(),
-                    _ => SharedText::default(),
+                    _ => none.clone(),
                 },
                 cost: verdict.and_then(|verdict| verdict.cost).map(cost_of),
                 bound: found

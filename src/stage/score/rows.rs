@@ -87,9 +87,9 @@ pub(crate) fn score_by_fold(
         let mut part = Vec::with_capacity(mine.len() * width);
         if mine.len() == rows.n {
             scorer.score(rows, &mut part)?;
-        } else {
-            scorer.score(&rows.take(&mine), &mut part)?;
+            return Ok(part);
         }
+        scorer.score(&rows.take(&mine), &mut part)?;
         for (&i, part) in mine.iter().zip(part.chunks(width)) {
             scores[i * width..(i + 1) * width].copy_from_slice(part);
         }

@@ -209,7 +209,7 @@ pub(crate) fn read_file<R: TableRow>(path: &Path, each: impl FnMut(&R)) -> Resul
     rows_of(file, each)
 }
 
-/// Hands every row of a file to `each`, in order.
+/// Hands every row of a file to `each`, in order. Only the columns of these rows are read.
 ///
 /// # Errors
 /// The file is damaged: a column is missing, or cannot hold the value there.
@@ -220,8 +220,10 @@ fn rows_of<R: TableRow>(file: ParquetFile, mut each: impl FnMut(&R)) -> Result<(
         let what = if is_there { "holds invalid values" } else { "is missing" };
         unreadable(file.path(), FileOwner::Program, format!("column `{column}` {what}"))
     };
+    let names = R::COLUMNS.iter().map(|column| column.name);
+    let there: Vec<&str> = names.filter(|name| file.schema().index_of(name).is_ok()).collect();
     for group in 0..file.n_groups() {
-        for batch in file.batches(group, None, None, READ_ROWS)? {
+        for batch in file.batches(group, Some(&there), None, READ_ROWS)? {
             let batch = batch?;
             let columns = R::columns(&batch).map_err(damaged)?;
             for at in 0..batch.num_rows() {
