@@ -327,9 +327,9 @@ pub(super) fn the_brief_says_which_subgroups_count_and_what_changes_cost() {
          1 for people in group m",
         "19 people in group f and 46 people in group m have the unfavourable decision",
         &format!(
-            "The limit counts both groups together and only {counted}: 44 of 250 that have \
-             actions (7 unfair to people in group f, 37 to people in group m); more than 0, so it \
-             is broken. The numbers before are of subgroups of any size, each group apart."
+            "The limit counts both groups together and only {counted}: 44 of 250 that can be \
+             compared (7 unfair to people in group f, 37 to people in group m); more than 0, so \
+             it is broken. The numbers before are of subgroups of any size, each group apart."
         ),
         "Costs have the units of the job and add up over the changes of an action: 2 for another \
          job.",
