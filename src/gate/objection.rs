@@ -149,9 +149,7 @@ pub(super) fn doubt_left_out(case: GateCase<'_>) -> Option<GateReason> {
 pub(super) fn contradicted_knowledge(case: GateCase<'_>) -> Option<GateReason> {
     let GateCase { question, observed, tables } = case;
     let (set, scenario) = question.counterfactual.split_once('/')?;
-    let is_of_graphs =
-        find(&question.metric).is_some_and(|metric| metric.family == MetricFamily::Graph);
-    let own = tables.knowledge_fit.iter().filter(|_| !is_of_graphs).find(|row| {
+    let own = tables.knowledge_fit.iter().filter(|_| !question.is_of_graphs()).find(|row| {
         row.counterfactual == *set
             && row.scenario == *scenario
             && row.sensitive == observed.row.key.sensitive

@@ -5,6 +5,8 @@ use crate::gate::decide_by::GateDecideBy;
 use crate::gate::reason::{
     GateCount, GateFindings, GateReason, GateStatus, IntervalLack, UncertaintySource, UnshownChange,
 };
+use crate::metric::MetricFamily;
+use crate::metric::catalog::find;
 use crate::metric::interval::z_of_level;
 use crate::metric::value::settings::FavourableClass;
 use crate::param::{Level, key_word};
@@ -210,6 +212,11 @@ impl GateQuestion {
             && audit.counterfactual == self.counterfactual
             && audit.slice.is_empty()
             && class == self.class
+    }
+
+    /// Whether it is about causal graphs themselves, not about people.
+    pub(super) fn is_of_graphs(&self) -> bool {
+        find(&self.metric).is_some_and(|metric| metric.family == MetricFamily::Graph)
     }
 
     /// Whether the job lets it decide in spite of an objection.

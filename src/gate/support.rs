@@ -13,7 +13,8 @@ use crate::metric::catalog::ccm::SWITCH_RATE;
 pub(super) fn untold(case: GateCase<'_>) -> Option<GateReason> {
     let GateCase { question, observed, tables } = case;
     let is_told = !observed.is_change && !observations(question, tables.supported).is_empty();
-    if is_told || question.counted.is_some() || question.counterfactual.is_empty() {
+    let is_of_people = question.counted.is_none() && !question.is_of_graphs();
+    if is_told || !is_of_people || question.counterfactual.is_empty() {
         return None;
     }
     let share = by_switches(case).unwrap_or_else(|| by_values(case));

@@ -137,6 +137,11 @@ fn unsupported_people_are_found_by_their_values_without_a_switch_rate() {
         let support = &[SupportRow::of(pair).with(cells)];
         let tables = GateTables { metrics, groups, support, ..GateTables::default() };
         check(&asked("macd", direction()), (tables, None), &format!("<= 0.05 | {held}"));
+        // What graphs are does not depend on the people of counterfactuals.
+        let of_all = "metric=h_g, scope=total, from_group=, to_group=, model=";
+        let metrics = &metrics.each_ref().map(|row| row.with(of_all));
+        let q = GateQuestion { model: String::new(), ..asked("h_g", GateSubject::Total) };
+        check(&q, (GateTables { metrics, ..tables }, None), "<= 0.05, estimate | pass");
     }
 }
 
