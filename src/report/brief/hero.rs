@@ -234,7 +234,7 @@ impl<'a> BriefInputs<'a> {
         context!(limit => fact(&limit), none_broken, chosen, ..told)
     }
 
-    /// Whether every test changes the entry of the attribute alone: by its set, or because its set
+    /// Whether every test changes only the entry of the attribute: by its set, or because its set
     /// found no feature to change for anybody.
     fn only_entry(&self) -> bool {
         let keeps_all =
