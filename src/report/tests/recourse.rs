@@ -292,7 +292,7 @@ fn a_gate_on_recourse_says_what_it_counts() {
     let said = "g: number of subgroups with at least 20 affected people in the smaller group that \
                 are unfair to either group by equal cost of effectiveness 0.7, macro view, with \
                 any score above 0, f and m, attribute sex, model gbm fail at most 0 the number \
-                decides 44 subgroups 250 subgroups of that size, with actions the value breaks \
+                decides 44 subgroups 250 subgroups of that size that can be compared the value breaks \
                 the limit";
     assert!(gates.contains(said), "{gates}");
 }
