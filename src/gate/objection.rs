@@ -139,7 +139,7 @@ pub(super) fn doubt_left_out(case: GateCase<'_>) -> Option<GateReason> {
     let is_asked = question.asks_all_doubts && question.decide_by == GateDecideBy::Interval;
     let mut told = ranges.into_iter().filter(|_| is_asked && !case.observed.is_change);
     told.find_map(|(over, ends)| {
-        let (lo, hi) = ends.filter(|ends| !question.limit.kept_by(question.limit.facing(*ends)))?;
+        let (lo, hi) = ends.filter(|ends| question.limit.is_broken_within(*ends))?;
         Some(GateReason::DoubtLeftOut { over, ends: [lo, hi] })
     })
 }

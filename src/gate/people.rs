@@ -187,13 +187,8 @@ impl<'a> PeopleTables<'a> {
     /// The row of the table of groups of a group under the model; none of an arm, which audits
     /// other people.
     pub(super) fn group_row(&self, group: &str) -> Option<&'a GroupRow> {
-        let GateCase { question, observed, tables } = self.case;
-        tables.groups.iter().filter(|_| question.arm.is_empty()).find(|row| {
-            row.model == question.model
-                && row.sensitive == observed.row.key.sensitive
-                && row.group == *group
-                && row.slice.is_empty()
-        })
+        let is_plain = self.case.question.arm.is_empty();
+        self.case.groups().find(|row| is_plain && row.group == *group)
     }
 
     /// The rows of the table of the population under the model.

@@ -56,6 +56,11 @@ impl GateLimit {
         self.facing((a.min(b), a.max(b)))
     }
 
+    /// Whether part of a range breaks it.
+    pub(crate) fn is_broken_within(self, ends: (f64, f64)) -> bool {
+        !self.kept_by(self.facing(ends))
+    }
+
     /// How far the value is on the wrong side; not above 0 where the limit is kept.
     pub(crate) fn excess(self, value: f64) -> f64 {
         match self {
@@ -413,6 +418,16 @@ impl<'a> GateCase<'a> {
         self.tables.metrics.iter().filter(move |row| {
             self.question.is_about(&row.key, &row.class)
                 && row.key.sensitive == self.observed.row.key.sensitive
+        })
+    }
+
+    /// The rows of the table of groups about the same people, model and attribute: of each group,
+    /// and without a name of all.
+    pub(super) fn groups(self) -> impl Iterator<Item = &'a GroupRow> + Clone {
+        self.tables.groups.iter().filter(move |row| {
+            row.model == self.question.model
+                && row.sensitive == self.observed.row.key.sensitive
+                && row.slice.is_empty()
         })
     }
 

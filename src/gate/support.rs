@@ -42,19 +42,13 @@ fn by_values(case: GateCase<'_>) -> f64 {
     let is_asked = |from: &str, to: &str| {
         sides.iter().any(|[scope, a, b]| *scope != "direction" || [*a, *b] == [from, to])
     };
-    let is_own = |sensitive: &str| observed.row.key.sensitive == *sensitive;
     let most_frequent = tables.support.iter().filter(|row| {
         row.rank == 1
             && row.counterfactual == *question.counterfactual
-            && is_own(&row.sensitive)
+            && row.sensitive == observed.row.key.sensitive
             && is_asked(&row.from_group, &row.to_group)
     });
-    let groups = tables.groups.iter().filter(|row| {
-        row.model == *question.model
-            && is_own(&row.sensitive)
-            && row.slice.is_empty()
-            && !row.group.is_empty()
-    });
+    let groups = case.groups().filter(|row| !row.group.is_empty());
     let directions = groups.clone().flat_map(|from| groups.clone().map(move |to| (from, to)));
     let directions = directions.filter(|(from, to)| from.group != to.group);
     let all = directions.filter(|(from, to)| is_asked(&from.group, &to.group));

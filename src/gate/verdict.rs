@@ -7,12 +7,10 @@ use crate::gate::reason::{
     ComparedPlace, CountedUnit, GateCaution, GateFindings, GateReason, IntervalLack, Judged,
     UncertaintySource,
 };
-use crate::metric::catalog::find;
 use crate::metric::evidence::labels::SELECTIVE_LABELS;
 use crate::metric::noise::repeats::MIN_REPEATS_FOR_TAILS;
 use crate::metric::value::settings::{NEGATIVE_PART, SMALL};
 use crate::metric::value::worlds::{ENOUGH_BOOTSTRAPS, LEAST_BOOTSTRAPS, is_outside};
-use crate::metric::{Metric, MetricFamily};
 use crate::table::{has_flag, unsigned};
 
 /// Whether the graphs of its set were fitted once.
@@ -114,10 +112,9 @@ fn comparison(question: &GateQuestion, observed: &GateObservation) -> ComparedPl
     let least = MIN_REPEATS_FOR_TAILS as i64;
     let is_few = |of: &UncertaintySource| matches!(of, Fits(n) | Trainings(n) if *n < least);
     let few: Vec<_> = observed.over.iter().filter(|of| is_few(of)).cloned().collect();
-    let is_of_graphs = |metric: &Metric| metric.family == MetricFamily::Graph;
     let by_graphs = match by {
         Worlds | All => true,
-        Estimate => find(&question.metric).is_some_and(is_of_graphs),
+        Estimate => question.is_of_graphs(),
         Interval | Fit | Training => false,
     };
     let ends = observed.ends().unwrap_or_default();

@@ -319,7 +319,7 @@ pub(super) fn moved_verdict(
         _ => numbers.people,
     };
     let moved = numbers.value.map(|value| (value, ends));
-    let breaks = |ends| !question.limit.kept_by(question.limit.facing(ends));
+    let breaks = |ends| question.limit.is_broken_within(ends);
     match judging::verdict(question, rate.row, moved) {
         // As in the table of gates.
         GateStatus::Pass if question.asks_all_doubts && numbers.graphs.is_some_and(breaks) => {

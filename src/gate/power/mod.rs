@@ -34,7 +34,7 @@ use crate::metric::evidence::labels::SELECTIVE_LABELS;
 use crate::metric::interval::z_of_level;
 use crate::metric::value::settings::RATE_OF_ONE;
 use crate::num::summary::normal_quantile;
-use crate::table::{GroupRow, WITH_FITS, has_flag};
+use crate::table::{WITH_FITS, has_flag};
 use pair::PairRule;
 
 /// The probabilities that numbers of people are reported for.
@@ -197,7 +197,8 @@ pub(super) fn of_row(
     let beyond = beyond_people(question, ruling);
     let by_interval =
         question.decide_by == GateDecideBy::Interval && observed.objections.is_empty();
-    let evidence = GateEvidence::of(GateCase { question, observed, tables });
+    let case = GateCase { question, observed, tables };
+    let evidence = GateEvidence::of(case);
     let evidence = evidence.zip(observed.row.level).filter(|_| by_interval);
     let Some((evidence, level)) = evidence else {
         return NeededPeople::none(beyond.unwrap_or("no_interval"));
@@ -208,13 +209,7 @@ pub(super) fn of_row(
     }
     let needed = evidence.needed(question.limit, level);
     let n = needed.n.map(|n| n.map(|n| n.max(question.min_cases)));
-    let is_of_all = |row: &&GroupRow| {
-        row.model == question.model
-            && row.sensitive == observed.row.key.sensitive
-            && row.slice.is_empty()
-            && row.group.is_empty()
-    };
-    let all = tables.groups.iter().find(is_of_all);
+    let all = case.groups().find(|row| row.group.is_empty());
     let all = all.and_then(|row| u64::try_from(row.persons.unwrap_or(row.n)).ok());
     let people = n.map(|n| audited_people(n?, all?, evidence.n()));
     NeededPeople { n, people, detectable, ..needed }

@@ -297,7 +297,8 @@ impl Default for IntervalLack {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "code", rename_all = "kebab-case")]
 pub(crate) enum GateReason {
-    /// The statements of a scenario fit the rows worse than those of another, in so many bootstraps.
+    /// The statements of a scenario fit the rows worse than those of another, in so many
+    /// bootstraps.
     ContradictedKnowledge { scenario: String, against: String, worse_in: i64, bootstraps: i64 },
     /// A range that does not decide breaks the limit: what it is over, and its ends.
     DoubtLeftOut { over: UncertaintySource, ends: [f64; 2] },

@@ -114,8 +114,8 @@ impl<'a> Recount<'a> {
                 }
                 of_decisions |= part.repeats > 1;
             }
-            // The most counterfactuals of a row may be more than their mean: the table of groups has
-            // those without a score, of all sets and directions.
+            // The most counterfactuals of a row may be more than their mean: the table of groups
+            // has those without a score, of all sets and directions.
             let is_all = of_decisions && people.counted_groups().len() == 2 && people.is_only_set();
             for (group, told) in told.into_iter().filter(|_| is_all) {
                 let row = people.group_row(group);
@@ -188,8 +188,8 @@ impl<'a> Recount<'a> {
             return computed.value;
         }
         let end = self.people.case.end().unwrap_or(0.0);
-        // Ratios, which have no upper bound, move also by their factor: the width of their intervals
-        // is one of logarithms.
+        // Ratios, which have no upper bound, move also by their factor: the width of their
+        // intervals is one of logarithms.
         let is_ratio = self.value.metric.range == (0.0, f64::INFINITY) && self.base.value > 0.0;
         let shifted = match computed.value / self.base.value {
             _ if moved == 0.0 => end,
