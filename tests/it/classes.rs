@@ -351,6 +351,7 @@ fn check(groups: usize, apart: bool) {
     let page = work.read("out/annex.html");
     assert!(page.len() < 1_000_000);
     page.says(&["each class against all others", "the class with the highest score", "Gorodkin"]);
+    work.read("out/report.html").says(&["do they get the same decisions?", "share predicted low"]);
     assert!(!page.contains("NaN") && !work.path("out/rows").exists());
     let manifest = work.json("out/manifest.json");
     assert_eq!(manifest["label"]["classes"], serde_json::json!(CLASSES));

@@ -207,6 +207,27 @@ fn with_groups_without_rows(job: &str) -> Work {
     of_people(&patched(job, &format!("{sensitive}\n{BY_PART}")), rows)
 }
 
+/// An attribute that no test changes: what the audit shows of it is the gap of its groups.
+#[test]
+fn the_gap_of_an_attribute_that_no_test_changes_is_on_the_first_page() {
+    let sensitive = "~  sensitive: {sex: {groups: [f, m], reference: m}, side: {groups: [a, b], \
+                     reference: a}}";
+    let page_of = |side: fn(i64) -> &'static str| {
+        let job = job_of("{flip: {naive: {}, sensitive: [sex]}}", LOGIT);
+        let work = of_people(&patched(&job, sensitive), all().with("side", side));
+        work.run(0, "job.yaml", "");
+        work.read("out/report.html")
+    };
+    let compared = "No test changes side: of its groups the audit compares only the decisions as";
+    page_of(|i| if draw(i, 99) < 0.5 { "a" } else { "b" })
+        .says(&[&format!("{compared} they are.")]);
+    let page = page_of(|i| if draw(i, 3) + draw(i, 5) > 1.0 { "a" } else { "b" });
+    page.says(&[
+        &format!("{compared} they are: by "),
+        "people in group b</bdi> get the favourable",
+    ]);
+}
+
 /// Arms of an experiment measure the same set: there too, and where they are compared, what is
 /// about the group is undefined.
 #[test]

@@ -9,6 +9,7 @@ use minijinja::value::Value;
 use crate::folder::manifest::ModelWords;
 use crate::model::kind::TRAINED_EXAMPLES;
 use crate::report::brief::harm::HarmResult;
+use crate::report::brief::inputs::BriefInputs;
 use crate::report::brief::population;
 use crate::report::brief::voice::AuditVoice;
 use crate::report::read::audit::AuditFolder;
@@ -20,11 +21,8 @@ use crate::table::GroupRow;
 use crate::text::fact;
 
 /// What the job did and did not do, which decides about the sentences, and the job's own sentences.
-pub(crate) fn not_shown(
-    audit: &AuditFolder,
-    results: &[HarmResult],
-    voice: &AuditVoice<'_>,
-) -> Value {
+pub(crate) fn not_shown(inputs: &BriefInputs<'_>) -> Value {
+    let &BriefInputs { audit, results, voice, .. } = inputs;
     let m = &audit.manifest;
     let has = |strategies: &[&str]| {
         m.counterfactuals.iter().any(|set| strategies.contains(&set.strategy.as_str()))
@@ -42,7 +40,7 @@ pub(crate) fn not_shown(
     context! {
         part => "not_shown", entry => has(&["naive"]).then(|| entry(audit, results, voice)),
         no_test => results.is_empty(),
-        untested => untested.map(|a| attribute(voice, &a.name)).collect::<Value>(),
+        untested => untested.map(|a| untested_attribute(inputs, &a.name)).collect::<Value>(),
         unscored => m.models.iter().filter_map(|of| unscored(audit, of, voice)).collect::<Value>(),
         trained_again => values.any(|of| of.over_trainings().is_some()),
         narrow => is_narrow(m.rows.audited), excluded => excluded(audit, voice),
@@ -73,6 +71,14 @@ fn entry(audit: &AuditFolder, results: &[HarmResult], voice: &AuditVoice<'_>) ->
 
 fn attribute(voice: &AuditVoice<'_>, name: &str) -> Value {
     fact(&voice.called_attribute(name))
+}
+
+/// An attribute that no test changes, with the clear gap of its groups as they are that harms most.
+fn untested_attribute(inputs: &BriefInputs<'_>, name: &str) -> Value {
+    let gap = inputs.worst_gap(Some(name), inputs.n_gaps()).map(|(of, gap)| {
+        context!(model => fact(&of.model), low => fact(gap.low), high => fact(gap.high))
+    });
+    context!(attribute => attribute(inputs.voice, name), gap)
 }
 
 /// The rows and counterfactuals for which a model has no score; none where it has all.

@@ -157,7 +157,9 @@ fn metrics(classes: bool, voice: &AuditVoice<'_>) -> Vec<(&'static str, SwitchSi
         return vec![("sr", SwitchSide::Either)];
     }
     match voice.decision() {
-        DecisionVoice::Predicted => vec![("psr", SwitchSide::Gained), ("nsr", SwitchSide::Lost)],
+        DecisionVoice::Predicted { .. } => {
+            vec![("psr", SwitchSide::Gained), ("nsr", SwitchSide::Lost)]
+        }
         _ => HARM.map(|metric| (metric, side_of(metric))).to_vec(),
     }
 }

@@ -104,7 +104,7 @@ impl<'a> BriefInputs<'a> {
                     (&shares.model.name, &shares.attribute.name) == (&key.model, &key.attribute)
                 });
                 let gap = shares.and_then(|shares| {
-                    let gap = shares.clear_gap(self.audit)?;
+                    let gap = shares.clear_gap(self.audit, self.voice)?;
                     let names = [gap.low, gap.high].map(GroupFavourableShare::name);
                     let same = [&key.from, &key.to].iter().all(|of| names.contains(&of.as_str()));
                     same.then_some(HeroSubject::Gap(shares, gap))
@@ -158,7 +158,7 @@ impl<'a> BriefInputs<'a> {
             return worst;
         }
         let compared = self.n_gaps();
-        let subject = match self.worst_gap(compared) {
+        let subject = match self.worst_gap(None, compared) {
             _ if !self.results.is_empty() && self.results.iter().all(|result| result.nobody) => {
                 HeroSubject::Nobody
             }

@@ -28,11 +28,17 @@ impl<'a> BriefInputs<'a> {
         self.shares.iter().map(ModelShares::n_pairs).sum()
     }
 
-    /// Among the gaps that are clear as the largest of several, the one that harms most people; of
-    /// equals the first.
-    pub(crate) fn worst_gap(&self, compared: usize) -> Option<(&'a ModelShares, ClearGap<'a>)> {
-        let clear = self.shares.iter().filter_map(|shares| {
-            let gap = shares.clear_gap(self.audit).filter(|gap| gap.is_clear_of(compared))?;
+    /// Among the gaps, of one attribute or of all, that are clear as the largest of several, the
+    /// one that harms most people; of equals the first.
+    pub(crate) fn worst_gap(
+        &self,
+        attribute: Option<&str>,
+        compared: usize,
+    ) -> Option<(&'a ModelShares, ClearGap<'a>)> {
+        let is_asked = |of: &&ModelShares| attribute.is_none_or(|name| of.attribute.name == name);
+        let clear = self.shares.iter().filter(is_asked).filter_map(|shares| {
+            let gap =
+                shares.clear_gap(self.audit, self.voice).filter(|gap| gap.is_clear_of(compared))?;
             Some((shares, gap))
         });
         clear.reduce(|worst, next| if next.1.harmed > worst.1.harmed { next } else { worst })

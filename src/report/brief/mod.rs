@@ -125,7 +125,7 @@ fn brief(inputs: &BriefInputs<'_>) -> Vec<PageSection> {
         sections.push(limits::section(audit, limits));
     }
     sections.extend(forest::section(audit, results, voice, limits));
-    let not_shown = closing::not_shown(audit, results, voice);
+    let not_shown = closing::not_shown(inputs);
     sections.push(PageSection::of_facts("not", "closing.html", not_shown));
     sections.push(PageSection::of_facts("sign", "closing.html", closing::sign_off(audit, voice)));
     sections

@@ -69,7 +69,7 @@ pub(super) fn without_group(
         .iter()
         .find(|row| row.is_of_model(model) && row.sensitive == *attribute && row.group.is_none())?;
     let favoured = match voice.decision() {
-        DecisionVoice::Predicted => row.positive,
+        DecisionVoice::Predicted { unwanted: false, .. } => row.positive,
         _ => row.favourable.or(row.positive),
     };
     let (n, of) = (favoured?, row.rows - row.without_score?);

@@ -108,8 +108,10 @@ pub(crate) fn error_gap(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Option<V
 
 /// The shares of all groups under all models, in the order of the job.
 pub(crate) fn all(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Vec<ModelShares> {
-    let turned = audit.manifest.favourable_is_positive() == Some(false)
-        && *voice.decision() != DecisionVoice::Predicted;
+    let turned = match voice.decision() {
+        DecisionVoice::Predicted { unwanted, .. } => *unwanted,
+        _ => audit.manifest.favourable_is_positive() == Some(false),
+    };
     let mut found = Vec::new();
     for attribute in &audit.manifest.attributes {
         for model in &audit.manifest.models {
@@ -135,7 +137,8 @@ fn share(
     turned: bool,
 ) -> Option<GroupFavourableShare> {
     let (model, attribute) = (of.model.name.as_str(), of.attribute.name.as_str());
-    let key = ResultKey::new([model, "", attribute], "group", [group, ""]);
+    let of_all = ResultKey::new([model, "", attribute], "group", [group, ""]);
+    let key = of_all.of_class(voice.positive_class());
     let measure = audit.measure(&key, "pprev")?;
     let (part, whole) = measure.counts()?;
     let value = measure.value?;
@@ -152,7 +155,8 @@ fn share(
     Some(GroupFavourableShare {
         group: Some(voice.called_group(attribute, group)),
         attribute: of.attribute.clone(),
-        anchor: groups::anchor(audit, &key),
+        // The annex has no row for one class.
+        anchor: if key == of_all { groups::anchor(audit, &key) } else { String::new() },
         point: PlotPoint::new(
             turn(value),
             measure.ends().map(|(lo, hi)| if turned { (1.0 - hi, 1.0 - lo) } else { (lo, hi) }),
@@ -171,11 +175,16 @@ impl ModelShares {
 
     /// The gap between the reference and another group that harms most, unless two other groups
     /// harm twice as many; none where no interval of a difference leaves out zero.
-    pub(crate) fn clear_gap(&self, audit: &AuditFolder) -> Option<ClearGap<'_>> {
+    pub(crate) fn clear_gap(
+        &self,
+        audit: &AuditFolder,
+        voice: &AuditVoice<'_>,
+    ) -> Option<ClearGap<'_>> {
         let least = |low: &GroupFavourableShare, high: &GroupFavourableShare| {
             let of = [self.model.name.as_str(), "", self.attribute.name.as_str()];
             let ends = [low.name(), high.name()];
-            let pairs = [ends, [ends[1], ends[0]]].map(|ends| ResultKey::new(of, "pair", ends));
+            let pairs = [ends, [ends[1], ends[0]]]
+                .map(|ends| ResultKey::new(of, "pair", ends).of_class(voice.positive_class()));
             let difference = pairs.iter().find_map(|key| audit.measure(key, "pprev_difference"));
             // Where the job does not measure the difference, intervals that do not meet are clear.
             let apart = low.point.interval.zip(high.point.interval);

@@ -31,8 +31,9 @@ pub(crate) enum DecisionVoice {
     Named { favourable: String, unfavourable: String, object: Option<String> },
     /// The job says which side people want, and gives no words.
     Favourable,
-    /// The job does not say which side people want.
-    Predicted,
+    /// The job does not say which side people want, or the label has several classes. Where one of
+    /// them is the positive side its name, and whether people want all others.
+    Predicted { class: Option<String>, unwanted: bool },
     /// Outcomes are amounts: the words for the better and the worse one, and from which per cent or
     /// number on a change matters; neither where every change does.
     Amounts {
@@ -191,11 +192,16 @@ fn moved(set: &SetWords) -> Option<Vec<String>> {
 impl<'a> AuditVoice<'a> {
     /// The words of an audit; for `classes` it is not known which is better.
     pub(crate) fn new(manifest: &'a Manifest, classes: bool) -> Self {
-        let words = manifest.label.as_ref().and_then(|label| label.words.as_ref());
+        let label = manifest.label.as_ref();
+        let words = label.and_then(|label| label.words.as_ref());
         let decision = match (manifest.favourable_is_positive(), words) {
-            (None, _) => DecisionVoice::Predicted,
-            _ if classes => DecisionVoice::Predicted,
-            (Some(_), Some(words)) => DecisionVoice::Named {
+            (is_positive, _) if classes || is_positive.is_none() => DecisionVoice::Predicted {
+                class: label
+                    .filter(|of| classes && of.positive.len() == 1)
+                    .map(|of| of.positive[0].clone()),
+                unwanted: classes && is_positive == Some(false),
+            },
+            (_, Some(words)) => DecisionVoice::Named {
                 favourable: words.favourable.trim().to_owned(),
                 unfavourable: words.unfavourable.trim().to_owned(),
                 object: words
@@ -204,7 +210,7 @@ impl<'a> AuditVoice<'a> {
                     .map(|object| object.trim().to_owned())
                     .filter(|object| !object.is_empty()),
             },
-            (Some(_), None) => DecisionVoice::Favourable,
+            (_, None) => DecisionVoice::Favourable,
         };
         let decision = manifest.amounts().map_or(decision, amount_voice);
         let makes_rows = manifest.counterfactuals.iter().any(|set| {
@@ -242,6 +248,14 @@ impl<'a> AuditVoice<'a> {
     /// The two decisions.
     pub(crate) fn decision(&self) -> &DecisionVoice {
         &self.facts.decision
+    }
+
+    /// Of a label of several classes the only one that is the positive side; else empty.
+    pub(crate) fn positive_class(&self) -> &str {
+        match self.decision() {
+            DecisionVoice::Predicted { class: Some(class), .. } => class,
+            _ => "",
+        }
     }
 
     /// What the templates of a page get as `voice`.
@@ -374,7 +388,7 @@ impl<'a> AuditVoice<'a> {
         match metric {
             "sr" => return Some((CalledRate::Switches, false)),
             "acc" => return Some((CalledRate::Correct, false)),
-            "pprev" if *self.decision() == DecisionVoice::Predicted => return None,
+            "pprev" if matches!(self.decision(), DecisionVoice::Predicted { .. }) => return None,
             _ => {}
         }
         if let Some(rate) = self.rate(metric) {

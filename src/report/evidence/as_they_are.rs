@@ -16,7 +16,7 @@ const ROWS_AT_MOST: usize = 30;
 /// What opens the section: the gap that harms most; where none is clear, whether `nobody` or
 /// `everybody` gets the favourable decision.
 fn lead(inputs: &BriefInputs<'_>) -> Value {
-    if let Some((of, gap)) = inputs.worst_gap(1) {
+    if let Some((of, gap)) = inputs.worst_gap(None, 1) {
         let [low, high] = [gap.low, gap.high].map(fact);
         return context!(kind => "gap", model => fact(&of.model), low, high);
     }
@@ -32,7 +32,7 @@ fn lead(inputs: &BriefInputs<'_>) -> Value {
 /// How far the groups of a model are apart, and the one with the lowest share, where it is another
 /// one: the gap is the one about most people.
 fn apart(inputs: &BriefInputs<'_>, of: &ModelShares) -> Option<Value> {
-    let gap = of.clear_gap(inputs.audit)?;
+    let gap = of.clear_gap(inputs.audit, inputs.voice)?;
     let large = of.groups.iter().filter(|group| !group.is_small);
     let lowest = large.min_by(|a, b| a.point.value.total_cmp(&b.point.value));
     let lowest = lowest.filter(|lowest| lowest.name() != gap.low.name());

@@ -106,7 +106,7 @@ impl<'a> PathWalk<'a> {
         let limit = limits::of_result(inputs.limits, finding);
         let kept = limit.filter(|limit| limit.verdict == "pass");
         // The tables name a group only where enough people switch.
-        let names = !matches!(inputs.voice.decision(), DecisionVoice::Predicted);
+        let names = !matches!(inputs.voice.decision(), DecisionVoice::Predicted { .. });
         let is_named = finding.worse.is_some() || finding.contested;
         let stands_out = all.is_clear_of(compared) && (is_named || !names);
         let code = match (stands_out, kept) {
@@ -314,7 +314,7 @@ impl<'a> PathWalk<'a> {
     fn gap(&self) -> Option<StepFacts> {
         let inputs = self.inputs;
         let compared = inputs.n_gaps();
-        let Some((shares, gap)) = inputs.worst_gap(compared) else {
+        let Some((shares, gap)) = inputs.worst_gap(None, compared) else {
             return (compared > 0).then(|| ("alike", context!(pairs => compared)));
         };
         let share = |of: &GroupFavourableShare| {
