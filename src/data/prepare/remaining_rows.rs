@@ -11,7 +11,7 @@ use crate::data::prepare::view::SourceView;
 use crate::data::prepare::weight::WeightSummary;
 use crate::data::source::SourceSlice;
 use crate::data::source::side_table::{EXAMPLES, UnmatchedRule};
-use crate::data::values::{SourceValues, parse_number};
+use crate::data::values::{EXACT, SourceValues, parse_number};
 use crate::error::Result;
 use crate::num::additive::additive;
 
@@ -201,7 +201,19 @@ pub(super) fn check_numbers(
     let fault =
         |code, i: usize, what: String| plan.fault_in_row(code, (column, slice.row_number(i)), what);
     match &slice.columns[column] {
-        SourceValues::Int(_) | SourceValues::Empty(_) => Ok(()),
+        SourceValues::Empty(_) => Ok(()),
+        SourceValues::Int(a) => {
+            let is_rounded = |(i, x): &(usize, &i64)| {
+                a.is_valid(*i) && x.unsigned_abs() > EXACT as u64 && **x as f64 as i64 != **x
+            };
+            let found = a.values().iter().enumerate().find(is_rounded);
+            let Some((i, x)) = found else { return Ok(()) };
+            let what = format!("models would get the whole number `{x}` as another number");
+            fault("large-integer", i, what).fail(format!(
+                "list ids under `nominal`, or say that it is an amount, which may be rounded: \
+                 `data.columns: {{{name}: number}}`"
+            ))
+        }
         SourceValues::Float(a) => {
             let is_bad = |(i, x): &(usize, &f64)| x.is_infinite() && a.is_valid(*i);
             let Some((i, x)) = a.values().iter().enumerate().find(is_bad) else { return Ok(()) };

@@ -28,9 +28,12 @@ use crate::param::Level;
 /// Two groups that share less of their thresholds have different ones.
 const SHARED_CUTOFFS: f64 = 0.05;
 
-/// Rows of a group at a threshold, on average, from which on thresholds are compared: a threshold
-/// of each row is shared by nobody.
+/// Rows of a group at a threshold, on average, from which on thresholds are compared. Where rows
+/// have too many, neighbours count as one.
 const ROWS_AT_A_CUTOFF: u64 = 10;
+
+/// How many neighbours count as one at most, as a power of two.
+const NEIGHBOURS: u32 = 6;
 
 /// The findings about one model.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -135,31 +138,33 @@ pub(crate) fn one_decision_after(decided: Vec<u64>, before: &[u64]) -> Option<(u
     newcombe(Rate::of(n, n), of_rows, z).filter(|ends| ends.lo > 0.0).map(|_| (decision, n))
 }
 
-/// Each two groups that have hardly any threshold in common: of either less than
-/// [`SHARED_CUTOFFS`] of the rows have a threshold that is usual in the other group, which is one
-/// with at least a fifth of its average. A group counts where a threshold has at least
-/// [`ROWS_AT_A_CUTOFF`] of its rows on average.
+/// Each two groups that have hardly any threshold in common.
 fn cutoffs_apart(cutoffs: &BTreeMap<u64, Vec<u64>>) -> Vec<[usize; 2]> {
     let groups = cutoffs.values().next().map_or(0, Vec::len);
-    // By group its rows, and the thresholds that they have.
-    let sums: Vec<[u64; 2]> = (0..groups)
-        .map(|group| {
-            let used = cutoffs.values().map(|rows| rows[group]).filter(|n| *n > 0);
-            used.fold([0, 0], |[rows, used], n| [rows + n, used + 1])
-        })
-        .collect();
-    let is_known = |group: &usize| {
-        let [rows, used] = sums[*group];
-        used > 0 && rows >= ROWS_AT_A_CUTOFF * used
-    };
-    let is_usual = |n: u64, [rows, used]: [u64; 2]| 5 * n * used >= rows;
+    let pairs = (0..groups).flat_map(|a| (a + 1..groups).map(move |b| [a, b]));
+    // With as few neighbours together as have enough rows.
+    let is_apart = |of: &[usize; 2]| (0..=NEIGHBOURS).find_map(|power| apart(cutoffs, *of, power));
+    pairs.filter(|of| is_apart(of) == Some(true)).collect()
+}
+
+/// Whether two groups have hardly any threshold in common, where 2^`power` next to each other are
+/// one: of either less than [`SHARED_CUTOFFS`] of the rows have a threshold that is usual in the
+/// other group, which is one with at least a fifth of its average. None where a threshold has fewer
+/// than [`ROWS_AT_A_CUTOFF`] rows of a group on average.
+fn apart(cutoffs: &BTreeMap<u64, Vec<u64>>, groups: [usize; 2], power: u32) -> Option<bool> {
+    let mut rows: BTreeMap<u64, [u64; 2]> = BTreeMap::new();
+    for (bin, of) in cutoffs {
+        let sums = rows.entry(bin >> power).or_default();
+        sums.iter_mut().zip(groups).for_each(|(sum, group)| *sum += of[group]);
+    }
+    let all = [0, 1].map(|side| rows.values().map(|of| of[side]).sum::<u64>());
+    let used = [0, 1].map(|side| rows.values().filter(|of| of[side] > 0).count() as u64);
     let shares = |a: usize, b: usize| {
-        let usual = cutoffs.values().filter(|rows| is_usual(rows[b], sums[b]));
-        usual.map(|rows| rows[a]).sum::<u64>() as f64 >= SHARED_CUTOFFS * sums[a][0] as f64
+        let usual = rows.values().filter(|of| 5 * of[b] * used[b] >= all[b]);
+        usual.map(|of| of[a]).sum::<u64>() as f64 >= SHARED_CUTOFFS * all[a] as f64
     };
-    let known: Vec<usize> = (0..groups).filter(is_known).collect();
-    let pairs = known.iter().flat_map(|&a| known.iter().map(move |&b| [a, b]));
-    pairs.filter(|&[a, b]| a < b && !shares(a, b) && !shares(b, a)).collect()
+    let is_known = |side: usize| used[side] > 0 && all[side] >= ROWS_AT_A_CUTOFF * used[side];
+    (is_known(0) && is_known(1)).then(|| !shares(0, 1) && !shares(1, 0))
 }
 
 fn inverted_scores(counts: &FactualCounts, class: Option<usize>) -> Option<InvertedOrder> {
@@ -227,15 +232,18 @@ mod tests {
             ModelSanity::of_sides(&counts, false).apart
         };
         assert_eq!(apart(|group, _| if group == 2 { 0.6 } else { 0.5 }), [[0, 2], [1, 2]]);
-        let of_products = |group, row| (row % 2) as f64 / 2.0 + group as f64 / 10.0;
+        let of_products = |group, row| (row % 2) as f64 / 4.0 + group as f64 / 10.0;
         assert_eq!(apart(of_products), [[0, 1], [0, 2], [1, 2]]);
         // A row of each group has the threshold of the other.
         let nearly = |group, row| if (row == 0) == (group == 2) { 0.5 } else { 0.6 };
         assert_eq!(apart(nearly), [[0, 2], [1, 2]]);
-        assert!(apart(|_, row| (row % 3) as f64).is_empty(), "of products");
-        let of_branches = |group, row| if group == 2 { 1.0 } else { (row % 4) as f64 };
+        assert!(apart(|_, row| (row % 3) as f64 / 3.0).is_empty(), "of products");
+        let of_branches = |group, row| if group == 2 { 0.25 } else { (row % 4) as f64 / 4.0 };
         assert!(apart(of_branches).is_empty(), "all in one branch");
-        assert!(apart(|group, row| (100 * group as u64 + row) as f64).is_empty(), "of each row");
+        // Each row has its own.
+        let in_order = |group, row| 0.3 * group as f64 + row as f64 / 200.0;
+        assert_eq!(apart(in_order), [[0, 1], [0, 2], [1, 2]]);
+        assert!(apart(|group, row| (row as f64 + 0.3 * group as f64) / 50.0).is_empty(), "alike");
     }
 
     fn scored(turned: bool, scores: [&[f64]; 2]) -> Option<InvertedOrder> {

@@ -68,9 +68,10 @@ impl OnnxParams {
         mut numbers: impl Iterator<Item = &'n f64>,
     ) -> Result<()> {
         let (is_flag, name) = (element == TensorElementType::Bool, &self.features[column].name);
+        let is_short = element == TensorElementType::Int32;
         let fits = |x: &&f64| match is_flag {
             true => **x == 0.0 || **x == 1.0,
-            false => x.fract() == 0.0 && x.abs() < 9e15,
+            false => x.fract() == 0.0 && x.abs() < if is_short { 2_147_483_648.0 } else { 9e15 },
         };
         let Some(x) = numbers.find(|x| !fits(x)) else { return Ok(()) };
         let (found, way) = match x.is_nan() {

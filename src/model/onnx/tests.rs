@@ -316,6 +316,7 @@ fn missing_text_is_empty_and_missing_numbers_are_nan() {
     for (element, found, words) in [
         (TensorElementType::Int64, f64::NAN, ["a missing value", "takes whole numbers"]),
         (TensorElementType::Int32, 0.5, ["holds `0.5`", "type Int32"]),
+        (TensorElementType::Int32, 3e9, ["holds `3000000000`", "type Int32"]),
         (TensorElementType::Bool, 2.0, ["holds `2`", "takes truth values"]),
     ] {
         let fault = named.check_whole(1, element, [1.0, 0.0, found].iter()).unwrap_err();

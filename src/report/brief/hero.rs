@@ -251,8 +251,11 @@ impl<'a> BriefInputs<'a> {
         let all = || self.results.iter().map(|result| result.whole).max();
         let of_sets = totals().filter(|(key, _)| !key.set.is_empty());
         let ends = of_sets.filter_map(|(_, of)| of.ends());
+        // What all people together leave open is far less than what a small group does.
+        let end = |of: &HarmResult| of.point.interval.map_or(0.0, |(_, end)| end);
+        let widest = self.results.iter().max_by(|a, b| end(a).total_cmp(&end(b)));
         context! {
-            kind => "nobody", whole => whole.or_else(all).unwrap_or(0),
+            kind => "nobody", widest => fact(&widest.filter(|of| end(of) > 0.0)), whole => whole.or_else(all).unwrap_or(0),
             attribute => fact(&self.results.first().map(|result| &result.attribute)),
             highest => ends.map(|ends| ends.1).fold(0.0, f64::max), only_entry => self.only_entry(),
         }
@@ -284,7 +287,9 @@ impl<'a> BriefInputs<'a> {
         let share = quality.value(&of, "unchanged_share")?;
         // Counts of rows are far below the end of exact whole numbers.
         let (all, same) = (n.round() as i64, (n * share).round() as i64);
-        (all > 0 && share >= 0.1).then_some((same, all))
+        // The share is one of counterfactuals, of which a person may have several.
+        let least = if self.voice.called_set(&key.set).several { 1.0 } else { 0.1 };
+        (all > 0 && share >= least).then_some((same, all))
     }
 
     /// A group of a comparison that has few people, and how many; none where both have enough.

@@ -13,7 +13,7 @@ use crate::metric::value::largest::{joint_ends, joint_level};
 use crate::report::brief::harm::{self, HarmResult, findings};
 use crate::report::brief::hero::HeroSubject;
 use crate::report::brief::inputs::BriefInputs;
-use crate::report::brief::limits;
+use crate::report::brief::limits::{self, AuditLimit};
 use crate::report::brief::shares::GroupFavourableShare;
 use crate::report::brief::voice::DecisionVoice;
 use crate::report::draw::plot::SwitchSide;
@@ -103,8 +103,10 @@ impl<'a> PathWalk<'a> {
         let key = ResultKey::new([model, set, attribute], "total", ["", ""]);
         let switched = inputs.audit.measure(&key, "sr")?;
         let all = harm::result(inputs.voice, &key, ("sr", SwitchSide::Either), switched)?;
-        let limit = limits::of_result(inputs.limits, finding);
-        let kept = limit.filter(|limit| limit.verdict == "pass");
+        let is_kept = |limit: &&AuditLimit| limit.verdict == "pass";
+        let kept_by = |of| limits::of_result(inputs.limits, of).filter(is_kept);
+        let (of_all, of_finding) = (kept_by(&all), kept_by(finding));
+        let (kept, judged) = (of_all.or(of_finding), of_finding.filter(|_| of_all.is_none()));
         // The tables name a group only where enough people switch.
         let names = !matches!(inputs.voice.decision(), DecisionVoice::Predicted { .. });
         let is_named = finding.worse.is_some() || finding.contested;
@@ -118,6 +120,7 @@ impl<'a> PathWalk<'a> {
         let facts = context! {
             stays, switches => picked(&all, compared), model => fact(&all.model),
             set => fact(&all.set), limit => kept.map(|limit| limit.amount.as_str()),
+            judged => judged.map(|_| fact(finding)),
         };
         Some((code, facts))
     }

@@ -17,20 +17,21 @@ use crate::text::fact;
 /// Charts on the page; the numbers of all limits are in the table `history`.
 const CHARTS_AT_MOST: usize = 8;
 
-/// The runs of a part of a limit, this one last.
+/// The runs of a part of a limit, this one last: its values, and whether the limit was broken, be
+/// it by another part.
 fn runs(inputs: &BriefInputs<'_>, limit: &AuditLimit, part: &LimitPart) -> Vec<TrendRun> {
     let manifest = &inputs.audit.manifest;
-    let is_same = |row: &&HistoryRow| {
-        row.gate.as_str() == limit.name && JudgedValue::of(row.key(), &row.metric) == part.judged
-    };
+    let is_same = |row: &&HistoryRow| JudgedValue::of(row.key(), &row.metric) == part.judged;
     let point = |value: Option<f64>, interval| {
         value.filter(|value| value.is_finite()).map(|value| PlotPoint::new(value, interval))
     };
     let earlier = manifest.history.iter().zip(1..).map(|(earlier, at)| {
-        let row = inputs.audit.history.iter().filter(|row| row.position == at).find(is_same);
+        let of_gate = |row: &&HistoryRow| row.position == at && row.gate.as_str() == limit.name;
+        let mut rows = inputs.audit.history.iter().filter(of_gate);
+        let row = rows.clone().find(is_same);
         TrendRun {
             point: row.and_then(|row| point(row.value, row.lo.zip(row.hi))),
-            broken: row.is_some_and(|row| row.verdict == "fail"),
+            broken: rows.any(|row| row.verdict == "fail"),
             version: earlier.version.clone().unwrap_or_default(),
         }
     });

@@ -194,7 +194,7 @@ impl<'a> RowCounting<'a> {
         if key_and_weight.1 == 0 {
             return;
         }
-        if self.blocks.cutoffs && predicted.is_some() {
+        if let Some(threshold) = self.rule.share(threshold).filter(|_| self.blocks.cutoffs) {
             part.add_cutoff(group, threshold);
         }
         if self.blocks.scores {

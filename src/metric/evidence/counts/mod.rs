@@ -29,12 +29,11 @@ use crate::metric::evidence::score_grid::{RowGridCounts, ScoreGrid};
 use crate::metric::evidence::units::{UnitKind, UnitSums, alone};
 use crate::metric::scope::GroupSelection;
 use crate::num::additive::Additive;
-use crate::num::seed::h;
 
 pub(crate) use switches::CounterfactualCounts;
 
-/// Bins of different thresholds.
-const CUTOFF_BINS: u64 = 1024;
+/// Bins of thresholds along the scale.
+const CUTOFF_BINS: f64 = 1024.0;
 
 /// The factual rows of all groups under one model and one sensitive attribute.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -55,8 +54,8 @@ pub(crate) struct FactualCounts {
     /// The scores of people with a label, if scores are measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scores: Option<LabelledScores>,
-    /// Rows by threshold and group where rows carry their thresholds: [`CUTOFF_BINS`] of them by
-    /// hash, so that the table stays small.
+    /// Rows by threshold and group where rows carry their thresholds, in [`CUTOFF_BINS`] parts of
+    /// the scale.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub cutoffs: BTreeMap<u64, Vec<u64>>,
     /// All people with a score, for the curves over all thresholds, if these are measured.
@@ -172,9 +171,10 @@ impl FactualCounts {
         }
     }
 
-    /// Adds the threshold of a row of a group, in addition to the row itself.
+    /// Adds the threshold of a row of a group, as a share of the scale, in addition to the row
+    /// itself.
     pub(crate) fn add_cutoff(&mut self, group: usize, threshold: f64) {
-        let bin = h(0, threshold.to_bits(), 0) % CUTOFF_BINS;
+        let bin = (threshold.clamp(0.0, 1.0) * CUTOFF_BINS) as u64;
         self.cutoffs.entry(bin).or_insert_with(|| vec![0; self.groups.len()])[group] += 1;
     }
 

@@ -198,7 +198,10 @@ fn outcome(audit: &AuditFolder, comparison: &RecourseRow) -> Option<Value> {
     let outcome = ComparisonOutcome::of(audit, comparison)?;
     let least = comparison.least_0.min(comparison.least_1);
     let raw = groups_of(comparison).map(|name| CalledGroup { name: name.to_owned(), words: None });
-    let view = |way: &DefinitionView<'_>| context!(of => way.facts(), row => fact(way.row));
+    let view = |way: &DefinitionView<'_>| {
+        let answered = audit.recourse.answered(comparison, &way.row.criterion);
+        context!(of => way.facts(), row => fact(way.row), answered)
+    };
     Some(context! {
         words => outcome.facts(raw, false), small => (least < FEW).then_some(least),
         cards => outcome.first.cards(), views => outcome.views.iter().map(view).collect::<Value>(),
