@@ -126,10 +126,9 @@ checked_number!(
     Fraction: f64, |share: &f64| (0.0..=1.0).contains(share), "a share from 0 to 1",
     {"type": "number", "minimum": 0, "maximum": 1});
 checked_number!(
-    /// A confidence level: at least a half, so that an error rate such as 0.05 is refused, and below
-    /// 1.
-    Level: f64, |level: &f64| (0.5..1.0).contains(level), "a level from 0.5 to below 1, such as 0.95",
-    {"type": "number", "minimum": 0.5, "exclusiveMaximum": 1});
+    /// A confidence level: above 0 and below 1.
+    Level: f64, |level: &f64| *level > 0.0 && *level < 1.0, "a level between 0 and 1, such as 0.95",
+    {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1});
 checked_number!(
     /// A finite number.
     Finite: f64, |value: &f64| value.is_finite(), "a finite number", {"type": "number"});
@@ -497,7 +496,7 @@ mod tests {
     fn bounds() {
         assert!(Fraction::new(0.0).is_some() && Fraction::new(1.0).is_some());
         assert!(Fraction::new(-0.1).is_none() && Fraction::new(f64::NAN).is_none());
-        assert!(Level::new(1.0).is_none() && Level::new(0.05).is_none());
+        assert!(Level::new(1.0).is_none() && Level::new(0.0).is_none());
         assert!(Count::new(0).is_none());
     }
 

@@ -67,7 +67,9 @@ impl Default for MetricsBlock {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct IntervalBlock {
-    /// Their level.
+    /// Their level; an error rate such as 0.05 is none.
+    #[schemars(extend("minimum" = 0.5,
+        "x-range" = "a level from 0.5 to below 1, such as 0.95"))]
     pub level: Level,
 }
 
