@@ -74,6 +74,7 @@ fn values_that_are_no_numbers() {
         ("x", bytes, "", "unsupported-type", None),
         ("c", infinite, carry, "infinite-value", Some("row 2")),
         ("u", huge, u, "unreadable-value", None),
+        ("x", integers(&[1, 2, 3, 9_007_199_254_740_993]), "", "large-integer", Some("row 3")),
     ] {
         let fault = check(name, array, change);
         let found = (fault.code, fault.row.as_deref(), fault.column.as_deref());
@@ -178,7 +179,7 @@ fn numbers_of_32_bits_are_compared_as_their_decimals() {
 #[test]
 fn a_limit_that_rounding_would_move_is_refused() {
     let large = |limit: i64| {
-        let ids = integers(&[9_007_199_254_740_993, 1, 2, 3]);
+        let ids = integers(&[9_007_199_254_740_994, 1, 2, 3]);
         let change = format!("keep: [{{x: {{at_least: {limit}}}}}]");
         prepared(rows_with([("x", ids)]), &params().with(&change)).1
     };
