@@ -61,7 +61,7 @@ pub struct ParquetSource {
 }
 
 /// A column that the job names.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SourceColumn {
     /// Its name.
     pub name: String,

@@ -163,13 +163,17 @@ impl SqlWalk {
                 call(at, function, vec![of(left)?, of(right)?])
             }
             Expr::IsNull(e) | Expr::IsUnknown(e) => call(at, F::IsNull, vec![of(e)?]),
-            Expr::IsNotNull(e) | Expr::IsNotUnknown(e) => call(at, F::IsNotNull, vec![of(e)?]),
+            Expr::IsNotNull(e) | Expr::IsNotUnknown(e) => {
+                negated_if(true, call(at, F::IsNull, vec![of(e)?]))
+            }
             Expr::IsTrue(e) => call(at, F::IsTrue, vec![of(e)?]),
-            Expr::IsNotTrue(e) => call(at, F::IsNotTrue, vec![of(e)?]),
+            Expr::IsNotTrue(e) => negated_if(true, call(at, F::IsTrue, vec![of(e)?])),
             Expr::IsFalse(e) => call(at, F::IsFalse, vec![of(e)?]),
-            Expr::IsNotFalse(e) => call(at, F::IsNotFalse, vec![of(e)?]),
+            Expr::IsNotFalse(e) => negated_if(true, call(at, F::IsFalse, vec![of(e)?])),
             Expr::IsDistinctFrom(a, b) => call(at, F::Distinct, vec![of(a)?, of(b)?]),
-            Expr::IsNotDistinctFrom(a, b) => call(at, F::NotDistinct, vec![of(a)?, of(b)?]),
+            Expr::IsNotDistinctFrom(a, b) => {
+                negated_if(true, call(at, F::Distinct, vec![of(a)?, of(b)?]))
+            }
             Expr::Between { expr, negated, low, high } => {
                 let from = call(at, F::GreaterOrEqual, vec![of(expr)?, of(low)?]);
                 let to = call(at, F::LessOrEqual, vec![of(expr)?, of(high)?]);
