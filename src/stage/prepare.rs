@@ -11,7 +11,7 @@ use indexmap::IndexMap;
 
 use crate::data::prepare::params::{PrepareParams, SidesParams};
 use crate::data::prepare::source_words::spelling_of;
-use crate::data::prepare::surveyed::SurveyedRows;
+use crate::data::prepare::survey::SurveyedRows;
 use crate::data::prepare::view::SourceView;
 use crate::data::prepare::{Preparation, RowsHere, prepare, rows_file};
 use crate::data::rows::split::{self, RankDraw, RankedSplit};

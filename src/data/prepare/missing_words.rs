@@ -74,7 +74,7 @@ pub(super) fn words_of_feature(
     if feature.hidden || feature.kind == FeatureKind::Sensitive {
         return None;
     }
-    let named = plan.named_words.get(&feature.name);
+    let named = plan.params.named_words.get(&feature.name);
     let is_declared = |word: &str| {
         feature.declared.iter().any(|level| level == word)
             || named.is_some_and(|named| named.iter().any(|known| known == word))

@@ -77,7 +77,8 @@ pub(crate) fn import(
     };
     (watch.check)()?;
     (watch.progress)(batch.num_rows() as u64);
-    let mut rows = RecutWriter::create(path, batch.schema().as_ref().clone(), workers, batch_rows)?;
+    let schema = batch.schema().as_ref().clone();
+    let mut rows = RecutWriter::create(path, schema, &[], workers, batch_rows)?;
     rows.push(batch)?;
     rows.finish()
 }
