@@ -443,10 +443,7 @@ impl SourceValues {
 
     /// Whether any value is missing.
     pub fn has_nulls(&self) -> bool {
-        match self {
-            SourceValues::Named(a) => a.ids.contains(&0),
-            _ => self.n_missing() > 0,
-        }
+        self.n_missing() > 0
     }
 
     /// Number of missing values.

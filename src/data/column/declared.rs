@@ -70,11 +70,6 @@ impl DeclaredType {
         }
     }
 
-    /// Whether its values are numbers in the notation of a text file.
-    pub(crate) fn is_number(self) -> bool {
-        self.class().is_number()
-    }
-
     /// A value of the type, in words.
     fn in_words(self) -> &'static str {
         match self {

@@ -64,7 +64,7 @@ impl KeepFilter {
         let columns = columns.collect::<Result<Vec<_>>>()?;
         let classes: Vec<ValueClass> = columns.iter().map(|&c| view.columns[c].class).collect();
         let program = SqlProgram::new(sql, &classes).map_err(fault)?;
-        if !matches!(program.gives(), ValueClass::Bool | ValueClass::Empty) {
+        if !matches!(program.gives, ValueClass::Bool | ValueClass::Empty) {
             let what =
                 format!("{whose} does not say which rows to keep: it is neither true nor false");
             return Fault::new("bad-sql", what)

@@ -175,7 +175,7 @@ impl RowDescription {
             WeightColumn {
                 column: plan.name(column).to_owned(),
                 unit,
-                largest: unit.units_of(survey.weights.largest()),
+                largest: unit.units_of(survey.weights.largest),
             }
         });
         if let (Some(column), Some((smallest, left))) =

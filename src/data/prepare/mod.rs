@@ -152,7 +152,7 @@ impl<'p> Preparation<'p> {
                     rows.push_columns(chunk.columns(&codes), n)?;
                 }
             }
-            (watch.progress)(pieces[i].rows() as u64);
+            (watch.progress)(pieces[i].rows as u64);
             Ok(())
         })?;
         rows.map_or(Ok(()), RecutWriter::finish)?;

@@ -44,7 +44,8 @@ pub(crate) struct PreparePlan<'a> {
     /// The column of strata, coded as a feature.
     pub(crate) strata: Option<FeaturePlan>,
     pub(crate) slices: Vec<FeaturePlan>,
-    /// Source columns whose values are counted: coded features, the label, the split, strata.
+    /// Source columns whose values are counted, ascending: coded features, the label, the split,
+    /// strata.
     pub(crate) coded: Vec<usize>,
 }
 
@@ -287,11 +288,6 @@ impl<'a> PreparePlan<'a> {
             slices,
             coded,
         })
-    }
-
-    /// Position among the counted columns.
-    pub(crate) fn coded_position(&self, column: usize) -> usize {
-        self.coded.binary_search(&column).unwrap_or_default()
     }
 
     /// A fault of a column, in its file.

@@ -91,7 +91,7 @@ impl SourceSurvey {
 
     /// The values of a counted column as the source holds them; their codes are those of the file.
     pub(crate) fn as_read(&self, plan: &PreparePlan<'_>, column: usize) -> &ColumnTally {
-        &self.tallies[plan.coded_position(column)]
+        &self.tallies[plan.coded.binary_search(&column).unwrap_or_default()]
     }
 
     /// The values of a counted column in the job's view.
@@ -335,7 +335,7 @@ impl SourceSurvey {
             }
         }
         if let Some(column) = plan.weight {
-            let (name, largest) = (plan.name(column), self.weights.largest());
+            let (name, largest) = (plan.name(column), self.weights.largest);
             let what = match () {
                 () if largest == 0.0 => format!("every weight in column `{name}` is 0"),
                 () if (largest * self.rows.n_rows as f64).is_infinite() => {

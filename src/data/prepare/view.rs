@@ -103,7 +103,7 @@ impl<'a> SourceView<'a> {
             let program = rule.program();
             view.columns.push(SourceColumn {
                 name: name.to_string(),
-                class: program.as_ref().map_or(ValueClass::Text, |of| of.gives()),
+                class: program.as_ref().map_or(ValueClass::Text, |of| of.gives),
                 identity: TextIdentity::Exact,
                 ..SourceColumn::default()
             });

@@ -275,7 +275,9 @@ impl RowsReader {
             let renamed = self.renamed.as_ref().filter(|(renamed, _)| *renamed == at);
             match renamed {
                 Some((_, groups)) => Ok(groups[group].clone()),
-                None => columns.codes(&group_name(attribute), group_code),
+                None => columns.codes(&group_name(attribute), |code| {
+                    u16::try_from(code).unwrap_or(MISSING_GROUP)
+                }),
             }
         });
         let slices = slices.iter().map(|of| columns.codes(&slice_name(of), |code| code));
@@ -403,10 +405,6 @@ impl RowsReader {
 fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T> {
     let text = files::read_text(path)?;
     serde_json::from_str(&text).map_err(|e| Error::io("read", path, &e.into()))
-}
-
-fn group_code(code: u32) -> u16 {
-    u16::try_from(code).unwrap_or(MISSING_GROUP)
 }
 
 fn carried_name(column: &String) -> String {

@@ -102,11 +102,6 @@ pub(crate) fn audited(role: u8) -> Option<u8> {
     (role < TRAIN).then_some(role)
 }
 
-/// Whether a row with this role trains the models of a fold; without folds there is only fold 0.
-pub(crate) fn trains(role: u8, fold: u8, by_folds: bool) -> bool {
-    if by_folds { audited(role).is_some_and(|own| own != fold) } else { role == TRAIN }
-}
-
 impl RowRoles {
     /// The fold in which the row at this position is audited; `None` if it is not audited.
     #[inline]
@@ -136,7 +131,8 @@ impl RowRoles {
     ///
     /// Without folds there is only fold 0.
     pub fn trains(&self, i: usize, fold: u8) -> bool {
-        self.0.get(i).is_some_and(|&role| trains(role, fold, role < TRAIN))
+        let trains = |role| role == TRAIN || audited(role).is_some_and(|own| own != fold);
+        self.0.get(i).is_some_and(|&role| trains(role))
     }
 
     /// Writes `roles.parquet` with row groups like those of the rows, and the note next to it.

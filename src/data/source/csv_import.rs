@@ -217,7 +217,7 @@ pub(crate) fn import_csv(
     input.for_each_row(|fields| {
         for ((builder, field), column) in builders.iter_mut().zip(fields).zip(&columns) {
             let field = Some(field).filter(|field| !is_null(field));
-            match field.filter(|_| column.declared.is_some_and(DeclaredType::is_number)) {
+            match field.filter(|_| column.declared.is_some_and(|of| of.class().is_number())) {
                 Some(field) => builder.append(Some(&notation.plain_number(field)), notation),
                 None => builder.append(field, notation),
             };

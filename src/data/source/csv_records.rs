@@ -26,11 +26,6 @@ const PACKED: [(&[u8], &str); 7] = [
     (b"PAR1", "a Parquet file"),
 ];
 
-/// The format of a file with these first bytes, where it is surely not text.
-fn packed_form(start: &[u8]) -> Option<&'static str> {
-    PACKED.iter().find(|(magic, _)| start.starts_with(magic)).map(|(_, form)| *form)
-}
-
 fn unpack_hint(form: &str) -> &'static str {
     match form {
         "a Parquet file" => "read it by `rows: {parquet: PATH}`",
@@ -188,7 +183,7 @@ impl<R: BufRead> CsvReader<R> {
             let what = format!("`{}` {what}", path.display());
             Fault::new(code, what).in_file(path).fail(hint)
         };
-        if let Some(form) = packed_form(start) {
+        if let Some((_, form)) = PACKED.iter().find(|(magic, _)| start.starts_with(magic)) {
             let what = format!("is not a text file: it begins like {form}");
             return refused("unreadable-file", &what, unpack_hint(form));
         }

@@ -149,15 +149,9 @@ pub struct SourcePiece {
     part: usize,
     group: usize,
     offset: usize,
-    rows: usize,
-    first_row: u64,
-}
-
-impl SourcePiece {
     /// Number of rows.
-    pub fn rows(&self) -> usize {
-        self.rows
-    }
+    pub(crate) rows: usize,
+    first_row: u64,
 }
 
 /// Some rows of a piece.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::compute::{cast, concat};
-use arrow::datatypes::{FieldRef, Schema, SchemaRef};
+use arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef};
 use arrow::error::ArrowError;
 
 use crate::error::{Error, Fault, Result};
@@ -122,7 +122,11 @@ type PieceRows<'p> = (&'p [ArrayRef], Range<usize>);
 fn gathered(schema: &SchemaRef, parts: &[PieceRows<'_>]) -> Result<RecordBatch, ArrowError> {
     let column = |(c, field): (usize, &FieldRef)| {
         let typed = |(columns, rows): &PieceRows<'_>| {
-            cast(&columns[c].slice(rows.start, rows.len()), field.data_type())
+            let values = columns[c].slice(rows.start, rows.len());
+            match values.data_type() {
+                DataType::Dictionary(..) => cast(&values, field.data_type()),
+                _ => Ok(values),
+            }
         };
         let typed = parts.iter().map(typed).collect::<Result<Vec<_>, _>>()?;
         concat(&typed.iter().map(AsRef::as_ref).collect::<Vec<_>>())

@@ -326,30 +326,23 @@ impl SqlWalk {
             };
             return Err(SqlProblem::new(at, format!("no function is called `{name}`"), hint));
         };
-        let list = match &function.args {
-            FunctionArguments::List(list)
-                if list.clauses.is_empty() && list.duplicate_treatment.is_none() =>
-            {
-                &list.args[..]
-            }
-            _ => return Err(SqlProblem::new(at, form_of(&name), EACH_ROW)),
-        };
         let plain = function.filter.is_none()
             && function.null_treatment.is_none()
             && function.within_group.is_empty()
             && function.parameters == FunctionArguments::None;
-        if !plain {
-            return Err(SqlProblem::new(at, form_of(&name), EACH_ROW));
-        }
-        let mut arguments = Vec::new();
-        for argument in list {
-            match argument {
-                FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => {
-                    arguments.push(self.node(expr, at, depth + 1)?);
-                }
-                _ => return Err(SqlProblem::new(at, form_of(&name), EACH_ROW)),
+        let list = match &function.args {
+            FunctionArguments::List(list)
+                if plain && list.clauses.is_empty() && list.duplicate_treatment.is_none() =>
+            {
+                &list.args
             }
-        }
+            _ => return Err(SqlProblem::new(at, form_of(&name), EACH_ROW)),
+        };
+        let argument = |argument: &FunctionArg| match argument {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => self.node(expr, at, depth + 1),
+            _ => Err(SqlProblem::new(at, form_of(&name), EACH_ROW)),
+        };
+        let arguments: Vec<SqlNode> = list.iter().map(argument).collect::<Parsed<_>>()?;
         let (least, most) = signature.n;
         if !(least..=most).contains(&arguments.len()) {
             let wanted = match (least, most) {

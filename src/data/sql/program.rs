@@ -40,7 +40,8 @@ fn common(one: ValueClass, other: ValueClass) -> Option<ValueClass> {
 pub(crate) struct SqlProgram {
     pub(super) columns: Vec<ColumnName>,
     pub(super) root: SqlNode,
-    gives: ValueClass,
+    /// The type of its values.
+    pub(crate) gives: ValueClass,
 }
 
 impl SqlProgram {
@@ -53,11 +54,6 @@ impl SqlProgram {
         let types: Vec<ValueClass> = classes.iter().copied().map(computed).collect();
         let gives = type_of(&tree.root, &types)?;
         Ok(SqlProgram { columns: tree.columns, root: tree.root, gives })
-    }
-
-    /// The type of its values.
-    pub(crate) fn gives(&self) -> ValueClass {
-        self.gives
     }
 
     /// Its values for `n` rows.

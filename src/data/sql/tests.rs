@@ -167,7 +167,7 @@ fn types_must_fit() {
         let problem = SqlProgram::new(sql, classes).expect_err(sql);
         assert!(problem.what.contains(words), "{sql}: {}", problem.located());
     }
-    let gives = |sql: &str, classes: &[ValueClass]| SqlProgram::new(sql, classes).unwrap().gives();
+    let gives = |sql: &str, classes: &[ValueClass]| SqlProgram::new(sql, classes).unwrap().gives;
     assert_eq!(gives("a / 2", &[ValueClass::Int]), ValueClass::Float);
     assert_eq!(gives("a IS NULL", &[Text]), ValueClass::Bool);
     assert_eq!(gives("a || 'x'", &[Text]), ValueClass::Text);

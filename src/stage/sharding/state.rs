@@ -45,7 +45,7 @@ pub(crate) struct StateHeader {
     /// Size of the states as text.
     bytes: u64,
     /// Their SHA-256.
-    sha256: String,
+    pub(crate) sha256: String,
 }
 
 impl StateHeader {
@@ -67,11 +67,6 @@ impl StateHeader {
             bytes: 0,
             sha256: String::new(),
         }
-    }
-
-    /// The SHA-256 of the states as text.
-    pub(crate) fn sha256(&self) -> &str {
-        &self.sha256
     }
 }
 

@@ -147,7 +147,8 @@ impl PassOfShard<'_> {
             None => of.first_piece..of.first_piece + of.pieces,
         };
         let task = ShardTask { plan: plan.id.clone(), shard, pieces, pass, merged };
-        let rows = copy.as_ref().map(|copy| copy.rows_from(of.first_row));
+        let rows =
+            copy.as_ref().map(|copy| CopiedRows { path: copy.path(), first_row: of.first_row });
         keep_freed_memory();
         states.push_str(&self.run((&RowShare::Shard(task), until), rows.as_ref())?.0);
         Ok(Some(states))
