@@ -8,31 +8,27 @@
 //! one `score` per row or per valid counterfactual, null where there is none, and
 //! `support.parquet` the unsupported values of each valid counterfactual.
 
-use std::marker::PhantomData;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{
-    ArrayRef, ArrowPrimitiveType, AsArray, BooleanArray, RecordBatch, UInt16Array, UInt32Array,
-};
+use arrow::array::{ArrayRef, AsArray, BooleanArray, RecordBatch, UInt16Array, UInt32Array};
 use arrow::compute::filter_record_batch;
-use arrow::datatypes::{
-    DataType, Field, Float64Type, Schema, SchemaRef, UInt16Type, UInt32Type, UInt64Type,
-};
+use arrow::datatypes::{DataType, Field, Float64Type, UInt16Type, UInt32Type, UInt64Type};
 
 use serde::{Deserialize, Serialize};
 
+use crate::data::rows::number_file::{ColumnEncoder, NumberFile, NumberReader, unexpected};
 use crate::data::rows::split::{RolesReader, RowRoles};
 use crate::data::rows::{
-    PreparedBatch, Projection, RowsReader, feature_arrays, feature_fields, feature_rows, nullable,
-    number_array, read_json, values_of,
+    PreparedBatch, Projection, RowsReader, feature_arrays, feature_fields, feature_rows,
+    number_array, read_json,
 };
 use crate::data::{Feature, FeatureColumn, FeatureRows, Layout};
-use crate::error::{Error, FOLDER_CHANGED_HINT, Result};
+use crate::error::{Error, Result};
 use crate::exec::files;
 use crate::num::float_precision::FloatPrecision;
-use crate::table::field_marks::{cached, direct};
-use crate::table::file::{EncodedGroup, FileOwner, GroupEncoder, GroupWriter, ParquetFile};
+use crate::table::field_marks::direct;
+use crate::table::file::{EncodedGroup, FileOwner, GroupWriter, ParquetFile};
 
 const COUNTERFACTUALS: &str = "counterfactuals.parquet";
 const NAIVE_KEYS: &str = "naive.json";
@@ -72,36 +68,6 @@ pub(crate) struct CounterfactualVerdicts {
     pub plausibility: Vec<f64>,
 }
 
-/// Encodes the columns of one file as row groups, on any thread.
-struct ColumnEncoder {
-    encoder: GroupEncoder,
-    schema: SchemaRef,
-    path: PathBuf,
-}
-
-impl ColumnEncoder {
-    fn create(path: &Path, fields: Vec<Field>) -> Result<(Self, GroupWriter)> {
-        let schema = Arc::new(Schema::new(fields.into_iter().map(cached).collect::<Vec<_>>()));
-        let (encoder, writer) = GroupWriter::create(path, &schema, &[])?;
-        Ok((ColumnEncoder { encoder, schema, path: path.to_path_buf() }, writer))
-    }
-
-    fn encode(&self, columns: Vec<ArrayRef>) -> Result<EncodedGroup> {
-        let hint = "this is a bug in cfaudit: a column has another length or type than the file";
-        let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns)
-            .map_err(|e| Error::operator("write", &self.path, e, hint))?;
-        self.encoder.encode(&batch)
-    }
-}
-
-/// A file of one column of numbers.
-pub(crate) struct NumberFile<T: ArrowPrimitiveType> {
-    file: &'static str,
-    column: &'static str,
-    /// What stands for null.
-    missing: T::Native,
-}
-
 /// One score per row or per valid counterfactual, null where there is none.
 pub(crate) const SCORES: NumberFile<Float64Type> =
     NumberFile { file: "scores.parquet", column: "score", missing: f64::NAN };
@@ -120,85 +86,11 @@ pub(crate) const NO_ROW: u16 = u16::MAX;
 pub(crate) const SUPPORT: NumberFile<UInt64Type> =
     NumberFile { file: "support.parquet", column: "unsupported", missing: 0 };
 
-impl<T: ArrowPrimitiveType> NumberFile<T> {
-    /// Creates the file in a folder.
-    ///
-    /// # Errors
-    /// The file cannot be created.
-    pub(crate) fn create(&self, folder: &Path) -> Result<(NumberEncoder<T>, GroupWriter)> {
-        NumberEncoder::create(&folder.join(self.file), self.column)
-    }
-
-    /// Opens the file in its folder.
-    ///
-    /// # Errors
-    /// The file is damaged or absent.
-    pub(crate) fn open(&self, folder: &Path) -> Result<NumberReader<T>> {
-        NumberReader::open(&folder.join(self.file), self.missing)
-    }
-
-    /// Opens the file in its folder; without it there are no numbers.
-    ///
-    /// # Errors
-    /// The file is damaged.
-    pub(crate) fn open_if_there(&self, folder: &Path) -> Result<NumberReader<T>> {
-        match folder.join(self.file).exists() {
-            true => self.open(folder),
-            false => Ok(NumberReader { file: None, missing: self.missing }),
-        }
-    }
-}
-
-/// Encodes numbers as row groups of a file with one column, on any thread.
-pub(crate) struct NumberEncoder<T>(ColumnEncoder, PhantomData<T>);
-
-impl<T: ArrowPrimitiveType> NumberEncoder<T> {
-    pub(super) fn create(path: &Path, column: &str) -> Result<(Self, GroupWriter)> {
-        let field = Field::new(column, T::DATA_TYPE, T::DATA_TYPE.is_floating());
-        let (encoder, writer) = ColumnEncoder::create(path, vec![direct(field)])?;
-        Ok((NumberEncoder(encoder, PhantomData), writer))
-    }
-
-    /// Encodes one row group; NaN is written as null.
-    ///
-    /// # Errors
-    /// Never in practice.
-    pub(crate) fn encode(&self, numbers: Vec<T::Native>) -> Result<EncodedGroup> {
-        let is_number = |x: T::Native| x.partial_cmp(&x).is_some();
-        self.0.encode(vec![nullable::<T>(numbers, is_number)])
-    }
-}
-
 /// Reads [`WORLD_ROWS`].
 pub(crate) type WorldRowReader = NumberReader<UInt16Type>;
 
 /// Reads [`SUPPORT`].
 pub(crate) type SupportReader = NumberReader<UInt64Type>;
-
-/// Reads a file of one column of numbers.
-#[derive(Debug)]
-pub(crate) struct NumberReader<T: ArrowPrimitiveType> {
-    file: Option<ParquetFile>,
-    missing: T::Native,
-}
-
-impl<T: ArrowPrimitiveType> NumberReader<T> {
-    pub(super) fn open(path: &Path, missing: T::Native) -> Result<Self> {
-        let file = ParquetFile::open(path, FileOwner::Program)?;
-        Ok(NumberReader { file: Some(file), missing })
-    }
-
-    /// The numbers of a row group, in the order in which they were written.
-    ///
-    /// # Errors
-    /// The file is damaged.
-    pub(crate) fn read(&self, group: usize) -> Result<Vec<T::Native>> {
-        let Some(file) = &self.file else { return Ok(Vec::new()) };
-        let (schema, mut columns, _) = file.read_group(group, None)?.into_parts();
-        let numbers = columns.pop().and_then(|column| values_of::<T>(column, self.missing));
-        numbers.ok_or_else(|| unexpected(file, schema.field(0).name()))
-    }
-}
 
 /// Encodes counterfactuals as row groups, on any thread.
 pub(crate) struct CounterfactualEncoder {
@@ -530,15 +422,6 @@ fn valid(file: &ParquetFile, batch: RecordBatch) -> Result<RecordBatch> {
 
 fn features(file: &ParquetFile, batch: RecordBatch, layout: &Layout) -> Result<FeatureRows> {
     feature_rows(batch, layout).map_err(|column| unexpected(file, &column))
-}
-
-fn unexpected(file: &ParquetFile, column: &str) -> Error {
-    Error::operator(
-        "read",
-        file.path(),
-        format!("column `{column}` is missing or has another type"),
-        FOLDER_CHANGED_HINT,
-    )
 }
 
 fn keys_of(batch: &RecordBatch) -> CounterfactualKeys {

@@ -4,6 +4,7 @@ pub(crate) mod aligned;
 pub(crate) mod column_moments;
 pub(crate) mod content;
 pub(crate) mod ids;
+pub(crate) mod number_file;
 pub(crate) mod profile;
 pub(crate) mod reference;
 pub(crate) mod role_counts;

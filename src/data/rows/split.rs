@@ -20,7 +20,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::data::MISSING_GROUP;
-use crate::data::rows::aligned::{NumberEncoder, NumberReader};
+use crate::data::rows::number_file::{NumberEncoder, NumberReader};
 use crate::data::rows::role_counts::RoleCounts;
 use crate::data::rows::{PreparedBatch, Projection, RowsReader, read_json};
 use crate::error::{Error, Fault, Result};

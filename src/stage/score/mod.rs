@@ -21,7 +21,8 @@ use std::path::{Path, PathBuf};
 
 use crate::data::column::declared::DeclaredColumns;
 use crate::data::exchange::keyed::{AnswerValues, KeyedFile};
-use crate::data::rows::aligned::{NumberEncoder, SCORES, ScoreReader, write_precision};
+use crate::data::rows::aligned::{SCORES, ScoreReader, write_precision};
+use crate::data::rows::number_file::NumberEncoder;
 use crate::error::{Error, Fault, Result};
 use crate::exec::{files, internal_error};
 use crate::job;
