@@ -221,7 +221,7 @@ pub(crate) fn keys_in_other_groups(
 #[derive(Debug)]
 pub(crate) struct CounterfactualReader {
     /// The rows that they were made of, and the roles of these.
-    rows: RowsReader,
+    rows: Box<RowsReader>,
     roles: RolesReader,
     made: MadeCounterfactuals,
 }
@@ -248,7 +248,7 @@ impl CounterfactualReader {
             let file = folder.join(COUNTERFACTUALS);
             MadeCounterfactuals::File(ParquetFile::open(&file, FileOwner::Program)?)
         };
-        Ok(CounterfactualReader { rows: rows.clone(), roles: roles.clone(), made })
+        Ok(CounterfactualReader { rows: Box::new(rows.clone()), roles: roles.clone(), made })
     }
 
     /// Every audited row of a declared group in every other group: keys of these rows.
@@ -261,7 +261,7 @@ impl CounterfactualReader {
         attribute: usize,
     ) -> Result<Self> {
         let made = MadeCounterfactuals::Naive(NaiveKeys::count(rows, roles, attribute)?);
-        Ok(CounterfactualReader { rows: rows.clone(), roles: roles.clone(), made })
+        Ok(CounterfactualReader { rows: Box::new(rows.clone()), roles: roles.clone(), made })
     }
 
     /// Number of counterfactuals, valid or not.
