@@ -10,9 +10,11 @@ use std::borrow::Cow;
 use std::hash::Hash;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Float64Array, Int64Array, StringArray};
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, Float64Array, Int64Array, StringArray, UInt32Array,
+};
 use arrow::buffer::NullBuffer;
-use arrow::compute::{CastOptions, cast_with_options};
+use arrow::compute::{CastOptions, cast_with_options, take};
 use arrow::datatypes::{DataType, Float32Type, Float64Type, Int32Type, Int64Type};
 use indexmap::IndexSet;
 use serde::{Deserialize, Serialize};
@@ -361,9 +363,9 @@ impl SourceValues {
         }
         let n = distinct.counts.iter().zip(&gone).filter(|(_, gone)| **gone == 1);
         let n = n.map(|(n, _)| n).sum();
-        let kept = distinct.ids.iter().enumerate();
+        let kept = (0..).zip(&*distinct.ids);
         let kept = kept.map(|(i, &id)| Some(i).filter(|_| gone[id as usize] == 0));
-        (self.at(kept), n)
+        (self.at(&kept.collect()), n)
     }
 
     /// These texts in the spelling `of`, and how many differ, if any does; a text that is then
@@ -388,24 +390,19 @@ impl SourceValues {
     }
 
     /// The values at these positions, in this order; missing where there is none.
-    pub(crate) fn at(&self, positions: impl Iterator<Item = Option<usize>>) -> SourceValues {
-        fn of<A: Array + FromIterator<Option<T>>, T>(
-            a: &A,
-            positions: impl Iterator<Item = Option<usize>>,
-            value: impl Fn(usize) -> T,
-        ) -> A {
-            positions.map(|i| i.filter(|&i| a.is_valid(i)).map(&value)).collect()
-        }
-        match self {
-            SourceValues::Int(a) => SourceValues::Int(of(a, positions, |i| a.value(i))),
-            SourceValues::Float(a) => SourceValues::Float(of(a, positions, |i| a.value(i))),
-            SourceValues::Bool(a) => SourceValues::Bool(of(a, positions, |i| a.value(i))),
-            SourceValues::Text(a) => SourceValues::Text(of(a, positions, |i| a.value(i))),
+    pub(crate) fn at(&self, positions: &UInt32Array) -> SourceValues {
+        let array = match self {
             SourceValues::Named(a) => {
-                let ids = positions.map(|i| i.map_or(0, |i| a.ids[i])).collect();
-                SourceValues::Named(NamedValues { names: a.names.clone(), ids })
+                let ids = positions.iter().map(|i| i.map_or(0, |i| a.ids[i as usize])).collect();
+                return SourceValues::Named(NamedValues { names: a.names.clone(), ids });
             }
-            SourceValues::Empty(_) => SourceValues::Empty(positions.count()),
+            values => values.array(),
+        };
+        let taken =
+            array.map(|array| take(array, positions, None).map(|of| SourceValues::new(&of)));
+        match taken {
+            None => SourceValues::Empty(positions.len()),
+            Some(taken) => taken.ok().and_then(Result::ok).expect("texts fit one array"),
         }
     }
 
@@ -446,10 +443,7 @@ impl SourceValues {
 
     /// Whether any value is missing.
     pub fn has_nulls(&self) -> bool {
-        match self {
-            SourceValues::Named(a) => a.ids.contains(&0),
-            _ => self.n_missing() > 0,
-        }
+        self.n_missing() > 0
     }
 
     /// Number of missing values.
@@ -465,16 +459,7 @@ impl SourceValues {
     /// The values at these positions, in this order.
     #[must_use]
     pub fn take(&self, rows: &[u32]) -> SourceValues {
-        let at = || rows.iter().map(|&i| i as usize);
-        match self {
-            SourceValues::Int(a) if a.null_count() == 0 => {
-                SourceValues::Int(Int64Array::from_iter_values(at().map(|i| a.values()[i])))
-            }
-            SourceValues::Float(a) if a.null_count() == 0 => {
-                SourceValues::Float(Float64Array::from_iter_values(at().map(|i| a.values()[i])))
-            }
-            _ => self.at(at().map(Some)),
-        }
+        self.at(&UInt32Array::from(rows.to_vec()))
     }
 
     /// The word of value `i`; `None` where it is missing.

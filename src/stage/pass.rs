@@ -11,7 +11,7 @@ use crate::counterfactual::quality::sums::QualitySums;
 use crate::counterfactual::support::SupportCounts;
 use crate::counterfactual::write_back::{RawCounts, WrittenCounts};
 use crate::data::prepare::survey::SourceSurvey;
-use crate::data::prepare::surveyed::SurveyedRows;
+use crate::data::prepare::survey::SurveyedRows;
 use crate::data::rows::content::ContentHash;
 use crate::data::rows::profile::PreparedProfile;
 use crate::exec::accumulator::{Accumulator, StateType};

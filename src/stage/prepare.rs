@@ -11,7 +11,7 @@ use indexmap::IndexMap;
 
 use crate::data::prepare::params::{PrepareParams, SidesParams};
 use crate::data::prepare::source_words::spelling_of;
-use crate::data::prepare::surveyed::SurveyedRows;
+use crate::data::prepare::survey::SurveyedRows;
 use crate::data::prepare::view::SourceView;
 use crate::data::prepare::{Preparation, RowsHere, prepare, rows_file};
 use crate::data::rows::split::{self, RankDraw, RankedSplit};
@@ -30,7 +30,7 @@ use crate::stage::input::{self, RowImport};
 use crate::stage::kinds::{PrepareStage, ReferenceStage, SourceStage, SplitStage, SurveyStage};
 use crate::stage::params::prepare_params;
 use crate::stage::plan::StagePlan;
-use crate::stage::sharding::share::{ShardPass, StagePasses};
+use crate::stage::sharding::share::{RowShare, ShardPass};
 use crate::stage::stage_builder::{Planned, Stage, StageBuilder, StageInput, work};
 use crate::stage::{experiment, measure, memory};
 use crate::unit::AuditUnit;
@@ -122,7 +122,7 @@ impl Stage for PrepareStage {
 fn prepare_rows(
     ctx: &StageContext<'_>,
     preparation: &Preparation<'_>,
-    passes: StagePasses<'_>,
+    passes: &RowShare,
     shard: Option<&StageInput<SurveyStage>>,
 ) -> Result<()> {
     let out = ctx.out();
@@ -156,17 +156,13 @@ struct PrepareInputs<'a> {
     /// Rows that are not Parquet.
     import: Option<(&'a RowImport, StageInput<SourceStage>)>,
     reference: Option<StageInput<ReferenceStage>>,
-    passes: StagePasses<'a>,
+    passes: &'a RowShare,
 }
 
 impl<'a> PrepareInputs<'a> {
     /// Adds to the key of a stage everything that the prepared rows depend on, except the files of
     /// the rows.
-    fn need(
-        unit: &AuditUnit,
-        b: &mut StageBuilder<'_, 'a>,
-        passes: StagePasses<'a>,
-    ) -> Result<Self> {
+    fn need(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>, passes: &'a RowShare) -> Result<Self> {
         let plan = b.plan;
         let params = plan.prepare_params();
         b.fields("data", &params);

@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::exec::files::{link, make_folder};
 use crate::stage::row_context::RowContext;
 use crate::stage::sharding::shard_rows::each_batch;
-use crate::stage::sharding::share::StagePasses;
+use crate::stage::sharding::share::RowShare;
 
 /// The file of the rows of a shard.
 const SHARD: &str = "rows.parquet";
@@ -18,7 +18,7 @@ const SHARD: &str = "rows.parquet";
 /// of a list and a row group, or what shards have left. The numbers of parts; none where the stage
 /// ends here: in a shard, whose rows go into a file of its own, which `create` makes.
 pub(crate) fn write_lists<'w>(
-    (passes, row_context): (StagePasses<'_>, RowContext<'_>),
+    (passes, row_context): (&RowShare, RowContext<'_>),
     lists: usize,
     create: impl Fn(usize, &Path) -> Result<RowSink<'static>>,
     writer: impl Fn(usize) -> Result<PartsWriter<'w>>,

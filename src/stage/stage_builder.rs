@@ -24,7 +24,7 @@ use crate::stage::kinds::{KnownStage, LabelStage, ReportStage};
 use crate::stage::plan::StagePlan;
 use crate::stage::row_context::RowContext;
 use crate::stage::settings::CODE;
-use crate::stage::sharding::share::{StagePasses, StageRows};
+use crate::stage::sharding::share::{RowShare, StageRows};
 use crate::unit::{AuditUnit, StageKind, StageUnit, UnitKind, is_forced};
 
 /// The work of a planned stage, unless it cannot be.
@@ -411,25 +411,25 @@ impl<'b, 'a> StageBuilder<'b, 'a> {
     }
 
     /// The passes over rows of a stage that gathers states and does something else in each pass.
-    pub(crate) fn passes(&mut self) -> StagePasses<'a> {
+    pub(crate) fn passes(&mut self) -> &'a RowShare {
         self.share(StageRows::InPass)
     }
 
     /// As [`Self::passes`], for a stage that writes the same rows whatever the pass.
-    pub(crate) fn row_passes(&mut self) -> StagePasses<'a> {
+    pub(crate) fn row_passes(&mut self) -> &'a RowShare {
         self.share(StageRows::Surveyed)
     }
 
     /// As [`Self::row_passes`], for a stage for which it does not matter what the other shards
     /// hold.
-    pub(crate) fn rows_alone(&mut self) -> StagePasses<'a> {
+    pub(crate) fn rows_alone(&mut self) -> &'a RowShare {
         self.share(StageRows::Alone)
     }
 
-    fn share(&mut self, rows: StageRows) -> StagePasses<'a> {
+    fn share(&mut self, rows: StageRows) -> &'a RowShare {
         let share = self.plan.share;
         self.texts(share.inputs(rows));
-        StagePasses::new(share)
+        share
     }
 
     /// What others say that the stage depends on: names and texts.

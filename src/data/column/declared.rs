@@ -70,11 +70,6 @@ impl DeclaredType {
         }
     }
 
-    /// Whether its values are numbers in the notation of a text file.
-    pub(crate) fn is_number(self) -> bool {
-        self.class().is_number()
-    }
-
     /// A value of the type, in words.
     fn in_words(self) -> &'static str {
         match self {
@@ -112,7 +107,8 @@ impl DeclaredColumn {
         let is_text = matches!(values, SourceValues::Text(_) | SourceValues::Named(_));
         let is_null = |word: &str| self.nulls.iter().any(|null| *null == word.trim());
         let (values, n_null) = if is_text { values.without(is_null) } else { (values, 0) };
-        Ok((self.of_type(values)?, n_null))
+        let values = self.of_type(values)?.with_class(self.kind.class());
+        values.map(|values| (values, n_null)).map_err(|_| whole(self.kind.in_words()))
     }
 
     fn of_type(&self, values: SourceValues) -> Result<SourceValues, MistypedValue> {
@@ -230,9 +226,12 @@ pub(crate) fn iso_date(text: &str) -> Option<String> {
 mod tests {
     use std::sync::Arc;
 
-    use arrow::array::{ArrayRef, Decimal128Array, Float64Array, StringArray, UInt64Array};
+    use arrow::array::{
+        ArrayRef, Decimal128Array, Float64Array, NullArray, StringArray, UInt64Array,
+    };
 
     use super::{DeclaredColumn, DeclaredType};
+    use crate::data::values::SourceValues;
 
     fn read(kind: DeclaredType, array: ArrayRef) -> Result<Vec<String>, (usize, String)> {
         let declared = DeclaredColumn { kind, nulls: vec!["NA".to_owned(), "k.A.".to_owned()] };
@@ -244,6 +243,15 @@ mod tests {
 
     fn texts(texts: &[&str]) -> ArrayRef {
         Arc::new(StringArray::from(texts.to_vec()))
+    }
+
+    /// A part of the source may hold nulls of no type; its column has one.
+    #[test]
+    fn missing_values_have_the_type_that_the_job_says() {
+        let none: ArrayRef = Arc::new(NullArray::new(2));
+        let declared = DeclaredColumn { kind: DeclaredType::Integer, nulls: Vec::new() };
+        let (values, _) = declared.read(&none).unwrap();
+        assert!(matches!(values, SourceValues::Int(_)) && values.n_missing() == 2);
     }
 
     #[test]

@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use arrow::array::{
     ArrayRef, BooleanArray, Float32Array, Float64Array, Int64Array, NullArray, StringArray,
-    make_array,
+    UInt32Array, make_array,
 };
 use arrow::datatypes::{DataType, Field, Schema};
 
@@ -182,7 +182,7 @@ pub(crate) fn row_id_field(layout: &Layout) -> Field {
 
 /// The array of [`row_id_field`] for the rows at these positions of a row group.
 pub(crate) fn row_id_array(ids: &SourceValues, positions: impl Iterator<Item = usize>) -> ArrayRef {
-    let ids = ids.at(positions.map(Some));
+    let ids = ids.at(&UInt32Array::from_iter_values(positions.map(|i| i as u32)));
     match ids.array() {
         Some(ids) => make_array(ids.to_data()),
         None => Arc::new(NullArray::new(ids.n_rows())),

@@ -353,13 +353,7 @@ impl<'a> PartsWriter<'a> {
                 let about = self.schema.metadata().iter();
                 let notes: Vec<(&str, String)> =
                     notes.chain(about.map(|(key, value)| (key.as_str(), value.clone()))).collect();
-                RecutWriter::with_notes(
-                    &path,
-                    self.schema.clone(),
-                    &notes,
-                    self.workers,
-                    GROUP_ROWS,
-                )?
+                RecutWriter::create(&path, self.schema.clone(), &notes, self.workers, GROUP_ROWS)?
             }
         };
         Ok(self.open.insert(open))

@@ -46,7 +46,7 @@ pub(crate) fn find_duplicates(
             found.extend(hashes(&slice, &columns, rows));
             Ok(())
         })?;
-        Ok((pieces[i].rows() as u64, found))
+        Ok((pieces[i].rows as u64, found))
     };
     let all = PieceLoop { workers, watch, n: pieces.len() };
     let later = repeated_rows(all, scratch, keys, |pairs| pairs.map(|(row, _)| row).collect());

@@ -1,27 +1,22 @@
 //! The columns of `rows.parquet`: numbers as they are, words as codes in the order in which they
 //! occur.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray, UInt8Array, UInt32Array,
-    UInt64Array,
+    ArrayRef, AsArray, Float64Array, Int64Array, StringArray, UInt8Array, UInt64Array,
 };
-use arrow::compute::concat;
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use arrow::error::ArrowError;
+use arrow::datatypes::{DataType, Field, Schema, UInt32Type};
 
 use crate::data::prepare::params::carried_decision;
 use crate::data::prepare::plan::{FeaturePlan, PreparePlan, SidesPlan};
 use crate::data::prepare::remaining_rows::KeptSlice;
 use crate::data::prepare::row_id::IdRun;
-use crate::data::prepare::tally::SliceCodes;
+use crate::data::prepare::tally::ColumnCodes;
 use crate::data::rows::ids::keys_of;
 use crate::data::rows::number_array;
 use crate::data::rows::split::TRAIN;
 use crate::data::rows::stored::ROLE;
-use crate::data::source::recut::RowPiece;
 use crate::data::values::{SourceValues, ValueClass};
 use crate::num::float_precision::FloatPrecision;
 use crate::table::field_marks::{cached, direct, sampled};
@@ -48,7 +43,7 @@ pub(crate) fn schema(plan: &PreparePlan<'_>) -> Schema {
         }
     }
     fields.extend(plan.person.map(|_| Field::new("person", DataType::UInt64, false)));
-    fields.extend(plan.hash_split.map(|_| direct(Field::new(ROLE, DataType::UInt8, false))));
+    fields.extend(plan.params.hash_split.map(|_| direct(Field::new(ROLE, DataType::UInt8, false))));
     fields.extend(plan.weight.map(|_| Field::new("weight", DataType::Float64, false)));
     for feature in plan.features.iter().filter(|feature| !feature.kind.is_coded()) {
         let name = format!("x.{}", feature.name);
@@ -87,11 +82,12 @@ fn kept_numbers<'p>(plan: &'p PreparePlan<'_>) -> impl Iterator<Item = &'p Featu
 
 /// Kept rows on their way into the file.
 pub(crate) struct RowChunk {
-    n: usize,
+    /// Number of rows.
+    pub(crate) n: usize,
     /// The columns before the codes.
     plain: Vec<ArrayRef>,
     /// The codes of each coded column.
-    codes: Vec<SliceCodes>,
+    codes: Vec<ColumnCodes>,
     /// The row ids; without them those of no row.
     pub(crate) ids: IdRun,
     /// How many of the rows the hash split audits; 0 without one.
@@ -100,7 +96,7 @@ pub(crate) struct RowChunk {
 
 impl RowChunk {
     /// The rows of a slice, whose words have been counted as `codes`.
-    pub(crate) fn new(plan: &PreparePlan<'_>, slice: &KeptSlice, codes: Vec<SliceCodes>) -> Self {
+    pub(crate) fn new(plan: &PreparePlan<'_>, slice: &KeptSlice, codes: Vec<ColumnCodes>) -> Self {
         let mut plain: Vec<ArrayRef> = Vec::new();
         if !plan.losses().is_empty() {
             plain.push(Arc::new(UInt64Array::from_iter_values(slice.row_numbers())));
@@ -128,7 +124,7 @@ impl RowChunk {
             plain.push(Arc::new(UInt64Array::from(keys_of(&slice.columns[column], slice.n))));
         }
         let mut drawn = 0;
-        if let Some(split) = plan.hash_split {
+        if let Some(split) = plan.params.hash_split {
             let keys = match plan.person.or(plan.row_id) {
                 None => slice.row_numbers().collect(),
                 Some(column) => keys_of(&slice.columns[column], slice.n),
@@ -159,11 +155,15 @@ impl RowChunk {
         RowChunk { n: slice.n, plain, codes, ids: run, drawn }
     }
 
-    /// Replaces codes of the piece by those of all rows, given by column.
-    pub(crate) fn recode(&mut self, columns: &[Vec<u32>]) {
-        for (codes, of_all) in self.codes.iter_mut().zip(columns) {
-            codes.table.iter_mut().for_each(|code| *code = of_all[*code as usize]);
-        }
+    /// The columns of the file, with codes of the piece replaced by those of all rows, given by
+    /// column.
+    pub(crate) fn columns(self, of_all: &[Vec<u32>]) -> Vec<ArrayRef> {
+        let recoded = self.codes.iter().zip(of_all).map(|(codes, of_all)| -> ArrayRef {
+            let table = codes.values().as_primitive::<UInt32Type>();
+            let table = table.unary::<_, UInt32Type>(|code| of_all[code as usize]);
+            Arc::new(codes.with_values(Arc::new(table)))
+        });
+        self.plain.into_iter().chain(recoded).collect()
     }
 }
 
@@ -187,39 +187,5 @@ fn carried(values: &SourceValues, precision: FloatPrecision) -> ArrayRef {
         FloatPrecision::Single => {
             number_array(values.numbers().into_iter().map(|x| precision.round(x)).collect())
         }
-    }
-}
-
-impl RowPiece for RowChunk {
-    fn n_rows(&self) -> usize {
-        self.n
-    }
-
-    fn gather(
-        schema: &SchemaRef,
-        parts: &[(&Self, Range<usize>)],
-    ) -> Result<RecordBatch, ArrowError> {
-        let n = parts.iter().map(|(_, rows)| rows.len()).sum();
-        let n_plain = parts.first().map_or(0, |(chunk, _)| chunk.plain.len());
-        let mut arrays = Vec::with_capacity(schema.fields().len());
-        for c in 0..n_plain {
-            let slices: Vec<ArrayRef> = parts
-                .iter()
-                .map(|(chunk, rows)| chunk.plain[c].slice(rows.start, rows.len()))
-                .collect();
-            arrays.push(match slices.as_slice() {
-                [whole] => Arc::clone(whole),
-                _ => concat(&slices.iter().map(AsRef::as_ref).collect::<Vec<_>>())?,
-            });
-        }
-        for c in 0..schema.fields().len() - n_plain {
-            let mut codes = Vec::with_capacity(n);
-            for (chunk, rows) in parts {
-                let SliceCodes { ids, table, .. } = &chunk.codes[c];
-                codes.extend(ids[rows.clone()].iter().map(|&id| table[id as usize]));
-            }
-            arrays.push(Arc::new(UInt32Array::from(codes)));
-        }
-        RecordBatch::try_new(Arc::clone(schema), arrays)
     }
 }

@@ -14,7 +14,7 @@ use polars::prelude::{
 use crate::data::prepare::params::{KeepCondition, KeepStep};
 use crate::data::prepare::view::SourceView;
 use crate::data::source::{SourceColumn, SourceSlice};
-use crate::data::sql::{self, SqlProblem, SqlProgram, SqlType};
+use crate::data::sql::{self, SqlProblem, SqlProgram};
 use crate::data::values::{EXACT, SourceValues, ValueClass};
 use crate::error::{Fault, Result};
 use crate::param::{ColumnName, Finite, Word};
@@ -64,7 +64,7 @@ impl KeepFilter {
         let columns = columns.collect::<Result<Vec<_>>>()?;
         let classes: Vec<ValueClass> = columns.iter().map(|&c| view.columns[c].class).collect();
         let program = SqlProgram::new(sql, &classes).map_err(fault)?;
-        if !matches!(program.gives(), SqlType::Bool | SqlType::Null) {
+        if !matches!(program.gives, ValueClass::Bool | ValueClass::Empty) {
             let what =
                 format!("{whose} does not say which rows to keep: it is neither true nor false");
             return Fault::new("bad-sql", what)

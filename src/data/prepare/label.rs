@@ -1,15 +1,22 @@
-//! The label of the prepared rows: which of its values are positive, negative and classes, and what
-//! is wrong with them.
+//! The columns whose words are on two sides, once all rows are counted: the label and its classes,
+//! and decisions; which words are positive, negative and classes, and what is wrong with them.
+//!
+//! Decisions are carried like scores: 1 is positive, 0 is not, missing is none. A word counts only
+//! where the job lists it or the rows hold it: counterfactual decisions come in the same words, and
+//! a misspelt one is no negative decision.
 
-use crate::data::LabelDefinition;
 use crate::data::prepare::missing_words::check_words;
 use crate::data::prepare::plan::{PreparePlan, SidesPlan};
 use crate::data::prepare::tally::ColumnTally;
 use crate::data::prepare::view_issues::{MAX_SHOWN, counted, seen_text};
 use crate::data::source::list_words;
-use crate::error::Result;
+use crate::data::{DecisionColumn, LabelDefinition};
+use crate::error::{Fault, Result};
 use crate::nearest::nearest;
 use crate::table::{IssueRow, whole};
+
+/// How the job says that a word belongs to a side.
+const DECLARE: &str = "list it under `positive` or `negative`";
 
 /// Largest number of values of a label besides the positive ones.
 const MAX_LABELS: usize = 1_000;
@@ -21,9 +28,7 @@ pub(super) fn label_of(
     issues: &mut Vec<IssueRow>,
 ) -> Result<LabelDefinition> {
     let name = plan.name(label.column);
-    let is_declared = |word: &str| label.declares(word);
-    let declare = "list it under `positive` or `negative`";
-    check_words(plan, label.column, tally, ("label", declare), &is_declared)?;
+    check_words(plan, label.column, tally, ("label", DECLARE), &|word| label.declares(word))?;
     for written in label.positive.absent(tally) {
         // In a closed list a positive value that does not occur is not a misspelling: a misspelt
         // value would be missing from the list.
@@ -137,4 +142,69 @@ pub(super) fn label_of(
         negative,
         classes: label.classes.written(),
     })
+}
+
+/// The words of a column of decisions.
+///
+/// # Errors
+/// A positive word that no row contains, in a list that `negative` does not close; a word that
+/// closed lists do not name.
+pub(super) fn decision_words(
+    plan: &PreparePlan<'_>,
+    decision: &SidesPlan,
+    tally: &ColumnTally,
+    issues: &mut Vec<IssueRow>,
+) -> Result<DecisionColumn> {
+    let name = plan.name(decision.column);
+    let role = ("column of decisions", DECLARE);
+    check_words(plan, decision.column, tally, role, &|word| decision.declares(word))?;
+    let fault = |what: String| Fault::new("unknown-decision", what).in_column(name);
+    let mut warn = |code, n, text| issues.push(IssueRow::warning(code, name, whole(n), text));
+    for written in decision.positive.absent(tally) {
+        if decision.negative.is_none() {
+            let what = format!("the positive decision `{written}` never occurs in `{name}`");
+            let hint = format!(
+                "{}; where it may be absent, close the list by `negative`",
+                seen_text(tally)
+            );
+            return fault(what).fail(hint);
+        }
+        let text = format!("no row has the positive decision `{written}` of `{name}`");
+        warn("absent-decision", 0, text);
+    }
+    let positive = decision.positive.values();
+    let others = tally.by_count().into_iter().filter(|(word, _)| !decision.positive.has(word));
+    let others: Vec<(&str, u64)> = others.collect();
+    let negative = match &decision.negative {
+        None => {
+            if others.len() > 1 {
+                let text = format!(
+                    "several words of `{name}` count as negative decisions because they are \
+                     not listed as positive: {}; list them under `negative`",
+                    list_words(others.iter().copied().map(counted), MAX_SHOWN)
+                );
+                warn("unlisted-decision", others.iter().map(|(_, n)| n).sum(), text);
+            }
+            others.iter().map(|(word, _)| (*word).to_owned()).collect()
+        }
+        Some(listed) => {
+            let is_unlisted = |(word, _): &&(&str, u64)| !listed.has(word);
+            let listed = listed.values();
+            if let Some((word, n)) = others.iter().find(is_unlisted) {
+                let what = format!(
+                    "`{word}` ({n} rows) is neither among the positive nor among the negative \
+                     decisions of `{name}`"
+                );
+                let known: Vec<&str> = positive.iter().chain(&listed).map(String::as_str).collect();
+                let rule = "where `negative` is given, the two lists must name every value";
+                let hint = match nearest(word, known.iter().copied()) {
+                    Some(near) => format!("did you mean `{near}`? {rule}"),
+                    None => format!("{rule}; name it, or leave `negative` out"),
+                };
+                return fault(what).fail(hint);
+            }
+            listed
+        }
+    };
+    Ok(DecisionColumn { column: name.to_owned(), positive, negative })
 }

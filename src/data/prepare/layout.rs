@@ -5,13 +5,12 @@ use std::collections::HashMap;
 
 use indexmap::IndexMap;
 
-use crate::data::prepare::decision::decision_words;
 use crate::data::prepare::derive::DerivedFeature;
 use crate::data::prepare::encode::code_column;
 use crate::data::prepare::groups::attribute_of;
-use crate::data::prepare::label::label_of;
+use crate::data::prepare::label::{decision_words, label_of};
 use crate::data::prepare::levels::{levels_of, partition_levels};
-use crate::data::prepare::missing_words::{check_words, words_of_feature};
+use crate::data::prepare::missing_words::words_of_feature;
 use crate::data::prepare::params::{MISSING_VALUES, MissingRule, carried_decision};
 use crate::data::prepare::plan::{FeaturePlan, PreparePlan, SplitPlan};
 use crate::data::prepare::source_words::form_of;
@@ -59,9 +58,8 @@ impl RowDescription {
             .map(|label| label_of(plan, label, &tally(label.column), &mut issues))
             .transpose()?;
         let mut features = Vec::new();
-        for (position, ((feature, &nulls), &fractional)) in
-            plan.features.iter().zip(&survey.nulls).zip(&survey.fractional).enumerate()
-        {
+        for (position, (feature, seen)) in plan.features.iter().zip(&survey.features).enumerate() {
+            let nulls = seen.nulls;
             let counted = feature.kind.is_coded().then(|| tally(feature.column));
             let levels = match &counted {
                 Some(counted) => levels_of(plan, feature, counted)?,
@@ -101,17 +99,16 @@ impl RowDescription {
                 // The type of the source does not decide: the same numbers are stored as integers
                 // in one source and as decimals in another.
                 if !feature.integer_is_known {
-                    *integer = !fractional && nulls < survey.rows.n_rows;
+                    *integer = !seen.fractional && nulls < survey.rows.n_rows;
                 }
             }
             let class = plan.class_of(feature);
             let source = form_of(plan, (position, feature), survey, &levels)?;
             features.push(Feature { name: feature.name.clone(), kind, levels, class, source });
         }
-        for (feature, thousands) in
-            plan.features.iter().zip(&survey.thousands).filter(|(feature, _)| !feature.hidden)
-        {
-            if let Some((n, text)) = thousands.suspicion(&feature.name) {
+        let listed = plan.features.iter().zip(&survey.features).filter(|(of, _)| !of.hidden);
+        for (feature, seen) in listed {
+            if let Some((n, text)) = seen.thousands.suspicion(&feature.name) {
                 issues.push(IssueRow::warning("thousands-sign", &feature.name, whole(n), text));
             }
         }
@@ -146,11 +143,9 @@ impl RowDescription {
                 &mut issues,
             )?);
         }
-        let roles = plan
-            .split
-            .as_ref()
-            .map(|split| roles_of(plan, split, &tally(split.column), &mut issues))
-            .transpose()?;
+        if let Some(split) = &plan.split {
+            check_split(plan, split, &tally(split.column), &mut issues)?;
+        }
         let row_id = match plan.row_id.map(|column| plan.view.columns[column].class) {
             None => RowIdKind::RowNumber,
             Some(ValueClass::Int) => RowIdKind::Integer,
@@ -168,13 +163,9 @@ impl RowDescription {
             .collect();
         let mut decisions = Vec::new();
         for decision in &plan.decisions {
-            let name = plan.name(decision.column);
             let counted = tally(decision.column);
-            let is_declared = |word: &str| decision.declares(word);
-            let role = ("column of decisions", "list it under `positive` or `negative`");
-            check_words(plan, decision.column, &counted, role, &is_declared)?;
-            decisions.push(decision_words(decision, name, &counted, &mut issues)?);
-            carried.push(carried_decision(name));
+            decisions.push(decision_words(plan, decision, &counted, &mut issues)?);
+            carried.push(carried_decision(plan.name(decision.column)));
         }
         // Rows, and their counterfactuals in all other groups.
         let others = attributes.iter().map(|of| of.groups.len().saturating_sub(1)).max();
@@ -184,7 +175,7 @@ impl RowDescription {
             WeightColumn {
                 column: plan.name(column).to_owned(),
                 unit,
-                largest: unit.units_of(survey.weights.largest()),
+                largest: unit.units_of(survey.weights.largest),
             }
         });
         if let (Some(column), Some((smallest, left))) =
@@ -229,8 +220,7 @@ impl RowDescription {
         };
         let stored = StoredRows {
             rows_follow: here.keeps_all(),
-            role_column: plan.hash_split.is_some(),
-            tables: code_tables(plan, here, &layout, roles.as_ref()),
+            tables: code_tables(plan, here, &layout),
             ..StoredRows::default()
         };
         Ok(RowDescription { layout, stored, issues })
@@ -242,7 +232,6 @@ fn code_tables(
     plan: &PreparePlan<'_>,
     survey: &SourceSurvey,
     layout: &Layout,
-    roles: Option<&HashMap<String, u8>>,
 ) -> IndexMap<String, CodeTable> {
     let table = |column: usize, none: u32, code: &dyn Fn(&str) -> Option<u32>| {
         let words = survey.as_read(plan, column).occurrences.keys();
@@ -262,8 +251,12 @@ fn code_tables(
         table(by.column, missing.copied().unwrap_or(MISSING), &|word| levels.get(word).copied())
     };
     let mut tables = IndexMap::new();
-    if let (Some(split), Some(roles)) = (&plan.split, roles) {
-        let role = |word: &str| roles.get(word).map(|&role| u32::from(role));
+    if let Some(split) = &plan.split {
+        let is = |words: &[String], word: &str| words.iter().any(|known| known == word);
+        let role = |word: &str| match () {
+            () if is(&split.audit, word) => Some(0),
+            () => is(&split.train, word).then_some(u32::from(split::TRAIN)),
+        };
         tables.insert(ROLE.to_owned(), table(split.column, u32::from(split::NEITHER), &role));
     }
     if let Some(label) = &plan.label {
@@ -322,12 +315,12 @@ fn derived_features(plan: &PreparePlan<'_>) -> Vec<DerivedFeature> {
     features.collect()
 }
 
-fn roles_of(
+fn check_split(
     plan: &PreparePlan<'_>,
     split: &SplitPlan,
     tally: &ColumnTally,
     issues: &mut Vec<IssueRow>,
-) -> Result<HashMap<String, u8>> {
+) -> Result<()> {
     let name = plan.name(split.column);
     if split.audit.iter().all(|value| !tally.occurrences.contains_key(value)) {
         let what = format!(
@@ -358,6 +351,5 @@ fn roles_of(
         );
         issues.push(IssueRow::warning("outside-split", name, whole(others), text));
     }
-    let train = split.train.iter().map(|value| (value.clone(), split::TRAIN));
-    Ok(train.chain(split.audit.iter().map(|value| (value.clone(), 0))).collect())
+    Ok(())
 }

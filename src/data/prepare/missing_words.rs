@@ -17,13 +17,16 @@ use crate::table::{IssueRow, whole};
 /// The code of the issue and of the fault.
 pub(crate) const MISSING_WORD: &str = "missing-word";
 
-/// The words of a tally that usually mean missing and are not among the declared ones, with their
-/// counts.
+/// The words of a column that usually mean missing and are not among the declared ones, with their
+/// counts. The names of a derived column are the job's own.
 fn undeclared<'t>(
+    plan: &PreparePlan<'_>,
+    column: usize,
     tally: &'t ColumnTally,
     is_declared: &dyn Fn(&str) -> bool,
 ) -> Vec<(&'t str, u64)> {
-    let is_word = |(word, _): &(&str, u64)| means_missing(word) && !is_declared(word);
+    let is_own = plan.view.derived_at(column).is_some();
+    let is_word = |(word, _): &(&str, u64)| !is_own && means_missing(word) && !is_declared(word);
     tally.by_count().into_iter().filter(is_word).collect()
 }
 
@@ -46,11 +49,7 @@ pub(super) fn check_words(
     (role, declare): (&str, &str),
     is_declared: &dyn Fn(&str) -> bool,
 ) -> Result<()> {
-    // The names of a derived column are the job's own.
-    let found = match plan.view.derived_at(column) {
-        Some(_) => Vec::new(),
-        None => undeclared(tally, is_declared),
-    };
+    let found = undeclared(plan, column, tally, is_declared);
     let Some((first, _)) = found.first() else { return Ok(()) };
     let (name, n) = (plan.name(column), found.iter().map(|(_, n)| n).sum::<u64>());
     let what = format!(
@@ -74,15 +73,12 @@ pub(super) fn words_of_feature(
     if feature.hidden || feature.kind == FeatureKind::Sensitive {
         return None;
     }
-    let named = plan.named_words.get(&feature.name);
+    let named = plan.params.named_words.get(&feature.name);
     let is_declared = |word: &str| {
         feature.declared.iter().any(|level| level == word)
             || named.is_some_and(|named| named.iter().any(|known| known == word))
     };
-    let found = match plan.view.derived_at(feature.column) {
-        Some(_) => Vec::new(),
-        None => undeclared(tally, &is_declared),
-    };
+    let found = undeclared(plan, feature.column, tally, &is_declared);
     let n: u64 = found.iter().map(|(_, n)| n).sum();
     let name = &feature.name;
     let text = || {

@@ -12,7 +12,6 @@
 //! listed as ordinal it keeps its order. Memory: the pieces in work, the levels of coded columns,
 //! and the numbers of repeated rows where exact duplicates are dropped.
 
-mod decision;
 pub(crate) mod derive;
 mod duplicates;
 mod encode;
@@ -30,7 +29,6 @@ mod repeated;
 pub(crate) mod row_id;
 pub(crate) mod source_words;
 pub(crate) mod survey;
-pub(crate) mod surveyed;
 pub(crate) mod tally;
 pub(crate) mod view;
 mod view_issues;
@@ -46,8 +44,7 @@ use crate::data::prepare::params::PrepareParams;
 use crate::data::prepare::plan::PreparePlan;
 use crate::data::prepare::remaining_rows::KeptSlice;
 use crate::data::prepare::row_id::IdRun;
-use crate::data::prepare::survey::SourceSurvey;
-use crate::data::prepare::surveyed::{SurveyedRange, SurveyedRows};
+use crate::data::prepare::survey::{SourceSurvey, SurveyedRange, SurveyedRows};
 use crate::data::prepare::tally::LeftOut;
 use crate::data::prepare::view::SourceView;
 use crate::data::rows::RowsReader;
@@ -92,7 +89,6 @@ pub(crate) enum RowsHere<'a> {
 /// by the survey of all.
 pub(crate) struct Preparation<'p> {
     plan: PreparePlan<'p>,
-    params: &'p PrepareParams,
     batch_rows: usize,
     workers: &'p WorkerPool,
     watch: StageWatch<'p>,
@@ -116,7 +112,7 @@ impl<'p> Preparation<'p> {
             let (run, file) = ((workers, watch), (scratch.join(SEEN), MOST_WAITING));
             plan.repeated = Some(find_duplicates(&plan, compared, batch_rows, run, file)?);
         }
-        Ok(Preparation { plan, params, batch_rows, workers, watch })
+        Ok(Preparation { plan, batch_rows, workers, watch })
     }
 
     /// Surveys the rows, and writes them to `rows.parquet` of a folder, if one is named.
@@ -130,7 +126,7 @@ impl<'p> Preparation<'p> {
         let mut survey = SourceSurvey::empty(plan);
         let (mut ids, mut drawn) = (IdRun::default(), 0);
         let writer = |dir: &Path| {
-            RecutWriter::create(&rows_file(dir), encode::schema(plan), workers, batch_rows)
+            RecutWriter::create(&rows_file(dir), encode::schema(plan), &[], workers, batch_rows)
         };
         let mut rows = out_dir.map(writer).transpose()?;
         let pieces = source.pieces();
@@ -149,14 +145,14 @@ impl<'p> Preparation<'p> {
             let codes = survey.merge_coded(&seen);
             survey.check_levels(plan)?;
             for mut chunk in chunks {
-                chunk.recode(&codes);
                 ids.append(std::mem::take(&mut chunk.ids));
                 drawn += chunk.drawn;
                 if let Some(rows) = &mut rows {
-                    rows.push(chunk)?;
+                    let n = chunk.n;
+                    rows.push_columns(chunk.columns(&codes), n)?;
                 }
             }
-            (watch.progress)(pieces[i].rows() as u64);
+            (watch.progress)(pieces[i].rows as u64);
             Ok(())
         })?;
         rows.map_or(Ok(()), RecutWriter::finish)?;
@@ -177,7 +173,7 @@ impl<'p> Preparation<'p> {
         here: RowsHere<'_>,
         out_dir: &Path,
     ) -> Result<PrepareFindings> {
-        let Preparation { plan, params, watch, .. } = self;
+        let Preparation { plan, watch, .. } = self;
         all.survey.check_levels(plan)?;
         all.survey.check_keys(plan)?;
         let filters = all.survey.filters(plan)?;
@@ -189,14 +185,8 @@ impl<'p> Preparation<'p> {
         stored.roles = all.roles();
         if let RowsHere::None = here {
             stored.elsewhere = true;
-            let schema = encode::schema(plan);
-            let none = RecutWriter::<RowChunk>::create(
-                &rows_file(out_dir),
-                schema,
-                self.workers,
-                self.batch_rows,
-            )?;
-            none.finish()?;
+            let (schema, file) = (encode::schema(plan), rows_file(out_dir));
+            RecutWriter::create(&file, schema, &[], self.workers, self.batch_rows)?.finish()?;
         }
         files::write_json(&out_dir.join(STORED), &stored)?;
         files::write_json(&out_dir.join("layout.json"), &layout)?;
@@ -206,9 +196,9 @@ impl<'p> Preparation<'p> {
             layout.person.iter_mut().for_each(|person| person.persons = persons);
             files::write_json(&out_dir.join("layout.json"), &layout)?;
         }
-        let by_key = params.joins_by_key && layout.row_id == RowIdKind::Text;
+        let by_key = plan.params.joins_by_key && layout.row_id == RowIdKind::Text;
         let compares = !all.ids_rise() || by_key && matches!(here, RowsHere::All);
-        if let Some(column) = params.row_id.as_ref().filter(|_| compares) {
+        if let Some(column) = plan.params.row_id.as_ref().filter(|_| compares) {
             let (source, column) = (plan.view.source, column.as_str());
             match here {
                 RowsHere::All => {

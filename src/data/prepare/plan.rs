@@ -4,8 +4,6 @@
 //! feature: it is kept with the rows, so that counterfactuals can be written back and computed
 //! again, and no model reads it. So is the raw label, if it is needed.
 
-use std::collections::{BTreeMap, HashMap};
-
 use crate::data::prepare::derive::DerivationRule;
 use crate::data::prepare::keep_filters::KeepFilter;
 use crate::data::prepare::params::{
@@ -13,7 +11,6 @@ use crate::data::prepare::params::{
 };
 use crate::data::prepare::tally::{ColumnTally, LeftOut};
 use crate::data::prepare::view::SourceView;
-use crate::data::rows::role_counts::HashSplit;
 use crate::data::source::SourceSlice;
 use crate::data::source::notation::Numeral;
 use crate::data::source::side_table::{SideTable, UnmatchedRule};
@@ -24,6 +21,8 @@ use crate::param::{ColumnName, Word};
 
 /// The resolved parameters: names are columns of the source, words are values of their types.
 pub(crate) struct PreparePlan<'a> {
+    /// What needs no resolving.
+    pub(crate) params: &'a PrepareParams,
     pub(crate) view: &'a SourceView<'a>,
     pub(crate) steps: Vec<KeepFilter>,
     /// Numbers of the rows that pass all filters and repeat an earlier one, ascending.
@@ -42,17 +41,12 @@ pub(crate) struct PreparePlan<'a> {
     /// Columns of decisions, carried behind those.
     pub(crate) decisions: Vec<SidesPlan>,
     pub(crate) split: Option<SplitPlan>,
-    /// The split by the hash of each row.
-    pub(crate) hash_split: Option<HashSplit>,
     /// The column of strata, coded as a feature.
     pub(crate) strata: Option<FeaturePlan>,
     pub(crate) slices: Vec<FeaturePlan>,
-    /// Source columns whose values are counted: coded features, the label, the split, strata.
+    /// Source columns whose values are counted, ascending: coded features, the label, the split,
+    /// strata.
     pub(crate) coded: Vec<usize>,
-    /// Words that usually mean missing and that the job gives a meaning, by column.
-    pub(crate) named_words: &'a BTreeMap<String, Vec<String>>,
-    /// By feature and level the most frequent word of other rows.
-    spelling_elsewhere: &'a BTreeMap<String, HashMap<String, String>>,
 }
 
 /// A column whose words are on two sides.
@@ -276,6 +270,7 @@ impl<'a> PreparePlan<'a> {
         coded.sort_unstable();
         coded.dedup();
         Ok(PreparePlan {
+            params,
             view,
             steps,
             repeated: None,
@@ -289,23 +284,10 @@ impl<'a> PreparePlan<'a> {
             carry,
             decisions,
             split,
-            hash_split: params.hash_split,
             strata,
             slices,
             coded,
-            named_words: &params.named_words,
-            spelling_elsewhere: &params.known_spelling,
         })
-    }
-
-    /// By level the most frequent word that other rows have for a feature.
-    pub(crate) fn spelling_elsewhere(&self, feature: &str) -> Option<&HashMap<String, String>> {
-        self.spelling_elsewhere.get(feature)
-    }
-
-    /// Position among the counted columns.
-    pub(crate) fn coded_position(&self, column: usize) -> usize {
-        self.coded.binary_search(&column).unwrap_or_default()
     }
 
     /// A fault of a column, in its file.

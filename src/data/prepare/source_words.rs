@@ -76,7 +76,7 @@ pub(crate) fn form_of(
         form.words.clear();
         return Ok(form);
     }
-    let known = plan.spelling_elsewhere(&feature.name);
+    let known = plan.params.known_spelling.get(&feature.name);
     let elsewhere = |level: &String| known.and_then(|known| known.get(level));
     let seen: HashSet<u32> = form.words.iter().map(|word| word.level).collect();
     for (level, at) in levels.iter().zip(0..) {

@@ -14,8 +14,9 @@ use crate::data::prepare::plan::PreparePlan;
 use crate::data::prepare::remaining_rows::{
     KeptSlice, RowsSeen, check_numbers, check_weights, one_hot_counts,
 };
+use crate::data::prepare::row_id::IdRun;
 use crate::data::prepare::tally::{
-    ColumnTally, OneHotFaults, SliceCodes, UnmatchedRows, UnnamedValues,
+    ColumnCodes, ColumnTally, OneHotFaults, UnmatchedRows, UnnamedValues,
 };
 use crate::data::prepare::weight::WeightSummary;
 use crate::data::rows::role_counts::RoleCounts;
@@ -25,7 +26,7 @@ use crate::data::thousands::Thousands;
 use crate::data::values::{SourceValues, ValueClass};
 use crate::error::{Fault, Result};
 use crate::exec::accumulator::Accumulator;
-use crate::num::additive::Additive;
+use crate::num::additive::{Additive, additive};
 use crate::num::range::ValueRange;
 use crate::table::{FilterRow, whole};
 
@@ -45,12 +46,8 @@ pub(crate) struct SourceSurvey {
     pub(crate) rows: RowsSeen,
     /// The values of each counted column, as the source holds them.
     tallies: Vec<ColumnTally>,
-    /// Missing values of each feature.
-    pub(crate) nulls: Vec<u64>,
-    /// Whether each feature holds a number that is not whole.
-    pub(crate) fractional: Vec<bool>,
-    /// Statistics on thousands separators in each feature; empty unless its numbers are decimals.
-    pub(crate) thousands: Vec<Thousands>,
+    /// The values of each feature.
+    pub(crate) features: Vec<FeatureSeen>,
     /// Values without a name, by derived column.
     pub(crate) nameless: Vec<UnnamedValues>,
     /// Rows without exactly one 1, by one-hot group.
@@ -58,6 +55,19 @@ pub(crate) struct SourceSurvey {
     /// The weights of the rows.
     pub(crate) weights: WeightSummary,
 }
+
+/// The values of a feature.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct FeatureSeen {
+    /// Missing values.
+    pub(crate) nulls: u64,
+    /// Whether a number is not whole.
+    pub(crate) fractional: bool,
+    /// Statistics on thousands separators; empty unless its numbers are decimals.
+    pub(crate) thousands: Thousands,
+}
+
+additive!(FeatureSeen { nulls, fractional, thousands });
 
 impl SourceSurvey {
     pub(crate) fn empty(plan: &PreparePlan<'_>) -> Self {
@@ -72,9 +82,7 @@ impl SourceSurvey {
                 ..RowsSeen::default()
             },
             tallies: plan.coded.iter().map(|_| ColumnTally::default()).collect(),
-            nulls: vec![0; plan.features.len()],
-            fractional: vec![false; plan.features.len()],
-            thousands: vec![Thousands::default(); plan.features.len()],
+            features: vec![FeatureSeen::default(); plan.features.len()],
             nameless: plan.view.derived().map(|_| UnnamedValues::default()).collect(),
             onehot: vec![OneHotFaults::default(); plan.onehot.len()],
             weights: WeightSummary::default(),
@@ -83,7 +91,7 @@ impl SourceSurvey {
 
     /// The values of a counted column as the source holds them; their codes are those of the file.
     pub(crate) fn as_read(&self, plan: &PreparePlan<'_>, column: usize) -> &ColumnTally {
-        &self.tallies[plan.coded_position(column)]
+        &self.tallies[plan.coded.binary_search(&column).unwrap_or_default()]
     }
 
     /// The values of a counted column in the job's view.
@@ -105,7 +113,7 @@ impl SourceSurvey {
             };
             return RoleCounts { audited: of(&split.audit), trained: of(&split.train) };
         }
-        let audited = if plan.hash_split.is_some() { drawn } else { self.rows.n_rows };
+        let audited = if plan.params.hash_split.is_some() { drawn } else { self.rows.n_rows };
         RoleCounts { audited, trained: self.rows.n_rows - audited }
     }
 
@@ -117,21 +125,18 @@ impl SourceSurvey {
         &mut self,
         plan: &PreparePlan<'_>,
         slice: &KeptSlice,
-    ) -> Result<Vec<SliceCodes>> {
+    ) -> Result<Vec<ColumnCodes>> {
         self.rows.absorb(&slice.rows_seen);
         let mut codes = Vec::with_capacity(plan.coded.len());
         for (tally, &column) in self.tallies.iter_mut().zip(&plan.coded) {
-            codes.push(tally.add_read(slice.as_read(column), |i| slice.row_number(i)));
+            codes.push(tally.add_values(slice.as_read(column), |i| slice.row_number(i)));
         }
         let fault = |code, column: usize, i: usize, what: String| {
             plan.fault_in_row(code, (column, slice.row_number(i)), what)
         };
-        for (feature, nulls) in plan.features.iter().zip(&mut self.nulls) {
+        for (feature, seen) in plan.features.iter().zip(&mut self.features) {
             let values = &slice.columns[feature.column];
-            let missing = match feature.kind.is_coded() && !plan.view.changes(feature.column) {
-                true => codes[plan.coded_position(feature.column)].n_missing,
-                false => values.n_missing(),
-            };
+            let missing = values.n_missing();
             let first = || (0..slice.n).find(|&i| values.is_null(i));
             if let (MissingRule::Error, Some(i)) =
                 (feature.rule, (missing > 0).then(first).flatten())
@@ -141,21 +146,19 @@ impl SourceSurvey {
                             `drop-row` the run continues";
                 return fault("missing-value", feature.column, i, what).fail(hint);
             }
-            *nulls += missing;
+            seen.nulls += missing;
         }
         for column in plan.numbers() {
             check_numbers(plan, slice, column)?;
         }
-        for (feature, fractional) in plan.features.iter().zip(&mut self.fractional) {
-            if matches!(feature.kind, FeatureKind::Continuous { .. }) && !*fractional {
-                *fractional = !slice.columns[feature.column].is_whole();
+        for (feature, seen) in plan.features.iter().zip(&mut self.features) {
+            if !matches!(feature.kind, FeatureKind::Continuous { .. }) {
+                continue;
             }
-        }
-        for (feature, thousands) in plan.features.iter().zip(&mut self.thousands) {
-            if let (FeatureKind::Continuous { .. }, SourceValues::Float(values)) =
-                (&feature.kind, &slice.columns[feature.column])
-            {
-                thousands.look(values.iter().flatten());
+            let values = &slice.columns[feature.column];
+            seen.fractional = seen.fractional || !values.is_whole();
+            if let SourceValues::Float(values) = values {
+                seen.thousands.look(values.iter().flatten());
             }
         }
         for ((_, columns), broken) in plan.onehot.iter().zip(&mut self.onehot) {
@@ -200,10 +203,10 @@ impl SourceSurvey {
                 }
                 _ => {
                     let row = |i: usize| slice.row_number(without[i] as usize);
-                    found.words.add_values(of, &values.take(&without), row);
+                    found.words.add_values(&values.take(&without), row);
                     let alike = derived.rule.alike(&values);
                     let row = |i: usize| slice.row_number(alike[i] as usize);
-                    found.alike.add_values(of, &values.take(&alike), row);
+                    found.alike.add_values(&values.take(&alike), row);
                 }
             }
             nameless.absorb(&found);
@@ -216,9 +219,7 @@ impl SourceSurvey {
     /// their codes.
     pub(crate) fn merge_coded(&mut self, other: &SourceSurvey) -> Vec<Vec<u32>> {
         self.rows.absorb(&other.rows);
-        self.nulls.absorb(&other.nulls);
-        self.fractional.absorb(&other.fractional);
-        self.thousands.absorb(&other.thousands);
+        self.features.absorb(&other.features);
         self.nameless.absorb(&other.nameless);
         self.onehot.absorb(&other.onehot);
         self.weights.merge(other.weights);
@@ -322,8 +323,9 @@ impl SourceSurvey {
         }
         // A text column used as numbers, every value of which could be a number.
         for column in plan.numbers() {
-            let mut nulls = plan.features.iter().zip(&self.nulls);
-            let all_null = nulls.any(|(f, &n)| f.column == column && n == self.rows.n_rows);
+            let mut seen = plan.features.iter().zip(&self.features);
+            let all_null =
+                seen.any(|(of, seen)| of.column == column && seen.nulls == self.rows.n_rows);
             if plan.view.columns[column].class == ValueClass::Text && !all_null {
                 let name = plan.name(column);
                 let what =
@@ -333,7 +335,7 @@ impl SourceSurvey {
             }
         }
         if let Some(column) = plan.weight {
-            let (name, largest) = (plan.name(column), self.weights.largest());
+            let (name, largest) = (plan.name(column), self.weights.largest);
             let what = match () {
                 () if largest == 0.0 => format!("every weight in column `{name}` is 0"),
                 () if (largest * self.rows.n_rows as f64).is_infinite() => {
@@ -419,6 +421,69 @@ pub(crate) fn check_decimals(
     plan.fault("numbers-as-levels", column, what).fail(hint)
 }
 
+/// Rows of the source that follow each other.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct SurveyedRange {
+    /// Number of the first one.
+    pub(crate) first_row: u64,
+    /// How many they are.
+    pub(crate) rows: u64,
+    /// The roles of those that are kept, as far as each row has its own; where ranks decide, all
+    /// count as audited.
+    pub(crate) roles: RoleCounts,
+    /// The ids of the kept ones; without row ids those of no row.
+    pub(crate) ids: IdRun,
+}
+
+/// What was seen of some rows.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct SurveyedRows {
+    /// The values that occur.
+    pub(crate) survey: SourceSurvey,
+    /// Which rows, in their order.
+    ranges: Vec<SurveyedRange>,
+}
+
+impl SurveyedRows {
+    /// The survey of rows that follow each other.
+    pub(crate) fn new(survey: SourceSurvey, range: SurveyedRange) -> Self {
+        // A shard may have no rows, and then no position either.
+        let ranges = if range.rows > 0 { vec![range] } else { Vec::new() };
+        SurveyedRows { survey, ranges }
+    }
+
+    /// Whether the ids rise from row to row, through all ranges.
+    pub(crate) fn ids_rise(&self) -> bool {
+        let mut all = IdRun::default();
+        self.ranges.iter().for_each(|range| all.append(range.ids.clone()));
+        all.rises()
+    }
+
+    /// The roles of all rows.
+    pub(crate) fn roles(&self) -> RoleCounts {
+        let mut all = RoleCounts::default();
+        self.ranges.iter().for_each(|range| all.absorb(&range.roles));
+        all
+    }
+
+    /// Number of the first row; 0 where there is none.
+    pub(crate) fn first_row(&self) -> u64 {
+        self.ranges.first().map_or(0, |range| range.first_row)
+    }
+}
+
+impl Accumulator for SurveyedRows {
+    fn merge(&mut self, other: Self) {
+        self.survey.merge(other.survey);
+        self.ranges.extend(other.ranges);
+        self.ranges.sort_by_key(|range| range.first_row);
+    }
+
+    fn settle(&mut self) {
+        self.survey.settle();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -439,9 +504,7 @@ mod tests {
                     ..RowsSeen::default()
                 },
                 tallies: vec![ColumnTally::default()],
-                nulls: vec![0],
-                fractional: vec![false],
-                thousands: vec![Thousands::default()],
+                features: vec![FeatureSeen::default()],
                 nameless: vec![UnnamedValues::default()],
                 onehot: vec![OneHotFaults::default()],
                 ..SourceSurvey::default()
@@ -459,8 +522,8 @@ mod tests {
                 nulls: row % 2,
             };
             (one.rows.n_in, one.rows.n_rows, one.rows.rows_left) = (2, 1, vec![1]);
-            (one.nulls, one.rows.made_null) = (vec![row % 3], vec![1]);
-            one.fractional = vec![row == 50];
+            (one.features[0].nulls, one.rows.made_null) = (row % 3, vec![1]);
+            one.features[0].fractional = row == 50;
             one.tallies = vec![tally(7)];
             one.rows.source_nulls = vec![row == 51];
             let x = row as f64 / 8.0;
@@ -470,7 +533,7 @@ mod tests {
                 alike: tally(2),
                 extremes: Some(ValueRange(x, x)),
             }];
-            one.thousands[0].look([x].into_iter());
+            one.features[0].thousands.look([x].into_iter());
             one.onehot = vec![OneHotFaults { none: row % 2, several: row % 5 }];
             one.weights.add(0.75 * (1 + row % 6) as f64);
             self.merge(one);
@@ -530,5 +593,43 @@ mod tests {
         }
         let text = serde_json::to_string(&whole).unwrap();
         assert_eq!(serde_json::from_str::<SourceSurvey>(&text).unwrap(), whole);
+    }
+
+    impl SampleState for SurveyedRows {
+        fn sample(variant: u64) -> Self {
+            SurveyedRows { survey: SourceSurvey::sample(variant), ranges: Vec::new() }
+        }
+
+        fn add_sample(&mut self, row: u64) {
+            let mut survey = SourceSurvey::sample(0);
+            survey.add_sample(row);
+            self.merge(SurveyedRows::new(
+                survey,
+                range(row, row % 2, (row * 7 % 11).cast_signed()),
+            ));
+        }
+    }
+
+    fn range(first_row: u64, audited: u64, id: i64) -> SurveyedRange {
+        let roles = RoleCounts { audited, trained: 1 - audited };
+        SurveyedRange { first_row, rows: 1, roles, ids: IdRun::of([id].into_iter()) }
+    }
+
+    #[test]
+    fn shards_in_any_order_are_put_in_that_of_the_rows() {
+        let of = |ranges: &[SurveyedRange]| {
+            let mut all = SurveyedRows::default();
+            for range in ranges {
+                all.merge(SurveyedRows::new(SourceSurvey::default(), range.clone()));
+            }
+            all
+        };
+        let rising = of(&[range(2, 1, 9), range(0, 1, 3), range(1, 0, 4)]);
+        assert!(rising.ids_rise());
+        assert_eq!(rising.roles(), RoleCounts { audited: 2, trained: 1 });
+        let n_rows: u64 = rising.ranges.iter().map(|range| range.rows).sum();
+        assert_eq!((rising.first_row(), n_rows), (0, 3));
+        assert!(!of(&[range(0, 1, 3), range(1, 1, 3)]).ids_rise());
+        assert!(!of(&[range(0, 1, 3), range(1, 1, 2)]).ids_rise());
     }
 }

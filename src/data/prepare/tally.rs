@@ -5,12 +5,15 @@
 //! see [`encode`](crate::data::prepare::encode).
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
+use arrow::array::{DictionaryArray, UInt32Array};
+use arrow::datatypes::UInt32Type;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
+use crate::data::source::list_words;
 use crate::data::source::side_table::EXAMPLES;
-use crate::data::source::{SourceColumn, list_words};
 use crate::data::values::SourceValues;
 use crate::num::additive::{Additive, additive};
 use crate::num::range::ValueRange;
@@ -112,43 +115,22 @@ impl ColumnTally {
         code as u32 + 1
     }
 
-    /// Counts the values of some rows of a column; returns their codes. Values of one canonical
-    /// text are one.
+    /// Counts the values of some rows; returns their codes, 0 = missing.
     pub(super) fn add_values(
         &mut self,
-        column: &SourceColumn,
         values: &SourceValues,
         row: impl Fn(usize) -> u64,
-    ) -> SliceCodes {
-        self.add_words(values, row, |word| column.canonical(word))
-    }
-
-    /// Counts the values of some rows as the source holds them; returns their codes.
-    pub(super) fn add_read(
-        &mut self,
-        values: &SourceValues,
-        row: impl Fn(usize) -> u64,
-    ) -> SliceCodes {
-        self.add_words(values, row, |word| Cow::Borrowed(word))
-    }
-
-    fn add_words(
-        &mut self,
-        values: &SourceValues,
-        row: impl Fn(usize) -> u64,
-        of: impl for<'w> Fn(&'w str) -> Cow<'w, str>,
-    ) -> SliceCodes {
+    ) -> ColumnCodes {
         let distinct = values.distinct();
         self.nulls += distinct.counts[0];
         let mut table = vec![0; distinct.counts.len()];
         for &(id, i) in &distinct.first {
             if let Some(word) = values.word(i) {
                 let seen = ValueOccurrences { n: distinct.counts[id as usize], first_row: row(i) };
-                table[id as usize] = self.add(&of(&word), seen);
+                table[id as usize] = self.add(&word, seen);
             }
         }
-        let n_missing = distinct.counts[0];
-        SliceCodes { ids: distinct.ids.into_owned(), table, n_missing }
+        ColumnCodes::new(distinct.ids.into_owned().into(), Arc::new(UInt32Array::from(table)))
     }
 
     /// Merges other counts; returns the code here of each of their codes.
@@ -188,15 +170,8 @@ impl ColumnTally {
     }
 }
 
-/// The codes of the values of some rows.
-pub(crate) struct SliceCodes {
-    /// For each row the number of its value.
-    pub(crate) ids: Vec<u32>,
-    /// By number the code.
-    pub(crate) table: Vec<u32>,
-    /// Rows without a value.
-    pub(crate) n_missing: u64,
-}
+/// The codes of the values of some rows, each once, and for each row the position of its code.
+pub(crate) type ColumnCodes = DictionaryArray<UInt32Type>;
 
 /// Values of the parents of a derived column that have no name in it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

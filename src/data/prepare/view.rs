@@ -15,11 +15,9 @@ use crate::data::prepare::params::PrepareParams;
 use crate::data::source::{
     ParquetSource, SourceColumn, SourcePiece, SourceSlice, TextIdentity, hidden_column_fault,
 };
-use crate::data::spelling::Spelling;
 use crate::data::sql::{self, ComputedColumn, SqlProgram};
 use crate::data::values::{SourceValues, ValueClass};
 use crate::error::Result;
-use crate::num::float_precision::FloatPrecision;
 use crate::param::Word;
 
 /// A source with the job's missing values and derived columns.
@@ -105,12 +103,9 @@ impl<'a> SourceView<'a> {
             let program = rule.program();
             view.columns.push(SourceColumn {
                 name: name.to_string(),
-                class: program.as_ref().map_or(ValueClass::Text, |of| of.gives().class()),
-                precision: FloatPrecision::Double,
-                spelling: Spelling::default(),
+                class: program.as_ref().map_or(ValueClass::Text, |of| of.gives),
                 identity: TextIdentity::Exact,
-                read_csv: false,
-                kind: None,
+                ..SourceColumn::default()
             });
             let names = recipe.declared_names().into_iter().map(|name| name.0).collect();
             view.derived.push(DerivedColumn { parents, rule, program, names });

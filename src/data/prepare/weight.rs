@@ -65,7 +65,8 @@ impl WeightUnit {
 /// A mergeable summary of the weights of some rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct WeightSummary {
-    largest: f64,
+    /// The largest weight; 0 where all weights are 0.
+    pub(crate) largest: f64,
     /// The smallest above 0; 0 where there is none.
     smallest: f64,
     /// The greatest common divisor of the weights above 0: an odd number times a power of two.
@@ -160,11 +161,6 @@ impl WeightSummary {
         }
         self.divide(other.odd, other.exponent);
         self.decimal = self.decimal.with(other.decimal, self.largest);
-    }
-
-    /// The largest weight; 0 where all weights are 0.
-    pub(crate) fn largest(&self) -> f64 {
-        self.largest
     }
 
     /// The smallest weight above 0, and its value after rounding to whole units.

@@ -8,37 +8,29 @@
 //! one `score` per row or per valid counterfactual, null where there is none, and
 //! `support.parquet` the unsupported values of each valid counterfactual.
 
-use std::marker::PhantomData;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, PrimitiveArray, RecordBatch, UInt16Array, UInt32Array,
-};
+use arrow::array::{ArrayRef, AsArray, BooleanArray, RecordBatch, UInt16Array, UInt32Array};
 use arrow::compute::filter_record_batch;
-use arrow::datatypes::{
-    ArrowPrimitiveType, DataType, Field, Float64Type, Schema, SchemaRef, UInt16Type, UInt32Type,
-    UInt64Type,
-};
+use arrow::datatypes::{DataType, Field, Float64Type, UInt16Type, UInt32Type, UInt64Type};
 
 use serde::{Deserialize, Serialize};
 
+use crate::data::rows::number_file::{ColumnEncoder, NumberFile, NumberReader, unexpected};
 use crate::data::rows::split::{RolesReader, RowRoles};
 use crate::data::rows::{
     PreparedBatch, Projection, RowsReader, feature_arrays, feature_fields, feature_rows,
     number_array, read_json,
 };
 use crate::data::{Feature, FeatureColumn, FeatureRows, Layout};
-use crate::error::{Error, FOLDER_CHANGED_HINT, Result};
+use crate::error::{Error, Result};
 use crate::exec::files;
 use crate::num::float_precision::FloatPrecision;
-use crate::table::field_marks::{cached, direct};
-use crate::table::file::{EncodedGroup, FileOwner, GroupEncoder, GroupWriter, ParquetFile};
+use crate::table::field_marks::direct;
+use crate::table::file::{EncodedGroup, FileOwner, GroupWriter, ParquetFile};
 
 const COUNTERFACTUALS: &str = "counterfactuals.parquet";
-const SCORES: &str = "scores.parquet";
-const WORLD_ROWS: &str = "world-rows.parquet";
-const SUPPORT: &str = "support.parquet";
 const NAIVE_KEYS: &str = "naive.json";
 const CARRIED_SCORES: &str = "carried.json";
 const PRECISION: &str = "precision.json";
@@ -58,6 +50,13 @@ pub(crate) struct CounterfactualKeys {
     pub cf_index: Vec<u16>,
 }
 
+impl CounterfactualKeys {
+    /// The positions of their rows.
+    fn parents(&self) -> Vec<usize> {
+        self.parent.iter().map(|&row| row as usize).collect()
+    }
+}
+
 /// The results of filters and checks for the counterfactuals of one row group.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct CounterfactualVerdicts {
@@ -69,51 +68,29 @@ pub(crate) struct CounterfactualVerdicts {
     pub plausibility: Vec<f64>,
 }
 
-/// Encodes the columns of one file as row groups, on any thread.
-pub(crate) struct ColumnEncoder {
-    encoder: GroupEncoder,
-    schema: SchemaRef,
-    folder: PathBuf,
-}
+/// One score per row or per valid counterfactual, null where there is none.
+pub(crate) const SCORES: NumberFile<Float64Type> =
+    NumberFile { file: "scores.parquet", column: "score", missing: f64::NAN };
 
-impl ColumnEncoder {
-    fn create(folder: &Path, file: &str, fields: Vec<Field>) -> Result<(Self, GroupWriter)> {
-        let schema = Arc::new(Schema::new(fields.into_iter().map(cached).collect::<Vec<_>>()));
-        let (encoder, writer) = GroupWriter::create(&folder.join(file), &schema, &[])?;
-        Ok((ColumnEncoder { encoder, schema, folder: folder.to_path_buf() }, writer))
-    }
+/// Which of the counterfactuals of a key each world of a set has: of each row group key by key,
+/// then world by world, the `cf_index` of the row, or [`NO_ROW`].
+pub(crate) const WORLD_ROWS: NumberFile<UInt16Type> =
+    NumberFile { file: "world-rows.parquet", column: KEYS[2], missing: NO_ROW };
 
-    fn encode(&self, columns: Vec<ArrayRef>) -> Result<EncodedGroup> {
-        let hint = "this is a bug in cfaudit: a column has another length or type than the file";
-        let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns)
-            .map_err(|e| Error::operator("write", &self.folder, e, hint))?;
-        self.encoder.encode(&batch)
-    }
+/// In [`WORLD_ROWS`]: a world in which a key has no row.
+pub(crate) const NO_ROW: u16 = u16::MAX;
 
-    /// Encodes the scores of one row group; NaN is written as null.
-    ///
-    /// # Errors
-    /// Never in practice.
-    pub(crate) fn scores(&self, scores: Vec<f64>) -> Result<EncodedGroup> {
-        self.encode(vec![number_array(scores)])
-    }
+/// Which values of the counterfactuals are unsupported: of each row group, for each valid
+/// counterfactual, of a set with causal graphs for each person and target group, a bit for each
+/// unsupported value; 0 = all are supported.
+pub(crate) const SUPPORT: NumberFile<UInt64Type> =
+    NumberFile { file: "support.parquet", column: "unsupported", missing: 0 };
 
-    /// Encodes the bits of unsupported values of one row group.
-    ///
-    /// # Errors
-    /// Never in practice.
-    pub(crate) fn bits(&self, bits: Vec<u64>) -> Result<EncodedGroup> {
-        self.encode(vec![Arc::new(PrimitiveArray::<UInt64Type>::from(bits))])
-    }
+/// Reads [`WORLD_ROWS`].
+pub(crate) type WorldRowReader = NumberReader<UInt16Type>;
 
-    /// Encodes the graphs that reach each row of one row group.
-    ///
-    /// # Errors
-    /// Never in practice.
-    pub(crate) fn reached(&self, reached: Vec<u16>) -> Result<EncodedGroup> {
-        self.encode(vec![Arc::new(PrimitiveArray::<UInt16Type>::from(reached))])
-    }
-}
+/// Reads [`SUPPORT`].
+pub(crate) type SupportReader = NumberReader<UInt64Type>;
 
 /// Encodes counterfactuals as row groups, on any thread.
 pub(crate) struct CounterfactualEncoder {
@@ -146,7 +123,7 @@ pub(crate) fn create_counterfactuals(
     if let Some(layout) = features_of {
         fields.extend(feature_fields(layout));
     }
-    let (encoder, writer) = ColumnEncoder::create(folder, COUNTERFACTUALS, fields)?;
+    let (encoder, writer) = ColumnEncoder::create(&folder.join(COUNTERFACTUALS), fields)?;
     let features = features_of.map_or(Vec::new(), |layout| layout.features.clone());
     Ok((CounterfactualEncoder { encoder, features }, writer))
 }
@@ -201,8 +178,9 @@ impl NaiveKeys {
         let mut all = NaiveKeys { attribute, n_rows: 0, follows: true };
         let others = rows.layout().attributes[attribute].groups.len().saturating_sub(1);
         for group in 0..rows.n_groups() {
-            let (own, roles) = (rows.read_own_groups(group, attribute)?, roles.read(group)?);
-            all.n_rows += (roles.people(&own).count() * others) as u64;
+            let batch = rows.read(group, Projection::GROUPS)?;
+            let people = roles.read(group)?.people(&batch.groups[attribute]).count();
+            all.n_rows += (people * others) as u64;
         }
         Ok(all)
     }
@@ -213,30 +191,6 @@ impl NaiveKeys {
     /// The disk refuses.
     pub(crate) fn write(self, folder: &Path) -> Result<()> {
         files::write_json(&folder.join(NAIVE_KEYS), &self)
-    }
-
-    /// The keys in a row group whose rows have these roles and groups.
-    fn keys(self, rows: &RowsReader, roles: &RowRoles, own: &[u16]) -> CounterfactualKeys {
-        let n_groups = rows.layout().attributes[self.attribute].groups.len();
-        keys_in_other_groups(n_groups, roles, own)
-    }
-
-    /// Keys and features in a row group.
-    fn rows(
-        self,
-        (rows, roles): (&RowsReader, &RolesReader),
-        group: usize,
-    ) -> Result<(CounterfactualKeys, FeatureRows)> {
-        let people = rows.read(group, Projection::PEOPLE)?;
-        let keys = self.keys(rows, &roles.read(group)?, &people.groups[self.attribute]);
-        let parents: Vec<usize> = keys.parent.iter().map(|&row| row as usize).collect();
-        let mut made = people.rows.take(&parents);
-        let attribute = &rows.layout().attributes[self.attribute];
-        if let Some(column) = made.columns.get_mut(attribute.feature) {
-            let level = |&to: &u16| attribute.level_of_group[usize::from(to)];
-            *column = FeatureColumn::Code(keys.to_group.iter().map(level).collect());
-        }
-        Ok((keys, made))
     }
 }
 
@@ -265,10 +219,17 @@ pub(crate) fn keys_in_other_groups(
 
 /// Reads counterfactuals: from their file, or, where they follow only from the rows, from these.
 #[derive(Debug)]
-pub(crate) enum CounterfactualReader {
-    /// A file, and the rows that its counterfactuals were made of, where they are known.
-    File(ParquetFile, Option<Box<RowsReader>>),
-    Naive(NaiveKeys, Box<(RowsReader, RolesReader)>),
+pub(crate) struct CounterfactualReader {
+    /// The rows that they were made of, and the roles of these.
+    rows: Box<RowsReader>,
+    roles: RolesReader,
+    made: MadeCounterfactuals,
+}
+
+#[derive(Debug)]
+enum MadeCounterfactuals {
+    File(ParquetFile),
+    Naive(NaiveKeys),
 }
 
 impl CounterfactualReader {
@@ -278,13 +239,16 @@ impl CounterfactualReader {
     /// The file is damaged.
     pub(crate) fn open(folder: &Path, rows: &RowsReader, roles: &RolesReader) -> Result<Self> {
         let naive = folder.join(NAIVE_KEYS);
-        let keys = match naive.exists() {
-            true => read_json(&naive)?,
+        let made = if naive.exists() {
+            MadeCounterfactuals::Naive(read_json(&naive)?)
+        } else if rows.are_elsewhere() {
             // Their number is not known yet either.
-            false if rows.are_elsewhere() => NaiveKeys { attribute: 0, n_rows: 0, follows: false },
-            false => return CounterfactualReader::made_of(folder, Some(Box::new(rows.clone()))),
+            MadeCounterfactuals::Naive(NaiveKeys { attribute: 0, n_rows: 0, follows: false })
+        } else {
+            let file = folder.join(COUNTERFACTUALS);
+            MadeCounterfactuals::File(ParquetFile::open(&file, FileOwner::Program)?)
         };
-        Ok(CounterfactualReader::Naive(keys, Box::new((rows.clone(), roles.clone()))))
+        Ok(CounterfactualReader { rows: Box::new(rows.clone()), roles: roles.clone(), made })
     }
 
     /// Every audited row of a declared group in every other group: keys of these rows.
@@ -296,63 +260,21 @@ impl CounterfactualReader {
         roles: &RolesReader,
         attribute: usize,
     ) -> Result<Self> {
-        let keys = NaiveKeys::count(rows, roles, attribute)?;
-        Ok(CounterfactualReader::Naive(keys, Box::new((rows.clone(), roles.clone()))))
-    }
-
-    /// Opens the file of counterfactuals in its folder.
-    ///
-    /// # Errors
-    /// The file is damaged or absent.
-    #[cfg(test)]
-    pub(crate) fn open_file(folder: &Path) -> Result<Self> {
-        CounterfactualReader::made_of(folder, None)
-    }
-
-    fn made_of(folder: &Path, rows: Option<Box<RowsReader>>) -> Result<Self> {
-        open(folder, COUNTERFACTUALS).map(|file| CounterfactualReader::File(file, rows))
-    }
-
-    /// The rows with what the source holds of those that they were made of.
-    fn with_source(
-        &self,
-        group: usize,
-        keys: &CounterfactualKeys,
-        mut rows: FeatureRows,
-    ) -> Result<FeatureRows> {
-        if let CounterfactualReader::File(_, Some(made_of)) = self {
-            let parents: Vec<usize> = keys.parent.iter().map(|&row| row as usize).collect();
-            let cells = made_of.read_source(group)?;
-            rows.source = cells.iter().map(|cells| cells.take(&parents)).collect();
-        }
-        Ok(rows)
+        let made = MadeCounterfactuals::Naive(NaiveKeys::count(rows, roles, attribute)?);
+        Ok(CounterfactualReader { rows: Box::new(rows.clone()), roles: roles.clone(), made })
     }
 
     /// Number of counterfactuals, valid or not.
     pub(crate) fn n_rows(&self) -> u64 {
-        match self {
-            CounterfactualReader::File(file, _) => file.n_rows(),
-            CounterfactualReader::Naive(keys, _) => keys.n_rows,
+        match &self.made {
+            MadeCounterfactuals::File(file) => file.n_rows(),
+            MadeCounterfactuals::Naive(keys) => keys.n_rows,
         }
     }
 
     /// Whether each row is in every other group, with the attribute set and nothing else changed.
     pub(crate) fn is_naive_view(&self) -> bool {
-        matches!(self, CounterfactualReader::Naive(keys, _) if keys.follows)
-    }
-
-    /// The file; an error where there is none, because the caller asks for verdicts that do not
-    /// exist.
-    fn file(&self) -> Result<&ParquetFile> {
-        match self {
-            CounterfactualReader::File(file, _) => Ok(file),
-            CounterfactualReader::Naive(..) => Err(Error::operator(
-                "read",
-                Path::new(NAIVE_KEYS),
-                "these counterfactuals follow from the rows, without verdicts",
-                "this is a bug in cfaudit: a stage asks for verdicts that it did not plan for",
-            )),
-        }
+        matches!(&self.made, MadeCounterfactuals::Naive(keys) if keys.follows)
     }
 
     /// The keys of the valid counterfactuals of one row group.
@@ -360,16 +282,17 @@ impl CounterfactualReader {
     /// # Errors
     /// The file is damaged.
     pub(crate) fn keys(&self, group: usize) -> Result<CounterfactualKeys> {
-        let file = match self {
-            CounterfactualReader::File(file, _) => file,
-            CounterfactualReader::Naive(keys, of) => {
-                let own = of.0.read_own_groups(group, keys.attribute)?;
-                return Ok(keys.keys(&of.0, &of.1.read(group)?, &own));
+        match &self.made {
+            MadeCounterfactuals::File(file) => {
+                let verdict = is_judged(file).then_some(VALID);
+                let columns: Vec<&str> = KEYS.into_iter().chain(verdict).collect();
+                Ok(keys_of(&valid(file, file.read_group(group, Some(&columns))?)?))
             }
-        };
-        let verdict = is_judged(file).then_some(VALID);
-        let columns: Vec<&str> = KEYS.into_iter().chain(verdict).collect();
-        Ok(keys_of(&valid(file, file.read_group(group, Some(&columns))?)?))
+            MadeCounterfactuals::Naive(_) => {
+                let batch = self.rows.read(group, Projection::GROUPS)?;
+                self.keys_beside(group, (&batch, &self.roles.read(group)?))
+            }
+        }
     }
 
     /// The same of a row group of the rows that they were made of, which is read already.
@@ -381,10 +304,11 @@ impl CounterfactualReader {
         group: usize,
         (batch, roles): (&PreparedBatch, &RowRoles),
     ) -> Result<CounterfactualKeys> {
-        match self {
-            CounterfactualReader::File(..) => self.keys(group),
-            CounterfactualReader::Naive(keys, of) => {
-                Ok(keys.keys(&of.0, roles, &batch.groups[keys.attribute]))
+        match &self.made {
+            MadeCounterfactuals::File(_) => self.keys(group),
+            MadeCounterfactuals::Naive(NaiveKeys { attribute, .. }) => {
+                let n_groups = self.rows.layout().attributes[*attribute].groups.len();
+                Ok(keys_in_other_groups(n_groups, roles, &batch.groups[*attribute]))
             }
         }
     }
@@ -398,14 +322,36 @@ impl CounterfactualReader {
         group: usize,
         layout: &Layout,
     ) -> Result<(CounterfactualKeys, FeatureRows)> {
-        if let CounterfactualReader::Naive(keys, of) = self {
-            return keys.rows((&of.0, &of.1), group);
+        let naive = match &self.made {
+            MadeCounterfactuals::Naive(naive) => naive,
+            MadeCounterfactuals::File(file) => {
+                let batch = valid(file, file.read_group(group, None)?)?;
+                let keys = keys_of(&batch);
+                let rows = self.with_source(group, &keys, features(file, batch, layout)?)?;
+                return Ok((keys, rows));
+            }
+        };
+        let people = self.rows.read(group, Projection::PEOPLE)?;
+        let keys = self.keys_beside(group, (&people, &self.roles.read(group)?))?;
+        let mut made = people.rows.take(&keys.parents());
+        let attribute = &self.rows.layout().attributes[naive.attribute];
+        if let Some(column) = made.columns.get_mut(attribute.feature) {
+            let level = |&to: &u16| attribute.level_of_group[usize::from(to)];
+            *column = FeatureColumn::Code(keys.to_group.iter().map(level).collect());
         }
-        let file = self.file()?;
-        let batch = valid(file, file.read_group(group, None)?)?;
-        let keys = keys_of(&batch);
-        let rows = self.with_source(group, &keys, features(file, batch, layout)?)?;
-        Ok((keys, rows))
+        Ok((keys, made))
+    }
+
+    /// The rows with what the source holds of those that they were made of.
+    fn with_source(
+        &self,
+        group: usize,
+        keys: &CounterfactualKeys,
+        rows: FeatureRows,
+    ) -> Result<FeatureRows> {
+        let (cells, parents) = (self.rows.read_source(group)?, keys.parents());
+        let source = cells.iter().map(|cells| cells.take(&parents)).collect();
+        Ok(FeatureRows { source, ..rows })
     }
 
     /// All counterfactuals of one row group, and which of them are valid.
@@ -417,15 +363,17 @@ impl CounterfactualReader {
         group: usize,
         layout: &Layout,
     ) -> Result<(CounterfactualKeys, Vec<bool>, FeatureRows)> {
-        if let CounterfactualReader::File(file, _) = self
-            && is_judged(file)
-        {
-            let (keys, judged, rows) = self.judged(group, layout)?;
-            let rows = self.with_source(group, &keys, rows)?;
-            return Ok((keys, judged.valid, rows));
+        match &self.made {
+            MadeCounterfactuals::File(file) if is_judged(file) => {
+                let (keys, judged, rows) = self.judged(group, layout)?;
+                let rows = self.with_source(group, &keys, rows)?;
+                Ok((keys, judged.valid, rows))
+            }
+            _ => {
+                let (keys, rows) = self.rows(group, layout)?;
+                Ok((keys, vec![true; rows.n], rows))
+            }
         }
-        let (keys, rows) = self.rows(group, layout)?;
-        Ok((keys, vec![true; rows.n], rows))
     }
 
     /// All counterfactuals of one row group, with their verdicts.
@@ -437,7 +385,14 @@ impl CounterfactualReader {
         group: usize,
         layout: &Layout,
     ) -> Result<(CounterfactualKeys, CounterfactualVerdicts, FeatureRows)> {
-        let file = self.file()?;
+        let MadeCounterfactuals::File(file) = &self.made else {
+            return Err(Error::operator(
+                "read",
+                Path::new(NAIVE_KEYS),
+                "these counterfactuals follow from the rows, without verdicts",
+                "this is a bug in cfaudit: a stage asks for verdicts that it did not plan for",
+            ));
+        };
         let batch = file.read_group(group, None)?;
         let column = |name: &str| batch.column_by_name(name).ok_or_else(|| unexpected(file, name));
         let mut counters: [Vec<u32>; 5] = Default::default();
@@ -469,30 +424,12 @@ fn features(file: &ParquetFile, batch: RecordBatch, layout: &Layout) -> Result<F
     feature_rows(batch, layout).map_err(|column| unexpected(file, &column))
 }
 
-fn unexpected(file: &ParquetFile, column: &str) -> Error {
-    Error::operator(
-        "read",
-        file.path(),
-        format!("column `{column}` is missing or has another type"),
-        FOLDER_CHANGED_HINT,
-    )
-}
-
 fn keys_of(batch: &RecordBatch) -> CounterfactualKeys {
     CounterfactualKeys {
         parent: batch.column(0).as_primitive::<UInt32Type>().values().to_vec(),
         to_group: batch.column(1).as_primitive::<UInt16Type>().values().to_vec(),
         cf_index: batch.column(2).as_primitive::<UInt16Type>().values().to_vec(),
     }
-}
-
-/// Creates the file of scores in a folder.
-///
-/// # Errors
-/// The file cannot be created.
-pub(crate) fn create_scores(folder: &Path) -> Result<(ColumnEncoder, GroupWriter)> {
-    let score = direct(Field::new("score", DataType::Float64, true));
-    ColumnEncoder::create(folder, SCORES, vec![score])
 }
 
 /// Writes next to the scores of a folder in how many bits the model gave them; 64 without.
@@ -561,7 +498,7 @@ pub(crate) struct ScoreReader {
 
 #[derive(Debug)]
 enum ScoreSource {
-    Files(Vec<ParquetFile>),
+    Files(Vec<NumberReader<Float64Type>>),
     Carried(CarriedScores, Box<(RowsReader, RolesReader)>),
 }
 
@@ -592,7 +529,7 @@ impl ScoreReader {
     /// # Errors
     /// A file is damaged.
     pub(crate) fn pooled(folders: &[&Path]) -> Result<Self> {
-        let files = folders.iter().map(|folder| open(folder, SCORES)).collect::<Result<_>>()?;
+        let files = folders.iter().map(|folder| SCORES.open(folder)).collect::<Result<_>>()?;
         let precisions: Vec<FloatPrecision> =
             folders.iter().map(|folder| read_precision(folder)).collect::<Result<_>>()?;
         let precision = FloatPrecision::finest(precisions);
@@ -613,90 +550,15 @@ impl ScoreReader {
             ScoreSource::Files(files) => files,
             ScoreSource::Carried(column, of) => return column.read(&of.0, &of.1, group),
         };
-        let mut scores = Vec::new();
+        let mut all: Vec<f64> = Vec::new();
         for file in files {
-            let batch = file.read_group(group, None)?;
-            let array = batch.column(0).as_primitive::<Float64Type>();
-            if files.len() == 1 && array.null_count() == 0 {
-                return Ok(array.values().to_vec());
+            let scores = file.read(group)?;
+            if all.is_empty() {
+                all = scores;
+                continue;
             }
-            scores.resize(array.len(), f64::NAN);
-            scores
-                .iter_mut()
-                .enumerate()
-                .filter(|(i, _)| !array.is_null(*i))
-                .for_each(|(i, score)| *score = array.value(i));
+            all.iter_mut().zip(scores).filter(|(_, x)| !x.is_nan()).for_each(|(all, x)| *all = x);
         }
-        Ok(scores)
-    }
-}
-
-/// In [`WorldRowReader`]: a world in which a key has no row.
-pub(crate) const NO_ROW: u16 = u16::MAX;
-
-fn open(folder: &Path, file: &str) -> Result<ParquetFile> {
-    ParquetFile::open(&folder.join(file), FileOwner::Program)
-}
-
-/// Reads a file of one column of whole numbers; without a file there are none.
-#[derive(Debug)]
-pub(crate) struct NumberReader<T>(Option<ParquetFile>, PhantomData<T>);
-
-impl<T: ArrowPrimitiveType> NumberReader<T> {
-    /// The values of a row group, in the order in which they were written.
-    ///
-    /// # Errors
-    /// The file is damaged.
-    pub(crate) fn read(&self, group: usize) -> Result<Vec<T::Native>> {
-        let Some(file) = &self.0 else { return Ok(Vec::new()) };
-        Ok(file.read_group(group, None)?.column(0).as_primitive::<T>().values().to_vec())
-    }
-}
-
-/// Creates the file that says which of the counterfactuals of a key each world of a set has: of
-/// each row group key by key, then world by world, the `cf_index` of the row, or [`NO_ROW`].
-///
-/// # Errors
-/// The file cannot be created.
-pub(crate) fn create_world_rows(folder: &Path) -> Result<(ColumnEncoder, GroupWriter)> {
-    let column = direct(Field::new(KEYS[2], DataType::UInt16, false));
-    ColumnEncoder::create(folder, WORLD_ROWS, vec![column])
-}
-
-/// Reads which of the counterfactuals of a key each world has.
-pub(crate) type WorldRowReader = NumberReader<UInt16Type>;
-
-impl WorldRowReader {
-    /// Opens the file in its folder.
-    ///
-    /// # Errors
-    /// The file is damaged or absent.
-    pub(crate) fn open(folder: &Path) -> Result<Self> {
-        Ok(NumberReader(Some(open(folder, WORLD_ROWS)?), PhantomData))
-    }
-}
-
-/// Creates the file that says which values of the counterfactuals in a folder are unsupported: of
-/// each row group, for each valid counterfactual, of a set with causal graphs for each person and
-/// target group, a bit for each unsupported value; 0 = all are supported.
-///
-/// # Errors
-/// The file cannot be created.
-pub(crate) fn create_support(folder: &Path) -> Result<(ColumnEncoder, GroupWriter)> {
-    let column = direct(Field::new("unsupported", DataType::UInt64, false));
-    ColumnEncoder::create(folder, SUPPORT, vec![column])
-}
-
-/// Reads the unsupported values of counterfactuals; without a file everything is supported.
-pub(crate) type SupportReader = NumberReader<UInt64Type>;
-
-impl SupportReader {
-    /// Opens the file in the folder of the counterfactuals, where there is one.
-    ///
-    /// # Errors
-    /// The file is damaged.
-    pub(crate) fn open(folder: &Path) -> Result<Self> {
-        let file = folder.join(SUPPORT).exists().then(|| open(folder, SUPPORT));
-        Ok(NumberReader(file.transpose()?, PhantomData))
+        Ok(all)
     }
 }

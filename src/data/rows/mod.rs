@@ -4,6 +4,7 @@ pub(crate) mod aligned;
 pub(crate) mod column_moments;
 pub(crate) mod content;
 pub(crate) mod ids;
+pub(crate) mod number_file;
 pub(crate) mod profile;
 pub(crate) mod reference;
 pub(crate) mod role_counts;
@@ -12,6 +13,7 @@ pub(crate) mod split;
 pub(crate) mod stored;
 pub mod training;
 
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -20,7 +22,7 @@ use arrow::array::{
 };
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::{
-    DataType, Field, Float64Type, Int64Type, Schema, SchemaRef, UInt8Type, UInt32Type, UInt64Type,
+    DataType, Field, Float64Type, Int64Type, UInt8Type, UInt32Type, UInt64Type,
 };
 
 use crate::data::exchange::raw;
@@ -39,6 +41,11 @@ use crate::error::{Error, FOLDER_CHANGED_HINT, Result};
 use crate::exec::files;
 use crate::table::field_marks::{cached, direct, sampled};
 use crate::table::file::{FileOwner, ParquetFile};
+
+/// The columns of row numbers, keys of text ids and row ids.
+const ROW: &str = "row";
+const ROW_KEY: &str = "row_key";
+const ROW_ID: &str = "row_id";
 
 /// The column of persons.
 const PERSON: &str = "person";
@@ -110,6 +117,9 @@ impl Projection {
 
     /// All columns except features.
     pub const NO_FEATURES: Projection = Projection { features: false, ..Projection::ALL };
+
+    /// Nothing else.
+    pub(crate) const GROUPS: Projection = Projection { keys: false, ..Projection::KEYS };
 
     /// Only the keys.
     pub const KEYS: Projection =
@@ -187,7 +197,12 @@ impl RowsReader {
 
     /// Whether the rows hold their roles: a column or their hashes split them.
     pub(crate) fn hold_roles(&self) -> bool {
-        self.stored.role_column || self.stored.tables.contains_key(ROLE)
+        self.stored.tables.contains_key(ROLE) || self.has_role_column()
+    }
+
+    /// Whether the file has a column of roles, which the hash of each row drew.
+    fn has_role_column(&self) -> bool {
+        self.file.schema().index_of(ROLE).is_ok()
     }
 
     /// Fails where the rows are elsewhere.
@@ -212,106 +227,74 @@ impl RowsReader {
     /// # Errors
     /// A damaged file.
     pub fn read(&self, group: usize, of: Projection) -> Result<PreparedBatch> {
-        let Projection { keys, features, outcomes, carried } = of;
+        fn asked<T>(all: &[T], are: bool) -> &[T] {
+            if are { all } else { &[] }
+        }
         let layout = &self.layout;
-        let label = layout.label.as_ref().filter(|_| outcomes);
-        let weight = layout.weight.as_ref().filter(|_| outcomes);
-        let strata = layout.strata.as_ref().filter(|_| outcomes);
-        let carried = if carried { layout.carried.as_slice() } else { &[] };
-        let slices = if outcomes { layout.slices.as_slice() } else { &[] };
-        let has_classes = label.is_some_and(|label| !label.classes.is_empty());
-        let features = if features { layout.features.as_slice() } else { &[] };
-        let mut names = self.key_columns(keys);
-        let fixed = [
+        let carried = asked(&layout.carried, of.carried);
+        let features = asked(&layout.features, of.features);
+        let slices = asked(&layout.slices, of.outcomes);
+        let single = [
             (layout.person.is_some(), PERSON),
-            (weight.is_some(), WEIGHT),
-            (label.is_some(), LABEL),
-            (has_classes, CLASS),
-            (strata.is_some(), STRATUM),
+            (of.outcomes && layout.weight.is_some(), WEIGHT),
+            (of.outcomes && layout.label.is_some(), LABEL),
+            (of.outcomes && layout.n_classes() > 0, CLASS),
+            (of.outcomes && layout.strata.is_some(), STRATUM),
         ];
-        names.extend(fixed.iter().filter(|(have, _)| *have).map(|&(_, name)| name.to_owned()));
+        let mut names = self.key_columns(of.keys);
+        names.extend(single.iter().filter(|(asked, _)| *asked).map(|(_, name)| (*name).to_owned()));
         names.extend(carried.iter().map(carried_name));
         names.extend(layout.attributes.iter().map(group_name));
         names.extend(features.iter().map(feature_name));
-        names.extend(features.iter().filter(|f| f.source.several).map(source_name));
+        names.extend(features.iter().filter(|of| of.source.several).map(source_name));
         names.extend(slices.iter().map(slice_name));
-        let mut columns = self.columns(group, &names)?;
+        let mut columns = self.columns(group, names)?;
 
-        let (row, row_key) = self.keys_of(group, &mut columns, keys)?;
-        let person = match layout.person {
-            None => Vec::new(),
-            Some(_) => self.values::<UInt64Type>(&mut columns, PERSON, 0)?,
+        let row = if self.stored.rows_follow {
+            let first = self.stored.first_row + self.first_row(group) as u64;
+            (first..first + self.file.group_rows(group) as u64).collect()
+        } else {
+            columns.values::<UInt64Type>(ROW, 0)?
         };
-        let weight = match weight {
-            None => Vec::new(),
-            Some(_) => self.values::<Float64Type>(&mut columns, WEIGHT, f64::NAN)?,
+        let row_key = match self.layout.row_id {
+            RowIdKind::RowNumber if of.keys => row.clone(),
+            RowIdKind::Integer => {
+                let ids = columns.values::<Int64Type>(ROW_ID, 0)?;
+                ids.into_iter().map(key_of_integer).collect()
+            }
+            RowIdKind::RowNumber | RowIdKind::Text => columns.values::<UInt64Type>(ROW_KEY, 0)?,
         };
-        let carried = carried
-            .iter()
-            .map(|name| self.values::<Float64Type>(&mut columns, &carried_name(name), f64::NAN))
-            .collect::<Result<_>>()?;
-        let mut rows = FeatureRows {
-            n: row.len(),
-            columns: features
-                .iter()
-                .map(|feature| self.feature(&mut columns, feature))
-                .collect::<Result<_>>()?,
-            source: Vec::new(),
-        };
-        rows.source = self.cells(features, &mut columns, |_, f| Ok(rows.columns[f].clone()))?;
-        let is_positive = |code: u32| (code != MISSING).then_some(code == 1);
-        let class = |code| u8::try_from(code).unwrap_or(MISSING_CLASS);
-        let groups = 0..layout.attributes.len();
-        let slices = slices.iter().map(slice_name);
+        let numbers = |name: &String| columns.values::<Float64Type>(&carried_name(name), f64::NAN);
+        let carried = carried.iter().map(numbers).collect::<Result<_>>()?;
+        let features_of = features.iter().map(|of| columns.feature(of)).collect::<Result<_>>()?;
+        let mut rows = FeatureRows { n: row.len(), columns: features_of, source: Vec::new() };
+        for (feature, of) in features.iter().enumerate().filter(|(_, of)| of.source.several) {
+            let (was, holds) = (rows.columns[feature].clone(), columns.held(of)?);
+            rows.source.push(SourceCells { feature, was, holds });
+        }
+        let groups = layout.attributes.iter().enumerate().map(|(at, attribute)| {
+            let renamed = self.renamed.as_ref().filter(|(renamed, _)| *renamed == at);
+            match renamed {
+                Some((_, groups)) => Ok(groups[group].clone()),
+                None => columns.codes(&group_name(attribute), |code| {
+                    u16::try_from(code).unwrap_or(MISSING_GROUP)
+                }),
+            }
+        });
+        let slices = slices.iter().map(|of| columns.codes(&slice_name(of), |code| code));
         Ok(PreparedBatch {
+            groups: groups.collect::<Result<_>>()?,
+            slices: slices.collect::<Result<_>>()?,
+            label: columns.codes(LABEL, |code| (code != MISSING).then_some(code == 1))?,
+            class: columns.codes(CLASS, |code| u8::try_from(code).unwrap_or(MISSING_CLASS))?,
+            strata: columns.codes(STRATUM, |code| code)?,
+            person: columns.values::<UInt64Type>(PERSON, 0)?,
+            weight: columns.values::<Float64Type>(WEIGHT, f64::NAN)?,
             row,
             row_key,
-            person,
-            label: self.codes_if(label.is_some(), &columns, LABEL, is_positive)?,
-            class: self.codes_if(has_classes, &columns, CLASS, class)?,
-            weight,
-            groups: groups
-                .map(|attribute| self.own_groups(&columns, (group, attribute)))
-                .collect::<Result<_>>()?,
             rows,
             carried,
-            strata: self.codes_if(strata.is_some(), &columns, STRATUM, |code| code)?,
-            slices: slices
-                .map(|name| self.codes(&columns, &name, |code| code))
-                .collect::<Result<_>>()?,
         })
-    }
-
-    /// A feature as prepared.
-    fn feature(&self, columns: &mut BatchColumns, feature: &Feature) -> Result<FeatureColumn> {
-        let name = feature_name(feature);
-        if feature.kind.is_coded() {
-            return self.codes(columns, &name, |code| code).map(FeatureColumn::Code);
-        }
-        numbers_of(columns, feature, &name).ok_or_else(|| self.unexpected(&name))
-    }
-
-    /// What the source holds of features, where their prepared values, which `was` gives by
-    /// position, do not determine it.
-    fn cells(
-        &self,
-        features: &[Feature],
-        columns: &mut BatchColumns,
-        was: impl Fn(&mut BatchColumns, usize) -> Result<FeatureColumn>,
-    ) -> Result<Vec<SourceCells>> {
-        let several = features.iter().enumerate().filter(|(_, f)| f.source.several);
-        let cells = several.map(|(position, feature)| {
-            let name = source_name(feature);
-            let was = was(columns, position)?;
-            let holds = match feature.kind.is_coded() {
-                true => FeatureColumn::Code(self.codes(columns, &name, |word| word)?),
-                false => {
-                    FeatureColumn::Number(self.values::<Float64Type>(columns, &name, f64::NAN)?)
-                }
-            };
-            Ok(SourceCells { feature: position, was, holds })
-        });
-        cells.collect()
     }
 
     /// What the source holds of the rows of a row group, where their prepared values do not
@@ -320,71 +303,24 @@ impl RowsReader {
     /// # Errors
     /// A damaged file.
     pub(crate) fn read_source(&self, group: usize) -> Result<Vec<SourceCells>> {
-        let features = self.layout.features.as_slice();
-        let several = features.iter().filter(|f| f.source.several);
-        let names: Vec<String> = several.flat_map(|f| [feature_name(f), source_name(f)]).collect();
-        if names.is_empty() {
-            return Ok(Vec::new());
-        }
-        let mut columns = self.columns(group, &names)?;
-        self.cells(features, &mut columns, |columns, f| self.feature(columns, &features[f]))
+        let several = self.layout.features.iter().enumerate().filter(|(_, of)| of.source.several);
+        let names = several.clone().flat_map(|(_, of)| [feature_name(of), source_name(of)]);
+        let mut columns = self.columns(group, names)?;
+        let cells = several.map(|(feature, of)| {
+            Ok(SourceCells { feature, was: columns.feature(of)?, holds: columns.held(of)? })
+        });
+        cells.collect()
     }
 
     /// The columns of row numbers and keys that the file holds; without `keys` of numbers alone.
     fn key_columns(&self, keys: bool) -> Vec<String> {
-        let row = (!self.stored.rows_follow).then_some("row");
+        let row = (!self.stored.rows_follow).then_some(ROW);
         let key = match self.layout.row_id {
             RowIdKind::RowNumber => None,
-            RowIdKind::Integer => Some("row_id"),
-            RowIdKind::Text => Some("row_key"),
+            RowIdKind::Integer => Some(ROW_ID),
+            RowIdKind::Text => Some(ROW_KEY),
         };
         row.into_iter().chain(key.filter(|_| keys)).map(str::to_owned).collect()
-    }
-
-    /// Row numbers and, where asked for, keys.
-    fn keys_of(
-        &self,
-        group: usize,
-        columns: &mut BatchColumns,
-        keys: bool,
-    ) -> Result<(Vec<u64>, Vec<u64>)> {
-        let row = if self.stored.rows_follow {
-            let first = self.stored.first_row + self.first_row(group) as u64;
-            (first..first + self.file.group_rows(group) as u64).collect()
-        } else {
-            self.values::<UInt64Type>(columns, "row", 0)?
-        };
-        let row_key = match self.layout.row_id {
-            _ if !keys => Vec::new(),
-            RowIdKind::RowNumber => row.clone(),
-            RowIdKind::Integer => {
-                let ids = self.values::<Int64Type>(columns, "row_id", 0)?;
-                ids.into_iter().map(key_of_integer).collect()
-            }
-            RowIdKind::Text => self.values::<UInt64Type>(columns, "row_key", 0)?,
-        };
-        Ok((row, row_key))
-    }
-
-    /// The groups of one attribute in a row group, by its position.
-    ///
-    /// # Errors
-    /// A damaged file.
-    pub fn read_own_groups(&self, group: usize, attribute: usize) -> Result<Vec<u16>> {
-        let name = group_name(&self.layout.attributes[attribute]);
-        self.own_groups(&self.columns(group, &[name])?, (group, attribute))
-    }
-
-    /// The groups of one attribute in some columns of a row group.
-    fn own_groups(
-        &self,
-        columns: &BatchColumns,
-        (group, attribute): (usize, usize),
-    ) -> Result<Vec<u16>> {
-        match &self.renamed {
-            Some((renamed, groups)) if *renamed == attribute => Ok(groups[group].clone()),
-            _ => self.codes(columns, &group_name(&self.layout.attributes[attribute]), group_code),
-        }
     }
 
     /// The levels of one attribute in a row group, by its position, declared as groups or not;
@@ -393,7 +329,8 @@ impl RowsReader {
     /// # Errors
     /// A damaged file.
     pub(crate) fn read_levels(&self, group: usize, attribute: usize) -> Result<Vec<u32>> {
-        self.one_coded(group, &level_name(&self.layout.attributes[attribute]), |code| code)
+        let name = level_name(&self.layout.attributes[attribute]);
+        self.columns(group, [name.clone()])?.codes(&name, |code| code)
     }
 
     /// The numbers of one carried column in a row group, by its position; NaN = missing.
@@ -401,7 +338,8 @@ impl RowsReader {
     /// # Errors
     /// A damaged file.
     pub fn read_carried(&self, group: usize, column: usize) -> Result<Vec<f64>> {
-        self.one::<Float64Type>(group, &carried_name(&self.layout.carried[column]), f64::NAN)
+        let name = carried_name(&self.layout.carried[column]);
+        self.columns(group, [name.clone()])?.values::<Float64Type>(&name, f64::NAN)
     }
 
     /// The row ids of a row group; row numbers without `row_id` in the job.
@@ -409,10 +347,10 @@ impl RowsReader {
     /// # Errors
     /// A damaged file.
     pub fn read_ids(&self, group: usize) -> Result<SourceValues> {
-        self.check_here()?;
         if self.layout.row_id == RowIdKind::Text {
-            let batch = self.file.read_group(group, Some(&["row_id"]))?;
-            return SourceValues::new(batch.column(0)).map_err(|_| self.unexpected("row_id"));
+            let ids = self.columns(group, [ROW_ID.to_owned()])?.columns.remove(ROW_ID);
+            let ids = ids.and_then(|ids| SourceValues::new(&ids).ok());
+            return ids.ok_or_else(|| self.unexpected(ROW_ID));
         }
         // The key of an integer is the integer itself.
         let keys = self.read(group, Projection::KEYS)?.row_key.into_iter().map(u64::cast_signed);
@@ -424,90 +362,35 @@ impl RowsReader {
     /// # Errors
     /// A damaged file.
     pub fn read_roles(&self, group: usize) -> Result<Vec<u8>> {
-        if self.stored.role_column {
-            return self.one::<UInt8Type>(group, ROLE, split::NEITHER);
+        let mut columns = self.columns(group, [ROLE.to_owned()])?;
+        match self.has_role_column() {
+            true => columns.values::<UInt8Type>(ROLE, split::NEITHER),
+            false => columns.codes(ROLE, |code| u8::try_from(code).unwrap_or(split::NEITHER)),
         }
-        self.one_coded(group, ROLE, |code| u8::try_from(code).unwrap_or(split::NEITHER))
-    }
-
-    /// One column of a row group as it is in the file.
-    fn one<T: ArrowPrimitiveType>(
-        &self,
-        group: usize,
-        name: &str,
-        missing: T::Native,
-    ) -> Result<Vec<T::Native>> {
-        self.values::<T>(&mut self.columns(group, &[name.to_owned()])?, name, missing)
-    }
-
-    /// What the codes of one column of a row group mean under a name.
-    fn one_coded<T: Copy>(
-        &self,
-        group: usize,
-        name: &str,
-        meaning: impl Fn(u32) -> T,
-    ) -> Result<Vec<T>> {
-        self.codes(&self.columns(group, &[name.to_owned()])?, name, meaning)
     }
 
     /// Some columns of a row group: those of the file, and of names with codes those that hold
     /// them.
-    fn columns(&self, group: usize, wanted: &[String]) -> Result<BatchColumns> {
+    fn columns(
+        &self,
+        group: usize,
+        asked: impl IntoIterator<Item = String>,
+    ) -> Result<BatchColumns<'_>> {
         self.check_here()?;
-        let mut names: Vec<&str> = Vec::with_capacity(wanted.len());
-        for name in wanted {
-            let name = self.stored.tables.get(name).map_or(name, |table| &table.column);
-            if !names.contains(&name.as_str()) {
-                names.push(name);
+        let asked: HashSet<String> = asked.into_iter().collect();
+        let of_file = asked.iter().map(|name| match self.stored.tables.get(name) {
+            Some(table) => table.column.as_str(),
+            None => name.as_str(),
+        });
+        let names: BTreeSet<&str> = of_file.collect();
+        let columns = match names.is_empty() {
+            true => HashMap::new(),
+            false => {
+                let names: Vec<&str> = names.into_iter().collect();
+                by_name(self.file.read_group(group, Some(&names))?)
             }
-        }
-        if names.is_empty() {
-            return Ok(BatchColumns::default());
-        }
-        self.file.read_group(group, Some(&names)).map(BatchColumns::of)
-    }
-
-    /// What the codes of a column mean under a name.
-    fn codes<T: Copy>(
-        &self,
-        columns: &BatchColumns,
-        name: &str,
-        meaning: impl Fn(u32) -> T,
-    ) -> Result<Vec<T>> {
-        let unexpected = || self.unexpected(name);
-        let table = self.stored.tables.get(name).ok_or_else(unexpected)?;
-        let codes = columns.codes(&table.column).ok_or_else(unexpected)?;
-        let meanings: Vec<T> = table.codes.iter().map(|&code| meaning(code)).collect();
-        let most = codes.iter().fold(0, |most, &code| code.max(most));
-        if most as usize >= meanings.len() && !codes.is_empty() {
-            return Err(unexpected());
-        }
-        let mut found = Vec::with_capacity(codes.len());
-        for &code in codes {
-            found.push(meanings[code as usize]);
-        }
-        Ok(found)
-    }
-
-    /// As [`RowsReader::codes`]; nothing where the rows have none.
-    fn codes_if<T: Copy>(
-        &self,
-        have: bool,
-        columns: &BatchColumns,
-        name: &str,
-        meaning: impl Fn(u32) -> T,
-    ) -> Result<Vec<T>> {
-        if have { self.codes(columns, name, meaning) } else { Ok(Vec::new()) }
-    }
-
-    fn values<T: ArrowPrimitiveType>(
-        &self,
-        columns: &mut BatchColumns,
-        name: &str,
-        missing: T::Native,
-    ) -> Result<Vec<T::Native>> {
-        let values = columns.take(name).ok_or_else(|| self.unexpected(name))?;
-        Ok(values_or::<T>(values, missing))
+        };
+        Ok(BatchColumns { rows: self, asked, columns })
     }
 
     fn unexpected(&self, column: &str) -> Error {
@@ -525,50 +408,87 @@ fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T> {
     serde_json::from_str(&text).map_err(|e| Error::io("read", path, &e.into()))
 }
 
-fn group_code(code: u32) -> u16 {
-    u16::try_from(code).unwrap_or(MISSING_GROUP)
-}
-
 fn carried_name(column: &String) -> String {
     format!("carry.{column}")
 }
 
-/// The columns of a batch, each to be taken once but for codes.
-///
-/// A column without other references becomes a vector without a copy.
-struct BatchColumns {
-    schema: SchemaRef,
-    arrays: Vec<Option<ArrayRef>>,
+/// Columns of a row group, each to be taken once but for codes. What was not asked for is empty.
+struct BatchColumns<'a> {
+    rows: &'a RowsReader,
+    /// The names that were asked for.
+    asked: HashSet<String>,
+    /// By the names in the file.
+    columns: HashMap<String, ArrayRef>,
 }
 
-impl Default for BatchColumns {
-    fn default() -> Self {
-        BatchColumns { schema: Arc::new(Schema::empty()), arrays: Vec::new() }
+impl BatchColumns<'_> {
+    /// What the codes of a column mean under a name.
+    fn codes<T: Copy>(&self, name: &str, meaning: impl Fn(u32) -> T) -> Result<Vec<T>> {
+        if !self.asked.contains(name) {
+            return Ok(Vec::new());
+        }
+        let unexpected = || self.rows.unexpected(name);
+        let table = self.rows.stored.tables.get(name).ok_or_else(unexpected)?;
+        let codes = self.columns.get(&table.column);
+        let codes = codes.and_then(|codes| codes.as_primitive_opt::<UInt32Type>());
+        let codes = codes.ok_or_else(unexpected)?.values();
+        let meanings: Vec<T> = table.codes.iter().map(|&code| meaning(code)).collect();
+        let most = codes.iter().fold(0, |most, &code| code.max(most));
+        if most as usize >= meanings.len() && !codes.is_empty() {
+            return Err(unexpected());
+        }
+        let mut found = Vec::with_capacity(codes.len());
+        for &code in codes {
+            found.push(meanings[code as usize]);
+        }
+        Ok(found)
+    }
+
+    /// The values of a column of the file.
+    fn values<T: ArrowPrimitiveType>(
+        &mut self,
+        name: &str,
+        missing: T::Native,
+    ) -> Result<Vec<T::Native>> {
+        if !self.asked.contains(name) {
+            return Ok(Vec::new());
+        }
+        let values = self.columns.remove(name).and_then(|of| values_of::<T>(of, missing));
+        values.ok_or_else(|| self.rows.unexpected(name))
+    }
+
+    /// A feature as prepared.
+    fn feature(&mut self, feature: &Feature) -> Result<FeatureColumn> {
+        let name = feature_name(feature);
+        if feature.kind.is_coded() {
+            return self.codes(&name, |code| code).map(FeatureColumn::Code);
+        }
+        let numbers = self.columns.remove(&name).and_then(|of| numbers_of(of, feature));
+        numbers.ok_or_else(|| self.rows.unexpected(&name))
+    }
+
+    /// What the source holds of a feature.
+    fn held(&mut self, feature: &Feature) -> Result<FeatureColumn> {
+        let name = source_name(feature);
+        match feature.kind.is_coded() {
+            true => self.codes(&name, |word| word).map(FeatureColumn::Code),
+            false => self.values::<Float64Type>(&name, f64::NAN).map(FeatureColumn::Number),
+        }
     }
 }
 
-impl BatchColumns {
-    fn of(batch: RecordBatch) -> Self {
-        let (schema, arrays, _) = batch.into_parts();
-        BatchColumns { schema, arrays: arrays.into_iter().map(Some).collect() }
-    }
-
-    fn take<T: ArrowPrimitiveType>(&mut self, name: &str) -> Option<PrimitiveArray<T>> {
-        let array = self.arrays[self.schema.index_of(name).ok()?].take()?;
-        array.as_primitive_opt::<T>().cloned()
-    }
-
-    fn codes(&self, name: &str) -> Option<&[u32]> {
-        let array = self.arrays[self.schema.index_of(name).ok()?].as_ref()?;
-        Some(array.as_primitive_opt::<UInt32Type>()?.values())
-    }
+/// The columns of a batch by their names.
+fn by_name(batch: RecordBatch) -> HashMap<String, ArrayRef> {
+    let (schema, arrays, _) = batch.into_parts();
+    schema.fields().iter().map(|field| field.name().clone()).zip(arrays).collect()
 }
 
-fn values_or<T: ArrowPrimitiveType>(
-    array: PrimitiveArray<T>,
-    missing: T::Native,
-) -> Vec<T::Native> {
-    let (_, values, nulls) = array.into_parts();
+/// The values of an array, which are not copied where there is no other reference to it; none if
+/// they have another type.
+fn values_of<T: ArrowPrimitiveType>(array: ArrayRef, missing: T::Native) -> Option<Vec<T::Native>> {
+    let typed = array.as_primitive_opt::<T>()?.clone();
+    drop(array);
+    let (_, values, nulls) = typed.into_parts();
     let mut values = Vec::from(values);
     if let Some(nulls) = nulls.filter(|nulls| nulls.null_count() > 0) {
         values
@@ -577,7 +497,7 @@ fn values_or<T: ArrowPrimitiveType>(
             .filter(|(_, known)| !known)
             .for_each(|(value, _)| *value = missing);
     }
-    values
+    Some(values)
 }
 
 /// The fields `x.<feature>` of a layout.
@@ -606,25 +526,14 @@ fn is_whole(feature: &Feature) -> bool {
 /// # Errors
 /// A number of an integer column is not whole: a bug.
 pub fn feature_arrays(features: &[Feature], rows: FeatureRows) -> Result<Vec<ArrayRef>> {
-    features
-        .iter()
-        .zip(rows.columns)
-        .map(|(feature, column)| feature_array(feature, column))
-        .collect()
-}
-
-/// The array of one of [`feature_fields`].
-///
-/// # Errors
-/// As [`feature_arrays`].
-fn feature_array(feature: &Feature, column: FeatureColumn) -> Result<ArrayRef> {
-    match column {
+    let array = |(feature, column): (&Feature, FeatureColumn)| match column {
         FeatureColumn::Number(values) if is_whole(feature) => {
             raw::integers(feature, &values).map(|array| Arc::new(array) as ArrayRef)
         }
         FeatureColumn::Number(values) => Ok(number_array(values)),
         FeatureColumn::Code(codes) => Ok(nullable::<UInt32Type>(codes, |c| c != MISSING)),
-    }
+    };
+    features.iter().zip(rows.columns).map(array).collect()
 }
 
 /// Numbers as an array: NaN is null.
@@ -647,15 +556,13 @@ fn nullable<T: ArrowPrimitiveType>(
 /// The name of a column that is missing or has another type.
 pub fn feature_rows(batch: RecordBatch, layout: &Layout) -> Result<FeatureRows, String> {
     let n = batch.num_rows();
-    let mut columns = BatchColumns::of(batch);
+    let mut columns = by_name(batch);
     let mut column = |feature: &Feature| {
         let name = feature_name(feature);
-        let found = match feature.kind.is_coded() {
-            true => columns
-                .take::<UInt32Type>(&name)
-                .map(|codes| FeatureColumn::Code(values_or(codes, MISSING))),
-            false => numbers_of(&mut columns, feature, &name),
-        };
+        let found = columns.remove(&name).and_then(|of| match feature.kind.is_coded() {
+            true => values_of::<UInt32Type>(of, MISSING).map(FeatureColumn::Code),
+            false => numbers_of(of, feature),
+        });
         found.ok_or(name)
     };
     let columns = layout.features.iter().map(&mut column).collect::<Result<_, _>>()?;
@@ -663,17 +570,13 @@ pub fn feature_rows(batch: RecordBatch, layout: &Layout) -> Result<FeatureRows, 
 }
 
 /// The numbers of a feature without levels.
-fn numbers_of(columns: &mut BatchColumns, feature: &Feature, name: &str) -> Option<FeatureColumn> {
-    Some(FeatureColumn::Number(match is_whole(feature) {
-        true => numbers(&columns.take::<Int64Type>(name)?),
-        false => values_or(columns.take::<Float64Type>(name)?, f64::NAN),
-    }))
-}
-
-fn numbers(array: &PrimitiveArray<Int64Type>) -> Vec<f64> {
+fn numbers_of(array: ArrayRef, feature: &Feature) -> Option<FeatureColumn> {
     let number = |value: i64| value as f64;
-    match array.null_count() {
-        0 => array.values().iter().map(|&value| number(value)).collect(),
-        _ => array.iter().map(|value| value.map_or(f64::NAN, number)).collect(),
-    }
+    Some(FeatureColumn::Number(match is_whole(feature) {
+        false => values_of::<Float64Type>(array, f64::NAN)?,
+        true => match array.as_primitive_opt::<Int64Type>()? {
+            whole if whole.null_count() == 0 => whole.values().iter().map(|&x| number(x)).collect(),
+            whole => whole.iter().map(|value| value.map_or(f64::NAN, number)).collect(),
+        },
+    }))
 }

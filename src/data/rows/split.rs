@@ -15,12 +15,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow::array::{AsArray, RecordBatch, UInt8Array};
-use arrow::datatypes::{DataType, Field, Schema, UInt8Type};
+use arrow::datatypes::UInt8Type;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::data::MISSING_GROUP;
+use crate::data::rows::number_file::{NumberEncoder, NumberReader};
 use crate::data::rows::role_counts::RoleCounts;
 use crate::data::rows::{PreparedBatch, Projection, RowsReader, read_json};
 use crate::error::{Error, Fault, Result};
@@ -31,7 +31,6 @@ use crate::exec::pieces::{StageWatch, WorkerPool};
 use crate::num::hash::FastMap;
 use crate::num::seed::h;
 use crate::param::Fraction;
-use crate::table::file::{FileOwner, GroupWriter, ParquetFile};
 
 /// The role of a row that trains.
 pub(crate) const TRAIN: u8 = 254;
@@ -103,11 +102,6 @@ pub(crate) fn audited(role: u8) -> Option<u8> {
     (role < TRAIN).then_some(role)
 }
 
-/// Whether a row with this role trains the models of a fold; without folds there is only fold 0.
-pub(crate) fn trains(role: u8, fold: u8, by_folds: bool) -> bool {
-    if by_folds { audited(role).is_some_and(|own| own != fold) } else { role == TRAIN }
-}
-
 impl RowRoles {
     /// The fold in which the row at this position is audited; `None` if it is not audited.
     #[inline]
@@ -137,7 +131,8 @@ impl RowRoles {
     ///
     /// Without folds there is only fold 0.
     pub fn trains(&self, i: usize, fold: u8) -> bool {
-        self.0.get(i).is_some_and(|&role| trains(role, fold, role < TRAIN))
+        let trains = |role| role == TRAIN || audited(role).is_some_and(|own| own != fold);
+        self.0.get(i).is_some_and(|&role| trains(role))
     }
 
     /// Writes `roles.parquet` with row groups like those of the rows, and the note next to it.
@@ -145,18 +140,12 @@ impl RowRoles {
     /// # Errors
     /// The file cannot be written.
     pub fn write(&self, path: &Path, rows: &RowsReader) -> Result<()> {
-        let schema = Arc::new(Schema::new(vec![Field::new("role", DataType::UInt8, false)]));
-        let (encoder, mut writer) = GroupWriter::create(path, &schema, &[])?;
+        let (encoder, mut writer) = NumberEncoder::<UInt8Type>::create(path, "role")?;
         let mut rest = self.0.as_slice();
         for group in 0..rows.n_groups() {
             let (now, later) = rest.split_at(rows.file().group_rows(group).min(rest.len()));
             rest = later;
-            let batch = RecordBatch::try_new(
-                Arc::clone(&schema),
-                vec![Arc::new(UInt8Array::from(now.to_vec()))],
-            );
-            let batch = batch.map_err(|e| Error::operator("write", path, e, None))?;
-            writer.append(encoder.encode(&batch)?)?;
+            writer.append(encoder.encode(now.to_vec())?)?;
         }
         writer.finish()?;
         let mut counts = RoleCounts::default();
@@ -169,25 +158,13 @@ impl RowRoles {
         if n_folds > 1 {
             counts.trained += counts.audited;
         }
-        RolesNote { place: RolesPlace::File, counts, n_folds }.write(path)
+        RolesNote { counts, n_folds }.write(path)
     }
-}
-
-/// Where the roles of rows are stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-enum RolesPlace {
-    /// In `roles.parquet`.
-    File,
-    /// In the prepared rows.
-    Rows,
-    /// Nowhere: every row is audited.
-    Nowhere,
 }
 
 /// What a reader must know about the roles before it reads any.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct RolesNote {
-    place: RolesPlace,
     /// Of all shards.
     counts: RoleCounts,
     n_folds: usize,
@@ -219,11 +196,10 @@ pub(crate) fn write_note(
     if counts.audited == 0 {
         return Err(no_audit_rows(rows.layout().n_rows).into());
     }
-    let place = if rows.hold_roles() { RolesPlace::Rows } else { RolesPlace::Nowhere };
-    if place == RolesPlace::Rows {
+    if rows.hold_roles() {
         check_persons(rows, workers, watch)?;
     }
-    RolesNote { place, counts, n_folds: 1 }.write(path)
+    RolesNote { counts, n_folds: 1 }.write(path)
 }
 
 /// The roles of rows, read a row group at a time.
@@ -231,8 +207,8 @@ pub(crate) fn write_note(
 pub struct RolesReader {
     note: RolesNote,
     rows: Box<RowsReader>,
-    /// The file, where they have one; else that of the rows.
-    file: ParquetFile,
+    /// Their file, where they have one; else the prepared rows hold them, or every row is audited.
+    file: Option<Arc<NumberReader<UInt8Type>>>,
 }
 
 impl RolesReader {
@@ -241,12 +217,9 @@ impl RolesReader {
     /// # Errors
     /// A file is absent or damaged.
     pub fn open(path: &Path, rows: &RowsReader) -> Result<Self> {
-        let note: RolesNote = read_json(&RolesNote::file(path))?;
-        let file = match note.place {
-            RolesPlace::File => ParquetFile::open(path, FileOwner::Program)?,
-            RolesPlace::Rows | RolesPlace::Nowhere => rows.file().clone(),
-        };
-        Ok(RolesReader { note, rows: Box::new(rows.clone()), file })
+        let file = path.exists().then(|| NumberReader::open(path, NEITHER)).transpose()?;
+        let (note, rows) = (read_json(&RolesNote::file(path))?, Box::new(rows.clone()));
+        Ok(RolesReader { note, rows, file: file.map(Arc::new) })
     }
 
     /// The roles of one row group of the prepared rows.
@@ -254,14 +227,12 @@ impl RolesReader {
     /// # Errors
     /// A damaged file.
     pub fn read(&self, group: usize) -> Result<RowRoles> {
-        match self.note.place {
-            RolesPlace::File => {
-                let batch = self.file.read_group(group, Some(&["role"]))?;
-                Ok(RowRoles(batch.column(0).as_primitive::<UInt8Type>().values().to_vec()))
-            }
-            RolesPlace::Rows => self.rows.read_roles(group).map(RowRoles),
-            RolesPlace::Nowhere => Ok(RowRoles(vec![0; self.file.group_rows(group)])),
-        }
+        let roles = match &self.file {
+            Some(file) => file.read(group)?,
+            None if self.rows.hold_roles() => self.rows.read_roles(group)?,
+            None => vec![0; self.rows.file().group_rows(group)],
+        };
+        Ok(RowRoles(roles))
     }
 
     /// The roles of all rows.
@@ -269,10 +240,8 @@ impl RolesReader {
     /// # Errors
     /// A damaged file.
     pub fn all(&self) -> Result<RowRoles> {
-        let n_groups = match self.note.place {
-            RolesPlace::Rows => self.rows.n_groups(),
-            RolesPlace::File | RolesPlace::Nowhere => self.file.n_groups(),
-        };
+        let here = self.file.is_some() || !self.rows.hold_roles();
+        let n_groups = if here { self.rows.file().n_groups() } else { self.rows.n_groups() };
         let mut all = Vec::new();
         for group in 0..n_groups {
             all.extend(self.read(group)?.0);

@@ -62,8 +62,6 @@ pub(crate) struct StoredRows {
     pub(crate) first_row: u64,
     /// The roles of the rows of all shards, as far as each row has its own.
     pub(crate) roles: RoleCounts,
-    /// Whether the file has a column of roles, which the hash of each row drew.
-    pub(crate) role_column: bool,
     /// Whether these are the rows of one shard of a plan.
     pub(crate) is_shard: bool,
     /// Whether the rows are in the shards of a plan, and none of them here.

@@ -18,9 +18,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use arrow::array::{RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{DataType, Field, Schema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -35,7 +33,7 @@ use crate::data::source::notation::{FieldClass, NumberNotation};
 use crate::data::source::recut::RecutWriter;
 use crate::data::source_form::SourceKind;
 use crate::data::values::ValueClass;
-use crate::error::{Error, Fault, Result};
+use crate::error::{Fault, Result};
 use crate::exec::pieces::{StageWatch, WorkerPool};
 use crate::param::{KnobRefusal, Word};
 
@@ -175,65 +173,51 @@ pub(crate) fn import_csv(
             || nulls.contains(&field)
     };
 
-    let mut classes = vec![FieldClass::EMPTY; needed.len()];
-    let mut fields_of = vec![FieldKinds::default(); needed.len()];
+    let imported = |&name: &&'_ str| ImportedColumn {
+        declared: declared.get(name).map(|of| of.kind),
+        fields: FieldClass::EMPTY,
+        kinds: FieldKinds::default(),
+    };
+    let mut columns: Vec<ImportedColumn> = needed.iter().map(imported).collect();
     input.for_each_row(|fields| {
-        for ((class, kinds), field) in classes.iter_mut().zip(&mut fields_of).zip(fields) {
+        for (column, field) in columns.iter_mut().zip(fields) {
             if is_null(field) {
-                kinds.missing = true;
+                column.kinds.missing = true;
                 continue;
             }
-            class.add(field, notation);
-            kinds.add(class.class(), field);
+            column.fields.add(field, notation);
+            column.kinds.add(column.fields.class(), field);
         }
         Ok(())
     })?;
-    let kinds: Vec<Option<DeclaredType>> =
-        needed.iter().map(|name| declared.get(*name).map(|of| of.kind)).collect();
-    let class = |(class, kind): (&FieldClass, &Option<DeclaredType>)| {
-        kind.map_or_else(|| class.class(), |_| ValueClass::Text)
-    };
-    let classes: Vec<ValueClass> = classes.iter().zip(&kinds).map(class).collect();
-    let typed = |class: &ValueClass| match class {
-        ValueClass::Int => (FieldType::Int, DataType::Int64),
-        ValueClass::Float => (FieldType::Float, DataType::Float64),
-        ValueClass::Empty | ValueClass::Bool | ValueClass::Text => {
-            (FieldType::Text, DataType::Utf8)
-        }
-    };
-    let typed = classes.iter().map(|class| {
-        let (holds, data_type) = typed(class);
-        (FieldBuilder::new(holds), data_type)
+    let typed = needed.iter().zip(&columns).map(|(name, column)| {
+        let (holds, data_type) = match column.class() {
+            ValueClass::Int => (FieldType::Int, DataType::Int64),
+            ValueClass::Float => (FieldType::Float, DataType::Float64),
+            ValueClass::Empty | ValueClass::Bool | ValueClass::Text => {
+                (FieldType::Text, DataType::Utf8)
+            }
+        };
+        (FieldBuilder::new(holds), Field::new(*name, data_type, true))
     });
-    let (mut builders, types): (Vec<FieldBuilder>, Vec<DataType>) = typed.unzip();
-    let fields = needed.iter().zip(types).map(|(name, of)| Field::new(*name, of, true));
+    let (mut builders, fields): (Vec<FieldBuilder>, Vec<Field>) = typed.unzip();
     // A column whose type the job says has that type.
-    let own = |((class, of), kind): ((&ValueClass, &FieldKinds), &Option<DeclaredType>)| {
-        if kind.is_some() { None } else { of.kind(*class) }
-    };
+    let own = |of: &ImportedColumn| of.kinds.kind(of.class()).filter(|_| of.declared.is_none());
     let noted: BTreeMap<&str, Option<SourceKind>> =
-        needed.iter().copied().zip(classes.iter().zip(&fields_of).zip(&kinds).map(own)).collect();
+        needed.iter().copied().zip(columns.iter().map(own)).collect();
     let notes = [
         (CSV_KINDS, serde_json::to_string(&noted).unwrap_or_default()),
         (CSV_NAMES, serde_json::to_string(&input.names()?).unwrap_or_default()),
     ];
-    let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-    let mut rows =
-        RecutWriter::with_notes(path, schema.as_ref().clone(), &notes, workers, batch_rows)?;
+    let mut rows = RecutWriter::create(path, Schema::new(fields), &notes, workers, batch_rows)?;
     let mut waiting = 0;
     let mut flush = |builders: &mut [FieldBuilder], n: usize| {
-        let arrays = builders.iter_mut().map(FieldBuilder::finish).collect();
-        // It may have no needed column; its rows still count.
-        let options = RecordBatchOptions::new().with_row_count(Some(n));
-        let batch = RecordBatch::try_new_with_options(Arc::clone(&schema), arrays, &options);
-        rows.push(batch.map_err(|e| {
-            Error::from(Fault::new("unreadable-value", format!("rows cannot be converted: {e}")))
-        })?)
+        rows.push_columns(builders.iter_mut().map(FieldBuilder::finish).collect(), n)
     };
     input.for_each_row(|fields| {
-        for ((builder, field), kind) in builders.iter_mut().zip(fields).zip(&kinds) {
+        for ((builder, field), column) in builders.iter_mut().zip(fields).zip(&columns) {
             let field = Some(field).filter(|field| !is_null(field));
-            match field.filter(|_| kind.is_some_and(DeclaredType::is_number)) {
+            match field.filter(|_| column.declared.is_some_and(|of| of.class().is_number())) {
                 Some(field) => builder.append(Some(&notation.plain_number(field)), notation),
                 None => builder.append(field, notation),
             };
@@ -248,6 +232,21 @@ pub(crate) fn import_csv(
     flush(&mut builders, waiting)?;
     rows.finish()?;
     Ok(input.files)
+}
+
+/// What the fields of a column are.
+struct ImportedColumn {
+    /// The type that the job says.
+    declared: Option<DeclaredType>,
+    fields: FieldClass,
+    kinds: FieldKinds,
+}
+
+impl ImportedColumn {
+    /// The class of the column in the imported file.
+    fn class(&self) -> ValueClass {
+        if self.declared.is_some() { ValueClass::Text } else { self.fields.class() }
+    }
 }
 
 struct CsvInput<'a> {

@@ -26,11 +26,6 @@ const PACKED: [(&[u8], &str); 7] = [
     (b"PAR1", "a Parquet file"),
 ];
 
-/// The format of a file with these first bytes, where it is surely not text.
-fn packed_form(start: &[u8]) -> Option<&'static str> {
-    PACKED.iter().find(|(magic, _)| start.starts_with(magic)).map(|(_, form)| *form)
-}
-
 fn unpack_hint(form: &str) -> &'static str {
     match form {
         "a Parquet file" => "read it by `rows: {parquet: PATH}`",
@@ -184,28 +179,28 @@ impl<R: BufRead> CsvReader<R> {
     /// Reads from `input`, which messages call `path`.
     fn new(path: &Path, mut input: R, dialect: CsvDialect) -> Result<Self> {
         let start = input.fill_buf().map_err(|e| Error::io("open", path, &e))?;
-        if let Some(form) = packed_form(start) {
-            let what = format!("`{}` is not a text file: it begins like {form}", path.display());
-            return Fault::new("unreadable-file", what).in_file(path).fail(unpack_hint(form));
+        let refused = |code, what: &str, hint: &str| {
+            let what = format!("`{}` {what}", path.display());
+            Fault::new(code, what).in_file(path).fail(hint)
+        };
+        if let Some((_, form)) = PACKED.iter().find(|(magic, _)| start.starts_with(magic)) {
+            let what = format!("is not a text file: it begins like {form}");
+            return refused("unreadable-file", &what, unpack_hint(form));
         }
         if start.contains(&b'\r') && !start.contains(&b'\n') {
-            let what = format!("`{}` ends its lines by CR alone", path.display());
-            return Fault::new("unreadable-file", what).in_file(path).fail(
-                "convert the file to LF or CRLF, for example by `tr '\\r' '\\n' < OLD > NEW`",
-            );
+            let hint =
+                "convert the file to LF or CRLF, for example by `tr '\\r' '\\n' < OLD > NEW`";
+            return refused("unreadable-file", "ends its lines by CR alone", hint);
         }
-        if dialect.encoding != TextEncoding::Utf8 && start.contains(&0) {
-            let what = format!("`{}` stores characters in several bytes", path.display());
-            return Fault::new("bad-encoding", what)
-                .in_file(path)
-                .fail("convert the file, for example by `iconv -f utf-16 -t utf-8`");
+        let one_byte = dialect.encoding != TextEncoding::Utf8;
+        if one_byte && start.contains(&0) {
+            let hint = "convert the file, for example by `iconv -f utf-16 -t utf-8`";
+            return refused("bad-encoding", "stores characters in several bytes", hint);
         }
         if start.starts_with(b"\xEF\xBB\xBF") {
-            if dialect.encoding != TextEncoding::Utf8 {
-                let what = format!("`{}` begins with the mark of UTF-8", path.display());
-                return Fault::new("bad-encoding", what)
-                    .in_file(path)
-                    .fail("remove `encoding`: UTF-8 is read without it");
+            if one_byte {
+                let hint = "remove `encoding`: UTF-8 is read without it";
+                return refused("bad-encoding", "begins with the mark of UTF-8", hint);
             }
             input.consume(3);
         }

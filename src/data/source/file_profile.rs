@@ -330,8 +330,8 @@ fn profile_encoded(path: &str, encoding: TextEncoding) -> Result<FileProfile> {
     let csv = CsvBlock {
         delimiter,
         encoding,
-        decimal: notation.decimal(),
-        thousands: notation.thousands(),
+        decimal: notation.decimal,
+        thousands: notation.thousands,
         null_values: nulls.into_iter().map(|null| Word(null.clone())).collect(),
         ..CsvBlock::at(path)
     };

@@ -61,7 +61,7 @@ pub struct ParquetSource {
 }
 
 /// A column that the job names.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SourceColumn {
     /// Its name.
     pub name: String,
@@ -149,15 +149,9 @@ pub struct SourcePiece {
     part: usize,
     group: usize,
     offset: usize,
-    rows: usize,
-    first_row: u64,
-}
-
-impl SourcePiece {
     /// Number of rows.
-    pub fn rows(&self) -> usize {
-        self.rows
-    }
+    pub(crate) rows: usize,
+    first_row: u64,
 }
 
 /// Some rows of a piece.

@@ -19,9 +19,9 @@ const THOUSANDS: [char; 5] = ['.', ',', '\'', '\u{2019}', ' '];
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NumberNotation {
     /// The sign before the fraction, `.` or `,`.
-    decimal: char,
+    pub(crate) decimal: char,
     /// The sign between thousands, if there is one.
-    thousands: Option<char>,
+    pub(crate) thousands: Option<char>,
 }
 
 impl Default for NumberNotation {
@@ -47,16 +47,6 @@ impl NumberNotation {
         let known = matches!(decimal, '.' | ',')
             && thousands.is_none_or(|sign| THOUSANDS.contains(&sign) && sign != decimal);
         known.then_some(NumberNotation { decimal, thousands })
-    }
-
-    /// The sign before the fraction.
-    pub(crate) fn decimal(self) -> char {
-        self.decimal
-    }
-
-    /// The sign between thousands, if there is one.
-    pub(crate) fn thousands(self) -> Option<char> {
-        self.thousands
     }
 
     /// The integer that a field holds; `None` where it holds anything else.

@@ -12,7 +12,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, NullArray, new_null_array};
+use arrow::array::{Array, ArrayRef, NullArray, UInt32Array};
 use arrow::compute::concat;
 use indexmap::IndexSet;
 use schemars::JsonSchema;
@@ -109,10 +109,7 @@ impl SideColumn {
             SourceValues::Int(a) => self.parts.push(Arc::new(a.clone())),
             SourceValues::Float(a) => self.parts.push(Arc::new(a.clone())),
             SourceValues::Bool(a) => self.parts.push(Arc::new(a.clone())),
-            SourceValues::Empty(n) => {
-                self.parts.push(Arc::new(NullArray::new(*n)));
-                self.ids.resize(self.ids.len() + n, 0);
-            }
+            SourceValues::Empty(n) => self.parts.push(Arc::new(NullArray::new(*n))),
             SourceValues::Text(_) | SourceValues::Named(_) => {
                 let (distinct, before) = (more.distinct(), self.texts.len());
                 let table = distinct.table(|row| {
@@ -133,14 +130,7 @@ impl SideColumn {
             let names = self.texts.into_iter().collect();
             return Ok(SourceValues::Named(NamedValues { names, ids: self.ids }));
         }
-        // Files without a value have the type of the others.
-        let known = self.parts.iter().map(|part| part.data_type()).find(|of| !of.is_null());
-        let typed = |part: &ArrayRef| match known {
-            Some(of) if part.data_type().is_null() => new_null_array(of, part.len()),
-            _ => Arc::clone(part),
-        };
-        let typed: Vec<ArrayRef> = self.parts.iter().map(typed).collect();
-        let parts: Vec<&dyn Array> = typed.iter().map(AsRef::as_ref).collect();
+        let parts: Vec<&dyn Array> = self.parts.iter().map(AsRef::as_ref).collect();
         match parts.is_empty() {
             true => SourceValues::Empty(0).with_class(class),
             false => SourceValues::new(&concat(&parts).map_err(|e| e.to_string())?),
@@ -280,15 +270,15 @@ impl SideTable {
             self.rows.get(&key).copied().unwrap_or(0)
         });
         let at = distinct.ids.iter().map(|&id| table[id as usize].checked_sub(1));
-        let at = at.map(|row| row.map(|row| row as usize));
+        let at: UInt32Array = at.collect();
         let columns = self.columns.iter().map(|(_, values)| match values {
             // A list that is longer than the rows is not copied.
             SourceValues::Named(texts) if texts.names.len() > at.len() => {
-                SourceValues::Text(at.clone().map(|row| texts.name(row?)).collect())
+                SourceValues::Text(at.iter().map(|row| texts.name(row? as usize)).collect())
             }
-            values => values.at(at.clone()),
+            values => values.at(&at),
         });
-        (columns.collect(), at.clone().map(|row| row.is_some()).collect())
+        (columns.collect(), at.iter().map(|row| row.is_some()).collect())
     }
 }
 
@@ -308,7 +298,8 @@ mod tests {
     fn files_without_values_lack_them() {
         let words = |parts: &[SourceValues], class: ValueClass| -> Vec<Option<String>> {
             let mut column = SideColumn::default();
-            parts.iter().for_each(|part| _ = column.append(part));
+            let typed = parts.iter().map(|part| part.clone().with_class(class).unwrap());
+            typed.for_each(|part| _ = column.append(&part));
             let values = column.finish(class).unwrap();
             (0..4).map(|i| values.word(i).map(|word| word.into_owned())).collect()
         };

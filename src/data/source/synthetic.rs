@@ -111,7 +111,7 @@ pub(crate) fn generate(
 ) -> Result<()> {
     let columns = compile(params)?;
     let fields: Vec<Field> =
-        columns.iter().map(|c| Field::new(c.name, c.mechanism.data_type(), false)).collect();
+        columns.iter().map(|c| Field::new(c.name, c.data_type(), false)).collect();
     let (encoder, mut writer) = GroupWriter::create(path, &Schema::new(fields), &[])?;
     let (n, step) = (params.rows.get(), batch_rows.max(1) as u64);
     let groups = usize::try_from(n.div_ceil(step))
@@ -129,24 +129,20 @@ pub(crate) fn generate(
     writer.finish()
 }
 
+/// A generated column.
 struct SyntheticColumn<'a> {
     name: &'a str,
-    mechanism: SyntheticDraw<'a>,
+    mechanism: &'a Mechanism,
+    /// Of a mechanism with parents.
+    eta: Option<LinearPredictor>,
 }
 
-enum SyntheticDraw<'a> {
-    Flag(f64),
-    Levels { texts: Vec<&'a str>, cumulated: Vec<f64> },
-    Linear { eta: LinearPredictor, sd: f64 },
-    Logit(LinearPredictor),
-}
-
-impl SyntheticDraw<'_> {
+impl SyntheticColumn<'_> {
     fn data_type(&self) -> DataType {
-        match self {
-            SyntheticDraw::Flag(_) | SyntheticDraw::Logit(_) => DataType::Int64,
-            SyntheticDraw::Levels { .. } => DataType::Utf8,
-            SyntheticDraw::Linear { .. } => DataType::Float64,
+        match self.mechanism {
+            Mechanism::Bernoulli(_) | Mechanism::Logit(_) => DataType::Int64,
+            Mechanism::Levels(_) => DataType::Utf8,
+            Mechanism::Linear(_) => DataType::Float64,
         }
     }
 }
@@ -178,31 +174,14 @@ impl LinearPredictor {
 fn compile(params: &SyntheticBlock) -> Result<Vec<SyntheticColumn<'_>>> {
     let mut columns: Vec<SyntheticColumn<'_>> = Vec::new();
     for (name, mechanism) in &params.columns {
-        let draw = match mechanism {
-            Mechanism::Bernoulli(p) => SyntheticDraw::Flag(p.get()),
-            Mechanism::Levels(levels) => {
-                let cumulated = levels.values().scan(0.0, |sum, p| {
-                    *sum += p.get();
-                    Some(*sum)
-                });
-                SyntheticDraw::Levels {
-                    texts: levels.keys().map(Word::as_str).collect(),
-                    cumulated: cumulated.collect(),
-                }
-            }
-            Mechanism::Linear(LinearMechanism {
-                intercept,
-                effects,
-                noise: MechanismNoise::Normal(noise),
-            }) => SyntheticDraw::Linear {
-                eta: linear_predictor(name, *intercept, effects, &columns)?,
-                sd: noise.sd.get(),
-            },
-            Mechanism::Logit(LogitMechanism { intercept, effects }) => {
-                SyntheticDraw::Logit(linear_predictor(name, *intercept, effects, &columns)?)
-            }
+        let parents = match mechanism {
+            Mechanism::Bernoulli(_) | Mechanism::Levels(_) => None,
+            Mechanism::Linear(of) => Some((of.intercept, &of.effects)),
+            Mechanism::Logit(of) => Some((of.intercept, &of.effects)),
         };
-        columns.push(SyntheticColumn { name: name.as_str(), mechanism: draw });
+        let eta = parents
+            .map(|(intercept, effects)| linear_predictor(name, intercept, effects, &columns));
+        columns.push(SyntheticColumn { name: name.as_str(), mechanism, eta: eta.transpose()? });
     }
     Ok(columns)
 }
@@ -234,17 +213,18 @@ fn linear_predictor(
             return wrong(format!("no column `{name}` is drawn before it"))
                 .fail(format!("write causes before effects{near}"));
         };
-        let level = match (&earlier[parent].mechanism, level) {
-            (SyntheticDraw::Levels { texts, .. }, Some(level)) => {
-                match texts.iter().position(|t| *t == level) {
+        let level = match (earlier[parent].mechanism, level) {
+            (Mechanism::Levels(levels), Some(level)) => {
+                match levels.keys().position(|known| known.as_str() == level) {
                     Some(position) => u32::try_from(position).ok(),
                     None => {
+                        let known: Vec<&str> = levels.keys().map(Word::as_str).collect();
                         return wrong(format!("`{name}` has no level `{level}`"))
-                            .fail(format!("its levels are `{}`", texts.join("`, `")));
+                            .fail(format!("its levels are `{}`", known.join("`, `")));
                     }
                 }
             }
-            (SyntheticDraw::Levels { .. }, None) => {
+            (Mechanism::Levels(_), None) => {
                 return wrong(format!("`{name}` has levels"))
                     .fail(format!("write `\"{name}=LEVEL\"`"));
             }
@@ -263,27 +243,34 @@ fn rows(columns: &[SyntheticColumn<'_>], seed: u64, first: u64, n: u64) -> Resul
     let mut drawn: Vec<Vec<f64>> = Vec::with_capacity(columns.len());
     for (j, column) in columns.iter().enumerate() {
         let flag = |hash, p| f64::from(u8::from(u01(hash) < p));
-        let draw = |(row, hash)| match &column.mechanism {
-            SyntheticDraw::Flag(p) => flag(hash, *p),
-            SyntheticDraw::Levels { cumulated, .. } => f64::from(level(cumulated, u01(hash))),
-            SyntheticDraw::Linear { eta, sd } => eta.evaluate(&drawn, row) + sd * normal(hash),
-            SyntheticDraw::Logit(eta) => {
-                flag(hash, 1.0 / (1.0 + libm::exp(-eta.evaluate(&drawn, row))))
+        let eta = |row| column.eta.as_ref().map_or(0.0, |eta| eta.evaluate(&drawn, row));
+        let cumulated = match column.mechanism {
+            Mechanism::Levels(levels) => cumulated(levels.values()),
+            _ => Vec::new(),
+        };
+        let draw = |(row, hash)| match column.mechanism {
+            Mechanism::Bernoulli(p) => flag(hash, p.get()),
+            Mechanism::Levels(_) => f64::from(level(&cumulated, u01(hash))),
+            Mechanism::Linear(LinearMechanism { noise: MechanismNoise::Normal(of), .. }) => {
+                eta(row) + of.sd.get() * normal(hash)
             }
+            Mechanism::Logit(_) => flag(hash, 1.0 / (1.0 + libm::exp(-eta(row)))),
         };
         let hashes = (first..first + n).map(|row| h(seed, row, j as u64));
         let values = hashes.enumerate().map(draw).collect();
         drawn.push(values);
     }
     let arrays = columns.iter().zip(drawn).map(|(column, drawn)| -> Result<(&str, ArrayRef)> {
-        let array: ArrayRef = match &column.mechanism {
-            SyntheticDraw::Flag(_) | SyntheticDraw::Logit(_) => {
+        let array: ArrayRef = match column.mechanism {
+            Mechanism::Bernoulli(_) | Mechanism::Logit(_) => {
                 Arc::new(Int64Array::from_iter_values(drawn.iter().map(|&flag| flag as i64)))
             }
-            SyntheticDraw::Levels { texts, .. } => Arc::new(StringArray::from_iter_values(
-                drawn.iter().map(|&position| texts[position as usize]),
-            )),
-            SyntheticDraw::Linear { .. } => {
+            Mechanism::Levels(levels) => {
+                let texts: Vec<&str> = levels.keys().map(Word::as_str).collect();
+                let drawn = drawn.iter().map(|&position| texts[position as usize]);
+                Arc::new(StringArray::from_iter_values(drawn))
+            }
+            Mechanism::Linear(_) => {
                 if let Some(i) = drawn.iter().position(|value| !value.is_finite()) {
                     let what = format!("the generated column `{}` is not finite", column.name);
                     return Fault::new("infinite-value", what)
@@ -300,6 +287,15 @@ fn rows(columns: &[SyntheticColumn<'_>], seed: u64, first: u64, n: u64) -> Resul
     RecordBatch::try_from_iter(arrays).map_err(|e| {
         Error::from(Fault::new("no-columns", format!("the generated rows have no columns: {e}")))
     })
+}
+
+/// The sums of probabilities up to each.
+fn cumulated<'p>(probabilities: impl Iterator<Item = &'p Fraction>) -> Vec<f64> {
+    let sums = probabilities.scan(0.0, |sum, p| {
+        *sum += p.get();
+        Some(*sum)
+    });
+    sums.collect()
 }
 
 /// Position of the level whose interval contains `u`.

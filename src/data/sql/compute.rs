@@ -11,7 +11,7 @@ use arrow::array::{
     StringViewArray, UInt32Array, new_null_array,
 };
 use arrow::compute::kernels::cmp;
-use arrow::compute::{and_kleene, binary, interleave, is_not_null, is_null, not, or_kleene, take};
+use arrow::compute::{and_kleene, binary, interleave, is_null, not, or_kleene, take};
 use arrow::datatypes::{DataType, Float64Type};
 use arrow::error::ArrowError;
 use chrono::{Datelike, NaiveDate};
@@ -206,8 +206,8 @@ fn call(function: SqlFunction, all: &[ArrayRef], n: usize) -> ArrayRef {
     };
     let truths =
         |of: TruthResult| -> ArrayRef { of.map_or_else(|_| missing(n), |of| Arc::new(of)) };
-    let is = |wanted: bool, expected: bool| -> ArrayRef {
-        let truth = |x: Option<bool>| Some((x == Some(wanted)) == expected);
+    let is = |wanted: bool| -> ArrayRef {
+        let truth = |x: Option<bool>| Some(x == Some(wanted));
         Arc::new(bools(0).iter().map(truth).collect::<BooleanArray>())
     };
     let by = |how| truths(Ok(compared(how, all)));
@@ -236,13 +236,9 @@ fn call(function: SqlFunction, all: &[ArrayRef], n: usize) -> ArrayRef {
         F::Greater => by(cmp::gt),
         F::GreaterOrEqual => by(cmp::gt_eq),
         F::Distinct => by(cmp::distinct),
-        F::NotDistinct => by(cmp::not_distinct),
         F::IsNull => truths(is_null(&all[0])),
-        F::IsNotNull => truths(is_not_null(&all[0])),
-        F::IsTrue => is(true, true),
-        F::IsNotTrue => is(true, false),
-        F::IsFalse => is(false, true),
-        F::IsNotFalse => is(false, false),
+        F::IsTrue => is(true),
+        F::IsFalse => is(false),
         F::Coalesce => {
             let all = alike(all);
             chosen(&all, n, |i| (0..all.len()).find(|&k| all[k].is_valid(i)))

@@ -1,6 +1,6 @@
 //! The functions and operators that an expression may use: all of them look at one row.
 
-use crate::data::sql::SqlType;
+use crate::data::values::ValueClass;
 
 macro_rules! sql_functions {
     ($($name:ident)+) => {
@@ -14,10 +14,10 @@ macro_rules! sql_functions {
 
 sql_functions! {
     Add Subtract Multiply Divide Remainder Negate Equal NotEqual Less LessOrEqual Greater
-    GreaterOrEqual Distinct NotDistinct And Or Not IsNull IsNotNull IsTrue IsNotTrue IsFalse
-    IsNotFalse Case Coalesce NullIf Greatest Least Abs Ceil Floor Round Sign Sqrt Exp Ln Log2 Log10
-    Power Lower Upper Length Trim LeftTrim RightTrim Substring Left Right Replace Concat
-    ConcatOperator StartsWith EndsWith Contains Like ILike Year Month Day DateDiff TryNumber
+    GreaterOrEqual Distinct And Or Not IsNull IsTrue IsFalse Case Coalesce NullIf Greatest Least Abs
+    Ceil Floor Round Sign Sqrt Exp Ln Log2 Log10 Power Lower Upper Length Trim LeftTrim RightTrim
+    Substring Left Right Replace Concat ConcatOperator StartsWith EndsWith Contains Like ILike Year
+    Month Day DateDiff TryNumber
 }
 
 /// What a function takes and gives.
@@ -26,10 +26,10 @@ pub(super) struct SqlSignature {
     pub(super) name: &'static str,
     pub(super) function: SqlFunction,
     /// The types of its arguments; the last one represents all further ones.
-    pub(super) takes: &'static [SqlType],
+    pub(super) takes: &'static [ValueClass],
     /// Fewest and most arguments.
     pub(super) n: (usize, usize),
-    pub(super) gives: SqlType,
+    pub(super) gives: ValueClass,
 }
 
 /// For each name the function, the types that it takes, its fewest and most arguments, and what it
@@ -41,48 +41,47 @@ macro_rules! sql_signatures {
             function: SqlFunction::$function,
             takes: $takes,
             n: ($least, $most),
-            gives: SqlType::$gives,
+            gives: ValueClass::$gives,
         }),+]
     };
 }
 
-const ANY: &[SqlType] = &[SqlType::Null];
-const BOOL: &[SqlType] = &[SqlType::Bool];
-const NUMBER: &[SqlType] = &[SqlType::Number];
-const TEXT: &[SqlType] = &[SqlType::Text];
-const TEXT_NUMBER: &[SqlType] = &[SqlType::Text, SqlType::Number];
+const ANY: &[ValueClass] = &[ValueClass::Empty];
+const BOOL: &[ValueClass] = &[ValueClass::Bool];
+const NUMBER: &[ValueClass] = &[ValueClass::Float];
+const TEXT: &[ValueClass] = &[ValueClass::Text];
+const TEXT_NUMBER: &[ValueClass] = &[ValueClass::Text, ValueClass::Float];
 
-/// The functions that are called by a name. Those of [`SqlType::Null`] take and give what their
+/// The functions that are called by a name. Those of [`ValueClass::Empty`] take and give what their
 /// arguments have in common.
 pub(super) const FUNCTIONS: &[SqlSignature] = &sql_signatures! {
-    "abs" Abs(NUMBER 1 1) Number; "ceil" Ceil(NUMBER 1 1) Number; "ceiling" Ceil(NUMBER 1 1) Number;
-    "coalesce" Coalesce(ANY 1 100) Null; "concat" Concat(TEXT 1 100) Text;
-    "contains" Contains(TEXT 2 2) Bool; "date_diff" DateDiff(TEXT 3 3) Number;
-    "datediff" DateDiff(TEXT 3 3) Number; "day" Day(TEXT 1 1) Number;
-    "ends_with" EndsWith(TEXT 2 2) Bool; "exp" Exp(NUMBER 1 1) Number;
-    "floor" Floor(NUMBER 1 1) Number; "greatest" Greatest(ANY 1 100) Null;
-    "ifnull" Coalesce(ANY 2 2) Null; "least" Least(ANY 1 100) Null;
-    "left" Left(TEXT_NUMBER 2 2) Text; "length" Length(TEXT 1 1) Number; "ln" Ln(NUMBER 1 1) Number;
-    "log10" Log10(NUMBER 1 1) Number; "log2" Log2(NUMBER 1 1) Number; "lower" Lower(TEXT 1 1) Text;
-    "ltrim" LeftTrim(TEXT 1 1) Text; "mod" Remainder(NUMBER 2 2) Number;
-    "month" Month(TEXT 1 1) Number; "nullif" NullIf(ANY 2 2) Null; "pow" Power(NUMBER 2 2) Number;
-    "power" Power(NUMBER 2 2) Number; "replace" Replace(TEXT 3 3) Text;
-    "right" Right(TEXT_NUMBER 2 2) Text; "round" Round(NUMBER 1 2) Number;
-    "rtrim" RightTrim(TEXT 1 1) Text; "sign" Sign(NUMBER 1 1) Number;
-    "sqrt" Sqrt(NUMBER 1 1) Number; "starts_with" StartsWith(TEXT 2 2) Bool;
+    "abs" Abs(NUMBER 1 1) Float; "ceil" Ceil(NUMBER 1 1) Float; "ceiling" Ceil(NUMBER 1 1) Float;
+    "coalesce" Coalesce(ANY 1 100) Empty; "concat" Concat(TEXT 1 100) Text;
+    "contains" Contains(TEXT 2 2) Bool; "date_diff" DateDiff(TEXT 3 3) Float;
+    "datediff" DateDiff(TEXT 3 3) Float; "day" Day(TEXT 1 1) Float;
+    "ends_with" EndsWith(TEXT 2 2) Bool; "exp" Exp(NUMBER 1 1) Float;
+    "floor" Floor(NUMBER 1 1) Float; "greatest" Greatest(ANY 1 100) Empty;
+    "ifnull" Coalesce(ANY 2 2) Empty; "least" Least(ANY 1 100) Empty;
+    "left" Left(TEXT_NUMBER 2 2) Text; "length" Length(TEXT 1 1) Float; "ln" Ln(NUMBER 1 1) Float;
+    "log10" Log10(NUMBER 1 1) Float; "log2" Log2(NUMBER 1 1) Float; "lower" Lower(TEXT 1 1) Text;
+    "ltrim" LeftTrim(TEXT 1 1) Text; "mod" Remainder(NUMBER 2 2) Float;
+    "month" Month(TEXT 1 1) Float; "nullif" NullIf(ANY 2 2) Empty; "pow" Power(NUMBER 2 2) Float;
+    "power" Power(NUMBER 2 2) Float; "replace" Replace(TEXT 3 3) Text;
+    "right" Right(TEXT_NUMBER 2 2) Text; "round" Round(NUMBER 1 2) Float;
+    "rtrim" RightTrim(TEXT 1 1) Text; "sign" Sign(NUMBER 1 1) Float;
+    "sqrt" Sqrt(NUMBER 1 1) Float; "starts_with" StartsWith(TEXT 2 2) Bool;
     "substr" Substring(TEXT_NUMBER 2 3) Text; "substring" Substring(TEXT_NUMBER 2 3) Text;
-    "trim" Trim(TEXT 1 1) Text; "upper" Upper(TEXT 1 1) Text; "year" Year(TEXT 1 1) Number;
+    "trim" Trim(TEXT 1 1) Text; "upper" Upper(TEXT 1 1) Text; "year" Year(TEXT 1 1) Float;
 };
 
 /// Operators, and forms with words of their own.
 const OPERATORS: &[SqlSignature] = &sql_signatures! {
-    "+" Add(NUMBER 2 2) Number; "-" Subtract(NUMBER 2 2) Number; "*" Multiply(NUMBER 2 2) Number;
-    "/" Divide(NUMBER 2 2) Number; "-" Negate(NUMBER 1 1) Number; "AND" And(BOOL 2 100) Bool;
+    "+" Add(NUMBER 2 2) Float; "-" Subtract(NUMBER 2 2) Float; "*" Multiply(NUMBER 2 2) Float;
+    "/" Divide(NUMBER 2 2) Float; "-" Negate(NUMBER 1 1) Float; "AND" And(BOOL 2 100) Bool;
     "OR" Or(BOOL 2 100) Bool; "NOT" Not(BOOL 1 1) Bool; "IS TRUE" IsTrue(BOOL 1 1) Bool;
-    "IS NOT TRUE" IsNotTrue(BOOL 1 1) Bool; "IS FALSE" IsFalse(BOOL 1 1) Bool;
-    "IS NOT FALSE" IsNotFalse(BOOL 1 1) Bool; "LIKE" Like(TEXT 2 2) Bool;
+    "IS FALSE" IsFalse(BOOL 1 1) Bool; "LIKE" Like(TEXT 2 2) Bool;
     "ILIKE" ILike(TEXT 2 2) Bool; "||" ConcatOperator(TEXT 2 2) Text;
-    "TRY_CAST" TryNumber(TEXT 1 1) Number;
+    "TRY_CAST" TryNumber(TEXT 1 1) Float;
 };
 
 /// What a function or operator takes and gives, where its arguments decide nothing else.

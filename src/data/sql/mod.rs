@@ -32,7 +32,7 @@ use crate::error::Fault;
 
 pub(crate) use compute::{column_of, column_of_levels, missing, source_values};
 pub(crate) use parse::parse;
-pub(crate) use program::{ComputedColumn, SqlProgram, SqlType};
+pub(crate) use program::{ComputedColumn, SqlProgram};
 
 /// Largest integer up to which floats hold every integer.
 pub(crate) const EXACT_INTEGER: i64 = 1 << 53;

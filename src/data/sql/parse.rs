@@ -163,13 +163,17 @@ impl SqlWalk {
                 call(at, function, vec![of(left)?, of(right)?])
             }
             Expr::IsNull(e) | Expr::IsUnknown(e) => call(at, F::IsNull, vec![of(e)?]),
-            Expr::IsNotNull(e) | Expr::IsNotUnknown(e) => call(at, F::IsNotNull, vec![of(e)?]),
+            Expr::IsNotNull(e) | Expr::IsNotUnknown(e) => {
+                negated_if(true, call(at, F::IsNull, vec![of(e)?]))
+            }
             Expr::IsTrue(e) => call(at, F::IsTrue, vec![of(e)?]),
-            Expr::IsNotTrue(e) => call(at, F::IsNotTrue, vec![of(e)?]),
+            Expr::IsNotTrue(e) => negated_if(true, call(at, F::IsTrue, vec![of(e)?])),
             Expr::IsFalse(e) => call(at, F::IsFalse, vec![of(e)?]),
-            Expr::IsNotFalse(e) => call(at, F::IsNotFalse, vec![of(e)?]),
+            Expr::IsNotFalse(e) => negated_if(true, call(at, F::IsFalse, vec![of(e)?])),
             Expr::IsDistinctFrom(a, b) => call(at, F::Distinct, vec![of(a)?, of(b)?]),
-            Expr::IsNotDistinctFrom(a, b) => call(at, F::NotDistinct, vec![of(a)?, of(b)?]),
+            Expr::IsNotDistinctFrom(a, b) => {
+                negated_if(true, call(at, F::Distinct, vec![of(a)?, of(b)?]))
+            }
             Expr::Between { expr, negated, low, high } => {
                 let from = call(at, F::GreaterOrEqual, vec![of(expr)?, of(low)?]);
                 let to = call(at, F::LessOrEqual, vec![of(expr)?, of(high)?]);
@@ -322,30 +326,23 @@ impl SqlWalk {
             };
             return Err(SqlProblem::new(at, format!("no function is called `{name}`"), hint));
         };
-        let list = match &function.args {
-            FunctionArguments::List(list)
-                if list.clauses.is_empty() && list.duplicate_treatment.is_none() =>
-            {
-                &list.args[..]
-            }
-            _ => return Err(SqlProblem::new(at, form_of(&name), EACH_ROW)),
-        };
         let plain = function.filter.is_none()
             && function.null_treatment.is_none()
             && function.within_group.is_empty()
             && function.parameters == FunctionArguments::None;
-        if !plain {
-            return Err(SqlProblem::new(at, form_of(&name), EACH_ROW));
-        }
-        let mut arguments = Vec::new();
-        for argument in list {
-            match argument {
-                FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => {
-                    arguments.push(self.node(expr, at, depth + 1)?);
-                }
-                _ => return Err(SqlProblem::new(at, form_of(&name), EACH_ROW)),
+        let list = match &function.args {
+            FunctionArguments::List(list)
+                if plain && list.clauses.is_empty() && list.duplicate_treatment.is_none() =>
+            {
+                &list.args
             }
-        }
+            _ => return Err(SqlProblem::new(at, form_of(&name), EACH_ROW)),
+        };
+        let argument = |argument: &FunctionArg| match argument {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => self.node(expr, at, depth + 1),
+            _ => Err(SqlProblem::new(at, form_of(&name), EACH_ROW)),
+        };
+        let arguments: Vec<SqlNode> = list.iter().map(argument).collect::<Parsed<_>>()?;
         let (least, most) = signature.n;
         if !(least..=most).contains(&arguments.len()) {
             let wanted = match (least, most) {

@@ -13,54 +13,25 @@ use crate::data::sql::{SqlPlace, SqlProblem, missing};
 use crate::data::values::ValueClass;
 use crate::param::ColumnName;
 
-/// The type of a part of an expression.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SqlType {
-    /// 64-bit floats.
-    Number,
-    /// Truth values.
-    Bool,
-    /// Texts.
-    Text,
-    /// Nothing but missing values: fits every type.
-    Null,
+/// The type of the values of a column in an expression: numbers are floats, and what holds nothing
+/// but missing values fits every type.
+fn computed(class: ValueClass) -> ValueClass {
+    if class == ValueClass::Int { ValueClass::Float } else { class }
 }
 
-impl SqlType {
-    /// The type of the values of a column.
-    pub(crate) fn of(class: ValueClass) -> SqlType {
-        match class {
-            ValueClass::Int | ValueClass::Float => SqlType::Number,
-            ValueClass::Bool => SqlType::Bool,
-            ValueClass::Text => SqlType::Text,
-            ValueClass::Empty => SqlType::Null,
-        }
+fn in_words(class: ValueClass) -> &'static str {
+    match class {
+        ValueClass::Int | ValueClass::Float => "a number",
+        ValueClass::Bool => "a truth value",
+        ValueClass::Text => "a text",
+        ValueClass::Empty => "nothing",
     }
+}
 
-    /// The class of a column that holds such values.
-    pub(crate) fn class(self) -> ValueClass {
-        match self {
-            SqlType::Number => ValueClass::Float,
-            SqlType::Bool => ValueClass::Bool,
-            SqlType::Text => ValueClass::Text,
-            SqlType::Null => ValueClass::Empty,
-        }
-    }
-
-    fn in_words(self) -> &'static str {
-        match self {
-            SqlType::Number => "a number",
-            SqlType::Bool => "a truth value",
-            SqlType::Text => "a text",
-            SqlType::Null => "nothing",
-        }
-    }
-
-    fn common(self, other: SqlType) -> Option<SqlType> {
-        match (self, other) {
-            (SqlType::Null, t) | (t, SqlType::Null) => Some(t),
-            (a, b) => (a == b).then_some(a),
-        }
+fn common(one: ValueClass, other: ValueClass) -> Option<ValueClass> {
+    match (one, other) {
+        (ValueClass::Empty, class) | (class, ValueClass::Empty) => Some(class),
+        (a, b) => (a == b).then_some(a),
     }
 }
 
@@ -69,7 +40,8 @@ impl SqlType {
 pub(crate) struct SqlProgram {
     pub(super) columns: Vec<ColumnName>,
     pub(super) root: SqlNode,
-    gives: SqlType,
+    /// The type of its values.
+    pub(crate) gives: ValueClass,
 }
 
 impl SqlProgram {
@@ -79,14 +51,9 @@ impl SqlProgram {
     /// It is none, or an operation does not fit the types.
     pub(crate) fn new(sql: &str, classes: &[ValueClass]) -> Result<Self, SqlProblem> {
         let tree = parse(sql)?;
-        let types: Vec<SqlType> = classes.iter().copied().map(SqlType::of).collect();
+        let types: Vec<ValueClass> = classes.iter().copied().map(computed).collect();
         let gives = type_of(&tree.root, &types)?;
         Ok(SqlProgram { columns: tree.columns, root: tree.root, gives })
-    }
-
-    /// The type of its values.
-    pub(crate) fn gives(&self) -> SqlType {
-        self.gives
     }
 
     /// Its values for `n` rows.
@@ -134,29 +101,29 @@ pub(crate) struct ComputedColumn {
     pub(crate) long: Option<LongText>,
 }
 
-fn type_of(node: &SqlNode, columns: &[SqlType]) -> Result<SqlType, SqlProblem> {
+fn type_of(node: &SqlNode, columns: &[ValueClass]) -> Result<ValueClass, SqlProblem> {
     let (function, arguments) = match &node.kind {
         SqlKind::Column(position) => {
-            return Ok(columns.get(*position).copied().unwrap_or(SqlType::Null));
+            return Ok(columns.get(*position).copied().unwrap_or(ValueClass::Empty));
         }
-        SqlKind::Number(_) => return Ok(SqlType::Number),
-        SqlKind::Text(_) => return Ok(SqlType::Text),
-        SqlKind::Bool(_) => return Ok(SqlType::Bool),
-        SqlKind::Null => return Ok(SqlType::Null),
+        SqlKind::Number(_) => return Ok(ValueClass::Float),
+        SqlKind::Text(_) => return Ok(ValueClass::Text),
+        SqlKind::Bool(_) => return Ok(ValueClass::Bool),
+        SqlKind::Null => return Ok(ValueClass::Empty),
         SqlKind::Call(function, arguments) => (*function, arguments),
     };
-    let types: Vec<SqlType> =
+    let types: Vec<ValueClass> =
         arguments.iter().map(|argument| type_of(argument, columns)).collect::<Result<_, _>>()?;
-    let takes = |wanted: SqlType, i: usize| wants(&arguments[i], wanted, types[i], function);
+    let takes = |wanted: ValueClass, i: usize| wants(&arguments[i], wanted, types[i], function);
     let common = |positions: &mut dyn Iterator<Item = usize>| {
-        let mut all = SqlType::Null;
+        let mut all = ValueClass::Empty;
         for i in positions {
-            all = all.common(types[i]).ok_or_else(|| {
-                let what = format!("{} and {} meet here", all.in_words(), types[i].in_words());
+            all = common(all, types[i]).ok_or_else(|| {
+                let what = format!("{} and {} meet here", in_words(all), in_words(types[i]));
                 SqlProblem::new(arguments[i].at, what, CONVERT)
             })?;
         }
-        Ok::<SqlType, SqlProblem>(all)
+        Ok::<ValueClass, SqlProblem>(all)
     };
     use SqlFunction as F;
     Ok(match function {
@@ -166,15 +133,14 @@ fn type_of(node: &SqlNode, columns: &[SqlType]) -> Result<SqlType, SqlProblem> {
         | F::LessOrEqual
         | F::Greater
         | F::GreaterOrEqual
-        | F::Distinct
-        | F::NotDistinct => {
+        | F::Distinct => {
             common(&mut (0..2))?;
-            SqlType::Bool
+            ValueClass::Bool
         }
-        F::IsNull | F::IsNotNull => SqlType::Bool,
+        F::IsNull => ValueClass::Bool,
         F::Case => {
             let n = types.len();
-            (0..n / 2).try_for_each(|i| takes(SqlType::Bool, 2 * i))?;
+            (0..n / 2).try_for_each(|i| takes(ValueClass::Bool, 2 * i))?;
             common(&mut (0..n / 2).map(|i| 2 * i + 1).chain((n % 2 == 1).then_some(n - 1)))?
         }
         _ => {
@@ -182,7 +148,7 @@ fn type_of(node: &SqlNode, columns: &[SqlType]) -> Result<SqlType, SqlProblem> {
                 let what = format!("`{function:?}` has no signature");
                 return Err(SqlProblem::new(node.at, what, "this is a bug in cfaudit"));
             };
-            if signature.gives == SqlType::Null {
+            if signature.gives == ValueClass::Empty {
                 return common(&mut (0..types.len()));
             }
             for i in 0..types.len() {
@@ -200,16 +166,16 @@ const CONVERT: &str = "nothing is converted in silence: a text becomes a number 
 
 fn wants(
     argument: &SqlNode,
-    wanted: SqlType,
-    found: SqlType,
+    wanted: ValueClass,
+    found: ValueClass,
     function: SqlFunction,
 ) -> Result<(), SqlProblem> {
-    if wanted.common(found).is_some() {
+    if common(wanted, found).is_some() {
         return Ok(());
     }
     let name = FUNCTIONS.iter().find(|known| known.function == function).map(|known| known.name);
     let by = name.map_or_else(String::new, |name| format!(" by `{name}`"));
-    let what = format!("{} stands where {} is wanted{by}", found.in_words(), wanted.in_words());
+    let what = format!("{} stands where {} is wanted{by}", in_words(found), in_words(wanted));
     Err(SqlProblem::new(argument.at, what, CONVERT))
 }
 

@@ -10,7 +10,7 @@ use crate::data::source::{SourceColumn, TextIdentity};
 use crate::data::spelling::Spelling;
 use crate::data::sql::length::text_bytes;
 use crate::data::sql::{
-    ComputedColumn, SqlProgram, SqlType, column_of, column_of_levels, parse, source_values,
+    ComputedColumn, SqlProgram, column_of, column_of_levels, parse, source_values,
 };
 use crate::data::values::{SourceValues, ValueClass};
 use crate::num::float_precision::FloatPrecision;
@@ -167,11 +167,11 @@ fn types_must_fit() {
         let problem = SqlProgram::new(sql, classes).expect_err(sql);
         assert!(problem.what.contains(words), "{sql}: {}", problem.located());
     }
-    let gives = |sql: &str, classes: &[ValueClass]| SqlProgram::new(sql, classes).unwrap().gives();
-    assert_eq!(gives("a / 2", &[ValueClass::Int]), SqlType::Number);
-    assert_eq!(gives("a IS NULL", &[Text]), SqlType::Bool);
-    assert_eq!(gives("a || 'x'", &[Text]), SqlType::Text);
-    assert_eq!(gives("NULL", &[]), SqlType::Null);
+    let gives = |sql: &str, classes: &[ValueClass]| SqlProgram::new(sql, classes).unwrap().gives;
+    assert_eq!(gives("a / 2", &[ValueClass::Int]), ValueClass::Float);
+    assert_eq!(gives("a IS NULL", &[Text]), ValueClass::Bool);
+    assert_eq!(gives("a || 'x'", &[Text]), ValueClass::Text);
+    assert_eq!(gives("NULL", &[]), ValueClass::Empty);
 }
 
 #[test]

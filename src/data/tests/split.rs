@@ -7,7 +7,7 @@ use arrow::datatypes::Int32Type;
 use super::*;
 use crate::data::rows::role_counts::HashSplit;
 use crate::data::rows::split::{
-    NEITHER, RankDraw, RankedSplit, Stratification, assign_roles, audited, trains,
+    NEITHER, RankDraw, RankedSplit, Stratification, assign_roles, audited,
 };
 use crate::error::Result;
 
@@ -283,6 +283,6 @@ fn a_column_does_not_split_a_person() {
 #[test]
 fn roles_in_words() {
     assert_eq!((audited(0), audited(TRAIN), audited(NEITHER)), (Some(0), None, None));
-    assert!(trains(TRAIN, 0, false) && !trains(0, 0, false) && !trains(NEITHER, 0, false));
-    assert!(trains(1, 0, true) && !trains(0, 0, true) && !trains(NEITHER, 0, true));
+    let trains = |role: u8| RowRoles(vec![role]).trains(0, 0);
+    assert!(trains(TRAIN) && trains(1) && !trains(0) && !trains(NEITHER));
 }

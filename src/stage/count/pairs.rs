@@ -19,7 +19,7 @@ use crate::stage::count::{RowScoreInputs, SetScoreInputs};
 use crate::stage::kinds::PairStage;
 use crate::stage::plan::StagePlan;
 use crate::stage::row_context::RowContext;
-use crate::stage::sharding::share::{ShardPass, StagePasses};
+use crate::stage::sharding::share::{RowShare, ShardPass};
 use crate::stage::stage_builder::{Planned, Stage, StageBuilder};
 use crate::unit::AuditUnit;
 
@@ -71,7 +71,7 @@ impl Stage for PairStage {
 /// rest.
 fn write(
     ctx: &StageContext<'_>,
-    passes: StagePasses<'_>,
+    passes: &RowShare,
     gather: impl FnOnce() -> Result<Vec<(u64, PairedCounts)>>,
 ) -> Result<()> {
     let Some(counts) = passes.gather(ctx, ShardPass::Count, gather)? else { return Ok(()) };

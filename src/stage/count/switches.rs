@@ -27,7 +27,7 @@ use crate::stage::count::evidence::{
 };
 use crate::stage::count::slices::{AttributeSlices, CountedSlices};
 use crate::stage::row_context::{DecisionRule, RowContext};
-use crate::stage::sharding::share::{ShardPass, StagePasses};
+use crate::stage::sharding::share::{RowShare, ShardPass};
 
 /// The score metrics that are wanted.
 #[derive(Debug, Clone, Copy)]
@@ -121,7 +121,7 @@ impl CountedRow<'_> {
 /// The second pass over all rows, for the counts that have score metrics (`measured`). None in a
 /// shard, which ends with its states.
 fn second_pass(
-    (passes, row_context): (StagePasses<'_>, RowContext<'_>),
+    (passes, row_context): (&RowShare, RowContext<'_>),
     wanted: ShiftSettings,
     measured: &[Option<&CounterfactualCounts>],
     add: impl Fn(&mut [Option<ShiftPass>], usize) -> Result<u64> + Sync,
@@ -450,7 +450,7 @@ pub(crate) struct CountedSet {
 /// # Errors
 /// A file cannot be read, the sum of the weights may overflow, or the run is to stop.
 pub(crate) fn count_switches(
-    (passes, row_context): (StagePasses<'_>, RowContext<'_>),
+    (passes, row_context): (&RowShare, RowContext<'_>),
     scored: &ScoredSet,
     blocks: CountSettings,
     wanted: Option<ShiftSettings>,

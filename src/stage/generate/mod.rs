@@ -25,7 +25,7 @@ use crate::counterfactual::write_back::WriteBack;
 use crate::counterfactual::{Generator, TransportTallies};
 use crate::data::prepare::params::MissingRule;
 use crate::data::rows::Projection;
-use crate::data::rows::aligned::{CounterfactualReader, NaiveKeys, SupportReader};
+use crate::data::rows::aligned::{CounterfactualReader, NaiveKeys, SUPPORT, SupportReader};
 use crate::data::{Layout, MISSING_LEVEL};
 use crate::error::{Error, Fault, Result};
 use crate::exec::{StageContext, files, internal_error};
@@ -50,7 +50,7 @@ use crate::stage::models::AskedModels;
 use crate::stage::plan::StagePlan;
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
-use crate::stage::sharding::share::{ShardPass, StagePasses};
+use crate::stage::sharding::share::{RowShare, ShardPass};
 use crate::stage::stage_builder::{Opens, OpensOfRows, Planned, Stage, StageBuilder, StageInput};
 use crate::unit::AuditUnit;
 
@@ -84,7 +84,7 @@ impl StageInput<GenerateStage> {
 
     /// Their unsupported values.
     pub(crate) fn support(&self, ctx: &StageContext<'_>) -> Result<SupportReader> {
-        SupportReader::open(self.folder(ctx))
+        SUPPORT.open_if_there(self.folder(ctx))
     }
 
     /// The effects of setting the attribute.
@@ -209,7 +209,7 @@ impl<'a> SetInputs<'a> {
     pub(crate) fn generate(
         &self,
         row_context: RowContext<'_>,
-        passes: StagePasses<'_>,
+        passes: &RowShare,
         learnt: impl FnOnce(usize) -> Result<Vec<FittedStrategy>>,
     ) -> Result<()> {
         let (ctx, layout) = (row_context.ctx, row_context.rows.layout());

@@ -15,7 +15,7 @@ use crate::counterfactual::support::{
 use crate::counterfactual::variable::{
     StrategyVariable, VariableOptions, VariableValues, variables,
 };
-use crate::data::rows::aligned::{CounterfactualKeys, create_support, keys_in_other_groups};
+use crate::data::rows::aligned::{CounterfactualKeys, SUPPORT, keys_in_other_groups};
 use crate::data::rows::split::RowRoles;
 use crate::data::rows::{PreparedBatch, Projection};
 use crate::data::{FeatureRows, Layout, MISSING_GROUP};
@@ -312,13 +312,13 @@ impl SupportTests {
         row_context: RowContext<'_>,
         of_group: impl Fn(usize, &mut SupportSums) -> Result<Vec<u64>> + Sync,
     ) -> Result<SupportSums> {
-        let (encoder, mut writer) = create_support(out)?;
+        let (encoder, mut writer) = SUPPORT.create(out)?;
         let mut all = self.no_sums();
         row_context.row_groups().in_order(
             |g| {
                 let mut sums = self.no_sums();
                 let bits = of_group(g, &mut sums)?;
-                Ok((bits.len() as u64, (encoder.bits(bits)?, sums)))
+                Ok((bits.len() as u64, (encoder.encode(bits)?, sums)))
             },
             |_, (encoded, sums)| {
                 all.absorb(&sums);

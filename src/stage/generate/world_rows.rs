@@ -22,8 +22,7 @@ use crate::counterfactual::graph_uncertain::rows::{
 };
 use crate::data::rows::Projection;
 use crate::data::rows::aligned::{
-    CounterfactualKeys, NO_ROW, create_counterfactuals, create_support, create_world_rows,
-    keys_in_other_groups,
+    CounterfactualKeys, NO_ROW, SUPPORT, WORLD_ROWS, create_counterfactuals, keys_in_other_groups,
 };
 use crate::data::{FeatureColumn, FeatureKind, FeatureRows, Layout};
 use crate::error::{Fault, Result};
@@ -170,8 +169,8 @@ impl WorldRowWriting<'_> {
         };
         let none = RowSums { pairs: vec![nobody; groups * groups], n_cells: 0, n_rows: 0 };
         let (encoder, mut writer) = create_counterfactuals(ctx.out(), Some(layout), false)?;
-        let (reach_encoder, mut reach_writer) = create_world_rows(ctx.out())?;
-        let (support_encoder, mut support_writer) = create_support(ctx.out())?;
+        let (reach_encoder, mut reach_writer) = WORLD_ROWS.create(ctx.out())?;
+        let (support_encoder, mut support_writer) = SUPPORT.create(ctx.out())?;
         let no_support = self.tests.as_ref().map(SupportTests::no_sums).unwrap_or_default();
         let (mut all, mut support) = (none.clone(), no_support.clone());
         row_context.row_groups().in_order(
@@ -211,7 +210,7 @@ impl WorldRowWriting<'_> {
                 });
                 let n = made.keys.parent.len() as u64;
                 let encoded = encoder.encode(made.keys, None, written)?;
-                let beside = (reach_encoder.reached(made.reached)?, support_encoder.bits(bits)?);
+                let beside = (reach_encoder.encode(made.reached)?, support_encoder.encode(bits)?);
                 Ok((n, (encoded, beside, (sums, tested))))
             },
             |_, (encoded, (reached, unsupported), (sums, tested))| {

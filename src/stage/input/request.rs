@@ -45,7 +45,7 @@ use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::score::join::{JoinedScores, RecheckSample};
 use crate::stage::score::score_file::STALE_SCORES_HINT;
-use crate::stage::sharding::share::{RowShare, ShardPass, StagePasses};
+use crate::stage::sharding::share::{RowShare, ShardPass};
 use crate::stage::stage_builder::{Opens, OpensOfRows, Planned, Stage, StageBuilder, StageInput};
 use crate::unit::AuditUnit;
 
@@ -143,7 +143,7 @@ impl Stage for RequestStage {
 /// Writes the request for the counterfactuals of these sources; without any for the rows as they
 /// are.
 fn write_request(
-    passes: StagePasses<'_>,
+    passes: &RowShare,
     row_context: RowContext<'_>,
     sources: Option<&[RequestSource]>,
 ) -> Result<()> {
@@ -317,7 +317,7 @@ impl ScoreAnswers {
     pub(crate) fn join(
         &self,
         plan: &StagePlan<'_>,
-        (ctx, passes): (&StageContext<'_>, StagePasses<'_>),
+        (ctx, passes): (&StageContext<'_>, &RowShare),
         file: &KeyedFile,
         join: impl FnOnce() -> Result<JoinedScores>,
     ) -> Result<Option<JoinedScores>> {

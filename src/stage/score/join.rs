@@ -13,9 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::exchange::keyed::{KeyedFile, ScoreKey};
 use crate::data::exchange::to_score::RequestRow;
-use crate::data::rows::aligned::{
-    CounterfactualReader, ScoreReader, create_scores, write_precision,
-};
+use crate::data::rows::aligned::{CounterfactualReader, SCORES, ScoreReader, write_precision};
 use crate::data::rows::split::RowRoles;
 use crate::data::rows::{PreparedBatch, Projection};
 use crate::data::{Attribute, MISSING_GROUP};
@@ -339,7 +337,7 @@ impl ScoreFileJoin<'_> {
     /// differs, the disk refuses, the run is to stop.
     pub(crate) fn join(&self, out: &Path) -> Result<JoinedScores> {
         let rows = self.context.rows;
-        let (encoder, mut writer) = create_scores(out)?;
+        let (encoder, mut writer) = SCORES.create(out)?;
         let mut file = ScoreFile::new(self.file, self.context);
         let (mut entries, mut lacking) = (0_u64, MissingKeys::default());
         let mut compared = RecheckTally::default();
@@ -365,7 +363,7 @@ impl ScoreFileJoin<'_> {
                         scores[asked.source.1] = score;
                     }
                 }
-                writer.append(encoder.scores(scores)?)
+                writer.append(encoder.encode(scores)?)
             },
         )?;
         // What a shard leaves is for the others, and counted when all are merged.

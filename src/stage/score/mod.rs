@@ -21,7 +21,8 @@ use std::path::{Path, PathBuf};
 
 use crate::data::column::declared::DeclaredColumns;
 use crate::data::exchange::keyed::{AnswerValues, KeyedFile};
-use crate::data::rows::aligned::{ColumnEncoder, ScoreReader, create_scores, write_precision};
+use crate::data::rows::aligned::{SCORES, ScoreReader, write_precision};
+use crate::data::rows::number_file::NumberEncoder;
 use crate::error::{Error, Fault, Result};
 use crate::exec::{files, internal_error};
 use crate::job;
@@ -140,7 +141,7 @@ impl Stage for ScoreStage {
                 let folders: Vec<PathBuf> = folders.collect();
                 let files = folders.iter().map(|out| {
                     files::make_folder(out)?;
-                    create_scores(out)
+                    SCORES.create(out)
                 });
                 let (encoders, mut writers): (Vec<_>, Vec<_>) =
                     files.collect::<Result<Vec<_>>>()?.into_iter().unzip();
@@ -150,9 +151,9 @@ impl Stage for ScoreStage {
                         let fold = |i: usize| roles.audited(keys.parent[i] as usize);
                         blank_unknown(&mut scores, &keys, known, fold);
                     }
-                    let column = |(class, encoder): (usize, &ColumnEncoder)| {
+                    let column = |(class, encoder): (usize, &NumberEncoder<_>)| {
                         let of_class = scores.iter().skip(class).step_by(n_columns);
-                        encoder.scores(of_class.copied().collect())
+                        encoder.encode(of_class.copied().collect())
                     };
                     encoders.iter().enumerate().map(column).collect::<Result<Vec<_>>>()
                 };

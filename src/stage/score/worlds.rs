@@ -19,8 +19,8 @@ use crate::counterfactual::graph_uncertain::CausalWorlds;
 use crate::counterfactual::graph_uncertain::knobs::GraphUncertainBlock;
 use crate::data::Attribute;
 use crate::data::rows::aligned::{
-    CounterfactualKeys, CounterfactualReader, NO_ROW, ScoreReader, SupportReader, WorldRowReader,
-    create_scores,
+    CounterfactualKeys, CounterfactualReader, NO_ROW, SCORES, ScoreReader, SupportReader,
+    WORLD_ROWS, WorldRowReader,
 };
 use crate::data::rows::{PreparedBatch, Projection};
 use crate::error::{Error, Fault, Result};
@@ -100,7 +100,7 @@ impl WorldRows {
     ) -> Result<Self> {
         Ok(WorldRows {
             made: made.open(row_context)?,
-            reached: WorldRowReader::open(made.folder(row_context.ctx))?,
+            reached: WORLD_ROWS.open(made.folder(row_context.ctx))?,
             scores: scores.open(row_context)?,
         })
     }
@@ -241,7 +241,7 @@ impl GraphScoring<'_> {
             None => nobody,
         };
         let keeps = self.keys.n_rows() <= PEOPLE_AT_MOST;
-        let (encoder, mut writer) = create_scores(out)?;
+        let (encoder, mut writer) = SCORES.create(out)?;
         let names = self.kept.map(|kept| ScoreNames::new(kept, attribute, &self.ranks));
         let mut persons =
             names.as_ref().map(|_| RowWriter::<WorldScoreRow>::create(out)).transpose()?;
@@ -271,7 +271,7 @@ impl GraphScoring<'_> {
                 part.n_dropped = dropped;
                 part.counts.settle();
                 let means = std::mem::take(&mut part.means);
-                Ok((rows, (encoder.scores(means)?, part)))
+                Ok((rows, (encoder.encode(means)?, part)))
             },
             |_, (encoded, part)| {
                 counts.merge(part.counts);

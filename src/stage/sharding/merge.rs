@@ -5,9 +5,10 @@ use std::collections::btree_map::Entry;
 
 use crate::error::{Error, Result};
 use crate::exec::cancel::CancelFlag;
+use crate::exec::internal_error;
 use crate::stage::pass::{OpenState, open_state};
 use crate::stage::sharding::plan::{OpenPlan, part_name};
-use crate::stage::sharding::share::{ShardPass, StateLabel};
+use crate::stage::sharding::share::{ShardPass, StateLabel, write_state};
 use crate::stage::sharding::state;
 
 /// What a merge did.
@@ -62,15 +63,11 @@ pub(crate) fn merge(plan: &OpenPlan, pass: ShardPass, cancel: &CancelFlag) -> Re
     let mut text = String::new();
     let count = states.len();
     for (label, state) in states {
-        let merged = || plan.folder.path(&plan.merged_file(pass));
-        let fail = |bug: serde_json::Error| Error::operator("write", merged(), bug, None);
-        text.push_str(&serde_json::to_string(&label).map_err(fail)?);
-        text.push('\n');
-        text.push_str(&state.finish().map_err(fail)?);
-        text.push('\n');
+        let state = state.finish().map_err(|bug| internal_error(bug.to_string()))?;
+        write_state(&mut text, &label, &state)?;
     }
     let merged = plan.merged_file(pass);
-    plan.folder.write(&merged, state::encoded(plan.header(pass, None), text.as_bytes())?.0)?;
+    plan.folder.write(&merged, state::encoded(plan.header(pass, None), text.as_bytes())?)?;
     let parts = (0..n).map(|shard| plan.part_file(pass, shard));
     plan.folder.tidy(&parts.chain([merged]).collect::<Vec<_>>());
     Ok(MergeOutcome::Merged { states: count })

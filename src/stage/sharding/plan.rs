@@ -128,12 +128,6 @@ pub(crate) struct ShardTaskLine {
     pub(crate) writes: String,
 }
 
-impl ShardPlan {
-    fn text(&self) -> String {
-        serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
-    }
-}
-
 impl OpenPlan {
     /// Opens a plan that this program made.
     ///
@@ -264,7 +258,7 @@ impl OpenPlan {
                 let path = self.folder.path(&name);
                 self.check_header(&path, &read.header, (earlier, None))?;
                 let states = state::labelled(&read.text, &path)?;
-                merged.add(earlier, read.header.sha256().to_owned(), states);
+                merged.add(earlier, read.header.sha256, states);
             }
         }
         Ok(merged)
@@ -379,7 +373,7 @@ pub(crate) fn make(
     let columns = parts.map(|parts| files::read(&parts.columns)).transpose()?;
     let plan = planned(checked, settings, &count, cancel).map_err(|e| with_place(e, checked))?;
     let plan = ShardPlan { columns: columns.as_ref().map(|bytes| sha256(bytes)), ..plan };
-    let text = plan.text();
+    let text = serde_json::to_string_pretty(&plan).unwrap_or_default() + "\n";
     if folder.read(PLAN)?.is_some_and(|there| there != text.as_bytes()) {
         let cause =
             "another plan is there: of another job, other rows or shards, or another program";
@@ -420,7 +414,7 @@ fn planned(
     let params = stages.prepare_params();
     let needed = if columns.is_some() { params.columns() } else { Vec::new() };
     let source = input.open_rows(&needed, &params.declared)?;
-    let pieces: Vec<u64> = source.pieces().iter().map(|piece| piece.rows() as u64).collect();
+    let pieces: Vec<u64> = source.pieces().iter().map(|piece| piece.rows as u64).collect();
     let shards = cut(&pieces, count);
     Ok(ShardPlan {
         cfaudit_plan: FORMAT,

@@ -15,7 +15,7 @@ use crate::exec::shared_folder::SharedFolder;
 use crate::exec::{StageContext, StageRecord, files, internal_error};
 use crate::stage::input::digest::FileHashes;
 use crate::stage::sharding::plan::part_name;
-use crate::stage::sharding::share::{RowShare, ShardPass, StagePasses};
+use crate::stage::sharding::share::{RowShare, ShardPass};
 use crate::table::file::{FileOwner, ParquetFile};
 
 /// The pass in which rows are written.
@@ -65,21 +65,21 @@ fn name_of(stage: &str, list: usize, shard: usize) -> String {
     format!("{}/part-{shard:05}.{hash}.{list:05}.parquet", PASS.word())
 }
 
-impl StagePasses<'_> {
+impl RowShare {
     /// Where the rows of this many lists are; none where the stage ends here: in a shard, for which
     /// `write` writes each list as the only file of a folder.
     ///
     /// # Errors
     /// Those of `write`; a file of a shard is lost or altered; the states are not merged yet.
     pub(crate) fn row_lists(
-        self,
+        &self,
         ctx: &StageContext<'_>,
         lists: usize,
         mut write: impl FnMut(usize, &Path) -> Result<()>,
     ) -> Result<Option<RowLists>> {
         let gather = || {
             let mut hashes = FileHashes::default();
-            if let RowShare::Shard(task) = self.share() {
+            if let RowShare::Shard(task) = self {
                 for list in 0..lists {
                     let folder = ctx.out().join(LISTS).join(format!("{list:05}"));
                     files::make_folder(&folder)?;
@@ -92,7 +92,7 @@ impl StagePasses<'_> {
             Ok(vec![(0, hashes)])
         };
         let Some(hashes) = self.gather::<FileHashes>(ctx, PASS, gather)? else { return Ok(None) };
-        let RowShare::Merged(run) = self.share() else {
+        let RowShare::Merged(run) = self else {
             return Ok((!self.is_shard()).then_some(RowLists(None)));
         };
         let mut found = vec![Vec::new(); lists];

@@ -218,7 +218,7 @@ impl RowShare {
     }
 
     /// The pieces of the source that are read; none: all of them.
-    fn pieces(&self) -> Option<Range<usize>> {
+    pub(crate) fn pieces(&self) -> Option<Range<usize>> {
         match self {
             RowShare::All => None,
             RowShare::Shard(task) => Some(task.pieces.clone()),
@@ -256,33 +256,10 @@ impl RowShare {
 }
 
 /// The passes of a stage over rows.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct StagePasses<'a>(&'a RowShare);
-
-impl<'a> StagePasses<'a> {
-    /// The passes of a stage over these rows.
-    pub(crate) fn new(share: &'a RowShare) -> Self {
-        StagePasses(share)
-    }
-
-    /// The rows that the stage goes over.
-    pub(crate) fn share(self) -> &'a RowShare {
-        self.0
-    }
-
-    /// Whether any rows are read.
-    pub(crate) fn reads_rows(self) -> bool {
-        self.0.reads_rows()
-    }
-
-    /// The pieces of the source that are read; none: all of them.
-    pub(crate) fn pieces(self) -> Option<Range<usize>> {
-        self.0.pieces()
-    }
-
+impl RowShare {
     /// Whether later stages read the prepared rows: those that are only surveyed are not written.
-    pub(crate) fn writes_rows(self) -> bool {
-        match self.0 {
+    pub(crate) fn writes_rows(&self) -> bool {
+        match self {
             RowShare::All => true,
             RowShare::Shard(task) => task.pass > ShardPass::Survey,
             RowShare::Merged(_) => false,
@@ -290,8 +267,8 @@ impl<'a> StagePasses<'a> {
     }
 
     /// Whether the rows are those of a shard.
-    pub(crate) fn is_shard(self) -> bool {
-        matches!(self.0, RowShare::Shard(_))
+    pub(crate) fn is_shard(&self) -> bool {
+        matches!(self, RowShare::Shard(_))
     }
 
     /// The states of all rows in a pass, each with its number; none where the stage ends here: in a
@@ -300,12 +277,12 @@ impl<'a> StagePasses<'a> {
     /// # Errors
     /// Those of `gather`; the states of a pass that is not merged yet; the disk refuses.
     pub(crate) fn gather<S: Accumulator>(
-        self,
+        &self,
         ctx: &StageContext<'_>,
         pass: ShardPass,
         gather: impl FnOnce() -> Result<Vec<(u64, S)>>,
     ) -> Result<Option<Vec<(u64, S)>>> {
-        match self.0 {
+        match self {
             RowShare::All => gather().map(Some),
             RowShare::Shard(task) if pass < task.pass => found(ctx, &task.merged, None, pass),
             RowShare::Shard(task) => {
@@ -318,12 +295,12 @@ impl<'a> StagePasses<'a> {
         }
     }
 
-    /// As [`StagePasses::gather`], for a single state; in a run from shards it is the merged one.
+    /// As [`RowShare::gather`], for a single state; in a run from shards it is the merged one.
     ///
     /// # Errors
-    /// As [`StagePasses::gather`].
+    /// As [`RowShare::gather`].
     pub(crate) fn gather_one<S: Accumulator>(
-        self,
+        &self,
         ctx: &StageContext<'_>,
         pass: ShardPass,
         gather: impl FnOnce() -> Result<S>,
@@ -332,18 +309,18 @@ impl<'a> StagePasses<'a> {
         Ok(merge_all(states.into_iter().flatten().map(|(_, state)| state)))
     }
 
-    /// As [`StagePasses::gather`], for a stage that also writes its rows, for later stages of
+    /// As [`RowShare::gather`], for a stage that also writes its rows, for later stages of
     /// whatever pass: in a shard it does so in every pass.
     ///
     /// # Errors
-    /// As [`StagePasses::gather`].
+    /// As [`RowShare::gather`].
     pub(crate) fn maps<S: Accumulator>(
-        self,
+        &self,
         ctx: &StageContext<'_>,
         pass: ShardPass,
         rows: impl FnOnce() -> Result<Vec<(u64, S)>>,
     ) -> Result<Option<Vec<(u64, S)>>> {
-        match self.0 {
+        match self {
             RowShare::All => rows().map(Some),
             RowShare::Shard(_) => {
                 write_states(ctx, pass, rows()?)?;
@@ -353,12 +330,12 @@ impl<'a> StagePasses<'a> {
         }
     }
 
-    /// As [`StagePasses::maps`], for a single state.
+    /// As [`RowShare::maps`], for a single state.
     ///
     /// # Errors
-    /// As [`StagePasses::gather`].
+    /// As [`RowShare::gather`].
     pub(crate) fn map<S: Accumulator>(
-        self,
+        &self,
         ctx: &StageContext<'_>,
         pass: ShardPass,
         rows: impl FnOnce() -> Result<S>,
@@ -419,10 +396,15 @@ pub(crate) fn states_text<S: Accumulator>(stage: &str, states: Vec<(u64, S)>) ->
             state: S::NAME.to_owned(),
             version: S::VERSION,
         };
-        for line in [serde_json::to_string(&label), serde_json::to_string(&state)] {
-            text.push_str(&line.map_err(|bug| internal_error(bug.to_string()))?);
-            text.push('\n');
-        }
+        let state = serde_json::to_string(&state).map_err(|bug| internal_error(bug.to_string()))?;
+        write_state(&mut text, &label, &state)?;
     }
     Ok(text)
+}
+
+/// Writes the two lines of a state.
+pub(crate) fn write_state(text: &mut String, label: &StateLabel, state: &str) -> Result<()> {
+    let label = serde_json::to_string(label).map_err(|bug| internal_error(bug.to_string()))?;
+    [label.as_str(), "\n", state, "\n"].into_iter().for_each(|part| text.push_str(part));
+    Ok(())
 }

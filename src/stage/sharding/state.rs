@@ -45,7 +45,7 @@ pub(crate) struct StateHeader {
     /// Size of the states as text.
     bytes: u64,
     /// Their SHA-256.
-    sha256: String,
+    pub(crate) sha256: String,
 }
 
 impl StateHeader {
@@ -68,25 +68,20 @@ impl StateHeader {
             sha256: String::new(),
         }
     }
-
-    /// The SHA-256 of the states as text.
-    pub(crate) fn sha256(&self) -> &str {
-        &self.sha256
-    }
 }
 
-/// The bytes of a file of states, and its header.
+/// The bytes of a file of states.
 ///
 /// # Errors
 /// The states cannot be compressed.
-pub(crate) fn encoded(header: StateHeader, states: &[u8]) -> Result<(Vec<u8>, StateHeader)> {
+pub(crate) fn encoded(header: StateHeader, states: &[u8]) -> Result<Vec<u8>> {
     let header = StateHeader { bytes: states.len() as u64, sha256: sha256(states), ..header };
     let fail = |cause: String| Error::operator("write", "states", cause, None);
     let line = serde_json::to_string(&header).map_err(|bug| fail(bug.to_string()))?;
     let body = zstd::bulk::compress(states, LEVEL).map_err(|cause| fail(cause.to_string()))?;
     let mut bytes = format!("{FORMAT}\n{line}\n").into_bytes();
     bytes.extend(body);
-    Ok((bytes, header))
+    Ok(bytes)
 }
 
 /// States read from a file.
@@ -157,7 +152,7 @@ pub(crate) fn labelled(text: &str, path: &Path) -> Result<Vec<LabelledState>> {
 mod tests {
     use std::path::Path;
 
-    use super::{StateHeader, decoded, encoded, labelled};
+    use super::{StateHeader, decoded, encoded, labelled, sha256};
     use crate::tests::Says;
 
     const STATES: &str =
@@ -167,8 +162,10 @@ mod tests {
     fn what_is_written_is_read_back_and_damage_is_found() {
         let path = Path::new("part-00000.state");
         let header = StateHeader::new("p", "count", (Some(3), 7), (0, 0));
-        let (whole, written) = encoded(header, STATES.as_bytes()).unwrap();
+        let whole = encoded(header.clone(), STATES.as_bytes()).unwrap();
         let found = decoded(&whole, path).unwrap();
+        let (bytes, sha256) = (STATES.len() as u64, sha256(STATES.as_bytes()));
+        let written = StateHeader { bytes, sha256, ..header };
         assert_eq!((&found.header, found.text.as_str()), (&written, STATES));
         assert_eq!(found.bytes, whole.len() as u64);
         let states = labelled(&found.text, path).unwrap();

@@ -10,7 +10,6 @@ use crate::error::{Error, Fault, Result};
 use crate::exec::cancel::CancelFlag;
 use crate::exec::files;
 use crate::exec::folder::ScratchFolder;
-use crate::stage::input::copied_rows::CopiedRows;
 use crate::stage::memory;
 use crate::stage::settings::RunSettings;
 
@@ -91,11 +90,6 @@ impl StreamCopy {
             return Fault::new("bad-output", what).fail(hint);
         }
         Ok(self.path())
-    }
-
-    /// The rows as inputs of a run, whose first one has this number.
-    pub(crate) fn rows_from(&self, first_row: u64) -> CopiedRows {
-        CopiedRows { path: self.path(), first_row }
     }
 
     /// Fails if the copy is not what the plan says about a part: it has other columns than the file

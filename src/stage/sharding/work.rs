@@ -81,12 +81,7 @@ pub(crate) struct PassOfShard<'a> {
 /// streams.
 pub(crate) fn work(task: PassOfShard<'_>) -> Result<(WorkOutcome, u64)> {
     let PassOfShard { plan, pass, shard, .. } = task;
-    plan.shard(shard)?;
-    if plan.columns().is_some() {
-        let cause = "its rows come as streams";
-        let hint = "pass the rows of the shard to standard input, with `--stream`";
-        return Err(Error::operator("use", plan.folder.root(), cause, hint));
-    }
+    task.check(false)?;
     let name = plan.part_file(pass, shard);
     if let Ok(Some(read)) = state::read(&plan.folder, &name)
         && plan.check_header(&plan.folder.path(&name), &read.header, (pass, Some(shard))).is_ok()
@@ -96,7 +91,7 @@ pub(crate) fn work(task: PassOfShard<'_>) -> Result<(WorkOutcome, u64)> {
     plan.folder.tidy(std::slice::from_ref(&name));
     let found = task.states(None)?;
     let states = found.as_deref().unwrap_or_default().as_bytes();
-    let (bytes, _) = state::encoded(plan.header(pass, Some(shard)), states)?;
+    let bytes = state::encoded(plan.header(pass, Some(shard)), states)?;
     let size = bytes.len() as u64;
     plan.folder.write(&name, bytes)?;
     let done = if found.is_some() { WorkOutcome::Written } else { WorkOutcome::NothingToDo };
@@ -110,18 +105,27 @@ pub(crate) fn work(task: PassOfShard<'_>) -> Result<(WorkOutcome, u64)> {
 /// As [`work`]; the stream is not what the plan says.
 pub(crate) fn work_on_stream(task: PassOfShard<'_>, source: &mut dyn Read) -> Result<Vec<u8>> {
     let plan = task.plan;
-    plan.shard(task.shard)?;
-    if plan.columns().is_none() {
-        let cause = "its rows are in files";
-        let hint = "leave out `--stream`";
-        return Err(Error::operator("use", plan.folder.root(), cause, hint));
-    }
+    task.check(true)?;
     let states = task.states(Some(source))?.unwrap_or_default();
     let header = plan.header(task.pass, Some(task.shard));
-    Ok(state::encoded(header, states.as_bytes())?.0)
+    state::encoded(header, states.as_bytes())
 }
 
 impl PassOfShard<'_> {
+    /// Fails where the plan has no such shard, or its rows come in another way.
+    fn check(&self, streams: bool) -> Result<()> {
+        self.plan.shard(self.shard)?;
+        let (cause, hint) = match (self.plan.columns().is_some(), streams) {
+            (true, false) => (
+                "its rows come as streams",
+                "pass the rows of the shard to standard input, with `--stream`",
+            ),
+            (false, true) => ("its rows are in files", "leave out `--stream`"),
+            _ => return Ok(()),
+        };
+        Err(Error::operator("use", self.plan.folder.root(), cause, hint))
+    }
+
     /// The states; none where no stage asks for the pass.
     fn states(&self, stream: Option<&mut dyn Read>) -> Result<Option<String>> {
         let PassOfShard { plan, pass, shard, .. } = *self;
@@ -143,7 +147,8 @@ impl PassOfShard<'_> {
             None => of.first_piece..of.first_piece + of.pieces,
         };
         let task = ShardTask { plan: plan.id.clone(), shard, pieces, pass, merged };
-        let rows = copy.as_ref().map(|copy| copy.rows_from(of.first_row));
+        let rows =
+            copy.as_ref().map(|copy| CopiedRows { path: copy.path(), first_row: of.first_row });
         keep_freed_memory();
         states.push_str(&self.run((&RowShare::Shard(task), until), rows.as_ref())?.0);
         Ok(Some(states))

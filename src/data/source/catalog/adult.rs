@@ -107,7 +107,7 @@ fn stand_in() -> Result<RecordBatch> {
     for (split, cells) in [("train", &marginals.cells.train), ("test", &marginals.cells.test)] {
         for stratum in assign_cells(cells, SEED, row) {
             let fields = draw(&marginals, stratum, split, row as u64);
-            rows.push(fields.iter().map(String::as_str))?;
+            rows.push(fields.iter().map(String::as_str), |fault| fault)?;
             row += 1;
         }
     }

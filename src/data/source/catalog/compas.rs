@@ -128,7 +128,7 @@ fn stand_in() -> Result<RecordBatch> {
         let value = |name: &str| {
             drawn.iter().find(|(column, _)| *column == name).map_or("", |(_, value)| value)
         };
-        rows.push(SET.columns.iter().map(|(name, _)| value(name)))?;
+        rows.push(SET.columns.iter().map(|(name, _)| value(name)), |fault| fault)?;
     }
     rows.finish()
 }

@@ -79,7 +79,7 @@ fn versions_in(
 ) -> Result<Vec<Option<&'static FileVersion>>> {
     set.members
         .iter()
-        .map(|member| Ok(read_verified(member, member.versions, folder)?.map(|(form, _)| form)))
+        .map(|member| Ok(read_if_there(member, member.versions, folder)?.map(|(form, _)| form)))
         .collect()
 }
 
@@ -162,19 +162,30 @@ fn largest(member: &DataSetFile) -> u64 {
 ///
 /// # Errors
 /// The file has no known version, or cannot be read.
-pub(super) fn read_verified<'f>(
+fn read_if_there<'f>(
     member: &DataSetFile,
     forms: &'f [FileVersion],
     folder: &Path,
 ) -> Result<Option<(&'f FileVersion, Vec<u8>)>> {
+    let is_there = files::metadata_if_there(&folder.join(member.name))?.is_some();
+    let read = (is_there || folder.is_file()).then(|| read_verified(member, forms, folder));
+    read.transpose()
+}
+
+/// The member in the folder with its version.
+///
+/// # Errors
+/// The file has no known version, or cannot be read.
+pub(super) fn read_verified<'f>(
+    member: &DataSetFile,
+    forms: &'f [FileVersion],
+    folder: &Path,
+) -> Result<(&'f FileVersion, Vec<u8>)> {
     let path = folder.join(member.name);
-    if files::metadata_if_there(&path)?.is_none() && !folder.is_file() {
-        return Ok(None);
-    }
     let bytes = files::read(&path)?;
     let found = sha256(&bytes);
     match forms.iter().find(|form| form.sha256 == found) {
-        Some(form) => Ok(Some((form, bytes))),
+        Some(form) => Ok((form, bytes)),
         None => {
             let expected: Vec<String> =
                 forms.iter().map(|form| format!("`{}`", form.sha256)).collect();

@@ -28,7 +28,7 @@ pub(crate) use crate::data::source::catalog::data_set::{
     DataSetFile, DataSetOrigin, FileVersion, PublicDataSet,
 };
 use crate::data::source::recut::RecutWriter;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::exec::pieces::{StageWatch, WorkerPool};
 
 /// All data sets, sorted by name.
@@ -59,16 +59,8 @@ pub(crate) fn import(
         }
         (DataSetOrigin::Files(found), _) => {
             let read = |(member, form): (&DataSetFile, &&'static FileVersion)| {
-                let gone = || {
-                    Error::io(
-                        "read",
-                        &found.folder.join(member.name),
-                        &std::io::ErrorKind::NotFound.into(),
-                    )
-                };
-                download::read_verified(member, std::slice::from_ref(*form), &found.folder)?
-                    .map(|(_, bytes)| bytes)
-                    .ok_or_else(gone)
+                let forms = std::slice::from_ref(*form);
+                download::read_verified(member, forms, &found.folder).map(|(_, bytes)| bytes)
             };
             let files: Vec<Vec<u8>> =
                 set.members.iter().zip(&found.versions).map(read).collect::<Result<_>>()?;
@@ -77,7 +69,8 @@ pub(crate) fn import(
     };
     (watch.check)()?;
     (watch.progress)(batch.num_rows() as u64);
-    let mut rows = RecutWriter::create(path, batch.schema().as_ref().clone(), workers, batch_rows)?;
+    let schema = batch.schema().as_ref().clone();
+    let mut rows = RecutWriter::create(path, schema, &[], workers, batch_rows)?;
     rows.push(batch)?;
     rows.finish()
 }

@@ -30,16 +30,11 @@ impl TypedTable {
         }
     }
 
-    /// Adds a row with one field per column.
+    /// Adds a row with one field per column; `place` adds the place of the row to a fault.
     ///
     /// # Errors
     /// Another number of fields, or a field that is not a value of its column.
-    pub(super) fn push<'f>(&mut self, fields: impl IntoIterator<Item = &'f str>) -> Result<()> {
-        self.push_from(fields, |fault| fault)
-    }
-
-    /// As [`TypedTable::push`]; `place` adds the place of the row to a fault.
-    fn push_from<'f>(
+    pub(super) fn push<'f>(
         &mut self,
         fields: impl IntoIterator<Item = &'f str>,
         place: impl Fn(Fault) -> Fault,
@@ -88,7 +83,7 @@ impl TypedTable {
                 continue;
             }
             if let Some(fields) = fields(line) {
-                self.push_from(fields, here)?;
+                self.push(fields, here)?;
             }
         }
         Ok(())
@@ -115,7 +110,7 @@ impl TypedTable {
         let positions: Vec<usize> = self.columns.iter().map(position).collect::<Result<_>>()?;
         while let Some(row) = table.next()? {
             let here = |fault: Fault| fault.in_file(path).at_row(format!("line {}", row.line));
-            self.push_from(positions.iter().map(|&i| row.field(i)), here)?;
+            self.push(positions.iter().map(|&i| row.field(i)), here)?;
         }
         Ok(())
     }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::counterfactual::write_back::{RawCounts, WriteBack, WriteBackRow, WrittenCounts};
 use crate::counterfactual::{ChangeCounters, GeneratedBatch, Generator, SampleBatch};
 use crate::data::rows::aligned::{
-    CounterfactualKeys, CounterfactualVerdicts, NaiveKeys, create_counterfactuals, create_support,
+    CounterfactualKeys, CounterfactualVerdicts, NaiveKeys, SUPPORT, create_counterfactuals,
 };
 use crate::data::rows::split::RowRoles;
 use crate::data::rows::{PreparedBatch, Projection};
@@ -112,7 +112,7 @@ pub(crate) fn generate(
     let attribute = &layout.attributes[making.attribute];
     let (encoder, mut writer) =
         create_counterfactuals(out, making.with_features.then_some(layout), making.judged)?;
-    let support = making.support.map(|_| create_support(out)).transpose()?;
+    let support = making.support.map(|_| SUPPORT.create(out)).transpose()?;
     let (support_encoder, mut support_writer) = support.unzip();
     row_context.row_groups().in_order(
         |g| {
@@ -121,7 +121,8 @@ pub(crate) fn generate(
             let classes = making.classes.of_group(g, &batch)?;
             let made = making.made_group(attribute, (&batch, &roles), &classes);
             let unsupported = made.unsupported.zip(support_encoder.as_ref());
-            let unsupported = unsupported.map(|(bits, encoder)| encoder.bits(bits)).transpose()?;
+            let unsupported =
+                unsupported.map(|(bits, encoder)| encoder.encode(bits)).transpose()?;
             let (n_rows, part) = (made.sums.n_rows, made.sums);
             let judged = making.judged.then_some(made.judged);
             let encoded = encoder.encode(made.keys, judged, made.rows)?;

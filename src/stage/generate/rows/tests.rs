@@ -57,7 +57,7 @@ fn races_of_others(roles: &[u8]) -> Vec<String> {
     generate(row_context, &making, dir.path()).unwrap();
     let layout = rows.layout();
     let (keys, made) =
-        CounterfactualReader::open_file(dir.path()).unwrap().rows(0, layout).unwrap();
+        CounterfactualReader::open(dir.path(), rows, roles).unwrap().rows(0, layout).unwrap();
     // The keys follow only from the rows.
     let view = tempfile::tempdir().unwrap();
     let making = GenerateInputs { is_view: true, write_backs: &[], ..making };
@@ -68,12 +68,12 @@ fn races_of_others(roles: &[u8]) -> Vec<String> {
         (keys.clone(), keys.parent.len() as u64)
     );
     assert!(
-        viewed.judged(0, layout).is_err() && CounterfactualReader::open_file(view.path()).is_err()
+        viewed.judged(0, layout).is_err() && !view.path().join("counterfactuals.parquet").exists()
     );
     // So do the features where nothing is written back.
     let plain = tempfile::tempdir().unwrap();
     generate(row_context, &GenerateInputs { is_view: false, ..making }, plain.path()).unwrap();
-    let written = CounterfactualReader::open_file(plain.path()).unwrap();
+    let written = CounterfactualReader::open(plain.path(), rows, roles).unwrap();
     assert_eq!(viewed.rows(0, layout).unwrap(), written.rows(0, layout).unwrap());
     assert_ne!(viewed.rows(0, layout).unwrap().1, made);
     let race = layout.feature("race").unwrap();
