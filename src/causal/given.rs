@@ -96,10 +96,10 @@ pub(crate) fn given_class(
         GivenGraphError::ContradictsKnowledge(variables[u].clone(), variables[v].clone())
     };
     for v in 0..variables.len() {
-        if let Some(u) = (graph.parents[v] & knowledge.forbidden_causes(v)).lowest() {
+        if let Some(u) = (graph.parents[v] & knowledge.forbidden[v]).lowest() {
             return Err(against(u, v));
         }
-        if let Some(u) = (knowledge.required_causes(v) - graph.parents[v]).lowest() {
+        if let Some(u) = (knowledge.required[v] - graph.parents[v]).lowest() {
             return Err(against(u, v));
         }
     }

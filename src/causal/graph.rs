@@ -95,8 +95,8 @@ impl Dag {
     /// Whether the graph has every required edge and no forbidden one.
     pub fn satisfies(&self, knowledge: &Knowledge) -> bool {
         let keeps = |v: usize| {
-            (self.parents[v] & knowledge.forbidden_causes(v)).is_empty()
-                && knowledge.required_causes(v).is_subset(self.parents[v])
+            (self.parents[v] & knowledge.forbidden[v]).is_empty()
+                && knowledge.required[v].is_subset(self.parents[v])
         };
         (0..self.parents.len()).all(keeps)
     }

@@ -70,8 +70,8 @@ impl<'a> GrowShrinkForest<'a> {
                 .into_iter()
                 .filter(|&y| score.varies(x) && score.varies(y))
                 .collect::<NodeSet>();
-            let possible = (varying | knowledge.required_causes(x)) & nodes;
-            let possible = (possible - knowledge.forbidden_causes(x)).without(x);
+            let possible = (varying | knowledge.required[x]) & nodes;
+            let possible = (possible - knowledge.forbidden[x]).without(x);
             GrowShrinkTree {
                 x,
                 possible,
@@ -225,7 +225,7 @@ impl GrowShrinkTree {
         // If x is one column, one more column with a variance above this cannot raise the score, so
         // no logarithm is needed.
         let most = left.variance_of_x() * libm::exp(-score.penalty / score.n) * (1.0 + 1e-9);
-        let required = knowledge.required_causes(x);
+        let required = knowledge.required[x];
         for y in node.available {
             let log_sum = match left.variance_given(y) {
                 Some(variance) if variance > most && !required.contains(y) => continue,
@@ -259,7 +259,7 @@ impl GrowShrinkTree {
         if let Some(done) = node.shrunk {
             return done;
         }
-        let done = shrink(score, self.x, node.path, node.score, knowledge.required_causes(self.x));
+        let done = shrink(score, self.x, node.path, node.score, knowledge.required[self.x]);
         node.shrunk = Some(done);
         done
     }

@@ -130,11 +130,8 @@ fn fit(
 ) -> VariableEquations {
     let given: Vec<usize> =
         parents.into_iter().flat_map(|p| encoding.variables[p].columns.clone()).collect();
-    let lower = (0..given.len())
-        .flat_map(|i| (0..=i).map(move |j| (i, j)))
-        .map(|(i, j)| moments.covariance(given[i], given[j]))
-        .collect();
-    let covariances = SymmetricMatrix { n: given.len(), lower };
+    let covariances =
+        SymmetricMatrix::of(given.len(), |i, j| moments.covariance(given[i], given[j]));
     let zeros = null_directions(encoding, moments, parents);
     let targets: Vec<Vec<f64>> = encoding.variables[v]
         .columns
@@ -183,7 +180,7 @@ pub(super) fn minimum_norm(
     zeros: &[Vec<(usize, f64)>],
     targets: &[Vec<f64>],
 ) -> Vec<Vec<f64>> {
-    let largest = (0..a.n).map(|i| a.lower[SymmetricMatrix::at(i, i)]).fold(0.0, f64::max);
+    let largest = (0..a.n).map(|i| a.entry(i, i)).fold(0.0, f64::max);
     let mut filled = a.clone();
     for zero in zeros {
         for (k, &(i, x)) in zero.iter().enumerate() {

@@ -119,11 +119,10 @@ pub enum Conditioning {
     Nothing,
 }
 
-/// A class as a position among the strata of a group.
+/// A class as a position among the strata of a group. Where the strategy does not condition on a
+/// class, every row has that of the pooled stratum, the only one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum StratumClass {
-    /// The strategy does not condition on a class.
-    Pooled,
     /// The stratum at this position.
     Seen(usize),
     /// A class that the reference lacks.
@@ -209,19 +208,14 @@ impl ReferenceStrata {
     /// The class of a row; `None` where the strategy conditions on the class and the row has none.
     pub fn class(&self, class: Option<u32>) -> Option<StratumClass> {
         match self.condition {
-            Conditioning::Nothing => Some(StratumClass::Pooled),
+            Conditioning::Nothing => Some(StratumClass::Seen(self.pooled_slot())),
             Conditioning::Class => class.map(|code| {
                 self.classes.binary_search(&code).map_or(StratumClass::Unseen, StratumClass::Seen)
             }),
         }
     }
 
-    /// The number of classes with a separate stratum.
-    pub fn n_classes(&self) -> usize {
-        self.classes.len()
-    }
-
-    /// Position of the pooled stratum.
+    /// Position of the pooled stratum: the number of classes with a separate one.
     pub fn pooled_slot(&self) -> usize {
         self.classes.len()
     }
@@ -252,10 +246,9 @@ impl ReferenceStrata {
             StratumClass::Seen(slot) if serves(slot) => {
                 StratumChoice::Serves { slot, fallback: false }
             }
-            _ if serves(self.pooled_slot()) => StratumChoice::Serves {
-                slot: self.pooled_slot(),
-                fallback: class != StratumClass::Pooled,
-            },
+            _ if serves(self.pooled_slot()) => {
+                StratumChoice::Serves { slot: self.pooled_slot(), fallback: true }
+            }
             _ => StratumChoice::Keep,
         }
     }
@@ -325,7 +318,7 @@ mod tests {
             &SampleBatch { keys: &[], rows: &rows, groups: &groups, classes: &classes },
         );
         let strata = ReferenceStrata::new(&counts, &variables(), 2, Conditioning::Class);
-        assert_eq!((strata.n_classes(), strata.pooled_slot()), (2, 2));
+        assert_eq!(strata.pooled_slot(), 2);
         let table_of = |g, slot| {
             let table = strata.table(g, slot);
             (table.rows, table.values[0].n_rows(), table.levels[0].levels.clone())
@@ -339,8 +332,8 @@ mod tests {
         );
         let all = ReferenceStrata::new(&counts, &variables(), 2, Conditioning::Nothing);
         assert_eq!(
-            (all.class(None), all.n_classes(), all.table(1, 0).rows),
-            (Some(StratumClass::Pooled), 0, 3)
+            (all.class(None), all.pooled_slot(), all.table(1, 0).rows),
+            (Some(StratumClass::Seen(0)), 0, 3)
         );
 
         let choose = |class, min| strata.choose(0, 1, class, min, |table| table.values[0].n_rows());

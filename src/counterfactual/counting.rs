@@ -174,11 +174,8 @@ impl<'a> ReferenceCounter<'a> {
                     values.add(x, &mut self.free, at_once);
                 }
             };
-            let variable = &self.variables[i];
-            match variable.plain_numbers(rows) {
-                Some(xs) => strata.iter().zip(xs).for_each(|(&s, &x)| count(s, x)),
-                None => (0..rows.n).for_each(|i| count(strata[i], variable.number(rows, i))),
-            }
+            let numbers = self.variables[i].numbers(rows);
+            strata.iter().zip(&*numbers).for_each(|(&s, &x)| count(s, x));
         }
         let digits = self.index.digits(self.variables, rows);
         let mut new = Vec::new();

@@ -10,7 +10,7 @@
 //! Memory: twins are generated batch by batch and never stored; each pass generates them again.
 
 use crate::counterfactual::map_flip::MapFlipGenerator;
-use crate::counterfactual::{Generator, SampleBatch};
+use crate::counterfactual::{Generator, SampleBatch, TargetGroup};
 use crate::data::rows::reference::{ReferenceBatch, ReferenceRows};
 use crate::data::{Attribute, FeatureRows};
 use crate::error::Result;
@@ -61,7 +61,8 @@ impl TwinGenerator {
     fn append_to(&self, group: &ReferenceBatch) -> ReferenceBatch {
         let samples = SampleBatch::of_reference(group, self.position);
         let made: Vec<_> = (0..self.attribute.groups.len())
-            .map(|to| self.mover.generate(&samples, &self.attribute, to))
+            .map(|group| TargetGroup { attribute: &self.attribute, group })
+            .map(|to| self.mover.generate(&samples, to))
             .collect();
         let mut parts = vec![&group.rows];
         parts.extend(made.iter().map(|generated| &generated.rows));

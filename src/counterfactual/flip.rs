@@ -397,40 +397,26 @@ impl<'a> FlipDecider<'a> {
             return Some(counterpart);
         }
         let may_be = |level: u32| level != current && Some(level) != known.barred;
-        let candidates = options.levels.iter().enumerate().filter(|(_, (level, _))| may_be(*level));
-        match self.settings.new_value {
-            NewLevelRule::Mode => {
-                let more =
-                    |best: Option<(u32, u64)>, (_, &(level, n)): (usize, &(u32, u64))| match best {
-                        Some(known) if known.1 >= n => Some(known),
-                        _ => Some((level, n)),
-                    };
-                candidates.fold(None, more).map(|best| best.0)
-            }
-            NewLevelRule::Likely => {
-                // How well each option agrees with the other levels of the row.
-                let mut agreement = vec![0.0; options.levels.len()];
-                for (g, &other) in levels.iter().enumerate() {
-                    if g != f && other != MISSING {
-                        let known = (g, other, self.levels[g].n);
-                        let terms = self.pools.agreement(
-                            &target.table.joint,
-                            target.pool,
-                            (f, &options.levels),
-                            known,
-                        );
-                        agreement.iter_mut().zip(terms.iter()).for_each(|(sum, term)| *sum += term);
-                    }
-                }
-                let mut best: Option<(u32, f64)> = None;
-                for (at, &(level, n)) in candidates {
-                    let score = libm::log(n as f64 / options.n as f64) + agreement[at];
-                    if best.is_none_or(|(_, known)| score > known + LIKELIER_BY) {
-                        best = Some((level, score));
-                    }
-                }
-                best.map(|best| best.0)
+        let is_likely = self.settings.new_value == NewLevelRule::Likely;
+        // How well each option agrees with the other levels of the row.
+        let mut agreement = vec![0.0; options.levels.len()];
+        for (g, &other) in levels.iter().enumerate() {
+            if is_likely && g != f && other != MISSING {
+                let (joint, known) = (&target.table.joint, (g, other, self.levels[g].n));
+                let terms = self.pools.agreement(joint, target.pool, (f, &options.levels), known);
+                agreement.iter_mut().zip(terms.iter()).for_each(|(sum, term)| *sum += term);
             }
         }
+        let mut best: Option<(u32, f64)> = None;
+        for (&(level, n), agreement) in options.levels.iter().zip(agreement) {
+            let score = match is_likely {
+                true => libm::log(n as f64 / options.n as f64) + agreement,
+                false => n as f64,
+            };
+            if may_be(level) && best.is_none_or(|(_, known)| score > known + LIKELIER_BY) {
+                best = Some((level, score));
+            }
+        }
+        best.map(|best| best.0)
     }
 }

@@ -12,10 +12,10 @@ use crate::counterfactual::absence::AbsenceRule;
 pub(super) use crate::counterfactual::decorrelate_knobs::DecorrelateBlock;
 pub(super) use crate::counterfactual::flip::{CounterfactualsPerRow, FlipSettings, NewLevelRule};
 use crate::counterfactual::flip::{FlipRule, ImpossibleScope};
+use crate::counterfactual::plan::StrategyPlan;
 pub(super) use crate::counterfactual::plan::{
     Counterparts, PermittedDirections, PermittedRanges, StrategyEngine,
 };
-use crate::counterfactual::plan::{MoveRule, StrategyPlan};
 pub(super) use crate::counterfactual::plausibility_filter::{KeepWithinBlock, SelectRule};
 use crate::counterfactual::short_forms::{ConditionOn, MovableFeatures, RatioGuard};
 pub(super) use crate::num::ecdf::Cdf;
@@ -133,8 +133,8 @@ pub struct $block {
 }
 
 impl $block {
-    /// The plan with every setting resolved; `moves` says which variables may change.
-    fn plan_of<'a>(&'a self, moves: MoveRule<'a>) -> StrategyPlan<'a> {
+    /// The plan with every setting resolved, by which these features may change.
+    fn plan_of<'a>(&'a self, moves: &'a MovableFeatures) -> StrategyPlan<'a> {
         let (cdf, preset) = self.preset.settings();
         let flips = knobs::FlipSettings {
             tau: self.threshold.map_or(preset.tau, knobs::Fraction::get),
@@ -146,22 +146,20 @@ impl $block {
             ..self.flip.settings(preset)
         };
         StrategyPlan {
-            condition_on: &self.condition_on,
             cdf: self.cdf.unwrap_or(cdf),
-            moves,
             flips,
             filter: self.keep_within,
             counterpart: Some(&self.counterpart),
             decorrelate: &self.decorrelate,
             range: self.range.as_slice(),
             direction: self.direction.as_slice(),
-            engine: knobs::StrategyEngine::MapFlip,
+            ..knobs::plain_plan(&self.condition_on, moves)
         }
     }
 
     /// Writes the values of the preset into the settings that are left out.
     fn resolve_common(&mut self) {
-        let StrategyPlan { cdf, flips, .. } = self.plan_of(MoveRule::Move(&knobs::ALL));
+        let StrategyPlan { cdf, flips, .. } = self.plan_of(&knobs::ALL);
         self.threshold = self.threshold.or(knobs::Fraction::new(flips.tau));
         self.depth = Some(flips.max_depth);
         self.cdf = Some(cdf);
@@ -195,7 +193,7 @@ impl $block {
 
 pub(super) use map_flip_block;
 
-/// All features, for a plan of which only the other settings are read.
+/// All features.
 pub(super) const ALL: MovableFeatures = MovableFeatures::All;
 
 /// The plan of a strategy that has no tests of its own.
@@ -207,7 +205,9 @@ pub(super) fn plain_plan<'a>(
     StrategyPlan {
         condition_on,
         cdf,
-        moves: MoveRule::Move(moves),
+        moves,
+        keep_fixed: &[],
+        relation: None,
         flips,
         filter: None,
         counterpart: None,

@@ -27,9 +27,9 @@ use crate::counterfactual::relation::RelationSettings;
 use crate::counterfactual::transport::distance::TransportDistance;
 use crate::counterfactual::variable::{CategoryLevels, StrategyVariable};
 use crate::counterfactual::{
-    ChangeCounters, GeneratedBatch, Generator, SampleBatch, differs, set_group,
+    ChangeCounters, GeneratedBatch, Generator, SampleBatch, TargetGroup, differs,
 };
-use crate::data::{Attribute, FeatureColumn};
+use crate::data::FeatureColumn;
 use crate::num::ecdf::Cdf;
 
 /// Number of decisions that a thread keeps from batch to batch.
@@ -269,14 +269,14 @@ impl MapFlipGenerator {
             };
             let Some(class) = class else { continue };
             let code = match class {
-                StratumClass::Pooled | StratumClass::Unseen => self.strata.n_classes(),
+                StratumClass::Unseen => self.strata.pooled_slot(),
                 StratumClass::Seen(slot) => slot,
             };
             cases.push(SampleCase {
                 row,
                 own,
                 class,
-                stratum: own * (self.strata.n_classes() + 1) + code,
+                stratum: own * (self.strata.pooled_slot() + 1) + code,
             });
         }
         cases
@@ -311,7 +311,7 @@ impl MapFlipGenerator {
             cases.iter().map(digit).collect()
         };
         let digits: Vec<Vec<u32>> = digits.into_iter().zip(&levels).map(of_cases).collect();
-        let n_kinds = self.fitted.n_groups * (self.strata.n_classes() + 1);
+        let n_kinds = self.fitted.n_groups * (self.strata.pooled_slot() + 1);
         let within = |i: usize| (to * n_kinds + cases[i].stratum) as u32;
         let mut new = Vec::new();
         let found = memory.decisions.of_rows(within, &digits, cases.len(), |i| new.push(i));
@@ -334,13 +334,8 @@ impl MapFlipGenerator {
 }
 
 impl Generator for MapFlipGenerator {
-    fn generate(
-        &self,
-        samples: &SampleBatch<'_>,
-        attribute: &Attribute,
-        to: usize,
-    ) -> GeneratedBatch {
-        let cases = self.cases(samples, to);
+    fn generate(&self, samples: &SampleBatch<'_>, to: TargetGroup<'_>) -> GeneratedBatch {
+        let cases = self.cases(samples, to.group);
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut memory = idle
             .filter(|memory| memory.patterns.len() <= MAX_DECISIONS)
@@ -349,7 +344,7 @@ impl Generator for MapFlipGenerator {
                 decisions: CombinationIndex::new(&self.fitted.variables),
                 patterns: Vec::new(),
             });
-        let decided = self.flip_patterns(&mut memory, samples, &cases, to);
+        let decided = self.flip_patterns(&mut memory, samples, &cases, to.group);
 
         // One entry per counterfactual: its case and its pattern.
         let mut made: Vec<(&SampleCase, &FlipPattern)> = Vec::with_capacity(cases.len());
@@ -361,15 +356,14 @@ impl Generator for MapFlipGenerator {
             }
         }
         let parent: Vec<usize> = made.iter().map(|(case, _)| case.row).collect();
-        let mut rows = samples.rows.take(&parent);
-        set_group(&mut rows, attribute, to);
-        let mut generated = GeneratedBatch { cf_index, ..GeneratedBatch::unchanged(rows, parent) };
+        let of_rows = GeneratedBatch::in_group(samples, to, parent);
+        let mut generated = GeneratedBatch { cf_index, ..of_rows };
         self.write_levels(&made, &mut generated);
-        self.write_numbers(&made, to, &mut generated);
+        self.write_numbers(&made, to.group, &mut generated);
         drop(made);
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(memory);
 
-        self.fitted.judge(samples, to, &mut generated);
+        self.fitted.judge(samples, to.group, &mut generated);
         generated
     }
 }
@@ -408,7 +402,7 @@ impl MapFlipGenerator {
             let variable = &self.fitted.variables[v];
             // The last class of a group is the pooled or the unseen one; a strategy uses only one
             // of the two.
-            let n_kinds = self.fitted.n_groups * (self.strata.n_classes() + 1);
+            let n_kinds = self.fitted.n_groups * (self.strata.pooled_slot() + 1);
             let mut steps: Vec<Option<NumericStep<'_>>> = vec![None; n_kinds];
             let mut last = 0;
             let column = variable.columns[0];

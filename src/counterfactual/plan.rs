@@ -48,20 +48,6 @@ pub(super) type PermittedRanges = IndexMap<ColumnName, PermittedRange>;
 /// For a feature, the only direction in which it may change.
 pub(super) type PermittedDirections = IndexMap<ColumnName, PermittedDirection>;
 
-/// Which variables may change.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum MoveRule<'a> {
-    /// The named features.
-    Move(&'a MovableFeatures),
-    /// All but some, where they are related to the pair of groups.
-    Relate {
-        /// All except the named features.
-        keep_fixed: &'a [ColumnName],
-        /// When a variable is related.
-        relation: RelationSettings,
-    },
-}
-
 /// Where external counterfactuals come from.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ExternalSource<'a> {
@@ -89,8 +75,12 @@ pub struct StrategyPlan<'a> {
     pub condition_on: &'a ConditionOn,
     /// The rule for ties of numbers.
     pub cdf: Cdf,
-    /// Which variables may change.
-    pub moves: MoveRule<'a>,
+    /// The features that may change.
+    pub moves: &'a MovableFeatures,
+    /// All except these.
+    pub keep_fixed: &'a [ColumnName],
+    /// They change where they are related to the pair of groups; none: in every pair.
+    pub relation: Option<RelationSettings>,
     /// The rules of flips.
     pub flips: FlipSettings,
     /// The filter by distance.
@@ -123,21 +113,14 @@ impl<'a> StrategyPlan<'a> {
 
     /// Whether a feature of this name may change.
     pub fn may_move(&self, name: &str) -> bool {
-        match self.moves {
-            MoveRule::Move(moves) => moves.contains(name),
-            MoveRule::Relate { keep_fixed, .. } => {
-                keep_fixed.iter().all(|fixed| fixed.as_str() != name)
-            }
-        }
+        let is_fixed = self.keep_fixed.iter().any(|fixed| fixed.as_str() == name);
+        self.moves.contains(name) && !is_fixed
     }
 
     /// The list of named features, and whether these are the ones that may change or that must not.
     pub fn named_features(&self) -> Option<(&'static str, &'a [ColumnName])> {
-        match self.moves {
-            MoveRule::Move(moves) => moves.named().map(|names| ("move", names)),
-            MoveRule::Relate { keep_fixed: [], .. } => None,
-            MoveRule::Relate { keep_fixed, .. } => Some(("keep_fixed", keep_fixed)),
-        }
+        let fixed = (!self.keep_fixed.is_empty()).then_some(("keep_fixed", self.keep_fixed));
+        self.moves.named().map(|names| ("move", names)).or(fixed)
     }
 
     /// Whether all samples are matched together, by the seed where there are many.
@@ -184,7 +167,9 @@ impl<'a> StrategyPlan<'a> {
             let flips = FlipSettings { cfs: CounterfactualsPerRow::Single, ..self.flips };
             let alone = StrategyPlan {
                 condition_on: &ConditionOn::Label,
-                moves: MoveRule::Move(&entry.moves),
+                moves: &entry.moves,
+                keep_fixed: &[],
+                relation: None,
                 flips,
                 filter: None,
                 decorrelate: &[],
@@ -273,10 +258,7 @@ impl<'a> StrategyPlan<'a> {
             condition: self.condition(),
             cdf: self.cdf,
             named: variables.iter().map(may).collect(),
-            relation: match self.moves {
-                MoveRule::Move(_) => None,
-                MoveRule::Relate { relation, .. } => Some(relation),
-            },
+            relation: self.relation,
             flips: self.flips,
             checks: self.checks(&variables),
         };

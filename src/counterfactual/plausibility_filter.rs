@@ -140,10 +140,7 @@ impl<'a> RowTerm<'a> {
     ) -> Self {
         match term {
             ComponentTerm::Number { mean, sd, weights } => RowTerm::Number {
-                values: match variable.plain_numbers(rows) {
-                    Some(values) => Cow::Borrowed(values),
-                    None => (0..rows.n).map(|i| variable.number(rows, i)).collect(),
-                },
+                values: variable.numbers(rows),
                 mean: *mean,
                 sd: *sd,
                 weights: lanes(weights).collect(),
@@ -238,15 +235,6 @@ impl ComponentScores {
 }
 
 impl PlausibilityFilter {
-    /// The scores of rows.
-    pub(crate) fn scores(
-        &self,
-        variables: &[StrategyVariable],
-        rows: &FeatureRows,
-    ) -> ComponentScores {
-        ComponentScores::of(self.n_components, &self.terms, variables, rows)
-    }
-
     /// Position in `sections` of the section of a group and class.
     fn section(&self, group: usize, class: Option<u32>) -> Option<usize> {
         let key = (u16::try_from(group).ok()?, class);
@@ -295,7 +283,7 @@ impl PlausibilityFilter {
         rows: &FeatureRows,
         key: impl Fn(usize) -> Option<(usize, Option<u32>)>,
     ) -> Vec<Option<f64>> {
-        let scores = self.scores(variables, rows);
+        let scores = ComponentScores::of(self.n_components, &self.terms, variables, rows);
         let variances: Vec<f64> =
             self.sections.iter().map(|section| section.variances.iter().sum()).collect();
         let mut squares = vec![0.0; self.n_components];

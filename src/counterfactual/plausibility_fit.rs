@@ -5,7 +5,7 @@ use crate::counterfactual::conditional::{Conditioning, ReferenceCounts, StratumK
 use crate::counterfactual::decorrelate::DecorrelatedReference;
 use crate::counterfactual::moments::{MomentFrame, MomentSums, ReferenceMoments};
 use crate::counterfactual::plausibility_filter::{
-    ComponentTerm, KeepWithinBlock, MAX_COLUMNS, NOISE_SHARE, PlausibilityFilter,
+    ComponentScores, ComponentTerm, KeepWithinBlock, MAX_COLUMNS, NOISE_SHARE, PlausibilityFilter,
     PlausibilitySection,
 };
 use crate::counterfactual::space::{ReferenceSpace, SpaceAxis};
@@ -17,7 +17,6 @@ use crate::exec::accumulator::{Accumulator, map_as_list};
 use crate::num::additive::{Additive, absorb_map, additive};
 use crate::num::eigen::{dot, eigen};
 use crate::num::fixed::FixedSum;
-use crate::num::linalg::SymmetricMatrix;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -114,7 +113,8 @@ impl PlausibilityFilter {
     /// The sections by the scores of all rows, one more pass.
     fn sections(&self, reference: &FilterReference<'_>) -> Result<Vec<PlausibilitySection>> {
         let add = |sums: &mut SectionScores, group: &ReferenceBatch| {
-            let scores = self.scores(reference.variables, &group.rows);
+            let (n, variables) = (self.n_components, reference.variables);
+            let scores = ComponentScores::of(n, &self.terms, variables, &group.rows);
             for i in 0..group.rows.n {
                 let own = group.groups[reference.position][i];
                 let own = (own != MISSING_GROUP).then_some(own);
@@ -181,15 +181,12 @@ impl FilterReference<'_> {
                 }
             }
         }
-        let large = sections.into_iter().filter(|(_, sums)| sums.n() >= self.min_section);
+        let large = sections.into_iter().filter(|(_, sums)| sums.n >= self.min_section);
         let section = |((group, class), sums): (SectionKey, MomentSums)| {
             let (means, products) = frame.mean_products(&sums, space);
             let variance = |w: &Vec<f64>| {
                 let row = |i: usize| -> f64 {
-                    let covariance = |j: usize| {
-                        let at = SymmetricMatrix::at(i.max(j), i.min(j));
-                        products.lower[at] - means[i] * means[j]
-                    };
+                    let covariance = |j: usize| products.entry(i, j) - means[i] * means[j];
                     (0..w.len()).map(|j| covariance(j) * w[j]).sum()
                 };
                 dot(w, &(0..w.len()).map(row).collect::<Vec<_>>()).max(0.0)

@@ -226,7 +226,7 @@ impl HiddenAsking<'_> {
         let found = known.find(|(name, _)| name.as_str() == self.scenario);
         let names: Vec<String> =
             applied.graph_variables(plan.job, graphs).iter().map(ToString::to_string).collect();
-        found.and_then(|(_, known)| known.to_knowledge(&names).ok()).ok_or_else(|| {
+        found.and_then(|(_, known)| Knowledge::new(&names, known).ok()).ok_or_else(|| {
             internal_error(format!("the set `{}` has no sound knowledge", self.set.name))
         })
     }

@@ -219,19 +219,10 @@ impl CausalWorlds {
     /// those of the training rows.
     pub(crate) fn movement(shifts: &GroupShifts, from: usize, to: usize) -> WorldShift {
         let shift_of = |group: usize| group.checked_sub(1).and_then(|at| shifts.get(at));
-        let signed = |shift: &WorldShift, sign: f64| -> WorldShift {
-            shift.iter().map(|&(column, x)| (column, sign * x)).collect()
-        };
-        match (shift_of(from), shift_of(to)) {
-            (None, None) => Vec::new(),
-            (None, Some(to)) => signed(to, 1.0),
-            (Some(from), None) => signed(from, -1.0),
-            (Some(from), Some(to)) => {
-                let mut all: BTreeMap<usize, f64> = to.iter().copied().collect();
-                from.iter().for_each(|&(column, x)| *all.entry(column).or_default() -= x);
-                all.into_iter().filter(|(_, x)| *x != 0.0).collect()
-            }
-        }
+        let mut all: BTreeMap<usize, f64> = shift_of(to).into_iter().flatten().copied().collect();
+        let back = shift_of(from).into_iter().flatten();
+        back.for_each(|&(column, x)| *all.entry(column).or_default() -= x);
+        all.into_iter().filter(|(_, x)| *x != 0.0).collect()
     }
 
     /// Changes the encoded columns of a row into those of its counterfactual.
@@ -247,10 +238,8 @@ impl CausalWorlds {
     }
 
     fn clipped(&self, column: usize, before: f64, after: f64, clip: ClipRule) -> f64 {
-        match (
-            self.encoding.variables.iter().find(|v| v.columns.contains(&column)).map(|v| &v.form),
-            clip,
-        ) {
+        let of = self.encoding.variables.iter().find(|v| v.columns.contains(&column));
+        match (of.map(|v| &v.form), clip) {
             (Some(VariableForm::Levels { .. }), _) => after.clamp(0.0, 1.0),
             (Some(VariableForm::Number { mean, sd, smallest, largest }), ClipRule::Range) => {
                 after.max(before.min((smallest - mean) / sd)).min(before.max((largest - mean) / sd))

@@ -6,18 +6,19 @@ use serde_json::Value as Json;
 
 use super::{CausalWorlds, ClipRule, worlds_of_replicate};
 use crate::causal::bag::{BagOfDags, GivenGraphs, MemberWeighting};
-use crate::causal::boss::BossSettings;
 use crate::causal::encoding::{EncodedVariable, GraphEncoding, VariableForm};
 use crate::causal::graph::Dag;
+use crate::causal::knowledge::{Knowledge, KnowledgeScenario};
 use crate::causal::moments::EncodedMoments;
 use crate::causal::scm::{CausalModel, EquationCache, VariableEquations};
 use crate::causal::score::GraphScore;
 use crate::causal::search::{DagLimits, SearchedReplicate};
 use crate::causal::tests::frame::{
-    CaseTraining, CaseVariables, ExpectedTable, expected, graph_search, near, numbers,
+    CaseTraining, CaseVariables, ExpectedTable, boss_of, expected, graph_search, near, numbers,
 };
 use crate::data::FeatureRows;
 use crate::num::summary::SampleSpread;
+use crate::param::Count;
 use crate::tests::{json, shared};
 
 /// The names that the expected values give to encoded columns.
@@ -257,9 +258,10 @@ fn a_search_has_ten_starts_unless_the_job_says_otherwise() {
         let text = format!(r#"{{"discovery": {{"boss": {boss}}}, "knowledge": {{"none": {{}}}}}}"#);
         serde_json::from_str::<super::knobs::GraphUncertainBlock>(&text)
             .unwrap()
-            .search_settings()
-            .0
+            .search()
+            .unwrap()
             .starts
+            .get()
     };
     assert_eq!((starts("{}"), starts(r#"{"starts": 1}"#)), (10, 1));
 }
@@ -275,8 +277,8 @@ fn scenarios_lack_each_statement_alone() {
     let graphs: super::knobs::GraphUncertainBlock = serde_json::from_str(text).unwrap();
     assert!(graphs.statements("none").is_empty() && !graphs.search_part().necessary);
     let names = ["a", "b", "c", "d"].map(str::to_owned);
-    let known = |scenario: &super::knobs::KnowledgeScenario| {
-        let known = scenario.to_knowledge(&names).unwrap();
+    let known = |scenario: &KnowledgeScenario| {
+        let known = Knowledge::new(&names, scenario).unwrap();
         let pairs = (0..4).flat_map(|a| (0..4).map(move |b| (a, b)));
         let state = |(a, b)| (known.forbidden(a, b), known.required(a, b));
         pairs.map(|(a, b)| ((a, b), state((a, b)))).collect::<Vec<_>>()
@@ -403,14 +405,13 @@ impl GraphAudit {
         let null = Json::Object(serde_json::Map::new());
         let knowledge = self.variables.knowledge(scenario.get("knowledge").unwrap_or(&null));
         // The published figures were made with one start.
-        let (knobs, limits) =
-            (BossSettings { starts: 1, ..BossSettings::default() }, DagLimits::default());
+        let (knobs, limits) = (boss_of(Count::ONE), DagLimits::default());
         let names = &self.variables.names;
         let discovery = graph_search(names, &knowledge, (&knobs, &limits), 1);
         let encoding = &self.training.encoding;
         let search = |(b, moments)| {
             discovery
-                .search_replicate(b, &GraphScore::new(encoding, moments, knobs.penalty))
+                .search_replicate(b, &GraphScore::new(encoding, moments, knobs.penalty.get()))
                 .unwrap()
         };
         let replicates: Vec<SearchedReplicate> =

@@ -14,7 +14,7 @@ use crate::counterfactual::plan::StrategyPlan;
 use crate::counterfactual::strategy::greedy::GreedyBlock;
 use crate::counterfactual::strategy::plausible::PlausibleBlock;
 use crate::counterfactual::variable::VariableOptions;
-use crate::counterfactual::{GeneratedBatch, Generator, SampleBatch};
+use crate::counterfactual::{GeneratedBatch, Generator, SampleBatch, TargetGroup};
 use crate::data::rows::reference::{ReferenceBatch, ReferenceRows};
 use crate::data::{
     Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING, MISSING_GROUP,
@@ -104,7 +104,7 @@ fn generate(
         groups: &samples.groups[0],
         classes: &samples.classes,
     };
-    mover.generate(&samples, &layout.attributes[0], to)
+    mover.generate(&samples, TargetGroup { attribute: &layout.attributes[0], group: to })
 }
 
 /// The counterfactual rows in words, as [`rows`] takes them, without the class.

@@ -295,8 +295,9 @@ fn check(
         groups: &samples.groups[0],
         classes: &samples.classes,
     };
-    let made: Vec<GeneratedBatch> =
-        (0..attribute.groups.len()).map(|to| generator.generate(&samples, attribute, to)).collect();
+    let made: Vec<GeneratedBatch> = (0..attribute.groups.len())
+        .map(|group| generator.generate(&samples, TargetGroup { attribute, group }))
+        .collect();
     let mut order: Vec<(usize, usize, u16, usize)> = Vec::new();
     for (to, generated) in made.iter().enumerate() {
         order.extend(
@@ -443,8 +444,9 @@ fn check_quality(
             positions.iter().map(|&i| (samples.groups[0][i], samples.classes[i])).unzip();
         let rows = samples.rows.take(&positions);
         let batch = SampleBatch { keys: &[], rows: &rows, groups: &groups, classes: &classes };
-        parts.extend((0..attribute.groups.len()).map(|to| {
-            yardstick.counterfactual_sums(&batch, &mover.generate(&batch, attribute, to), to)
+        parts.extend((0..attribute.groups.len()).map(|group| {
+            let made = mover.generate(&batch, TargetGroup { attribute, group });
+            yardstick.counterfactual_sums(&batch, &made, group)
         }));
     }
     let mut sums = QualitySums::default();

@@ -343,7 +343,7 @@ fn equal_groups_change_nothing() {
         groups: &half.groups[0],
         classes: &half.classes,
     };
-    let made = mover.generate(&samples, &layout.attributes[0], 1);
+    let made = mover.generate(&samples, TargetGroup { attribute: &layout.attributes[0], group: 1 });
     let own_a: Vec<usize> =
         (0..made.parent.len()).filter(|&j| half.groups[0][made.parent[j]] == 0).collect();
     assert!(own_a.len() > 50 && own_a.iter().all(|&j| made.counters[j].n_changed == 0));

@@ -35,7 +35,8 @@ pub enum TransportCost {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TransportDistance {
-    variables: Vec<StrategyVariable>,
+    /// In the order of their declaration.
+    pub(super) variables: Vec<StrategyVariable>,
     /// The difference with cost 1: a standard deviation; for categories 1.
     units: Vec<f64>,
     /// For ordered features the values in the reference, ascending; empty for others.
@@ -79,11 +80,6 @@ impl TransportDistance {
             })
             .collect();
         TransportDistance { variables, units, steps }
-    }
-
-    /// The features, in the order of their declaration.
-    pub(crate) fn variables(&self) -> &[StrategyVariable] {
-        &self.variables
     }
 
     /// The difference with cost 1 for each feature: a standard deviation, or 1 for a category.

@@ -37,7 +37,7 @@ use crate::data::{Feature, FeatureColumn, FeatureRows, Layout, MISSING, MISSING_
 use crate::error::{Fault, Result};
 use crate::exec::accumulator::{Accumulator, map_as_list};
 use crate::num::additive::absorb_map;
-use crate::num::ecdf::{number_of_bits, ordered_bits};
+use crate::num::ecdf::number_of_bits;
 
 /// Negative, positive, no label.
 const N_CLASSES: usize = 3;
@@ -120,7 +120,7 @@ impl RawCounts {
         raw: usize,
         name: &str,
         class: usize,
-    ) -> Option<RawValue> {
+    ) -> Option<CountedValue> {
         let (_, counts) = self.columns.iter().find(|(feature, _)| *feature == raw)?;
         let is_named = |value: &CountedValue| match *value {
             CountedValue::Level(code) => {
@@ -140,10 +140,7 @@ impl RawCounts {
         let best = |count: &dyn Fn(&[u64; N_CLASSES]) -> u64| {
             // Ties go to the first.
             let best = values.iter().rev().max_by_key(|(_, counts)| count(counts))?;
-            (count(&best.1) > 0).then_some(match best.0 {
-                CountedValue::Level(code) => RawValue::Code(code),
-                CountedValue::Number(bits) => RawValue::Number(number_of_bits(bits)),
-            })
+            (count(&best.1) > 0).then_some(best.0)
         };
         let of_label = if class < 2 { best(&|counts| counts[class]) } else { None };
         of_label.or_else(|| best(&|counts| counts.iter().sum()))
@@ -187,21 +184,6 @@ fn raw_features(layout: &Layout, feature: usize, found: &mut Vec<usize>) {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum RawValue {
-    Code(u32),
-    Number(f64),
-}
-
-impl RawValue {
-    fn bits(self) -> u64 {
-        match self {
-            RawValue::Code(code) => u64::from(code),
-            RawValue::Number(x) => ordered_bits(x),
-        }
-    }
-}
-
 /// A counterfactual that was generated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WriteBackRow {
@@ -237,7 +219,7 @@ pub(crate) fn binned_below(layout: &Layout, attribute: usize) -> Vec<usize> {
 #[derive(Debug, Clone, PartialEq)]
 struct FeatureAssignment {
     feature: usize,
-    value: RawValue,
+    value: CountedValue,
     parents: Vec<FeatureAssignment>,
 }
 
@@ -249,11 +231,13 @@ impl FeatureAssignment {
         &self,
         originals: &FeatureRows,
         parent: usize,
-        visit: &mut impl FnMut(usize, RawValue),
+        visit: &mut impl FnMut(usize, CountedValue),
     ) {
         let there = match (&originals.columns[self.feature], self.value) {
-            (FeatureColumn::Code(codes), RawValue::Code(code)) => codes[parent] == code,
-            (FeatureColumn::Number(numbers), RawValue::Number(x)) => numbers[parent] == x,
+            (FeatureColumn::Code(codes), CountedValue::Level(code)) => codes[parent] == code,
+            (FeatureColumn::Number(numbers), CountedValue::Number(bits)) => {
+                numbers[parent] == number_of_bits(bits)
+            }
             _ => false,
         };
         if !there {
@@ -266,7 +250,7 @@ impl FeatureAssignment {
 /// The updates that follow when one sensitive attribute is set.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct WriteBack {
-    /// The assignment of each group and class.
+    /// The assignment of each group and class; none where the attribute is kept.
     ///
     /// `None` where the group, or a part of it, has no raw value.
     assignments: Vec<[Option<FeatureAssignment>; N_CLASSES]>,
@@ -315,11 +299,8 @@ impl WriteBack {
 
     /// The updates for rows whose attribute is kept: only derived features are computed again.
     pub(crate) fn derived_only(layout: &Layout) -> Self {
-        let n_groups =
-            layout.attributes.iter().map(|attribute| attribute.groups.len()).max().unwrap_or(0);
-        let sets = vec![[None, None, None]; n_groups];
         WriteBack {
-            assignments: sets,
+            assignments: Vec::new(),
             recomputations: Recomputation::of_layout(layout),
             group_deciding: Vec::new(),
         }
@@ -329,11 +310,10 @@ impl WriteBack {
     ///
     /// Call it after [`WriteBack::apply`].
     pub(crate) fn contradicts_group(&self, made: &FeatureRows, row: usize) -> bool {
-        let held = |feature: usize| made.codes(feature).get(row).copied();
-        self.group_deciding
-            .iter()
-            .map(|&k| &self.recomputations[k])
-            .any(|again| held(again.feature) != Some(again.code(made, row, &mut HashMap::new())))
+        let mut deciding = self.group_deciding.iter().map(|&k| &self.recomputations[k]);
+        deciding.any(|again| {
+            made.codes(again.derived.feature).get(row) != again.codes_at(made, &[row]).first()
+        })
     }
 
     /// Whether there is nothing to update: no attribute and no feature is derived.
@@ -357,24 +337,26 @@ impl WriteBack {
         labels: &[Option<bool>],
     ) -> WrittenCounts {
         let set = |change: &WriteBackRow| {
-            self.assignments[change.to]
-                [class_of_label(labels.get(change.parent).copied().flatten())]
-            .as_ref()
+            let class = class_of_label(labels.get(change.parent).copied().flatten());
+            self.assignments.get(change.to)?[class].as_ref()
         };
         let mut written = WrittenCounts::default();
         for change in changes {
             let Some(set) = set(change) else { continue };
             set.for_each_change(originals, change.parent, &mut |feature, cell| {
-                if !self.recomputations.iter().any(|again| again.feature == feature) {
-                    *written
-                        .0
-                        .entry((change.from, change.to, feature, cell.bits()))
-                        .or_default() += 1;
+                if !self.recomputations.iter().any(|again| again.derived.feature == feature) {
+                    let bits = match cell {
+                        CountedValue::Level(code) => u64::from(code),
+                        CountedValue::Number(bits) => bits,
+                    };
+                    *written.0.entry((change.from, change.to, feature, bits)).or_default() += 1;
                 }
                 match (&mut made.columns[feature], cell) {
-                    (FeatureColumn::Code(codes), RawValue::Code(code)) => codes[change.row] = code,
-                    (FeatureColumn::Number(numbers), RawValue::Number(x)) => {
-                        numbers[change.row] = x
+                    (FeatureColumn::Code(codes), CountedValue::Level(code)) => {
+                        codes[change.row] = code
+                    }
+                    (FeatureColumn::Number(numbers), CountedValue::Number(bits)) => {
+                        numbers[change.row] = number_of_bits(bits)
                     }
                     _ => {}
                 }
@@ -406,7 +388,8 @@ impl WriteBack {
                     let made = &made.columns[parent];
                     made.differs(change.row, &originals.columns[parent], change.parent)
                 };
-                again.parents.iter().flatten().any(moved) && !is_set(change, again.feature)
+                let derived = &again.derived;
+                derived.parents.iter().flatten().any(moved) && !is_set(change, derived.feature)
             };
             let stale: Vec<usize> =
                 changes.clone().filter(is_stale).map(|change| change.row).collect();
@@ -475,7 +458,8 @@ fn assign_with_parents(
     level: u32,
     class: usize,
 ) -> Option<FeatureAssignment> {
-    let mut set = FeatureAssignment { feature, value: RawValue::Code(level), parents: Vec::new() };
+    let mut set =
+        FeatureAssignment { feature, value: CountedValue::Level(level), parents: Vec::new() };
     let (Some(derived), Some(name)) =
         (layout.derivation(feature), layout.features[feature].levels.get(level as usize))
     else {
@@ -484,7 +468,9 @@ fn assign_with_parents(
     match (&derived.rule, derived.parents.as_slice()) {
         (DerivationRule::Map { .. }, [Some(raw)]) => {
             set.parents.push(match counts.most_frequent(layout, derived, *raw, name, class)? {
-                RawValue::Code(code) => assign_with_parents(layout, counts, *raw, code, class)?,
+                CountedValue::Level(code) => {
+                    assign_with_parents(layout, counts, *raw, code, class)?
+                }
                 number => FeatureAssignment { feature: *raw, value: number, parents: Vec::new() },
             })
         }
@@ -536,9 +522,7 @@ fn find_part_levels(
 /// How to compute a derived feature again.
 #[derive(Debug, Clone, PartialEq)]
 struct Recomputation {
-    feature: usize,
-    parents: Vec<Option<usize>>,
-    rule: DerivationRule,
+    derived: DerivedFeature,
     /// The code of each name.
     codes: HashMap<String, u32>,
     /// The levels of each coded parent.
@@ -559,12 +543,10 @@ impl Recomputation {
         };
         let Feature { levels: names, .. } = &layout.features[derived.feature];
         Recomputation {
-            feature: derived.feature,
-            parents: derived.parents.clone(),
-            rule: derived.rule.clone(),
             codes: names.iter().cloned().zip(0..).collect(),
             levels: derived.parents.iter().map(levels).collect(),
             program: derived.rule.program(),
+            derived: derived.clone(),
         }
     }
 
@@ -573,32 +555,24 @@ impl Recomputation {
         if at.is_empty() {
             return;
         }
-        let codes = match (self.computed(rows, at), &mut rows.columns[self.feature]) {
-            (Some(values), FeatureColumn::Number(numbers)) => {
-                let values = values.numbers();
-                at.iter().zip(values).for_each(|(&row, value)| numbers[row] = value);
-                return;
-            }
-            (Some(values), _) => self.codes_of(&values, at.len()),
-            (None, _) => {
-                let mut known = HashMap::new();
-                at.iter().map(|&row| self.code(rows, row, &mut known)).collect()
+        let made = match &rows.columns[self.derived.feature] {
+            FeatureColumn::Code(_) => FeatureColumn::Code(self.codes_at(rows, at)),
+            FeatureColumn::Number(_) => {
+                // The names of other rules are not numbers.
+                let nothing = || vec![f64::NAN; at.len()];
+                let numbers = self.computed(rows, at).map_or_else(nothing, |of| of.numbers());
+                FeatureColumn::Number(numbers)
             }
         };
-        match &mut rows.columns[self.feature] {
-            FeatureColumn::Code(held) => {
-                at.iter().zip(codes).for_each(|(&row, code)| held[row] = code);
-            }
-            // The names of other rules are not numbers.
-            FeatureColumn::Number(numbers) => at.iter().for_each(|&row| numbers[row] = f64::NAN),
-        }
+        let column = &mut rows.columns[self.derived.feature];
+        at.iter().enumerate().for_each(|(k, &row)| column.set(row, &made, k));
     }
 
     /// The values of an expression for these rows; `None` for other rules.
     fn computed(&self, rows: &FeatureRows, at: &[usize]) -> Option<SourceValues> {
         let program = self.program.as_ref()?;
-        let DerivationRule::Sql { classes, .. } = &self.rule else { return None };
-        let columns = self.parents.iter().zip(&self.levels).zip(classes);
+        let DerivationRule::Sql { classes, .. } = &self.derived.rule else { return None };
+        let columns = self.derived.parents.iter().zip(&self.levels).zip(classes);
         let columns: Vec<_> = columns
             .map(|((parent, levels), class)| match parent.map(|p| &rows.columns[p]) {
                 None => sql::missing(at.len()),
@@ -614,49 +588,45 @@ impl Recomputation {
         Some(sql::source_values(&program.compute(&columns, at.len()).values))
     }
 
-    fn codes_of(&self, values: &SourceValues, n: usize) -> Vec<u32> {
-        let code = |row: usize| {
-            let word = values.word(row)?;
-            self.codes.get(word.as_ref()).copied()
-        };
-        (0..n).map(|row| code(row).unwrap_or(MISSING)).collect()
-    }
-
-    /// The code of one row; `known` caches the codes of combinations of coded parents.
-    fn code(&self, rows: &FeatureRows, row: usize, known: &mut HashMap<Vec<u32>, u32>) -> u32 {
-        if let Some(values) = self.computed(rows, &[row]) {
-            return self.codes_of(&values, 1)[0];
-        }
+    /// The codes of the feature in these rows.
+    fn codes_at(&self, rows: &FeatureRows, at: &[usize]) -> Vec<u32> {
         let code = |name: Option<&str>| {
             name.and_then(|name| self.codes.get(name).copied()).unwrap_or(MISSING)
         };
-        let mut parts = Vec::with_capacity(self.parents.len());
-        for parent in &self.parents {
-            match parent.map(|p| &rows.columns[p]) {
-                Some(FeatureColumn::Code(codes)) => parts.push(codes[row]),
-                Some(FeatureColumn::Number(numbers)) => {
-                    return code(self.rule.name_of_number(numbers[row]));
-                }
-                None => return MISSING,
-            }
+        if let Some(values) = self.computed(rows, at) {
+            return (0..at.len()).map(|k| code(values.word(k).as_deref())).collect();
         }
-        *known.entry(parts).or_insert_with_key(|parts| {
-            let words =
-                parts.iter().zip(&self.levels).map(|(&part, levels)| levels.get(part as usize));
-            let Some(words) = words.collect::<Option<Vec<&String>>>() else { return MISSING };
-            match (&self.rule, words.as_slice()) {
-                (DerivationRule::Cross(_), words) => {
-                    let names: Vec<&str> = words
-                        .iter()
-                        .enumerate()
-                        .map(|(k, word)| self.rule.part_name(k, word))
-                        .collect();
-                    code(Some(&names.join(JOINER)))
+        let rule = &self.derived.rule;
+        // The codes of combinations of coded parents.
+        let mut known: HashMap<Vec<u32>, u32> = HashMap::new();
+        let mut of_row = |&row: &usize| {
+            let mut parts = Vec::with_capacity(self.levels.len());
+            for parent in &self.derived.parents {
+                match parent.map(|p| &rows.columns[p]) {
+                    Some(FeatureColumn::Code(codes)) => parts.push(codes[row]),
+                    Some(FeatureColumn::Number(numbers)) => {
+                        return code(rule.name_of_number(numbers[row]));
+                    }
+                    None => return MISSING,
                 }
-                (rule, [word]) => code(name_of_level(rule, word)),
-                _ => MISSING,
             }
-        })
+            *known.entry(parts).or_insert_with_key(|parts| {
+                let words =
+                    parts.iter().zip(&self.levels).map(|(&part, levels)| levels.get(part as usize));
+                let Some(words) = words.collect::<Option<Vec<&String>>>() else { return MISSING };
+                match (rule, words.as_slice()) {
+                    (DerivationRule::Cross(_), words) => {
+                        let names = words.iter().enumerate();
+                        let names: Vec<&str> =
+                            names.map(|(k, word)| rule.part_name(k, word)).collect();
+                        code(Some(&names.join(JOINER)))
+                    }
+                    (rule, [word]) => code(name_of_level(rule, word)),
+                    _ => MISSING,
+                }
+            })
+        };
+        at.iter().map(&mut of_row).collect()
     }
 }
 

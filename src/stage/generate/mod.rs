@@ -37,7 +37,6 @@ use crate::stage::decided_scores::DecidedScores;
 use crate::stage::experiment::fold_roles::FoldRoles;
 use crate::stage::generate::basis::{LearningReference, RowClasses, n_folds_of};
 use crate::stage::generate::external::ExternalInput;
-use crate::stage::generate::generators::GeneratorInputs;
 use crate::stage::generate::repeats::{RepeatInputs, RepeatModel, RepeatedPart};
 use crate::stage::generate::rows::{GenerateInputs, GeneratedEffects, GenerationSums};
 use crate::stage::generate::support::SupportTests;
@@ -170,11 +169,6 @@ impl<'a> SetInputs<'a> {
     fn need_tested(b: &mut StageBuilder<'_, 'a>, applied: &AppliedSet<'a>) -> Result<Self> {
         let support = b.need::<SupportStage>(&applied.split_unit())?;
         Ok(SetInputs { support: Some(support), ..SetInputs::need(b, applied)? })
-    }
-
-    /// The rows.
-    pub(crate) fn rows(&self) -> &RowInputs<'a> {
-        &self.rows
     }
 
     /// The rows that the strategy learns from, and what the set conditions on.
@@ -317,8 +311,7 @@ impl<'a> SetInputs<'a> {
             plan.external_rows(basis.context, (applied, &file), classes)
         };
         let external = self.external.as_ref().map(read).transpose()?;
-        let seed = plan.job.run.seed;
-        GeneratorInputs { reference: basis, position, seed, external }.generators(knobs, learnt)
+        basis.generators(knobs, learnt, (position, plan.job.run.seed), external)
     }
 }
 
@@ -372,7 +365,7 @@ impl Stage for FitStage {
         let plan = b.plan;
         let applied = plan.set_of(unit)?;
         let (knobs, of_set) = (learning_knobs(&applied)?, SetInputs::need(b, &applied)?);
-        of_set.rows().clone().work(0, move |ctx, row_context| {
+        of_set.rows.clone().work(0, move |ctx, row_context| {
             let basis = of_set.basis(row_context)?;
             let layout = row_context.rows.layout();
             let extras = plan.extras(layout);
@@ -430,7 +423,7 @@ impl Stage for GenerateStage {
             b.seed();
         }
         let passes = b.row_passes();
-        of_set.rows().clone().work(1, move |ctx, row_context| {
+        of_set.rows.clone().work(1, move |ctx, row_context| {
             let learnt = |n_folds: usize| match (&fit, learnt_in) {
                 (None, _) => Ok(Vec::new()),
                 (Some(fit), None) => fit.learnt(ctx, n_folds),
@@ -453,7 +446,7 @@ impl Stage for QualityStage {
         let (fit, made) = (b.need::<FitStage>(unit)?, b.need::<GenerateStage>(unit)?);
         let map = b.input("report.map", |job| job.report.map);
         let map = map.map(|wanted| (wanted, b.seed()));
-        of_set.rows().clone().work(1, move |ctx, row_context| {
+        of_set.rows.clone().work(1, move |ctx, row_context| {
             let basis = of_set.basis(row_context)?;
             let learnt = fit.learnt(ctx, basis.n_folds())?;
             let tallies: Option<TransportTallies> = made.read_if_written(ctx, TALLIES)?;
@@ -515,11 +508,10 @@ fn plan_repeats<'a>(
         models.push((name, AskedModels::need(b, &unit)?, DecidedScores::need(b, &unit, true)?));
     }
     b.value(part.key(), repeats);
-    let seed = b.seed();
-    let wants_shift = b.value("score metrics", plan.wants_shift());
-    of_set.rows().clone().work(0, move |ctx, row_context| {
+    b.seed();
+    b.value("score metrics", plan.wants_shift());
+    of_set.rows.clone().work(0, move |ctx, row_context| {
         let basis = of_set.basis(row_context)?;
-        let layout = row_context.rows.layout();
         let opened = models.iter().map(|(name, asked, scored)| {
             let (rule, scores) = scored.open(row_context)?;
             Ok(RepeatModel {
@@ -531,16 +523,14 @@ fn plan_repeats<'a>(
             })
         });
         let repeated = RepeatInputs {
+            plan,
+            applied: &applied,
             reference: &basis,
             knobs,
-            extras: plan.extras(layout),
-            position: applied.position,
             support: of_set.support_tests(row_context)?,
             models: opened.collect::<Result<_>>()?,
-            seed,
             part,
             repeats,
-            wants_shift,
         };
         repeated.write(ctx.out()).map_err(|error| plan.with_set_place(error, &applied))
     })

@@ -274,7 +274,7 @@ impl WorldRowWriting<'_> {
         row_context.pieces(parts.len()).in_order(
             |k| {
                 let (b, moving) = parts[k];
-                let part = maker.worlds(&moments[b], &maker.times(&draws, b), moving);
+                let part = maker.worlds(&moments[b], (&draws, b), moving);
                 let mut known = Vec::new();
                 let bytes: usize = part.iter().map(|world| world.memory(&mut known)).sum();
                 Ok((0, (part, bytes)))
@@ -335,7 +335,7 @@ impl WorldRowWriting<'_> {
         let (uniforms, width) = (maker.uniforms(key), self.worlds.encoding.width());
         let saw_own: Vec<bool> = self.worlds.saw(codes[own]).collect();
         let person = made.own.len();
-        let (mut row, mut steps) = (Vec::new(), Vec::new());
+        let mut row = Vec::new();
         for to in (0..groups).filter(|&to| to != own) {
             let saw = self.worlds.saw(codes[to]).zip(&saw_own).map(|(a, b)| a && *b);
             let target = maker.group(codes[to]);
@@ -348,8 +348,9 @@ impl WorldRowWriting<'_> {
                     continue;
                 };
                 let is_world = w < self.worlds.worlds.len();
-                let steps = if is_world { &mut pair.steps } else { &mut steps };
-                maker.make(world, &values, target, &uniforms, &mut row, steps);
+                maker.make(world, &values, target, &uniforms, &mut row, |v, step, _| {
+                    pair.steps[v][step as usize] += u64::from(is_world);
+                });
                 if is_world {
                     sums.n_cells += 1;
                     for c in 0..width {

@@ -9,7 +9,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::counterfactual::write_back::{RawCounts, WriteBack, WriteBackRow, WrittenCounts};
-use crate::counterfactual::{ChangeCounters, GeneratedBatch, Generator, SampleBatch};
+use crate::counterfactual::{ChangeCounters, GeneratedBatch, Generator, SampleBatch, TargetGroup};
 use crate::data::rows::aligned::{
     CounterfactualKeys, CounterfactualVerdicts, NaiveKeys, create_counterfactuals, create_support,
 };
@@ -318,7 +318,8 @@ impl GenerateInputs<'_> {
                 }
                 let (keys, rows) = (&batch.row_key, &batch.rows);
                 let samples = SampleBatch { keys, rows, groups: &groups, classes };
-                parts.push((to, generator.generate(&samples, of, to)));
+                let target = TargetGroup { attribute: of, group: to };
+                parts.push((to, generator.generate(&samples, target)));
             }
         }
         let (keys, mut judged, mut rows) = in_file_order(batch.rows.n, &parts, self.judged);
