@@ -129,18 +129,13 @@ pub enum StratumClass {
     Unseen,
 }
 
-/// The strata used for a variable, a pair of groups and a class: the same on both sides, or none.
+/// The strata used for a variable, a pair of groups and a class: the same on both sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StratumChoice {
-    /// Both sides are large enough; `fallback` if only the pooled strata are large enough.
-    Serves {
-        /// Position of the stratum.
-        slot: usize,
-        /// Whether it is the pooled stratum although the strategy conditions on the class.
-        fallback: bool,
-    },
-    /// Neither the strata of the class nor the pooled ones are large enough: the value is kept.
-    Keep,
+pub struct UsedStratum {
+    /// Position of the stratum.
+    pub slot: usize,
+    /// Whether it is the pooled stratum although the strategy conditions on the class.
+    pub fallback: bool,
 }
 
 /// One stratum in the form that is queried.
@@ -230,7 +225,8 @@ impl ReferenceStrata {
         &self.tables[group][slot]
     }
 
-    /// The strata to use, where `size` counts the non-missing values of the variable in a stratum.
+    /// The strata to use, where `size` counts the non-missing values of the variable in a stratum;
+    /// `None` where even the pooled ones are too small on a side, so that the value is kept.
     pub fn choose(
         &self,
         own: usize,
@@ -238,25 +234,22 @@ impl ReferenceStrata {
         class: StratumClass,
         min_stratum: u64,
         size: impl Fn(&StratumTable) -> u64,
-    ) -> StratumChoice {
+    ) -> Option<UsedStratum> {
         let serves = |slot: usize| {
             [own, to].iter().all(|&g| size(self.table(g, slot)) >= min_stratum.max(1))
         };
-        match class {
-            StratumClass::Seen(slot) if serves(slot) => {
-                StratumChoice::Serves { slot, fallback: false }
+        match (class, self.pooled_slot()) {
+            (StratumClass::Seen(slot), _) if serves(slot) => {
+                Some(UsedStratum { slot, fallback: false })
             }
-            _ if serves(self.pooled_slot()) => {
-                StratumChoice::Serves { slot: self.pooled_slot(), fallback: true }
-            }
-            _ => StratumChoice::Keep,
+            (_, slot) => serves(slot).then_some(UsedStratum { slot, fallback: true }),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Conditioning, ReferenceCounts, ReferenceStrata, StratumChoice, StratumClass};
+    use super::{Conditioning, ReferenceCounts, ReferenceStrata, StratumClass, UsedStratum};
     use crate::counterfactual::SampleBatch;
     use crate::counterfactual::counting::counts_of;
     use crate::counterfactual::variable::{CategoryLevels, StrategyVariable, VariableScale};
@@ -339,17 +332,11 @@ mod tests {
         let choose = |class, min| strata.choose(0, 1, class, min, |table| table.values[0].n_rows());
         assert_eq!(
             choose(StratumClass::Seen(0), 1),
-            StratumChoice::Serves { slot: 0, fallback: false }
+            Some(UsedStratum { slot: 0, fallback: false })
         );
-        assert_eq!(
-            choose(StratumClass::Seen(0), 2),
-            StratumChoice::Serves { slot: 2, fallback: true }
-        );
-        assert_eq!(
-            choose(StratumClass::Unseen, 0),
-            StratumChoice::Serves { slot: 2, fallback: true }
-        );
-        assert_eq!(choose(StratumClass::Seen(1), 3), StratumChoice::Keep);
+        assert_eq!(choose(StratumClass::Seen(0), 2), Some(UsedStratum { slot: 2, fallback: true }));
+        assert_eq!(choose(StratumClass::Unseen, 0), Some(UsedStratum { slot: 2, fallback: true }));
+        assert_eq!(choose(StratumClass::Seen(1), 3), None);
     }
 
     #[test]

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::counterfactual::combinations::CombinationIndex;
 use crate::counterfactual::conditional::{
-    Conditioning, ReferenceCounts, ReferenceStrata, SMALL_KEYS, StratumChoice, StratumClass,
+    Conditioning, ReferenceCounts, ReferenceStrata, SMALL_KEYS, StratumClass, UsedStratum,
     small_key,
 };
 use crate::counterfactual::domain_checks::DomainChecks;
@@ -26,9 +26,7 @@ use crate::counterfactual::quantile_map::{NumericMap, TabulatedMap};
 use crate::counterfactual::relation::RelationSettings;
 use crate::counterfactual::transport::distance::TransportDistance;
 use crate::counterfactual::variable::{CategoryLevels, StrategyVariable};
-use crate::counterfactual::{
-    ChangeCounters, GeneratedBatch, Generator, SampleBatch, TargetGroup, differs,
-};
+use crate::counterfactual::{GeneratedBatch, Generator, SampleBatch, TargetGroup, differs};
 use crate::data::FeatureColumn;
 use crate::num::ecdf::Cdf;
 
@@ -96,8 +94,9 @@ impl FittedStrategy {
         generated: &mut GeneratedBatch,
     ) {
         if let Some(filter) = &self.filter {
-            let classes = |i: usize| samples.classes.get(i).copied().flatten();
-            filter.apply(&self.variables, self.rules.condition, classes, to, generated);
+            let is_pooled = self.rules.condition == Conditioning::Nothing;
+            let section = |i: usize| (to, samples.stratum_key(i).1.filter(|_| !is_pooled));
+            filter.apply(&self.variables, section, generated);
         }
         self.rules.checks.apply(&self.variables, samples.rows, generated);
         if let Some(filter) = &self.filter {
@@ -234,7 +233,7 @@ impl MapFlipGenerator {
             return NumericStep::Copy;
         }
         let min_stratum = self.fitted.rules.flips.min_stratum;
-        let StratumChoice::Serves { slot, fallback } =
+        let Some(UsedStratum { slot, fallback }) =
             self.strata.choose(own, to, class, min_stratum, |table| table.values[j].n_rows())
         else {
             return NumericStep::Keep;
@@ -375,20 +374,10 @@ impl MapFlipGenerator {
             .collect();
         for (j, (_, pattern)) in made.iter().enumerate() {
             for &(k, level) in &pattern.changes {
-                self.fitted.variables[categorical[k as usize]].set_level(
-                    &mut generated.rows,
-                    j,
-                    level,
-                );
+                let variable = &self.fitted.variables[categorical[k as usize]];
+                variable.set_level(&mut generated.rows, j, level);
             }
-            let size = |list: &[_]| u32::try_from(list.len()).unwrap_or(u32::MAX);
-            generated.counters[j] = ChangeCounters {
-                n_changed: u32::try_from(pattern.changes.len()).unwrap_or(u32::MAX),
-                n_impossible: pattern.n_impossible,
-                n_clamped: 0,
-                n_fallback: size(&pattern.fallback),
-                n_kept: size(&pattern.kept),
-            };
+            generated.counters[j] = pattern.counters;
         }
     }
 

@@ -24,7 +24,7 @@ use crate::counterfactual::space::{ReferenceSpace, SpaceAxis, ZColumn};
 use crate::counterfactual::variable::StrategyVariable;
 use crate::data::FeatureRows;
 use crate::exec::accumulator::{Accumulator, map_as_list};
-use crate::num::additive::{Additive, additive};
+use crate::num::additive::{Additive, absorb_map, additive};
 use crate::num::ecdf::ValueTally;
 use crate::num::fixed::FixedSum;
 use crate::num::linalg::SymmetricMatrix;
@@ -143,10 +143,7 @@ impl ReferenceMoments {
     pub(crate) fn merge_section(&mut self, key: StratumKey, sums: MomentSums) {
         let key = if self.joined { (None, None) } else { key };
         let n_sums = sums.products.len();
-        match self.sections.get_mut(&key) {
-            Some(known) => known.absorb(&sums),
-            None => drop(self.sections.insert(key, sums)),
-        }
+        absorb_map(&mut self.sections, [(key, sums)]);
         if self.sections.len() > 1 && self.sections.len() * n_sums > MAX_SUMS {
             self.join();
         }

@@ -22,7 +22,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::counterfactual::GeneratedBatch;
 use crate::counterfactual::absence::TOLERANCE;
-use crate::counterfactual::conditional::Conditioning;
 use crate::counterfactual::variable::StrategyVariable;
 use crate::data::FeatureRows;
 use crate::param::{Count, Finite, Fraction};
@@ -295,21 +294,16 @@ impl PlausibilityFilter {
         (0..rows.n).map(&mut distance_of).collect()
     }
 
-    /// Marks counterfactuals in group `to` that are too far away as invalid.
-    ///
-    /// `class` gives the class of a row.
+    /// Marks counterfactuals that are too far from their section as invalid; `section` is the group
+    /// and class of that of a row.
     pub(super) fn apply(
         &self,
         variables: &[StrategyVariable],
-        condition: Conditioning,
-        class: impl Fn(usize) -> Option<u32>,
-        to: usize,
+        section: impl Fn(usize) -> (usize, Option<u32>),
         generated: &mut GeneratedBatch,
     ) {
-        let class = |j: usize| {
-            if condition == Conditioning::Nothing { None } else { class(generated.parent[j]) }
-        };
-        let plausibility = self.plausibility(variables, &generated.rows, |j| Some((to, class(j))));
+        let key = |j: usize| Some(section(generated.parent[j]));
+        let plausibility = self.plausibility(variables, &generated.rows, key);
         let most = self.settings.centroid_sd.get() + TOLERANCE;
         for (valid, distance) in generated.valid.iter_mut().zip(&plausibility) {
             *valid &= distance.is_none_or(|distance| distance <= most);

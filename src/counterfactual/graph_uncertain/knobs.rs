@@ -328,41 +328,21 @@ pub struct KnowledgeProblem<'a> {
 impl DrawnGraph {
     /// The place of a fault; of two equal entries the second.
     fn place_of(&self, bad: &GivenGraphError) -> String {
-        let lists = [("edges", &self.edges), ("undirected", &self.undirected)];
-        let last = |is: &dyn Fn(&[ColumnName; 2]) -> bool| {
-            pair_places(&lists, is).last().map(|(place, _)| place)
-        };
-        let found = match bad {
-            GivenGraphError::UnknownVariable(name) => {
-                last(&|pair| pair.iter().any(|c| c.as_str() == name))
-            }
+        let is = |column: &ColumnName, names: &[&String]| names.contains(&&column.to_string());
+        let within = |pair: &[ColumnName; 2], names: &[&String]| pair.iter().all(|c| is(c, names));
+        let concerns = |pair: &[ColumnName; 2]| match bad {
+            GivenGraphError::UnknownVariable(name) => pair.iter().any(|c| is(c, &[name])),
             GivenGraphError::DuplicateEdge(a, b) | GivenGraphError::ContradictsKnowledge(a, b) => {
-                last(&|pair| is_within(pair, &[a, b]))
+                within(pair, &[a, b])
             }
-            GivenGraphError::Cycle(names) => {
-                let names: Vec<&str> = names.iter().map(String::as_str).collect();
-                last(&|pair| is_within(pair, &names))
-            }
-            GivenGraphError::NoConsistentDag => None,
+            GivenGraphError::Cycle(names) => within(pair, &names.iter().collect::<Vec<_>>()),
+            GivenGraphError::NoConsistentDag => false,
         };
-        found.unwrap_or_default()
+        let lists = [("edges", &self.edges), ("undirected", &self.undirected)].into_iter();
+        let places = lists.flat_map(|(key, list)| (0..).zip(list).map(move |of| (key, of)));
+        let last = places.filter(|(_, (_, pair))| concerns(pair)).last();
+        last.map_or_else(String::new, |(key, (i, _))| format!(".{key}[{i}]"))
     }
-}
-
-/// The pairs of lists, by their keys, of which something is true, with the place of each.
-fn pair_places<'a>(
-    lists: &'a [(&'a str, &'a Vec<[ColumnName; 2]>)],
-    is: impl Fn(&[ColumnName; 2]) -> bool + 'a,
-) -> impl Iterator<Item = (String, &'a [ColumnName; 2])> + 'a {
-    let all = lists.iter().flat_map(|(key, list)| {
-        list.iter().enumerate().map(move |(i, pair)| (format!(".{key}[{i}]"), pair))
-    });
-    all.filter(move |(_, pair)| is(pair))
-}
-
-/// Whether both ends of an edge are among these variables.
-fn is_within(pair: &[ColumnName; 2], names: &[&str]) -> bool {
-    pair.iter().all(|column| names.contains(&column.as_str()))
 }
 
 fn pairs(list: &[[ColumnName; 2]]) -> Vec<(String, String)> {

@@ -437,8 +437,7 @@ fn the_mean_of_drawn_rows_is_the_expected_one() {
     let draws = BootstrapDraws::all_rows(&training.blocks.sizes);
     let moves = std::slice::from_ref(&moving);
     let world = maker.worlds(&moments, (&draws, 0), moves).remove(0);
-    let shifts =
-        super::shifts_of(&mut EquationCache::new(&encoding, &moments), &encoding, &moving, 0);
+    let shifts = super::shifts_of(&mut EquationCache::new(&encoding, &moments), &moving, 0);
     let expected = super::CausalWorlds::movement(&shifts, 0, 1);
     let (mut sums, mut squares) = (vec![0.0; encoding.width()], vec![0.0; encoding.width()]);
     let (mut people, mut made) = (0.0, Vec::new());

@@ -14,7 +14,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::cells::{BinnedMechanism, MechanismStep, NodeKind, ReplicateColumns};
-use super::coupling::{NodeUniforms, ValueLattice, clip_shares, draw_level, has_moved, own_shares};
+use super::coupling::{
+    NodeUniforms, ValueLattice, clip_shares, draw_level, has_moved, own_shares, shares_of_levels,
+};
 use super::mechanism::ColumnBins;
 use super::{CausalWorlds, ClipRule, moving_parents};
 use crate::causal::bootstrap_draws::BootstrapDraws;
@@ -301,18 +303,15 @@ impl<'a> RowMaker<'a> {
             let u = uniforms[v];
             made[v] = match &self.kinds[v] {
                 NodeKind::Levels(_) => {
-                    match &cells {
-                        Some(cells) => {
-                            cells.shares(v, own, false, &mut before);
-                            cells.shares(v, made, true, &mut after);
+                    for (values, is_after, shares) in
+                        [(own, false, &mut before), (&*made, true, &mut after)]
+                    {
+                        match &cells {
+                            Some(cells) => cells.shares(values, is_after, shares),
+                            None => self.linear_shares(&equation.linear, values, shares),
                         }
-                        None => {
-                            self.linear_shares(&equation.linear, own, &mut before);
-                            self.linear_shares(&equation.linear, made, &mut after);
-                        }
+                        clip_shares(shares);
                     }
-                    clip_shares(&mut before);
-                    clip_shares(&mut after);
                     computed(v, step, NodeEvidence::Shares(&before, &after));
                     let level = own[v] as usize;
                     own_shares(&before, &after, level, self.nodes[v].barred, &mut shares);
@@ -354,20 +353,14 @@ impl<'a> RowMaker<'a> {
             let explained = equations.parents.iter().zip(coefficients);
             intercept + explained.map(|(&c, b)| b * self.entry(c, values)).sum::<f64>()
         };
-        shares.clear();
-        if let [second] = equations.columns.as_slice() {
-            let second = share(second);
-            shares.extend([1.0 - second, second]);
-        } else {
-            shares.extend(equations.columns.iter().map(share));
-        }
+        shares_of_levels(equations.columns.iter().map(share), shares);
     }
 
     /// The movement of a number, in standard deviations.
     fn linear_move(&self, equations: &VariableEquations, own: &[f64], made: &[f64]) -> f64 {
         let Some((_, coefficients)) = equations.columns.first() else { return 0.0 };
         let moved = equations.parents.iter().zip(coefficients);
-        moved.map(|(&c, b)| b * (self.entry(c, made) - self.entry(c, own))).sum()
+        moved.map(|(&c, b)| b * self.movement(c, own, made)).sum()
     }
 
     /// Writes the values of a person that differ from `own` into row `i`, of which A is set

@@ -212,8 +212,9 @@ fn presets_are_their_knobs() {
     let relation = r#", "relation": {"test": "ks", "alpha": 0.05, "min_effect": 0}"#;
     assert_eq!(greedy(""), greedy(relation));
     assert_eq!(greedy("").condition(), Conditioning::Nothing);
-    assert_ne!(greedy(r#", "preset": "as_printed""#).moves, greedy("").moves);
-    assert_eq!(greedy(&format!(r#", "preset": "as_printed"{relation}"#)).moves, greedy("").moves);
+    assert_ne!(greedy(r#", "preset": "as_printed""#).relation, greedy("").relation);
+    let tested = greedy(&format!(r#", "preset": "as_printed"{relation}"#));
+    assert_eq!(tested.relation, greedy("").relation);
 }
 
 /// Settings survive writing and reading; words without a meaning are refused.

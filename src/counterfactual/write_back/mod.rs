@@ -109,42 +109,6 @@ impl RawCounts {
             .in_column(name)
             .fail("define the groups of numbers by `bins` in `data.derive` instead of `map`")
     }
-
-    /// The raw value for the group `name` in rows of this class.
-    ///
-    /// It is the most frequent one of the class, or of all classes where the class has none.
-    fn most_frequent(
-        &self,
-        layout: &Layout,
-        derived: &DerivedFeature,
-        raw: usize,
-        name: &str,
-        class: usize,
-    ) -> Option<CountedValue> {
-        let (_, counts) = self.columns.iter().find(|(feature, _)| *feature == raw)?;
-        let is_named = |value: &CountedValue| match *value {
-            CountedValue::Level(code) => {
-                let level = layout.features[raw].levels.get(code as usize);
-                level.and_then(|level| name_of_level(&derived.rule, level)) == Some(name)
-            }
-            CountedValue::Number(bits) => {
-                derived.rule.name_of_number(number_of_bits(bits)) == Some(name)
-            }
-        };
-        let values: Vec<(CountedValue, [u64; N_CLASSES])> = counts
-            .values()
-            .into_iter()
-            .filter(is_named)
-            .map(|value| (value, std::array::from_fn(|class| counts.rows(value, class))))
-            .collect();
-        let best = |count: &dyn Fn(&[u64; N_CLASSES]) -> u64| {
-            // Ties go to the first.
-            let best = values.iter().rev().max_by_key(|(_, counts)| count(counts))?;
-            (count(&best.1) > 0).then_some(best.0)
-        };
-        let of_label = if class < 2 { best(&|counts| counts[class]) } else { None };
-        of_label.or_else(|| best(&|counts| counts.iter().sum()))
-    }
 }
 
 impl Accumulator for RawCounts {
@@ -266,7 +230,7 @@ impl WriteBack {
         let described = &layout.attributes[attribute];
         let sets = |&level: &u32| {
             std::array::from_fn(|class| {
-                assign_with_parents(layout, counts, described.feature, level, class)
+                ClassAssigning { layout, counts, class }.set(described.feature, level)
             })
         };
         let sets = described.level_of_group.iter().map(sets).collect();
@@ -448,46 +412,77 @@ impl Accumulator for WrittenCounts {
     }
 }
 
-/// A feature set to a level, with the assignments of the features it is derived from.
-///
-/// `None` where a group has no raw value.
-fn assign_with_parents(
-    layout: &Layout,
-    counts: &RawCounts,
-    feature: usize,
-    level: u32,
+/// What is set in rows of a class.
+struct ClassAssigning<'a> {
+    layout: &'a Layout,
+    counts: &'a RawCounts,
     class: usize,
-) -> Option<FeatureAssignment> {
-    let mut set =
-        FeatureAssignment { feature, value: CountedValue::Level(level), parents: Vec::new() };
-    let (Some(derived), Some(name)) =
-        (layout.derivation(feature), layout.features[feature].levels.get(level as usize))
-    else {
-        return Some(set);
-    };
-    match (&derived.rule, derived.parents.as_slice()) {
-        (DerivationRule::Map { .. }, [Some(raw)]) => {
-            set.parents.push(match counts.most_frequent(layout, derived, *raw, name, class)? {
-                CountedValue::Level(code) => {
-                    assign_with_parents(layout, counts, *raw, code, class)?
-                }
-                number => FeatureAssignment { feature: *raw, value: number, parents: Vec::new() },
-            })
-        }
-        (DerivationRule::Cross(_), parents) => {
-            let mut levels = Vec::new();
-            if find_part_levels(layout, derived, 0, name, &mut levels) {
-                for (parent, level) in parents.iter().zip(levels) {
-                    if let Some(parent) = parent {
-                        set.parents
-                            .push(assign_with_parents(layout, counts, *parent, level, class)?);
+}
+
+impl ClassAssigning<'_> {
+    /// A feature set to a level, with the assignments of the features it is derived from.
+    ///
+    /// `None` where a group has no raw value.
+    fn set(&self, feature: usize, level: u32) -> Option<FeatureAssignment> {
+        let (layout, value) = (self.layout, CountedValue::Level(level));
+        let mut set = FeatureAssignment { feature, value, parents: Vec::new() };
+        let (Some(derived), Some(name)) =
+            (layout.derivation(feature), layout.features[feature].levels.get(level as usize))
+        else {
+            return Some(set);
+        };
+        match (&derived.rule, derived.parents.as_slice()) {
+            (DerivationRule::Map { .. }, [Some(raw)]) => {
+                set.parents.push(match self.most_frequent(derived, *raw, name)? {
+                    CountedValue::Level(code) => self.set(*raw, code)?,
+                    value => FeatureAssignment { feature: *raw, value, parents: Vec::new() },
+                })
+            }
+            (DerivationRule::Cross(_), parents) => {
+                let mut levels = Vec::new();
+                if find_part_levels(layout, derived, 0, name, &mut levels) {
+                    for (parent, level) in parents.iter().zip(levels) {
+                        if let Some(parent) = parent {
+                            set.parents.push(self.set(*parent, level)?);
+                        }
                     }
                 }
             }
+            _ => {}
         }
-        _ => {}
+        Some(set)
     }
-    Some(set)
+
+    /// The raw value for the group `name`.
+    ///
+    /// It is the most frequent one of the class, or of all classes where the class has none.
+    fn most_frequent(
+        &self,
+        derived: &DerivedFeature,
+        raw: usize,
+        name: &str,
+    ) -> Option<CountedValue> {
+        let (_, counts) = self.counts.columns.iter().find(|(feature, _)| *feature == raw)?;
+        let is_named = |value: &CountedValue| match *value {
+            CountedValue::Level(code) => {
+                let level = self.layout.features[raw].levels.get(code as usize);
+                level.and_then(|level| name_of_level(&derived.rule, level)) == Some(name)
+            }
+            CountedValue::Number(bits) => {
+                derived.rule.name_of_number(number_of_bits(bits)) == Some(name)
+            }
+        };
+        let mut values = counts.values();
+        values.retain(is_named);
+        let best = |classes: std::ops::Range<usize>| {
+            let count =
+                |value: &CountedValue| classes.clone().map(|c| counts.rows(*value, c)).sum::<u64>();
+            // Ties go to the first.
+            values.iter().rev().max_by_key(|value| count(value)).filter(|value| count(value) > 0)
+        };
+        let of_label = if self.class < 2 { best(self.class..self.class + 1) } else { None };
+        of_label.or_else(|| best(0..N_CLASSES)).copied()
+    }
 }
 
 /// Finds a level of each part, from part `k` on, whose joined names are `name`. Returns false if

@@ -381,7 +381,7 @@ impl<'a> ScenarioSearch<'a> {
             let listed =
                 replicate.as_ref().map(|r| &r.listed).or(given.as_ref().map(|given| &given.listed));
             let dags: Vec<&Dag> = listed.iter().flat_map(|listed| &listed.dags).collect();
-            let worlds = worlds_of_replicate(&mut fits, self.encoding, b, &dags, self.sensitive);
+            let worlds = worlds_of_replicate(&mut fits, b, &dags, self.sensitive);
             Ok((replicate, worlds))
         };
         self.scenarios.iter().map(of_scenario).collect()

@@ -106,8 +106,8 @@ pub(crate) fn plan_world_rows<'a>(
         let basis = LearningReference::new(row_context, reference, RowClasses::Label)?;
         let tests = support.tests(ctx, plan, (row_context.rows.layout(), position))?;
         let worlds = &found.worlds;
-        let writing = WorldRowWriting { plan, row_context, graphs, worlds, tests };
-        writing.write(&basis, position).map_err(|e| {
+        let writing = WorldRowWriting { plan, row_context, position, graphs, worlds, tests };
+        writing.write(&basis).map_err(|e| {
             plan.with_model_place(e, &["counterfactuals", set, GraphUncertainBlock::WORD])
         })
     })
@@ -117,6 +117,8 @@ pub(crate) fn plan_world_rows<'a>(
 struct WorldRowWriting<'a> {
     plan: &'a StagePlan<'a>,
     row_context: RowContext<'a>,
+    /// Position of the attribute.
+    position: usize,
     graphs: &'a GraphUncertainBlock,
     worlds: &'a CausalWorlds,
     /// The test of what is written.
@@ -155,12 +157,12 @@ struct MadeRows {
 }
 
 impl WorldRowWriting<'_> {
-    fn write(&self, basis: &LearningReference<'_>, position: usize) -> Result<()> {
-        let row_context = self.row_context;
+    fn write(&self, basis: &LearningReference<'_>) -> Result<()> {
+        let (row_context, position) = (self.row_context, self.position);
         let (ctx, layout) = (row_context.ctx, row_context.rows.layout());
         let encoding = &self.worlds.encoding;
         // If a group has no training row there are no graphs, and no rows.
-        let making = if self.worlds.worlds.is_empty() { None } else { Some(self.maker(position)?) };
+        let making = if self.worlds.worlds.is_empty() { None } else { Some(self.maker()?) };
         let write_backs = rows::write_backs(row_context, basis, position)?;
         let groups = layout.attributes[position].groups.len();
         let nobody = MovementSums {
@@ -194,12 +196,12 @@ impl WorldRowWriting<'_> {
                     }
                     let person = (i, usize::from(own), batch.row_key[i]);
                     let values = node_values(encoding, &batch.rows, i);
-                    self.person(maker, worlds, (person, values), position, &mut made, &mut sums)?;
+                    self.person((maker, worlds), (person, values), &mut made, &mut sums)?;
                 }
                 let parents: Vec<usize> = made.keys.parent.iter().map(|&p| p as usize).collect();
                 let mut written = batch.rows.take(&parents);
                 if let Some((maker, _)) = &making {
-                    self.fill(maker, &made, position, &mut written);
+                    self.fill(maker, &made, &mut written);
                 }
                 rows::write_back(&write_backs, &roles, &batch, position, &made.keys, &mut written);
                 let keys = keys_in_other_groups(groups, &roles, &batch.groups[position]);
@@ -228,15 +230,12 @@ impl WorldRowWriting<'_> {
         let unsupported = self.tests.as_ref().map(|tests| tests.found(&support));
         let effects = (&[][..], unsupported.unwrap_or_default());
         rows::write_effects(layout, position, &GenerationSums::default(), effects, ctx.out())?;
-        files::write_compact(
-            &ctx.out().join(WORLD_ROWS_FILE),
-            &self.summary(&all, groups, position),
-        )
+        files::write_compact(&ctx.out().join(WORLD_ROWS_FILE), &self.summary(&all, groups))
     }
 
     /// How rows are made, and the worlds with their mechanisms, graphs on all training rows last.
-    fn maker(&self, position: usize) -> Result<(RowMaker<'_>, Vec<RowWorld>)> {
-        let (row_context, worlds) = (self.row_context, self.worlds);
+    fn maker(&self) -> Result<(RowMaker<'_>, Vec<RowWorld>)> {
+        let (row_context, worlds, position) = (self.row_context, self.worlds, self.position);
         let layout = row_context.rows.layout();
         let sensitive = worlds.bag.sensitive;
         let (graphs, memory) = (self.graphs, memory::allowed(self.plan.settings));
@@ -323,14 +322,12 @@ impl WorldRowWriting<'_> {
     /// The rows of one person in every target group.
     fn person(
         &self,
-        maker: &RowMaker<'_>,
-        worlds: &[RowWorld],
+        (maker, worlds): (&RowMaker<'_>, &[RowWorld]),
         ((i, own, key), values): ((usize, usize, u64), Vec<f64>),
-        position: usize,
         made: &mut MadeRows,
         sums: &mut RowSums,
     ) -> Result<()> {
-        let attribute = &self.row_context.rows.layout().attributes[position];
+        let attribute = &self.row_context.rows.layout().attributes[self.position];
         let (codes, groups) = (&attribute.level_of_group, attribute.groups.len());
         let (uniforms, width) = (maker.uniforms(key), self.worlds.encoding.width());
         let saw_own: Vec<bool> = self.worlds.saw(codes[own]).collect();
@@ -387,14 +384,8 @@ impl WorldRowWriting<'_> {
     }
 
     /// Writes what was made into copies of the rows of the people.
-    fn fill(
-        &self,
-        maker: &RowMaker<'_>,
-        made: &MadeRows,
-        position: usize,
-        written: &mut FeatureRows,
-    ) {
-        let attribute = &self.row_context.rows.layout().attributes[position];
+    fn fill(&self, maker: &RowMaker<'_>, made: &MadeRows, written: &mut FeatureRows) {
+        let attribute = &self.row_context.rows.layout().attributes[self.position];
         if let Some(column) = written.columns.get_mut(attribute.feature) {
             let level = |&to: &u16| attribute.level_of_group[usize::from(to)];
             *column = FeatureColumn::Code(made.keys.to_group.iter().map(level).collect());
@@ -404,9 +395,9 @@ impl WorldRowWriting<'_> {
         }
     }
 
-    fn summary(&self, all: &RowSums, groups: usize, position: usize) -> WorldRowSummary {
+    fn summary(&self, all: &RowSums, groups: usize) -> WorldRowSummary {
         let width = self.worlds.encoding.width();
-        let codes = &self.row_context.rows.layout().attributes[position].level_of_group;
+        let codes = &self.row_context.rows.layout().attributes[self.position].level_of_group;
         let mut pairs = Vec::new();
         for from in 0..groups {
             for to in (0..groups).filter(|&to| to != from) {

@@ -78,7 +78,9 @@ pub(crate) fn of_written(
     let places_of = |k: usize| {
         let mut places = Vec::new();
         let person = (own_values.as_slice(), made.parent[k] as usize);
-        tests.each_unsupported(direction(k, made), (&values, k), person, |_, at| places.push(at));
+        let (from, to, fold) = direction(k, made);
+        let direction = tests.direction(from, to);
+        direction.each_unsupported(fold, (&values, k), person, |_, at| places.push(at));
         places
     };
     let places: Vec<Vec<u32>> = (0..made.parent.len()).map(places_of).collect();
@@ -160,8 +162,8 @@ pub(crate) fn write_expected(
             stands.clear();
             let fold = roles.audited(i).unwrap_or(0);
             let own = (values.as_slice(), i);
-            tests.each_unsupported((from, to, fold), own, own, |v, place| stands.push((v, place)));
             let direction = tests.direction(from, to);
+            direction.each_unsupported(fold, own, own, |v, place| stands.push((v, place)));
             let mut votes = GraphVotes::default();
             for world in of_direction {
                 places.clear();

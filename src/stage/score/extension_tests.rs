@@ -58,7 +58,6 @@ impl ExtensionCase {
         let of_world = |(b, moving): (usize, Vec<_>)| {
             let shifts = crate::counterfactual::graph_uncertain::shifts_of(
                 &mut crate::causal::scm::EquationCache::new(encoding, &self.moments[b]),
-                encoding,
                 &moving,
                 self.sensitive,
             );

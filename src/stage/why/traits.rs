@@ -4,86 +4,89 @@ use std::collections::BTreeSet;
 
 use crate::data::prepare::derive::DerivationRule;
 use crate::data::values::float_text;
-use crate::data::{FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING_GROUP};
-use crate::job::Job;
+use crate::data::{FeatureColumn, FeatureKind, FeatureRows, MISSING_GROUP};
 use crate::num::short_number::short_text;
 use crate::param::{ColumnName, Name};
 use crate::stage::row_features::{distinct_numbers, only_one};
+use crate::stage::why::people::WhyGathering;
 use crate::table::why::SwitchPatternRow;
 use crate::table::{finite, whole};
 use crate::why::knobs::WhyBlock;
 use crate::why::levels::PatternColumn;
 use crate::why::patterns::PatternFindings;
 
-/// The columns that traits are taken from: features, then attributes that are not feature and no
-/// cross.
-pub(crate) fn pattern_columns(
-    layout: &Layout,
-    job: &Job,
-    block: &WhyBlock,
-    rows: &FeatureRows,
-    groups: &[Vec<u16>],
-) -> Vec<PatternColumn> {
-    let takes = |name: &str| block.columns.takes(name);
-    let listed: BTreeSet<&str> = job.data.listed_features().map(ColumnName::as_str).collect();
-    let onehot: BTreeSet<&str> =
-        job.data.features.onehot.values().flatten().map(ColumnName::as_str).collect();
-    let derived = |feature: usize| layout.derivation(feature).map(|derived| &derived.rule);
-    let bins_of = |feature: usize| match derived(feature) {
-        Some(DerivationRule::Bins(bins)) => bins.as_slice(),
-        _ => &[],
-    };
-    let mut columns = Vec::new();
-    for (f, feature) in layout.features.iter().enumerate() {
-        let name = feature.name.as_str();
-        if !listed.contains(name) || onehot.contains(name) || !takes(name) {
-            continue;
-        }
-        columns.push(match &rows.columns[f] {
-            FeatureColumn::Code(codes) => {
-                PatternColumn::of_words(name, &feature.levels, codes).in_bins(bins_of(f))
+impl WhyGathering<'_> {
+    /// The columns that traits are taken from: features, then attributes that are not feature and no
+    /// cross.
+    pub(super) fn pattern_columns(
+        &self,
+        rows: &FeatureRows,
+        groups: &[Vec<u16>],
+    ) -> Vec<PatternColumn> {
+        let WhyGathering { row_context, job, block, .. } = *self;
+        let layout = row_context.rows.layout();
+        let takes = |name: &str| block.columns.takes(name);
+        let listed: BTreeSet<&str> = job.data.listed_features().map(ColumnName::as_str).collect();
+        let onehot: BTreeSet<&str> =
+            job.data.features.onehot.values().flatten().map(ColumnName::as_str).collect();
+        let derived = |feature: usize| layout.derivation(feature).map(|derived| &derived.rule);
+        let bins_of = |feature: usize| match derived(feature) {
+            Some(DerivationRule::Bins(bins)) => bins.as_slice(),
+            _ => &[],
+        };
+        let mut columns = Vec::new();
+        for (f, feature) in layout.features.iter().enumerate() {
+            let name = feature.name.as_str();
+            if !listed.contains(name) || onehot.contains(name) || !takes(name) {
+                continue;
             }
-            FeatureColumn::Number(numbers) => {
-                let name_of = ColumnName::new(name);
-                let bins = name_of
-                    .as_ref()
-                    .and_then(|of| Some(job.data.bins.get(of)?.bins()))
-                    .unwrap_or_default();
-                if !bins.is_empty() {
-                    PatternColumn::of_bins(name, numbers, &bins)
-                } else if feature.kind == FeatureKind::OrdinalNumber {
-                    of_distinct_numbers(name, numbers)
-                } else {
-                    PatternColumn::of_quartiles(name, numbers)
+            columns.push(match &rows.columns[f] {
+                FeatureColumn::Code(codes) => {
+                    PatternColumn::of_words(name, &feature.levels, codes).in_bins(bins_of(f))
                 }
+                FeatureColumn::Number(numbers) => {
+                    let name_of = ColumnName::new(name);
+                    let bins = name_of
+                        .as_ref()
+                        .and_then(|of| Some(job.data.bins.get(of)?.bins()))
+                        .unwrap_or_default();
+                    if !bins.is_empty() {
+                        PatternColumn::of_bins(name, numbers, &bins)
+                    } else if feature.kind == FeatureKind::OrdinalNumber {
+                        of_distinct_numbers(name, numbers)
+                    } else {
+                        PatternColumn::of_quartiles(name, numbers)
+                    }
+                }
+            });
+        }
+        for (name, members) in &job.data.features.onehot {
+            let at: Option<Vec<usize>> =
+                members.iter().map(|member| layout.feature(member.as_str())).collect();
+            if let Some(at) = at.filter(|_| takes(name.as_str())) {
+                let levels: Vec<String> = members.iter().map(ToString::to_string).collect();
+                let code = |i: usize| only_one(rows, &at, i).unwrap_or(u32::MAX);
+                let codes: Vec<u32> = (0..rows.n).map(code).collect();
+                columns.push(PatternColumn::of_words(name.as_str(), &levels, &codes));
             }
-        });
-    }
-    for (name, members) in &job.data.features.onehot {
-        let at: Option<Vec<usize>> =
-            members.iter().map(|member| layout.feature(member.as_str())).collect();
-        if let Some(at) = at.filter(|_| takes(name.as_str())) {
-            let levels: Vec<String> = members.iter().map(ToString::to_string).collect();
-            let code = |i: usize| only_one(rows, &at, i).unwrap_or(u32::MAX);
-            let codes: Vec<u32> = (0..rows.n).map(code).collect();
-            columns.push(PatternColumn::of_words(name.as_str(), &levels, &codes));
         }
-    }
-    for (attribute, groups) in layout.attributes.iter().zip(groups) {
-        let name = attribute.name.as_str();
-        let is_feature = columns.iter().any(|column: &PatternColumn| column.name == name);
-        if matches!(derived(attribute.feature), Some(DerivationRule::Cross(_)))
-            || is_feature
-            || !takes(name)
-        {
-            continue;
+        for (attribute, groups) in layout.attributes.iter().zip(groups) {
+            let name = attribute.name.as_str();
+            let is_feature = columns.iter().any(|column: &PatternColumn| column.name == name);
+            if matches!(derived(attribute.feature), Some(DerivationRule::Cross(_)))
+                || is_feature
+                || !takes(name)
+            {
+                continue;
+            }
+            let code =
+                |&group: &u16| if group == MISSING_GROUP { u32::MAX } else { u32::from(group) };
+            let codes: Vec<u32> = groups.iter().map(code).collect();
+            let column = PatternColumn::of_words(name, &attribute.groups, &codes);
+            columns.push(column.in_bins(bins_of(attribute.feature)));
         }
-        let code = |&group: &u16| if group == MISSING_GROUP { u32::MAX } else { u32::from(group) };
-        let codes: Vec<u32> = groups.iter().map(code).collect();
-        let column = PatternColumn::of_words(name, &attribute.groups, &codes);
-        columns.push(column.in_bins(bins_of(attribute.feature)));
+        columns
     }
-    columns
 }
 
 /// Numbers in an order without distances: each is a level.

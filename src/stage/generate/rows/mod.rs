@@ -102,8 +102,7 @@ pub(crate) fn generate(
         keys.write(out)?;
         (sums.n_rows, sums.follows) = (keys.n_rows, keys.follows);
         if let Some(tests) = making.support {
-            let of_group =
-                |g, sums: &mut _| tests.of_people(row_context, making.attribute, g, sums);
+            let of_group = |g, sums: &mut _| tests.of_people(row_context, g, sums);
             sums.support = tests.write(out, row_context, of_group)?;
         }
         return Ok(sums);
@@ -337,8 +336,7 @@ impl GenerateInputs<'_> {
         let mut support = self.support.map_or_else(Default::default, SupportTests::no_sums);
         let unsupported = self.support.map(|tests| {
             let valid = self.judged.then_some(judged.valid.as_slice());
-            let of = (batch, roles, self.attribute);
-            tests.of_rows(of, (&keys, valid), Some(&rows), &mut support)
+            tests.of_rows((batch, roles), (&keys, valid), Some(&rows), &mut support)
         });
         let n_rows = keys.parent.len() as u64;
         let sums = GenerationSums { n_rows, follows: false, written, unreached, outside, support };
