@@ -108,11 +108,7 @@ pub(crate) fn may_follow(dag: &Dag, attribute: usize, never: NodeSet) -> NodeSet
 /// The variables that cannot follow from another one by knowledge: variables of earlier tiers, and
 /// of the same tier if edges within it are forbidden.
 pub(crate) fn never_follow(knowledge: &Knowledge, attribute: usize) -> NodeSet {
-    let Some(own) = knowledge.tier[attribute] else { return NodeSet::EMPTY };
-    let is_kept = |tier: usize| tier < own || tier == own && knowledge.forbidden_within[tier];
-    let tiers = knowledge.tier.iter().enumerate();
-    let kept = tiers.filter(|(v, tier)| *v != attribute && tier.is_some_and(is_kept));
-    kept.map(|(v, _)| v).collect()
+    (0..knowledge.tier.len()).filter(|&v| knowledge.tiers_forbid(attribute, v)).collect()
 }
 
 /// The covariances of a replicate, and those conditional on sets of its variables.

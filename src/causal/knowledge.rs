@@ -235,7 +235,10 @@ impl Knowledge {
                 knowledge.forbidden[b].insert(a);
             }
         }
-        knowledge.forbid_by_tiers();
+        for b in 0..variables.len() {
+            let causes = (0..variables.len()).filter(|&a| knowledge.tiers_forbid(a, b));
+            knowledge.forbidden[b] = knowledge.forbidden[b] | causes.collect::<NodeSet>();
+        }
         for (i, listed) in stated.required.iter().enumerate() {
             let place = format!(".required[{i}]");
             let Some((a, b)) = pair(listed, &place, &mut wrong) else { continue };
@@ -255,20 +258,10 @@ impl Knowledge {
         if wrong.is_empty() { Ok(knowledge) } else { Err(wrong) }
     }
 
-    fn forbid_by_tiers(&mut self) {
-        for b in 0..self.tier.len() {
-            for a in 0..self.tier.len() {
-                let by_tier = match (self.tier[a], self.tier[b]) {
-                    (Some(ta), Some(tb)) => {
-                        a != b && (ta > tb || ta == tb && self.forbidden_within[ta])
-                    }
-                    _ => false,
-                };
-                if by_tier {
-                    self.forbidden[b].insert(a);
-                }
-            }
-        }
+    /// Whether tiers forbid a -> b.
+    pub(super) fn tiers_forbid(&self, a: usize, b: usize) -> bool {
+        let (Some(ta), Some(tb)) = (self.tier[a], self.tier[b]) else { return false };
+        a != b && (ta > tb || ta == tb && self.forbidden_within[ta])
     }
 
     /// Whether a -> b must not be an edge.

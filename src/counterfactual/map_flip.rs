@@ -83,7 +83,9 @@ impl FittedStrategy {
 
     /// Whether each declared group has a reference row.
     pub(super) fn groups_with_rows(&self) -> Vec<bool> {
-        (0..self.n_groups).map(|group| !self.counts.lacks(group)).collect()
+        let counted = self.counts.0.iter().filter(|(_, stratum)| stratum.rows > 0);
+        let known: Vec<u16> = counted.filter_map(|(key, _)| key.0).collect();
+        (0..self.n_groups).map(|g| known.iter().any(|&group| usize::from(group) == g)).collect()
     }
 
     /// Marks counterfactuals that fail the filter or the checks as invalid.
@@ -185,7 +187,7 @@ impl MapFlipGenerator {
                 for to in 0..n_groups {
                     let used = own != to && self.eligible[own][to][v];
                     let table = |slot: usize| {
-                        used.then(|| self.numeric_map(j, v, own, to, slot))
+                        used.then(|| self.numeric_map((j, v), [own, to], slot))
                             .flatten()
                             .and_then(|map| map.tabulate())
                     };
@@ -205,10 +207,8 @@ impl MapFlipGenerator {
 
     fn numeric_map(
         &self,
-        j: usize,
-        v: usize,
-        own: usize,
-        to: usize,
+        (j, v): (usize, usize),
+        [own, to]: [usize; 2],
         slot: usize,
     ) -> Option<NumericMap<'_>> {
         let side = |group: usize| &self.strata.table(group, slot).values[j];
@@ -223,10 +223,8 @@ impl MapFlipGenerator {
 
     fn numeric_step(
         &self,
-        j: usize,
-        v: usize,
-        own: usize,
-        to: usize,
+        (j, v): (usize, usize),
+        [own, to]: [usize; 2],
         class: StratumClass,
     ) -> NumericStep<'_> {
         if own >= self.fitted.n_groups || !self.eligible[own][to][v] {
@@ -240,7 +238,7 @@ impl MapFlipGenerator {
         };
         let n_groups = self.fitted.n_groups;
         let at = ((j * n_groups + own) * n_groups + to) * (self.strata.pooled_slot() + 1) + slot;
-        match self.numeric_map(j, v, own, to, slot) {
+        match self.numeric_map((j, v), [own, to], slot) {
             Some(map) => NumericStep::Map {
                 map,
                 tabulated: self.tabulated.get(at).and_then(Option::as_ref),
@@ -397,7 +395,7 @@ impl MapFlipGenerator {
             let column = variable.columns[0];
             for (n, (case, _)) in made.iter().enumerate() {
                 let step = &*steps[case.stratum]
-                    .get_or_insert_with(|| self.numeric_step(j, v, case.own, to, case.class));
+                    .get_or_insert_with(|| self.numeric_step((j, v), [case.own, to], case.class));
                 if matches!(step, NumericStep::Copy) {
                     continue;
                 }

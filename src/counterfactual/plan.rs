@@ -97,6 +97,17 @@ pub struct StrategyPlan<'a> {
     pub(crate) engine: StrategyEngine<'a>,
 }
 
+/// The rows in which an attribute is changed.
+#[derive(Debug, Clone, Copy)]
+pub struct MovedRows<'a> {
+    /// Their columns.
+    pub layout: &'a Layout,
+    /// What the features do not say; the counterparts come from the plan.
+    pub extras: &'a VariableOptions,
+    /// Position of the attribute.
+    pub position: usize,
+}
+
 impl<'a> StrategyPlan<'a> {
     /// What forms strata in addition to the group.
     pub fn condition(&self) -> Conditioning {
@@ -136,28 +147,19 @@ impl<'a> StrategyPlan<'a> {
         }
     }
 
-    /// Learns from the reference how to change the attribute at `position`.
-    ///
-    /// The counterparts of `extras` come from the plan.
+    /// Learns from the reference how to change the attribute.
     ///
     /// # Errors
     /// The reference cannot be read or has no rows; the data do not suit the filter.
-    pub fn fit(
-        &self,
-        layout: &Layout,
-        extras: &VariableOptions,
-        reference: &ReferenceRows<'_>,
-        position: usize,
-    ) -> Result<FittedStrategy> {
+    pub fn fit(&self, of: MovedRows<'_>, reference: &ReferenceRows<'_>) -> Result<FittedStrategy> {
+        let layout = of.layout;
         let mut reference = DecorrelatedReference { rows: reference, twins: Vec::new() };
         // Twins keep the group of the attribute that is changed, so the columns that determine it
         // are kept.
-        let mut kept = features_set_with(layout, position);
-        kept.extend(binned_below(layout, position));
+        let mut kept = features_set_with(layout, of.position);
+        kept.extend(binned_below(layout, of.position));
         for entry in self.decorrelate {
-            let Some(position) =
-                layout.attributes.iter().position(|a| a.name == entry.sensitive.as_str())
-            else {
+            let Some(position) = layout.attribute(entry.sensitive.as_str()) else {
                 return Fault::new(
                     "missing-column",
                     format!("`{}` is not a sensitive attribute of the rows", entry.sensitive),
@@ -177,26 +179,22 @@ impl<'a> StrategyPlan<'a> {
                 direction: Slice::new(),
                 ..*self
             };
-            let fitted = alone.fit_on(layout, extras, &reference, position, &kept)?;
+            let fitted = alone.fit_on(MovedRows { position, ..of }, &reference, &kept)?;
             reference.twins.push(TwinGenerator {
                 position,
                 attribute: layout.attributes[position].clone(),
                 mover: MapFlipGenerator::new(fitted),
             });
         }
-        self.fit_on(layout, extras, &reference, position, &[])
+        self.fit_on(of, &reference, &[])
     }
 
-    /// The variables of these rows when the attribute at `position` is changed.
+    /// The variables of these rows.
     ///
     /// They are the features of the source that models read and that are not set with the
     /// attribute.
-    pub fn variables(
-        &self,
-        layout: &Layout,
-        extras: &VariableOptions,
-        position: usize,
-    ) -> Vec<StrategyVariable> {
+    pub fn variables(&self, of: MovedRows<'_>) -> Vec<StrategyVariable> {
+        let MovedRows { layout, extras, position } = of;
         let words = |(from, to): (&Word, &Word)| (from.0.clone(), to.0.clone());
         let counterparts = self.counterpart.into_iter().flatten();
         let counterparts = counterparts
@@ -212,14 +210,11 @@ impl<'a> StrategyPlan<'a> {
     /// Fits on the enlarged reference; `kept` are the features that may not change.
     fn fit_on(
         &self,
-        layout: &Layout,
-        extras: &VariableOptions,
+        of: MovedRows<'_>,
         reference: &DecorrelatedReference<'_>,
-        position: usize,
         kept: &[usize],
     ) -> Result<FittedStrategy> {
-        let attribute = &layout.attributes[position];
-        let variables = self.variables(layout, extras, position);
+        let (position, variables) = (of.position, self.variables(of));
         let count = |frame: Option<&MomentFrame>| -> Result<CountedReference> {
             let add = |counter: &mut ReferenceCounter<'_>, group: &ReferenceBatch| {
                 counter.add(&SampleBatch::of_reference(group, position));
@@ -262,7 +257,7 @@ impl<'a> StrategyPlan<'a> {
             flips: self.flips,
             checks: self.checks(&variables),
         };
-        let (n_groups, distance) = (attribute.groups.len(), None);
+        let (n_groups, distance) = (of.layout.attributes[position].groups.len(), None);
         Ok(FittedStrategy { variables, n_groups, rules, counts, filter, distance })
     }
 

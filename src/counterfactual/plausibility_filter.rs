@@ -130,45 +130,12 @@ fn lanes(scores: &[f64]) -> impl Iterator<Item = ScoreLanes> {
     })
 }
 
-impl<'a> RowTerm<'a> {
-    fn new(
-        variable: &StrategyVariable,
-        term: &ComponentTerm,
-        rows: &'a FeatureRows,
-        n_lanes: usize,
-    ) -> Self {
-        match term {
-            ComponentTerm::Number { mean, sd, weights } => RowTerm::Number {
-                values: variable.numbers(rows),
-                mean: *mean,
-                sd: *sd,
-                weights: lanes(weights).collect(),
-            },
-            ComponentTerm::Levels(adds) => RowTerm::Levels {
-                levels: variable.digits(rows, adds.len() as u32),
-                adds: adds
-                    .iter()
-                    .flat_map(|level| lanes(level))
-                    .chain(vec![[0.0; SIDE_BY_SIDE]; n_lanes])
-                    .collect(),
-            },
-        }
-    }
-}
-
 /// The scores of rows, row by row.
 pub(crate) struct ComponentScores {
     width: usize,
     /// For each row.
     n_lanes: usize,
     cells: Vec<ScoreLanes>,
-}
-
-impl ComponentScores {
-    /// The scores of a row, one for each component.
-    pub(crate) fn row(&self, row: usize) -> &[f64] {
-        &self.cells[row * self.n_lanes..][..self.n_lanes].as_flattened()[..self.width]
-    }
 }
 
 /// Adds to each score its weight times a number.
@@ -189,6 +156,11 @@ fn add_times(scores: &mut [ScoreLanes], weights: &[ScoreLanes], times: f64) {
 }
 
 impl ComponentScores {
+    /// The scores of a row, one for each component.
+    pub(crate) fn row(&self, row: usize) -> &[f64] {
+        &self.cells[row * self.n_lanes..][..self.n_lanes].as_flattened()[..self.width]
+    }
+
     /// The scores of rows on this many components.
     pub(crate) fn of(
         width: usize,
@@ -199,11 +171,22 @@ impl ComponentScores {
         let n_lanes = width.div_ceil(SIDE_BY_SIDE);
         let cells = vec![[0.0; SIDE_BY_SIDE]; rows.n * n_lanes];
         let mut matrix = ComponentScores { width, n_lanes, cells };
-        let terms: Vec<RowTerm<'_>> = variables
-            .iter()
-            .zip(terms)
-            .map(|(variable, term)| RowTerm::new(variable, term, rows, n_lanes))
-            .collect();
+        let term = |(variable, term): (&StrategyVariable, &ComponentTerm)| match term {
+            ComponentTerm::Number { mean, sd, weights } => RowTerm::Number {
+                values: variable.numbers(rows),
+                mean: *mean,
+                sd: *sd,
+                weights: lanes(weights).collect(),
+            },
+            ComponentTerm::Levels(adds) => {
+                let missing = vec![[0.0; SIDE_BY_SIDE]; n_lanes];
+                RowTerm::Levels {
+                    levels: variable.digits(rows, adds.len() as u32),
+                    adds: adds.iter().flat_map(|level| lanes(level)).chain(missing).collect(),
+                }
+            }
+        };
+        let terms: Vec<RowTerm<'_>> = variables.iter().zip(terms).map(term).collect();
         // In blocks, so that the sums fit into the processor's cache.
         for (first, block) in
             (0..).step_by(BLOCK_ROWS).zip(matrix.cells.chunks_mut(BLOCK_ROWS * n_lanes))

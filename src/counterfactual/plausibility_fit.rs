@@ -14,7 +14,7 @@ use crate::data::MISSING_GROUP;
 use crate::data::rows::reference::ReferenceBatch;
 use crate::error::{Fault, Result};
 use crate::exec::accumulator::{Accumulator, map_as_list};
-use crate::num::additive::{Additive, absorb_map, additive};
+use crate::num::additive::{absorb_map, additive};
 use crate::num::eigen::{dot, eigen};
 use crate::num::fixed::FixedSum;
 use serde::{Deserialize, Serialize};

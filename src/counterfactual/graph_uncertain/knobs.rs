@@ -222,9 +222,7 @@ impl GraphUncertainBlock {
 
     /// The statements of a scenario in words, and the scenario without each.
     pub fn statements(&self, scenario: &str) -> IndexMap<String, KnowledgeScenario> {
-        let mut known = self.knowledge.iter();
-        let found = known.find(|(name, _)| name.as_str() == scenario);
-        found.map(|(_, scenario)| scenario.without_each()).unwrap_or_default()
+        self.knowledge.get(scenario).map(KnowledgeScenario::without_each).unwrap_or_default()
     }
 
     /// This set with as many scenarios as one has statements, each without one of them, called by

@@ -141,7 +141,7 @@ pub(crate) fn shifts_of(
         let shift = model.shift(sensitive, &between);
         shift.into_iter().enumerate().filter(|(_, x)| *x != 0.0).collect()
     };
-    (1..attribute.n_seen().max(2)).map(shift).collect()
+    (1..attribute.seen().len().max(2)).map(shift).collect()
 }
 
 /// The codes of the declared groups of which a replicate has no row.

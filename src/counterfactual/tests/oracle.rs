@@ -225,7 +225,7 @@ impl<'a> OracleCase<'a> {
             _ => plan_of::<PlausibleBlock>(&self.knobs().to_string()),
         };
         let reference = ReferenceRows::in_memory(vec![reference]);
-        let fitted = plan.fit(&self.layout, &self.extras, &reference, 0).unwrap();
+        let fitted = plan.fit(moved(&self.layout, &self.extras), &reference).unwrap();
         // The tested strategy has been written and read back.
         let text = serde_json::to_string(&fitted).unwrap();
         let read = serde_json::from_str::<FittedStrategy>(&text).unwrap();
@@ -425,7 +425,7 @@ fn check_quality(
 ) {
     let plan = plan_of::<PlausibleBlock>(&case.knobs().to_string());
     let fitted = plan
-        .fit(&case.layout, &case.extras, &ReferenceRows::in_memory(vec![reference.clone()]), 0)
+        .fit(moved(&case.layout, &case.extras), &ReferenceRows::in_memory(vec![reference.clone()]))
         .unwrap();
     let filter = fitted.filter.clone().unwrap();
     assert_eq!(json!(filter.n_components), expected["components"], "{what}");

@@ -97,15 +97,9 @@ impl TransportDistance {
         let steps = &self.steps[variable];
         let above = steps.partition_point(|&step| step < x);
         match (above.checked_sub(1).map(|below| steps[below]), steps.get(above)) {
-            (Some(below), Some(&above)) => {
-                if x - below <= above - x {
-                    below
-                } else {
-                    above
-                }
-            }
-            (Some(one), None) | (None, Some(&one)) => one,
-            (None, None) => x,
+            (Some(below), Some(&above)) if x - below <= above - x => below,
+            (_, Some(&above)) => above,
+            (below, None) => below.unwrap_or(x),
         }
     }
 

@@ -59,8 +59,15 @@ fn class_of_label(label: Option<bool>) -> usize {
 impl RawCounts {
     /// An empty accumulator for the attribute at a position.
     pub(crate) fn new(layout: &Layout, attribute: usize) -> Self {
-        let mut features = Vec::new();
-        raw_features(layout, layout.attributes[attribute].feature, &mut features);
+        let set = features_set_with(layout, attribute);
+        let maps = set.iter().filter_map(|&feature| layout.derivation(feature));
+        let maps = maps.filter(|derived| matches!(derived.rule, DerivationRule::Map { .. }));
+        let mut features: Vec<usize> = Vec::new();
+        for &parent in maps.flat_map(|derived| derived.parents.iter().flatten()) {
+            if !features.contains(&parent) {
+                features.push(parent);
+            }
+        }
         let column = |feature: usize| {
             let described = &layout.features[feature];
             let counts = match described.kind.is_coded() {
@@ -130,24 +137,6 @@ fn name_of_level<'a>(rule: &'a DerivationRule, level: &str) -> Option<&'a str> {
     }
 }
 
-/// Collects the features below this one that a map reads.
-fn raw_features(layout: &Layout, feature: usize, found: &mut Vec<usize>) {
-    let Some(derived) = layout.derivation(feature) else { return };
-    let parents = || derived.parents.iter().flatten().copied();
-    match derived.rule {
-        DerivationRule::Bins(_) | DerivationRule::Sql { .. } => {}
-        DerivationRule::Map { .. } => {
-            for parent in parents().filter(|parent| !found.contains(parent)).collect::<Vec<_>>() {
-                found.push(parent);
-                raw_features(layout, parent, found);
-            }
-        }
-        DerivationRule::Cross(_) => {
-            parents().for_each(|parent| raw_features(layout, parent, found))
-        }
-    }
-}
-
 /// A counterfactual that was generated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WriteBackRow {
@@ -188,15 +177,10 @@ struct FeatureAssignment {
 }
 
 impl FeatureAssignment {
-    /// Calls `visit` with every feature that changes in a row.
+    /// Every feature that changes in a row, with its value.
     ///
     /// A feature that has its value already is left unchanged, and so are the features below it.
-    fn for_each_change(
-        &self,
-        originals: &FeatureRows,
-        parent: usize,
-        visit: &mut impl FnMut(usize, CountedValue),
-    ) {
+    fn changes(&self, originals: &FeatureRows, parent: usize) -> Vec<(usize, CountedValue)> {
         let there = match (&originals.columns[self.feature], self.value) {
             (FeatureColumn::Code(codes), CountedValue::Level(code)) => codes[parent] == code,
             (FeatureColumn::Number(numbers), CountedValue::Number(bits)) => {
@@ -204,10 +188,11 @@ impl FeatureAssignment {
             }
             _ => false,
         };
-        if !there {
-            visit(self.feature, self.value);
-            self.parents.iter().for_each(|set| set.for_each_change(originals, parent, visit));
+        if there {
+            return Vec::new();
         }
+        let below = self.parents.iter().flat_map(|set| set.changes(originals, parent));
+        [(self.feature, self.value)].into_iter().chain(below).collect()
     }
 }
 
@@ -307,7 +292,7 @@ impl WriteBack {
         let mut written = WrittenCounts::default();
         for change in changes {
             let Some(set) = set(change) else { continue };
-            set.for_each_change(originals, change.parent, &mut |feature, cell| {
+            for (feature, cell) in set.changes(originals, change.parent) {
                 if !self.recomputations.iter().any(|again| again.derived.feature == feature) {
                     let bits = match cell {
                         CountedValue::Level(code) => u64::from(code),
@@ -324,16 +309,11 @@ impl WriteBack {
                     }
                     _ => {}
                 }
-            });
+            }
         }
         self.compute_again(made, originals, changes.iter().copied(), |change, derived| {
-            let mut is_set = false;
-            if let Some(set) = set(change) {
-                set.for_each_change(originals, change.parent, &mut |feature, _| {
-                    is_set |= feature == derived
-                });
-            }
-            is_set
+            let set = set(change).map_or(Vec::new(), |set| set.changes(originals, change.parent));
+            set.iter().any(|(feature, _)| *feature == derived)
         });
         written
     }

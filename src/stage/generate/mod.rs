@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use crate::counterfactual::conditional::Conditioning;
 use crate::counterfactual::graph_uncertain::{CausalWorlds, ClipRule};
 use crate::counterfactual::map_flip::FittedStrategy;
-use crate::counterfactual::plan::StrategyPlan;
+use crate::counterfactual::plan::{MovedRows, StrategyPlan};
 use crate::counterfactual::short_forms::ConditionOn;
 use crate::counterfactual::strategy::naive::NaiveGenerator;
 use crate::counterfactual::variable::VariableOptions;
@@ -185,17 +185,12 @@ impl<'a> SetInputs<'a> {
             let roles = roles.open(row_context.ctx, row_context.rows)?;
             return Ok(RowClasses::Predicted(Box::new(scored.predictions(row_context)?), roles));
         }
-        match self.applied.block.knobs().map(|knobs| knobs.condition_on) {
-            Some(ConditionOn::RawLabel) => {
-                let layout = row_context.rows.layout();
-                // Preparing puts the unchanged label last among the hidden features.
-                Ok(layout
-                    .hidden
-                    .last()
-                    .map_or(RowClasses::Label, |&feature| RowClasses::Raw(feature)))
-            }
-            _ => Ok(RowClasses::Label),
-        }
+        let condition = self.applied.block.knobs().map(|knobs| knobs.condition_on);
+        // Preparing puts the unchanged label last among the hidden features.
+        Ok(match (condition, row_context.rows.layout().hidden.last()) {
+            (Some(ConditionOn::RawLabel), Some(&feature)) => RowClasses::Raw(feature),
+            _ => RowClasses::Label,
+        })
     }
 
     /// Writes the counterfactuals of the audited rows of a context, and what followed of all rows;
@@ -239,7 +234,7 @@ impl<'a> SetInputs<'a> {
         let mut unsupported = Vec::new();
         if let Some(tests) = &tests {
             let of = (tests, ctx.out());
-            sums.support = world_support::write_expected(of, row_context, position, worlds)?;
+            sums.support = world_support::write_expected(of, row_context, worlds)?;
             unsupported = tests.found(&sums.support);
         }
         rows::write_effects(layout, position, &sums, (&[], unsupported), ctx.out())
@@ -368,17 +363,18 @@ impl Stage for FitStage {
         of_set.rows.clone().work(0, move |ctx, row_context| {
             let basis = of_set.basis(row_context)?;
             let layout = row_context.rows.layout();
-            let extras = plan.extras(layout);
-            let variables = knobs.variables(layout, &extras, applied.position);
+            let (extras, position) = (&plan.extras(layout), applied.position);
+            let moved = MovedRows { layout, extras, position };
+            let variables = knobs.variables(moved);
             let hash = || {
                 let of = (&variables[..], knobs.condition());
-                refits::reference_hash(layout, of, &basis.classes, applied.position)
+                refits::reference_hash(layout, of, &basis.classes, position)
             };
             let mut read = Vec::new();
             for fold in 0..basis.n_folds() {
                 let reference = basis.rows(fold).hashed(hash());
                 let learnt = knobs
-                    .learn(layout, &extras, &reference, applied.position)
+                    .learn(moved, &reference)
                     .map_err(|error| plan.with_set_place(error, &applied))?;
                 files::write_compact(&ctx.out().join(artifact(fold)), &learnt)?;
                 read.push(reference.content());
@@ -578,24 +574,19 @@ fn check_classes(
                 of_rows[*i].filter(|_| batch.groups[position][*i] != crate::data::MISSING_GROUP)?;
             (!known.contains(&class)).then_some((*i, class))
         };
-        match (0..batch.row.len()).find_map(|i| unseen(&i)) {
-            None => Ok((0, ())),
-            Some((i, class)) => {
-                let name = match classes.names(layout) {
-                    Some(names) => names.get(class as usize).map_or("", String::as_str),
-                    None => ["negative", "positive"][usize::from(class == 1)],
-                };
-                let what = format!(
-                    "a row has the class `{name}`, but no row from which the strategy learns has it"
-                );
-                Err(Error::from(
-                    Fault::new("unseen-class", what).at_row(format!("row {}", batch.row[i])).hint(
-                        "leave such rows out by `data.keep`, learn from more rows, or write \
-                         `condition_on: none`",
-                    ),
-                ))
-            }
-        }
+        let found = (0..batch.row.len()).find_map(|i| unseen(&i));
+        let Some((i, class)) = found else { return Ok((0, ())) };
+        let name = match classes.names(layout) {
+            Some(names) => names.get(class as usize).map_or("", String::as_str),
+            None => ["negative", "positive"][usize::from(class == 1)],
+        };
+        let what = format!(
+            "a row has the class `{name}`, but no row from which the strategy learns has it"
+        );
+        Fault::new("unseen-class", what).at_row(format!("row {}", batch.row[i])).fail(
+            "leave such rows out by `data.keep`, learn from more rows, or write \
+             `condition_on: none`",
+        )
     };
     row_context.row_groups().in_order(find, |_, ()| Ok(()))
 }

@@ -18,7 +18,7 @@
 
 use std::path::Path;
 
-use crate::counterfactual::plan::StrategyPlan;
+use crate::counterfactual::plan::{MovedRows, StrategyPlan};
 use crate::counterfactual::write_back::WriteBack;
 use crate::data::MISSING_GROUP;
 use crate::data::rows::aligned::{CounterfactualKeys, ScoreReader};
@@ -287,9 +287,9 @@ impl RepeatInputs<'_> {
     /// One repeat: learns from a reference, generates, scores and counts.
     fn repeat(&self, reference: &LearningReference<'_>) -> Result<Vec<SetRepeat>> {
         let (row_context, layout) = (reference.context, reference.context.rows.layout());
-        let (extras, position) = (self.plan.extras(layout), self.position());
-        let learn =
-            |fold: usize| self.knobs.learn(layout, &extras, &reference.rows(fold), position);
+        let (extras, position) = (&self.plan.extras(layout), self.position());
+        let moved = MovedRows { layout, extras, position };
+        let learn = |fold: usize| self.knobs.learn(moved, &reference.rows(fold));
         let learnt = (0..reference.n_folds()).map(learn).collect::<Result<Vec<_>>>()?;
         let ranks = ranks(&layout.attributes[position]);
         let without_rows = self.knobs.groups_without_rows(&learnt).into_iter();

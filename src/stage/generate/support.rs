@@ -159,7 +159,7 @@ pub(crate) struct SupportTests {
     /// What is tested.
     pub(crate) variables: Vec<StrategyVariable>,
     /// Position of the attribute.
-    position: usize,
+    pub(crate) position: usize,
     groups: usize,
     /// At from * groups + to.
     directions: Vec<DirectionSupport>,

@@ -207,7 +207,7 @@ impl WorldRowWriting<'_> {
                 let keys = keys_in_other_groups(groups, &roles, &batch.groups[position]);
                 let mut tested = no_support.clone();
                 let bits = self.tests.as_ref().map_or_else(Vec::new, |tests| {
-                    let (of, rows) = ((&batch, &roles, position), (&made.keys, &written));
+                    let (of, rows) = ((&batch, &roles), (&made.keys, &written));
                     let reached = (made.reached.as_slice(), self.worlds);
                     world_support::of_written(tests, of, &keys, rows, reached, &mut tested)
                 });
@@ -303,16 +303,14 @@ impl WorldRowWriting<'_> {
         let missing_level = self.plan.extras(layout).missing_level;
         let rule = |variable: &EncodedVariable| {
             let feature = &layout.features[variable.feature];
-            let missing = missing_level
-                .as_ref()
-                .and_then(|missing| feature.levels.iter().position(|level| level == missing));
+            let mut levels = (0..).zip(&feature.levels);
             NodeRules {
                 whole: matches!(feature.kind, FeatureKind::Continuous { integer: true }),
                 ordinal: matches!(
                     feature.kind,
                     FeatureKind::OrdinalNumber | FeatureKind::OrdinalLevel
                 ),
-                missing: missing.and_then(|at| u32::try_from(at).ok()),
+                missing: levels.find(|of| Some(of.1) == missing_level.as_ref()).map(|of| of.0),
                 bins: bins(&variable.name),
             }
         };
