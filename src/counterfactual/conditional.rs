@@ -79,13 +79,6 @@ impl StratumCounts {
 additive!(StratumCounts { rows, values, levels, joint });
 
 impl ReferenceCounts {
-    /// Whether no reference row belongs to `group`, so that the strategy learns nothing about it.
-    pub fn lacks(&self, group: usize) -> bool {
-        self.0
-            .iter()
-            .all(|(key, stratum)| key.0.map(usize::from) != Some(group) || stratum.rows == 0)
-    }
-
     /// The merged counts of all strata whose key is chosen; `None` where no stratum is.
     pub fn merged_where(&self, chosen: impl Fn(StratumKey) -> bool) -> Option<StratumCounts> {
         let mut strata = self.0.iter().filter(|(key, _)| chosen(**key)).map(|(_, stratum)| stratum);

@@ -78,13 +78,11 @@ impl TrainingColumns {
     ) -> Result<Self> {
         let n = encoding.variables.len();
         let mut all = TrainingColumns { columns: vec![Vec::new(); n], blocks: Vec::new() };
-        let of_group = |group: &TrainingBatch| {
+        let of_group = |group: &TrainingBatch| -> Vec<_> {
             let blocks = blocks.group_blocks(encoding, group).into_iter();
-            let of_block = |(number, members, strata): (usize, Vec<usize>, Vec<usize>)| {
-                let values = members.iter().map(|&i| node_values(encoding, &group.rows, i));
-                (values.collect::<Vec<_>>(), (number, strata))
-            };
-            blocks.map(of_block).collect::<Vec<_>>()
+            let values = |i: usize| node_values(encoding, &group.rows, i);
+            let values = |rows: Vec<usize>| rows.into_iter().map(values).collect::<Vec<_>>();
+            blocks.map(|(number, rows, strata)| (values(rows), (number, strata))).collect()
         };
         rows.fold(of_group, |part| {
             for (rows, block) in part {

@@ -58,7 +58,7 @@ impl TransportRows {
         self.keys.extend(other.keys);
         self.groups.extend(other.groups);
         self.classes.extend(other.classes);
-        append(&mut self.rows, other.rows);
+        self.rows.append(other.rows);
     }
 
     fn batch(&self) -> SampleBatch<'_> {
@@ -74,10 +74,6 @@ fn moving_columns(fitted: &FittedStrategy, rows: &FeatureRows, chosen: &[usize])
     FeatureRows { n: chosen.len(), columns, source: Vec::new() }
 }
 
-fn append(all: &mut FeatureRows, part: FeatureRows) {
-    if all.columns.is_empty() { *all = part } else { all.append(part) }
-}
-
 /// The distance over the variables that may change, in the units of all reference rows.
 ///
 /// # Errors
@@ -90,7 +86,7 @@ pub(crate) fn reference_distance(
     let take = |group: &ReferenceBatch| {
         moving_columns(fitted, &group.rows, &(0..group.rows.n).collect::<Vec<_>>())
     };
-    reference.fold(take, |rows| append(&mut all, rows))?;
+    reference.fold(take, |rows| all.append(rows))?;
     let mut next = 0;
     let renumbered = |variable: &&StrategyVariable| {
         let from = next;

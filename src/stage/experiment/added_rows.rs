@@ -323,11 +323,7 @@ impl ArmSelection {
 fn collect_training_rows(rows: &TrainingRows<'_>) -> Result<TrainingBatch> {
     let (mut all, mut labels, mut weights) = (FeatureRows::default(), Vec::new(), Vec::new());
     rows.fold(Clone::clone, |group: TrainingBatch| {
-        if all.n == 0 {
-            all = group.rows
-        } else {
-            all.append(group.rows)
-        }
+        all.append(group.rows);
         labels.extend(group.labels);
         weights.extend(group.weights);
     })?;
