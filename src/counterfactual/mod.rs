@@ -92,8 +92,8 @@ pub trait Generator: Send + Sync {
     /// The counterfactuals of these rows in a group.
     ///
     /// Each row of another declared group has any number of them, rows in order, `cf_index`
-    /// ascending. Rows of the group itself, rows without a group, and rows without a class where the
-    /// strategy needs one, have none.
+    /// ascending. Rows of the group itself, rows without a group, and rows without a class where
+    /// the strategy needs one, have none.
     fn generate(&self, samples: &SampleBatch<'_>, to: TargetGroup<'_>) -> GeneratedBatch;
 
     /// The outcome of matching, if all samples are matched together.

@@ -15,7 +15,7 @@ use crate::why::levels::PatternColumn;
 use crate::why::patterns::PatternFindings;
 
 impl WhyGathering<'_> {
-    /// The columns that traits are taken from: features, then attributes that are not feature and no
+    /// The columns that traits are taken from: features, then attributes that are no feature and no
     /// cross.
     pub(super) fn pattern_columns(
         &self,
