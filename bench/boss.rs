@@ -66,7 +66,7 @@ fn main() {
         &encoding,
         &blocks,
         &rows,
-        &BootstrapDraws::all_rows(&blocks.sizes),
+        &BootstrapDraws::seeded(0, 0, &blocks.sizes).with_all_rows(),
     )
     .expect("rows in memory");
     let (penalty, starts): (f64, usize) =

@@ -12,7 +12,7 @@
 use std::path::Path;
 
 use cfaudit::counterfactual::map_flip::{FittedStrategy, MapFlipGenerator};
-use cfaudit::counterfactual::{Generator, SampleBatch};
+use cfaudit::counterfactual::{Generator, SampleBatch, TargetGroup};
 use cfaudit::data::rows::{Projection, RowsReader};
 
 /// CPU seconds of this thread so far, as the kernel counts them in nanoseconds.
@@ -61,7 +61,8 @@ fn main() {
                 classes,
             };
             made += (0..attribute.groups.len())
-                .map(|to| mover.generate(&samples, attribute, to).parent.len() as u64)
+                .map(|group| TargetGroup { attribute, group })
+                .map(|to| mover.generate(&samples, to).parent.len() as u64)
                 .sum::<u64>();
         }
         let spent = cpu_seconds() - ready;

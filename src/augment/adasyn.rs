@@ -198,7 +198,6 @@ fn nearest_of(known: &[f64], x: f64) -> f64 {
     match (above.checked_sub(1).map(|below| known[below]), known.get(above)) {
         (Some(below), Some(&above)) if (above - x) > (x - below) + 2e-9 => below,
         (_, Some(&above)) => above,
-        (Some(below), None) => below,
-        (None, None) => x,
+        (below, None) => below.unwrap_or(x),
     }
 }

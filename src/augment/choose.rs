@@ -71,17 +71,15 @@ pub(crate) struct SelectionRule {
 impl SelectionRule {
     /// Whether a counterfactual satisfies all conditions.
     pub(crate) fn matches(&self, candidate: &CounterfactualCandidate) -> bool {
-        fn is<T: PartialEq>(wanted: Option<T>, found: T) -> bool {
-            wanted.is_none_or(|wanted| wanted == found)
+        fn is<T: PartialEq>(wanted: Option<T>, found: Option<T>) -> bool {
+            wanted.is_none() || wanted == found
         }
-        let predicted =
-            |wanted: Option<bool>, found: Option<bool>| wanted.is_none() || wanted == found;
-        is(self.attribute, candidate.attribute)
-            && is(self.from, candidate.from)
-            && is(self.to, candidate.to)
-            && is(self.label, candidate.label)
-            && predicted(self.predicted, candidate.predicted)
-            && predicted(self.predicted_cf, candidate.predicted_cf)
+        is(self.attribute, Some(candidate.attribute))
+            && is(self.from, Some(candidate.from))
+            && is(self.to, Some(candidate.to))
+            && is(self.label, Some(candidate.label))
+            && is(self.predicted, candidate.predicted)
+            && is(self.predicted_cf, candidate.predicted_cf)
     }
 }
 

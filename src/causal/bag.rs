@@ -153,14 +153,6 @@ impl BagOfDags {
         self.len() == 0
     }
 
-    /// The weight of one member of a replicate.
-    pub(crate) fn weight(&self, replicate: usize, weighting: MemberWeighting) -> f64 {
-        match weighting {
-            MemberWeighting::Dag => 1.0,
-            MemberWeighting::Replicate => 1.0 / self.replicates[replicate].members.len() as f64,
-        }
-    }
-
     /// Shares of edges over the bag and H_G.
     pub(crate) fn edge_shares(&self, weighting: MemberWeighting) -> EdgeShares {
         self.shares(&self.dags, weighting)
@@ -186,8 +178,11 @@ impl BagOfDags {
     }
 
     fn shares(&self, graphs: &[Dag], weighting: MemberWeighting) -> EdgeShares {
-        let members = self.replicates.iter().enumerate().flat_map(|(b, replicate)| {
-            let weight = self.weight(b, weighting);
+        let members = self.replicates.iter().flat_map(|replicate| {
+            let weight = match weighting {
+                MemberWeighting::Dag => 1.0,
+                MemberWeighting::Replicate => 1.0 / replicate.members.len() as f64,
+            };
             replicate.members.iter().map(move |&member| (&graphs[member], 1, weight))
         });
         edge_shares(members)

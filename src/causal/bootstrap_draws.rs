@@ -21,9 +21,6 @@ use crate::num::seed::RandomStream;
 /// The row multiplicities of all replicates.
 #[derive(Debug, Clone)]
 pub struct BootstrapDraws {
-    seed: u64,
-    /// The position of the first row of each block.
-    starts: Vec<u64>,
     source: DrawSource,
     /// Whether one more replicate holds every row once.
     has_all_rows: bool,
@@ -32,9 +29,7 @@ pub struct BootstrapDraws {
 #[derive(Debug, Clone)]
 enum DrawSource {
     /// The number of drawn rows for each replicate, block and stratum.
-    Seeded { n_strata: usize, totals: Vec<Vec<u64>> },
-    /// The multiplicity of every row, for each replicate.
-    Given(Vec<Vec<u32>>),
+    Seeded { seed: u64, n_strata: usize, totals: Vec<Vec<u64>> },
     /// The persons, and for each replicate the multiplicity of every person.
     Persons(PersonUnits, Vec<Vec<u32>>),
 }
@@ -56,33 +51,19 @@ impl BootstrapDraws {
             }
             totals
         });
-        let totals = totals.collect();
-        BootstrapDraws {
-            seed,
-            starts: block_starts(sizes),
-            source: DrawSource::Seeded { n_strata, totals },
-            has_all_rows: false,
-        }
+        let source = DrawSource::Seeded { seed, n_strata, totals: totals.collect() };
+        BootstrapDraws { source, has_all_rows: false }
     }
 
-    /// Bootstraps of persons; `sizes` are the sizes of blocks of rows.
-    pub(crate) fn by_person(
-        seed: u64,
-        replicates: usize,
-        sizes: &[Vec<u64>],
-        persons: PersonUnits,
-    ) -> Self {
-        let draws = BootstrapDraws::seeded(seed, replicates, persons.sizes());
+    /// Bootstraps of persons.
+    pub(crate) fn by_person(seed: u64, replicates: usize, persons: PersonUnits) -> Self {
+        let draws = BootstrapDraws::seeded(seed, replicates, &persons.sizes);
         let of_replicate = |b: usize| {
-            let blocks = persons.strata().iter().enumerate();
+            let blocks = persons.strata.iter().enumerate();
             blocks.flat_map(|(block, strata)| draws.multiplicities(b, block, strata)).collect()
         };
         let times = (0..replicates).map(of_replicate).collect();
-        BootstrapDraws {
-            starts: block_starts(sizes),
-            source: DrawSource::Persons(persons, times),
-            ..draws
-        }
+        BootstrapDraws { source: DrawSource::Persons(persons, times), has_all_rows: false }
     }
 
     /// The number of rows of people with one row each that would be as precise as those of
@@ -90,29 +71,14 @@ impl BootstrapDraws {
     /// the j-th draw of a person. None where each row is a person.
     pub(crate) fn effective_rows(&self, b: usize) -> Option<f64> {
         let DrawSource::Persons(persons, times) = &self.source else { return None };
-        let of_all = vec![1; persons.rows_of().len()];
+        let of_all = vec![1; persons.rows_of.len()];
         let times = times.get(b).unwrap_or(&of_all);
         let (mut rows, mut squares) = (0.0, 0.0);
-        for (&times, &own) in times.iter().zip(persons.rows_of()) {
+        for (&times, &own) in times.iter().zip(&persons.rows_of) {
             rows += f64::from(times) * f64::from(own);
             squares += f64::from(times) * f64::from(own) * f64::from(own);
         }
         Some(rows * rows / squares)
-    }
-
-    /// Replicates with given multiplicities, one per row and replicate.
-    pub fn from_multiplicities(multiplicities: Vec<Vec<u32>>, sizes: &[Vec<u64>]) -> Self {
-        BootstrapDraws {
-            seed: 0,
-            starts: block_starts(sizes),
-            source: DrawSource::Given(multiplicities),
-            has_all_rows: false,
-        }
-    }
-
-    /// One replicate that contains every training row once.
-    pub fn all_rows(sizes: &[Vec<u64>]) -> Self {
-        BootstrapDraws::from_multiplicities(Vec::new(), sizes).with_all_rows()
     }
 
     /// The same draws with one more replicate at the end, which contains every row once.
@@ -125,11 +91,11 @@ impl BootstrapDraws {
         self.n_drawn() + usize::from(self.has_all_rows)
     }
 
-    /// The number of drawn or given replicates.
+    /// The number of drawn replicates.
     fn n_drawn(&self) -> usize {
         match &self.source {
             DrawSource::Seeded { totals, .. } => totals.len(),
-            DrawSource::Given(times) | DrawSource::Persons(_, times) => times.len(),
+            DrawSource::Persons(_, times) => times.len(),
         }
     }
 
@@ -139,18 +105,12 @@ impl BootstrapDraws {
     pub fn multiplicities(&self, b: usize, block: usize, strata: &[usize]) -> Vec<u32> {
         match &self.source {
             _ if b == self.n_drawn() => vec![1; strata.len()],
-            DrawSource::Given(rows) => {
-                let start = self.starts[block] as usize;
-                rows[b][start..start + strata.len()].to_vec()
-            }
             DrawSource::Persons(persons, times) => {
-                let start = self.starts[block] as usize;
-                let of_rows = &persons.of_rows()[start..start + strata.len()];
-                of_rows.iter().map(|&person| times[b][person as usize]).collect()
+                persons.of_rows[block].iter().map(|&person| times[b][person as usize]).collect()
             }
-            DrawSource::Seeded { n_strata, totals } => {
+            DrawSource::Seeded { seed, n_strata, totals } => {
                 let mut times = vec![0; strata.len()];
-                let mut stream = RandomStream::new(self.seed, &format!("bootstrap/{b}/{block}"));
+                let mut stream = RandomStream::new(*seed, &format!("bootstrap/{b}/{block}"));
                 for s in 0..*n_strata {
                     let members: Vec<usize> =
                         (0..strata.len()).filter(|&i| strata[i] == s).collect();
@@ -167,15 +127,24 @@ impl BootstrapDraws {
     }
 }
 
-/// The number of rows before each block.
-fn block_starts(sizes: &[Vec<u64>]) -> Vec<u64> {
-    let mut before = 0;
-    let start = |block: &Vec<u64>| {
-        let start = before;
-        before += block.iter().sum::<u64>();
-        start
-    };
-    sizes.iter().map(start).collect()
+#[cfg(test)]
+impl BootstrapDraws {
+    /// Replicates with given multiplicities, one per row and replicate: each row is a person.
+    pub(crate) fn from_multiplicities(times: Vec<Vec<u32>>, sizes: &[Vec<u64>]) -> Self {
+        let mut rows = 0_u32..;
+        let of_rows: Vec<Vec<u32>> = sizes
+            .iter()
+            .map(|block| rows.by_ref().take(block.iter().sum::<u64>() as usize).collect())
+            .collect();
+        let rows_of = vec![1; of_rows.iter().map(Vec::len).sum()];
+        let persons = PersonUnits { of_rows, rows_of, ..PersonUnits::default() };
+        BootstrapDraws { source: DrawSource::Persons(persons, times), has_all_rows: false }
+    }
+
+    /// One replicate that contains every training row once.
+    pub(crate) fn all_rows(sizes: &[Vec<u64>]) -> Self {
+        BootstrapDraws::seeded(0, 0, sizes).with_all_rows()
+    }
 }
 
 #[cfg(test)]

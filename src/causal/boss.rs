@@ -13,6 +13,7 @@
 //! Cost: a sweep queries each tree about m^2 times for m variables; trees answer from their cache,
 //! so new scores are rare after the first sweep.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::causal::graph::Dag;
@@ -21,28 +22,58 @@ use crate::causal::knowledge::Knowledge;
 use crate::causal::nodes::NodeSet;
 use crate::causal::score::GraphScore;
 use crate::num::seed::RandomStream;
+use crate::param::{Count, Finite};
 
 /// Scores closer than this are equal.
 pub const TIE_TOLERANCE: f64 = 1e-6;
 
-/// Settings of the search.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct BossSettings {
-    /// Penalty discount c of the score, above 0. The paper's is 2; in libraries on the scale of
-    /// log-likelihood the same penalty is c / 2.
-    pub penalty: f64,
-    /// Number of starts, at least 1: the order of the variables, then random ones.
-    pub starts: usize,
+/// Best order score search with the degenerate Gaussian score.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BossBlock {
+    /// The score.
+    #[serde(default)]
+    pub score: GraphScoreKind,
+    /// Penalty discount of the score, above 0: the larger, the fewer edges. The paper's is 2, on
+    /// the scale 2 log-likelihood.
+    #[serde(default = "Finite::of::<2, 1>")]
+    #[schemars(extend("exclusiveMinimum" = 0,
+        "x-range" = "a number above 0; the penalty of the paper is 2"))]
+    pub penalty: Finite,
+    /// Starts of the search, 1 to 1000: the order of the variables, then random ones. The more, the
+    /// more bootstraps end at their best graphs; published figures of the method have one.
+    #[serde(default = "Count::of::<10>")]
+    #[schemars(extend("maximum" = 1000,
+        "x-range" = "a number of starts up to 1000; 10 is the default, 30 is thorough"))]
+    pub starts: Count,
     /// Whether edges are removed afterwards by backward equivalence search. The paper's search does
     /// not.
+    #[serde(default)]
     pub bes: bool,
+    /// A variable that is an exact function of its parents: `clamp` scores it by a stated
+    /// convention and names it, `error` ends the run.
+    #[serde(default)]
+    pub singular: SingularRule,
 }
 
-impl Default for BossSettings {
-    fn default() -> Self {
-        BossSettings { penalty: 2.0, starts: 10, bes: false }
-    }
+/// The score of the search.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum GraphScoreKind {
+    /// Degenerate Gaussian BIC, for numbers and levels alike.
+    #[default]
+    DegenerateGaussian,
+}
+
+/// What to do with a variable that its parents determine.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SingularRule {
+    /// Score it by a stated convention, and name it in the results.
+    #[default]
+    Clamp,
+    /// End the run.
+    Error,
 }
 
 /// The result of the search.
@@ -77,16 +108,16 @@ pub fn boss(
 
 /// The successive searches: for each the variables that precede all others, and the list to order.
 fn search_parts(knowledge: &Knowledge) -> Vec<(NodeSet, Vec<usize>)> {
-    let n = knowledge.n_variables();
-    if n == 0 || (0..n).any(|v| knowledge.tier(v).is_none()) {
+    let n = knowledge.tier.len();
+    if n == 0 || (0..n).any(|v| knowledge.tier[v].is_none()) {
         return vec![(NodeSet::EMPTY, (0..n).collect())];
     }
     let mut before = NodeSet::EMPTY;
     let mut parts = Vec::new();
-    for t in 0..knowledge.n_tiers() {
-        let tier: Vec<usize> = (0..n).filter(|&v| knowledge.tier(v) == Some(t)).collect();
+    for t in 0..knowledge.forbidden_within.len() {
+        let tier: Vec<usize> = (0..n).filter(|&v| knowledge.tier[v] == Some(t)).collect();
         let all = tier.iter().copied().collect::<NodeSet>();
-        if knowledge.forbids_within(t) {
+        if knowledge.forbidden_within[t] {
             parts.extend(tier.into_iter().map(|v| (before, vec![v])));
         } else {
             parts.push((before, tier));
@@ -141,7 +172,7 @@ fn search(
 
 /// Puts variables without a tier first, then tier by tier, and required causes before effects.
 fn respect_knowledge(order: &mut [usize], knowledge: &Knowledge) {
-    order.sort_by_key(|&v| knowledge.tier(v));
+    order.sort_by_key(|&v| knowledge.tier[v]);
     // Required edges form no cycle, so this ends.
     loop {
         let mut moved = false;

@@ -88,7 +88,7 @@ fn enumerate_dags(class: Pdag, limit: usize, found: &mut Vec<Dag>) -> bool {
 }
 
 /// The graph with its first undirected edge in either direction, closed; `None` where it has none.
-fn orient_first_edge(graph: &Pdag) -> Option<[Pdag; 2]> {
+pub(super) fn orient_first_edge(graph: &Pdag) -> Option<[Pdag; 2]> {
     let u = (0..graph.neighbours.len()).find(|&u| !graph.neighbours[u].is_empty())?;
     let v = graph.neighbours[u].lowest()?;
     Some([(u, v), (v, u)].map(|(from, to)| {

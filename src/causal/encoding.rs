@@ -271,20 +271,17 @@ impl EncodedVariable {
         }
     }
 
-    /// The position of a level among those of the training rows; none if no training row has it.
-    pub(crate) fn position_of(&self, code: u32) -> Option<usize> {
+    /// The levels that training rows have; none of a number.
+    pub(crate) fn seen(&self) -> &[u32] {
         match &self.form {
-            VariableForm::Number { .. } => None,
-            VariableForm::Levels { seen, .. } => seen.iter().position(|&level| level == code),
+            VariableForm::Number { .. } => &[],
+            VariableForm::Levels { seen, .. } => seen,
         }
     }
 
-    /// Number of levels that training rows have; 0 of a number.
-    pub(crate) fn n_seen(&self) -> usize {
-        match &self.form {
-            VariableForm::Number { .. } => 0,
-            VariableForm::Levels { seen, .. } => seen.len(),
-        }
+    /// The position of a level among those of the training rows; none if no training row has it.
+    pub(crate) fn position_of(&self, code: u32) -> Option<usize> {
+        self.seen().iter().position(|&level| level == code)
     }
 
     /// Adds the non-zero entries of row `i`.
@@ -298,14 +295,9 @@ impl EncodedVariable {
             }
             VariableForm::Levels { .. } => {
                 let code = rows.codes(self.feature).get(i).copied().unwrap_or(MISSING);
-                if let Some(at) = self
-                    .indicator_levels()
-                    .unwrap_or_default()
-                    .iter()
-                    .position(|&level| level == code)
-                {
-                    entries.push((self.columns.start + at, 1.0));
-                }
+                let mut levels = self.columns.clone().zip(self.indicator_levels().unwrap_or(&[]));
+                let own = levels.find(|(_, level)| **level == code);
+                entries.extend(own.map(|(column, _)| (column, 1.0)));
             }
         }
     }

@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use crate::causal::class::orient_first_edge;
 use crate::causal::graph::Pdag;
 use crate::causal::knowledge::{Knowledge, cycle_text, find_cycle};
 use crate::causal::nodes::NodeSet;
@@ -92,15 +93,11 @@ pub(crate) fn given_class(
             }
         }
     }
-    let against = |u: usize, v: usize| {
-        GivenGraphError::ContradictsKnowledge(variables[u].clone(), variables[v].clone())
-    };
-    for v in 0..variables.len() {
-        if let Some(u) = (graph.parents[v] & knowledge.forbidden_causes(v)).lowest() {
-            return Err(against(u, v));
-        }
-        if let Some(u) = (knowledge.required_causes(v) - graph.parents[v]).lowest() {
-            return Err(against(u, v));
+    for (v, &above) in graph.parents.iter().enumerate() {
+        let lacking = || (knowledge.required[v] - above).lowest();
+        if let Some(u) = (above & knowledge.forbidden[v]).lowest().or_else(lacking) {
+            let [u, v] = [u, v].map(|v| variables[v].clone());
+            return Err(GivenGraphError::ContradictsKnowledge(u, v));
         }
     }
     // If a graph closed under Meek's rules has a DAG, all its DAGs are of one class: checking one
@@ -123,11 +120,10 @@ pub(crate) fn given_class(
     let mut closed = graph.clone();
     closed.apply_meek_rules();
     let mut one = closed.clone();
-    while let Some(&(u, v)) = one.undirected().first() {
-        one.orient(u, v);
-        one.apply_meek_rules();
+    while let Some([next, _]) = orient_first_edge(&one) {
+        one = next;
     }
-    if !one.is_acyclic() || colliders(&one.parents) != drawn {
+    if find_cycle(&one.parents).is_some() || colliders(&one.parents) != drawn {
         return Err(GivenGraphError::NoConsistentDag);
     }
     Ok(closed)

@@ -95,8 +95,8 @@ impl Dag {
     /// Whether the graph has every required edge and no forbidden one.
     pub fn satisfies(&self, knowledge: &Knowledge) -> bool {
         let keeps = |v: usize| {
-            (self.parents[v] & knowledge.forbidden_causes(v)).is_empty()
-                && knowledge.required_causes(v).is_subset(self.parents[v])
+            (self.parents[v] & knowledge.forbidden[v]).is_empty()
+                && knowledge.required[v].is_subset(self.parents[v])
         };
         (0..self.parents.len()).all(keeps)
     }
@@ -160,6 +160,7 @@ impl Pdag {
     }
 
     /// The undirected edges (lower, higher), ascending.
+    #[cfg(test)]
     pub fn undirected(&self) -> Vec<(usize, usize)> {
         (0..self.neighbours.len())
             .flat_map(|u| {
@@ -233,11 +234,6 @@ impl Pdag {
     /// The DAG with these directed edges; the graph has no undirected edge left.
     pub(super) fn to_dag(&self) -> Dag {
         Dag { parents: self.parents.clone() }
-    }
-
-    /// Whether the directed edges form no cycle.
-    pub fn is_acyclic(&self) -> bool {
-        find_cycle(&self.parents).is_none()
     }
 }
 

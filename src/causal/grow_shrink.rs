@@ -20,14 +20,13 @@ use crate::causal::score::{GraphScore, SINGULAR_VARIANCE, subtract_times, sweep}
 use crate::causal::shrink::shrink;
 
 /// One tree per variable.
-pub(super) struct GrowShrinkForest<'a> {
-    score: &'a GraphScore,
-    knowledge: &'a Knowledge,
-    trees: Vec<GrowShrinkTree>,
-}
+pub(super) struct GrowShrinkForest<'a>(Vec<GrowShrinkTree<'a>>);
 
-struct GrowShrinkTree {
+struct GrowShrinkTree<'a> {
+    score: &'a GraphScore,
     x: usize,
+    /// The variables that must be parents.
+    required: NodeSet,
     /// The variables that may be parents.
     possible: NodeSet,
     nodes: Vec<GrowShrinkNode>,
@@ -64,52 +63,56 @@ struct GrowShrinkNode {
 
 impl<'a> GrowShrinkForest<'a> {
     /// Empty trees for a search over `nodes`.
-    pub(super) fn new(score: &'a GraphScore, knowledge: &'a Knowledge, nodes: NodeSet) -> Self {
+    pub(super) fn new(score: &'a GraphScore, knowledge: &Knowledge, nodes: NodeSet) -> Self {
         let tree = |x: usize| {
             let varying = nodes
                 .into_iter()
                 .filter(|&y| score.varies(x) && score.varies(y))
                 .collect::<NodeSet>();
-            let possible = (varying | knowledge.required_causes(x)) & nodes;
-            let possible = (possible - knowledge.forbidden_causes(x)).without(x);
+            let required = knowledge.required[x];
+            let possible = (varying | required) & nodes;
+            let possible = (possible - knowledge.forbidden[x]).without(x);
             GrowShrinkTree {
+                score,
                 x,
+                required,
                 possible,
                 nodes: Vec::new(),
                 branches: Vec::new(),
                 residuals: Vec::new(),
             }
         };
-        GrowShrinkForest { score, knowledge, trees: (0..score.n_variables()).map(tree).collect() }
+        GrowShrinkForest((0..score.n_variables()).map(tree).collect())
     }
 
     /// The score of `x`, and its parents, when the variables `before` may precede it.
     pub(super) fn best_parents(&mut self, x: usize, before: NodeSet) -> (f64, NodeSet) {
-        let tree = &mut self.trees[x];
+        let tree = &mut self.0[x];
         if tree.nodes.is_empty() {
-            tree.add_root(self.score, self.knowledge);
+            tree.add_root();
         }
         let mut at = 0;
         loop {
             let node = &tree.nodes[at];
             if (node.branch_variables & before).is_empty() {
-                return tree.shrink(at, self.score, self.knowledge);
+                return tree.shrink(at);
             }
             let first = tree.branches[node.branches.clone()]
                 .iter()
                 .position(|branch| before.contains(branch.variable as usize));
             let branch = node.branches.start + first.expect("one of those offered may precede x");
             at = match tree.branches[branch].child {
-                0 => tree.add_node(at, branch, self.score, self.knowledge),
+                0 => tree.add_node(at, branch),
                 child => child as usize,
             };
         }
     }
 }
 
-impl GrowShrinkTree {
+impl GrowShrinkTree<'_> {
     /// Adds the root.
-    fn add_root(&mut self, score: &GraphScore, knowledge: &Knowledge) {
+    fn add_root(&mut self) {
+        let score = self.score;
         let width = score.width;
         self.residuals.resize(width, 1.0);
         self.residuals.extend(
@@ -128,19 +131,13 @@ impl GrowShrinkTree {
             shrunk: None,
             residuals: 0..self.residuals.len(),
         });
-        self.add_branches(0, score, knowledge);
+        self.add_branches(0);
     }
 
     /// Adds the node that a branch of node `parent` leads to.
-    fn add_node(
-        &mut self,
-        above: usize,
-        branch: usize,
-        score: &GraphScore,
-        knowledge: &Knowledge,
-    ) -> usize {
+    fn add_node(&mut self, above: usize, branch: usize) -> usize {
         let at = self.nodes.len();
-        let GrowShrinkBranch { score: score_here, variable, .. } = self.branches[branch];
+        let GrowShrinkBranch { score, variable, .. } = self.branches[branch];
         let y = variable as usize;
         let node = &self.nodes[above];
         // Branches passed over are excluded from the whole subtree.
@@ -152,21 +149,22 @@ impl GrowShrinkTree {
             parent: above,
             path: node.path.with(y),
             available: node.available - passed,
-            m: node.m + score.columns[y].len(),
-            score: score_here,
+            m: node.m + self.score.columns[y].len(),
+            score,
             branches: 0..0,
             branch_variables: NodeSet::EMPTY,
             shrunk: None,
-            residuals: self.add_residuals(above, y, score),
+            residuals: self.add_residuals(above, y),
         };
         self.nodes.push(next);
         self.branches[branch].child = at as u32;
-        self.add_branches(at, score, knowledge);
+        self.add_branches(at);
         at
     }
 
     /// Adds to `residuals` the moments conditional on the path of node `above` and on `y`.
-    fn add_residuals(&mut self, above: usize, y: usize, score: &GraphScore) -> Range<usize> {
+    fn add_residuals(&mut self, above: usize, y: usize) -> Range<usize> {
+        let score = self.score;
         let (width, xs) = (score.width, score.columns[self.x].clone());
         let start = self.residuals.len();
         let base = self.nodes[above].residuals.start;
@@ -214,8 +212,8 @@ impl GrowShrinkTree {
     }
 
     /// Adds the branches of a node.
-    fn add_branches(&mut self, at: usize, score: &GraphScore, knowledge: &Knowledge) {
-        let (x, node) = (self.x, &self.nodes[at]);
+    fn add_branches(&mut self, at: usize) {
+        let (score, x, required, node) = (self.score, self.x, self.required, &self.nodes[at]);
         let left =
             ResidualCovariance { score, x, residuals: &self.residuals[node.residuals.clone()] };
         let mut rows = Vec::new();
@@ -225,7 +223,6 @@ impl GrowShrinkTree {
         // If x is one column, one more column with a variance above this cannot raise the score, so
         // no logarithm is needed.
         let most = left.variance_of_x() * libm::exp(-score.penalty / score.n) * (1.0 + 1e-9);
-        let required = knowledge.required_causes(x);
         for y in node.available {
             let log_sum = match left.variance_given(y) {
                 Some(variance) if variance > most && !required.contains(y) => continue,
@@ -254,12 +251,12 @@ impl GrowShrinkTree {
         self.nodes[at].branches = start..self.branches.len();
     }
 
-    fn shrink(&mut self, at: usize, score: &GraphScore, knowledge: &Knowledge) -> (f64, NodeSet) {
+    fn shrink(&mut self, at: usize) -> (f64, NodeSet) {
         let node = &mut self.nodes[at];
         if let Some(done) = node.shrunk {
             return done;
         }
-        let done = shrink(score, self.x, node.path, node.score, knowledge.required_causes(self.x));
+        let done = shrink(self.score, self.x, (node.path, node.score), self.required);
         node.shrunk = Some(done);
         done
     }

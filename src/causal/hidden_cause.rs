@@ -108,13 +108,7 @@ pub(crate) fn may_follow(dag: &Dag, attribute: usize, never: NodeSet) -> NodeSet
 /// The variables that cannot follow from another one by knowledge: variables of earlier tiers, and
 /// of the same tier if edges within it are forbidden.
 pub(crate) fn never_follow(knowledge: &Knowledge, attribute: usize) -> NodeSet {
-    let Some(own) = knowledge.tier(attribute) else { return NodeSet::EMPTY };
-    let is_kept = |v: &usize| {
-        knowledge
-            .tier(*v)
-            .is_some_and(|tier| tier < own || tier == own && knowledge.forbids_within(tier))
-    };
-    (0..knowledge.n_variables()).filter(is_kept).filter(|&v| v != attribute).collect()
+    (0..knowledge.tier.len()).filter(|&v| knowledge.tiers_forbid(attribute, v)).collect()
 }
 
 /// The covariances of a replicate, and those conditional on sets of its variables.
@@ -133,19 +127,13 @@ impl ConditionalCovariance {
 
     /// From the moments of a replicate.
     pub(crate) fn of_moments(encoding: &GraphEncoding, moments: &EncodedMoments) -> Self {
-        let n = encoding.width();
-        let lower = (0..n).flat_map(|i| (0..=i).map(move |j| (i, j)));
-        let lower = lower.map(|(i, j)| moments.covariance(i, j)).collect();
         let columns = encoding.variables.iter().map(|variable| variable.columns.clone()).collect();
-        ConditionalCovariance::new(columns, SymmetricMatrix { n, lower })
+        let covariance = SymmetricMatrix::of(encoding.width(), |i, j| moments.covariance(i, j));
+        ConditionalCovariance::new(columns, covariance)
     }
 
     fn columns_of(&self, variables: NodeSet) -> Vec<usize> {
         variables.into_iter().flat_map(|v| self.columns[v].clone()).collect()
-    }
-
-    fn entry(&self, i: usize, j: usize) -> f64 {
-        self.covariance.lower[SymmetricMatrix::at(i.max(j), i.min(j))]
     }
 
     /// The coefficients of every column on the columns of these variables.
@@ -154,13 +142,12 @@ impl ConditionalCovariance {
             return Rc::clone(known);
         }
         let on = self.columns_of(given);
-        let lower = (0..on.len()).flat_map(|i| (0..=i).map(move |j| (i, j)));
-        let lower = lower.map(|(i, j)| self.entry(on[i], on[j])).collect();
+        let entry = |i, j| self.covariance.entry(i, j);
         let sides: Vec<Vec<f64>> = (0..self.covariance.n)
-            .map(|column| on.iter().map(|&p| self.entry(p, column)).collect())
+            .map(|column| on.iter().map(|&p| entry(p, column)).collect())
             .collect();
-        let found = minimum_norm(&SymmetricMatrix { n: on.len(), lower }, &[], &sides);
-        let found = Rc::new(found);
+        let among = SymmetricMatrix::of(on.len(), |i, j| entry(on[i], on[j]));
+        let found = Rc::new(minimum_norm(&among, &[], &sides));
         self.known.insert(given, Rc::clone(&found));
         found
     }
@@ -169,9 +156,9 @@ impl ConditionalCovariance {
     fn left(&mut self, rows: &[usize], columns: &[usize], given: NodeSet) -> Vec<Vec<f64>> {
         let (on, coefficients) = (self.columns_of(given), self.coefficients(given));
         let entry = |&i: &usize, &j: &usize| {
-            let explained: f64 =
-                on.iter().zip(&coefficients[j]).map(|(&p, b)| self.entry(i, p) * b).sum();
-            self.entry(i, j) - explained
+            let of = on.iter().zip(&coefficients[j]);
+            let explained: f64 = of.map(|(&p, b)| self.covariance.entry(i, p) * b).sum();
+            self.covariance.entry(i, j) - explained
         };
         rows.iter().map(|i| columns.iter().map(|j| entry(i, j)).collect()).collect()
     }
@@ -179,7 +166,7 @@ impl ConditionalCovariance {
     /// S(Y|X); 0 if there is no residual variance.
     fn left_of(&mut self, columns: &[usize], given: NodeSet) -> Vec<Vec<f64>> {
         let mut left = self.left(columns, columns, given);
-        let before: f64 = columns.iter().map(|&c| self.entry(c, c)).sum();
+        let before: f64 = columns.iter().map(|&c| self.covariance.entry(c, c)).sum();
         let after: f64 = (0..columns.len()).map(|i| left[i][i]).sum();
         if after <= NOTHING_LEFT * before {
             left.iter_mut().for_each(|row| row.fill(0.0));
@@ -206,8 +193,7 @@ impl ConditionalCovariance {
         if left.iter().enumerate().all(|(i, row)| row[i] == 0.0) {
             return None;
         }
-        let lower = left.iter().enumerate().flat_map(|(i, row)| row[..=i].to_vec()).collect();
-        let left = SymmetricMatrix { n: attribute.len(), lower };
+        let left = SymmetricMatrix::of(attribute.len(), |i, j| left[i][j]);
         // S(A|N)^+ d.
         let along = minimum_norm(&left, &[], std::slice::from_ref(&change.contrast)).remove(0);
         let q = dot(&along, &change.contrast);

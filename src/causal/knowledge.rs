@@ -8,22 +8,109 @@
 
 use std::fmt;
 
+use indexmap::IndexMap;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::causal::nodes::{MAX_NODES, NodeSet};
+use crate::param::ColumnName;
 
-/// Knowledge as the user writes it, variables by name.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct StatedKnowledge {
-    /// Groups of variables in order of time: no variable causes one of an earlier tier.
-    pub tiers: Vec<Vec<String>>,
-    /// Positions in `tiers`, from 0, of the tiers whose variables do not cause each other.
-    pub forbidden_within_tier: Vec<usize>,
-    /// Edges (cause, effect) that must not exist.
-    pub forbidden: Vec<(String, String)>,
-    /// Edges (cause, effect) that must exist.
-    pub required: Vec<(String, String)>,
+/// Knowledge about the graph.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct KnowledgeScenario {
+    /// Groups of variables in order of time: no variable causes one of an earlier tier. A variable
+    /// in no tier is free.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tiers: Vec<KnowledgeTier>,
+    /// Edges `[cause, effect]` that must not exist.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub forbidden: Vec<[ColumnName; 2]>,
+    /// Edges `[cause, effect]` that must exist.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub required: Vec<[ColumnName; 2]>,
+}
+
+impl KnowledgeScenario {
+    /// The number of statements: each border of two tiers, each tier without edges within, and each
+    /// edge counts.
+    pub fn n_statements(&self) -> usize {
+        let closed = self.tiers.iter().filter(|tier| tier.is_closed());
+        let borders = self.tiers.len().saturating_sub(1);
+        borders + closed.count() + self.forbidden.len() + self.required.len()
+    }
+
+    /// The scenario without each of its statements, by the words of the statement: each border of
+    /// two tiers, each tier without edges within, each edge.
+    pub(crate) fn without_each(&self) -> IndexMap<String, Self> {
+        let mut all = IndexMap::new();
+        for (t, pair) in self.tiers.windows(2).enumerate() {
+            let mut left = self.clone();
+            let later = left.tiers.remove(t + 1);
+            left.tiers[t].columns.extend(later.columns);
+            // Edges that either tier forbids within stay forbidden; edges between the tiers become
+            // free.
+            left.tiers[t].edges_within = EdgesWithin::Allowed;
+            for KnowledgeTier { columns, .. } in pair.iter().filter(|tier| tier.is_closed()) {
+                let pairs = columns.iter().flat_map(|a| columns.iter().map(move |b| [a, b]));
+                left.forbidden
+                    .extend(pairs.filter(|[a, b]| a != b).map(|pair| pair.map(Clone::clone)));
+            }
+            all.insert(format!("{} before {}", pair[0].names(), pair[1].names()), left);
+        }
+        for (t, tier) in self.tiers.iter().enumerate() {
+            if tier.is_closed() && tier.columns.len() > 1 {
+                let mut left = self.clone();
+                left.tiers[t].edges_within = EdgesWithin::Allowed;
+                all.insert(format!("no effects among {}", tier.names()), left);
+            }
+        }
+        for pair @ [cause, effect] in &self.forbidden {
+            let mut left = self.clone();
+            left.forbidden.retain(|other| other != pair);
+            all.insert(format!("no direct effect of {cause} on {effect}"), left);
+        }
+        for pair @ [cause, effect] in &self.required {
+            let mut left = self.clone();
+            left.required.retain(|other| other != pair);
+            all.insert(format!("a direct effect of {cause} on {effect}"), left);
+        }
+        all
+    }
+}
+
+/// A group of variables of one time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct KnowledgeTier {
+    /// The variables.
+    pub columns: Vec<ColumnName>,
+    /// Whether these may cause each other.
+    #[serde(default)]
+    pub edges_within: EdgesWithin,
+}
+
+impl KnowledgeTier {
+    /// Whether its variables may not cause each other.
+    fn is_closed(&self) -> bool {
+        self.edges_within == EdgesWithin::Forbidden
+    }
+
+    /// The names of its variables.
+    fn names(&self) -> String {
+        self.columns.iter().map(ColumnName::as_str).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Whether variables of a tier may cause each other.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum EdgesWithin {
+    /// They may.
+    #[default]
+    Allowed,
+    /// They may not.
+    Forbidden,
 }
 
 /// Why knowledge contradicts itself or the graph.
@@ -69,15 +156,26 @@ pub(super) fn cycle_text(names: &[String]) -> String {
         .join(" -> ")
 }
 
+/// Contradictions with their places.
+type PlacedContradictions = Vec<(Contradiction, String)>;
+
+fn refuse(what: Contradiction, place: String, wrong: &mut PlacedContradictions) {
+    if wrong.iter().all(|(known, _)| *known != what) {
+        wrong.push((what, place));
+    }
+}
+
 /// Knowledge that does not contradict itself, variables by position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Knowledge {
-    tier: Vec<Option<usize>>,
-    forbidden_within: Vec<bool>,
+    /// The tier of each variable.
+    pub(crate) tier: Vec<Option<usize>>,
+    /// For each tier whether it forbids edges among its variables.
+    pub(super) forbidden_within: Vec<bool>,
     /// The forbidden causes of each effect.
-    forbidden: Vec<NodeSet>,
+    pub(super) forbidden: Vec<NodeSet>,
     /// The required causes of each effect.
-    required: Vec<NodeSet>,
+    pub(super) required: Vec<NodeSet>,
 }
 
 impl Knowledge {
@@ -96,76 +194,74 @@ impl Knowledge {
     /// `variables` are at most [`MAX_NODES`] different names.
     ///
     /// # Errors
-    /// Every contradiction, in the order of tiers, forbidden and required edges.
-    pub fn new(variables: &[String], stated: &StatedKnowledge) -> Result<Self, Vec<Contradiction>> {
+    /// Every contradiction, in the order of tiers, forbidden and required edges, with its place in
+    /// the scenario, such as `.tiers[0]`; of equal ones the first.
+    pub fn new(
+        variables: &[String],
+        stated: &KnowledgeScenario,
+    ) -> Result<Self, PlacedContradictions> {
         assert!(variables.len() <= MAX_NODES, "too many variables");
-        let mut wrong = Vec::new();
+        let mut wrong: PlacedContradictions = Vec::new();
         let mut knowledge = Knowledge::none(variables.len());
-        let position = |name: &str, wrong: &mut Vec<Contradiction>| {
-            let found = variables.iter().position(|v| v == name);
+        let position = |name: &ColumnName, place: String, wrong: &mut PlacedContradictions| {
+            let found = variables.iter().position(|v| v == name.as_str());
             if found.is_none() {
-                wrong.push(Contradiction::UnknownVariable(name.to_owned()));
+                refuse(Contradiction::UnknownVariable(name.to_string()), place, wrong);
             }
             found
         };
-        knowledge.forbidden_within = vec![false; stated.tiers.len()];
+        knowledge.forbidden_within = stated.tiers.iter().map(KnowledgeTier::is_closed).collect();
         for (t, tier) in stated.tiers.iter().enumerate() {
-            for name in tier {
-                let Some(v) = position(name, &mut wrong) else { continue };
+            for (i, name) in tier.columns.iter().enumerate() {
+                let place = format!(".tiers[{t}].columns[{i}]");
+                let Some(v) = position(name, place.clone(), &mut wrong) else { continue };
                 if knowledge.tier[v].replace(t).is_some() {
-                    wrong.push(Contradiction::InTwoTiers(name.clone()));
+                    refuse(Contradiction::InTwoTiers(name.to_string()), place, &mut wrong);
                 }
             }
         }
-        stated.forbidden_within_tier.iter().for_each(|&t| knowledge.forbidden_within[t] = true);
-        let pair = |(cause, effect): &(String, String), wrong: &mut Vec<Contradiction>| {
-            let (a, b) = (position(cause, wrong), position(effect, wrong));
-            if cause == effect && a.is_some() {
-                wrong.push(Contradiction::SelfEdge(cause.clone()));
-                return None;
-            }
-            a.zip(b)
-        };
-        for listed in &stated.forbidden {
-            if let Some((a, b)) = pair(listed, &mut wrong) {
+        let pair =
+            |[cause, effect]: &[ColumnName; 2], place: &str, wrong: &mut PlacedContradictions| {
+                let a = position(cause, format!("{place}[0]"), wrong);
+                let b = position(effect, format!("{place}[1]"), wrong);
+                if cause == effect && a.is_some() {
+                    refuse(Contradiction::SelfEdge(cause.to_string()), place.to_owned(), wrong);
+                    return None;
+                }
+                a.zip(b)
+            };
+        for (i, listed) in stated.forbidden.iter().enumerate() {
+            if let Some((a, b)) = pair(listed, &format!(".forbidden[{i}]"), &mut wrong) {
                 knowledge.forbidden[b].insert(a);
             }
         }
-        knowledge.forbid_by_tiers();
-        for listed in &stated.required {
-            let Some((a, b)) = pair(listed, &mut wrong) else { continue };
+        for b in 0..variables.len() {
+            let causes = (0..variables.len()).filter(|&a| knowledge.tiers_forbid(a, b));
+            knowledge.forbidden[b] = knowledge.forbidden[b] | causes.collect::<NodeSet>();
+        }
+        for (i, listed) in stated.required.iter().enumerate() {
+            let place = format!(".required[{i}]");
+            let Some((a, b)) = pair(listed, &place, &mut wrong) else { continue };
             if knowledge.forbidden(a, b) {
-                wrong.push(Contradiction::RequiredForbidden(listed.0.clone(), listed.1.clone()));
+                let [cause, effect] = listed.each_ref().map(ToString::to_string);
+                refuse(Contradiction::RequiredForbidden(cause, effect), place, &mut wrong);
             }
             knowledge.required[b].insert(a);
         }
         if let Some(cycle) = find_cycle(&knowledge.required) {
-            wrong.push(Contradiction::RequiredCycle(
-                cycle.iter().map(|&v| variables[v].clone()).collect(),
-            ));
+            let names: Vec<String> = cycle.iter().map(|&v| variables[v].clone()).collect();
+            let is_in = |name: &ColumnName| names.iter().any(|known| known == name.as_str());
+            let first = stated.required.iter().position(|pair| pair.iter().all(is_in));
+            let place = first.map_or_else(String::new, |i| format!(".required[{i}]"));
+            refuse(Contradiction::RequiredCycle(names), place, &mut wrong);
         }
         if wrong.is_empty() { Ok(knowledge) } else { Err(wrong) }
     }
 
-    fn forbid_by_tiers(&mut self) {
-        for b in 0..self.tier.len() {
-            for a in 0..self.tier.len() {
-                let by_tier = match (self.tier[a], self.tier[b]) {
-                    (Some(ta), Some(tb)) => {
-                        a != b && (ta > tb || ta == tb && self.forbidden_within[ta])
-                    }
-                    _ => false,
-                };
-                if by_tier {
-                    self.forbidden[b].insert(a);
-                }
-            }
-        }
-    }
-
-    /// Number of variables.
-    pub fn n_variables(&self) -> usize {
-        self.tier.len()
+    /// Whether tiers forbid a -> b.
+    pub(super) fn tiers_forbid(&self, a: usize, b: usize) -> bool {
+        let (Some(ta), Some(tb)) = (self.tier[a], self.tier[b]) else { return false };
+        a != b && (ta > tb || ta == tb && self.forbidden_within[ta])
     }
 
     /// Whether a -> b must not be an edge.
@@ -176,31 +272,6 @@ impl Knowledge {
     /// Whether a -> b must be an edge.
     pub fn required(&self, a: usize, b: usize) -> bool {
         self.required[b].contains(a)
-    }
-
-    /// The causes that are forbidden for an effect.
-    pub fn forbidden_causes(&self, effect: usize) -> NodeSet {
-        self.forbidden[effect]
-    }
-
-    /// The causes that are required for an effect.
-    pub fn required_causes(&self, effect: usize) -> NodeSet {
-        self.required[effect]
-    }
-
-    /// The tier of a variable.
-    pub fn tier(&self, v: usize) -> Option<usize> {
-        self.tier[v]
-    }
-
-    /// Number of tiers.
-    pub fn n_tiers(&self) -> usize {
-        self.forbidden_within.len()
-    }
-
-    /// Whether a tier forbids edges among its variables.
-    pub fn forbids_within(&self, tier: usize) -> bool {
-        self.forbidden_within[tier]
     }
 
     /// Whether an edge between u and v must point from u to v if there is one.
@@ -235,7 +306,8 @@ pub(super) fn find_cycle(parents: &[NodeSet]) -> Option<Vec<usize>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Contradiction, Knowledge, StatedKnowledge};
+    use super::Knowledge;
+    use crate::causal::tests::frame::StatedKnowledge;
 
     fn names() -> Vec<String> {
         ["a", "b", "c", "d"].map(str::to_owned).to_vec()
@@ -253,22 +325,22 @@ mod tests {
             forbidden: pairs(&[("d", "a")]),
             required: pairs(&[("a", "c"), ("c", "d")]),
         };
-        let known = Knowledge::new(&names(), &stated).expect("holds");
+        let known = Knowledge::new(&names(), &stated.scenario()).expect("holds");
         let forbidden: Vec<(usize, usize)> = (0..4)
             .flat_map(|a| (0..4).map(move |b| (a, b)))
             .filter(|&(a, b)| known.forbidden(a, b))
             .collect();
         assert_eq!(forbidden, [(0, 1), (1, 0), (2, 0), (2, 1), (3, 0)]);
-        assert!(known.required(0, 2) && !known.required(2, 0) && known.tier(3).is_none());
+        assert!(known.required(0, 2) && !known.required(2, 0) && known.tier[3].is_none());
     }
 
     #[test]
     fn contradictions_are_all_named() {
         let check = |stated: StatedKnowledge, expected: &[&str]| {
-            let found: Vec<String> = Knowledge::new(&names(), &stated)
+            let found: Vec<String> = Knowledge::new(&names(), &stated.scenario())
                 .expect_err("wrong")
                 .iter()
-                .map(Contradiction::to_string)
+                .map(|(wrong, _)| wrong.to_string())
                 .collect();
             assert_eq!(found, expected);
         };

@@ -15,13 +15,13 @@ use crate::num::hash::FastMap;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct PersonUnits {
     /// The number of persons of each block in each stratum.
-    sizes: Vec<Vec<u64>>,
-    /// The strata of the persons of each block.
-    strata: Vec<Vec<usize>>,
-    /// The number of each row's person.
-    of_rows: Vec<u32>,
+    pub(super) sizes: Vec<Vec<u64>>,
+    /// The strata of the persons of each block, in the order of their numbers.
+    pub(super) strata: Vec<Vec<usize>>,
+    /// The number of the person of each row of each block.
+    pub(super) of_rows: Vec<Vec<u32>>,
     /// The number of rows of each person.
-    rows_of: Vec<u32>,
+    pub(super) rows_of: Vec<u32>,
 }
 
 impl PersonUnits {
@@ -45,7 +45,8 @@ impl PersonUnits {
         let mut persons = PersonUnits {
             sizes: blocks.sizes.iter().map(|strata| vec![0; strata.len()]).collect(),
             strata: vec![Vec::new(); blocks.sizes.len()],
-            ..PersonUnits::default()
+            of_rows: vec![Vec::new(); blocks.sizes.len()],
+            rows_of: Vec::new(),
         };
         let mut numbers: FastMap<u64, u32> = FastMap::default();
         rows.fold(of_group, |part| {
@@ -53,7 +54,7 @@ impl PersonUnits {
                 rows.into_iter().for_each(|row| persons.add(&mut numbers, block, row));
             }
         })?;
-        Ok((!persons.of_rows.is_empty()).then_some(persons))
+        Ok((!persons.rows_of.is_empty()).then_some(persons))
     }
 
     fn add(&mut self, numbers: &mut FastMap<u64, u32>, block: usize, (key, stratum): (u64, usize)) {
@@ -68,32 +69,13 @@ impl PersonUnits {
             }
         };
         self.rows_of[number as usize] += 1;
-        self.of_rows.push(number);
-    }
-
-    /// The number of persons of each block in each stratum.
-    pub(crate) fn sizes(&self) -> &[Vec<u64>] {
-        &self.sizes
-    }
-
-    /// The strata of the persons of each block, in the order of their numbers.
-    pub(crate) fn strata(&self) -> &[Vec<usize>] {
-        &self.strata
-    }
-
-    /// The number of each row's person.
-    pub(crate) fn of_rows(&self) -> &[u32] {
-        &self.of_rows
-    }
-
-    /// The number of rows of each person.
-    pub(crate) fn rows_of(&self) -> &[u32] {
-        &self.rows_of
+        self.of_rows[block].push(number);
     }
 
     /// Bytes that a number of bootstraps of these persons take.
     pub(crate) fn memory(&self, replicates: usize) -> u64 {
-        let (rows, persons) = (self.of_rows.len() as u64, self.rows_of.len() as u64);
+        let rows: usize = self.of_rows.iter().map(Vec::len).sum();
+        let (rows, persons) = (rows as u64, self.rows_of.len() as u64);
         4 * (rows + persons.saturating_mul(replicates as u64))
     }
 }

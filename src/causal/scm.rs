@@ -47,35 +47,31 @@ pub(crate) struct VariableEquations {
 
 /// A DAG with the equations of its variables.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct CausalModel {
+pub(crate) struct CausalModel<'a> {
+    /// How rows become encoded columns.
+    pub encoding: &'a GraphEncoding,
     /// The graph.
     pub dag: Dag,
     /// The equations of each variable; `None` for a variable without parents.
     pub equations: Vec<Option<Arc<VariableEquations>>>,
 }
 
-impl CausalModel {
+impl CausalModel<'_> {
     /// How every encoded column moves when the columns of `a` move by `start`; the noise is kept.
     ///
     /// The movement is the sum of coefficient times movement of the parents for descendants of `a`,
     /// 0 elsewhere. The model is linear, so this is abduction, action and prediction for every row
     /// at once.
-    pub(crate) fn shift(
-        &self,
-        encoding: &GraphEncoding,
-        a: usize,
-        start: &[(usize, f64)],
-    ) -> Vec<f64> {
-        let mut shift = vec![0.0; encoding.width()];
+    pub(crate) fn shift(&self, a: usize, start: &[(usize, f64)]) -> Vec<f64> {
+        let mut shift = vec![0.0; self.encoding.width()];
         start.iter().for_each(|&(column, movement)| shift[column] = movement);
         let moved = self.dag.descendants_and_self(a).without(a);
         for v in self.dag.topological_order() {
             let Some(equations) = self.equations[v].as_deref().filter(|_| moved.contains(v)) else {
                 continue;
             };
-            for (c, (_, coefficients)) in
-                encoding.variables[v].columns.clone().zip(&equations.columns)
-            {
+            let columns = self.encoding.variables[v].columns.clone();
+            for (c, (_, coefficients)) in columns.zip(&equations.columns) {
                 shift[c] =
                     equations.parents.iter().zip(coefficients).map(|(&p, b)| b * shift[p]).sum();
             }
@@ -104,75 +100,58 @@ impl<'a> EquationCache<'a> {
         v: usize,
         parents: NodeSet,
     ) -> Option<Arc<VariableEquations>> {
-        if parents.is_empty() {
-            return None;
+        if !parents.is_empty() && !self.cache.contains_key(&(v, parents)) {
+            let fitted = Arc::new(self.fit(v, parents));
+            self.cache.insert((v, parents), fitted);
         }
-        let (encoding, moments) = (self.encoding, self.moments);
-        let fitted = self
-            .cache
-            .entry((v, parents))
-            .or_insert_with(|| Arc::new(fit(encoding, moments, v, parents)));
-        Some(Arc::clone(fitted))
+        self.cache.get(&(v, parents)).cloned()
     }
 
     /// The DAG with its equations.
-    pub(crate) fn model(&mut self, dag: &Dag) -> CausalModel {
+    pub(crate) fn model(&mut self, dag: &Dag) -> CausalModel<'a> {
         let equations = (0..dag.parents.len()).map(|v| self.equations(v, dag.parents[v])).collect();
-        CausalModel { dag: dag.clone(), equations }
+        CausalModel { encoding: self.encoding, dag: dag.clone(), equations }
     }
-}
 
-fn fit(
-    encoding: &GraphEncoding,
-    moments: &EncodedMoments,
-    v: usize,
-    parents: NodeSet,
-) -> VariableEquations {
-    let given: Vec<usize> =
-        parents.into_iter().flat_map(|p| encoding.variables[p].columns.clone()).collect();
-    let lower = (0..given.len())
-        .flat_map(|i| (0..=i).map(move |j| (i, j)))
-        .map(|(i, j)| moments.covariance(given[i], given[j]))
-        .collect();
-    let covariances = SymmetricMatrix { n: given.len(), lower };
-    let zeros = null_directions(encoding, moments, parents);
-    let targets: Vec<Vec<f64>> = encoding.variables[v]
-        .columns
-        .clone()
-        .map(|c| given.iter().map(|&p| moments.covariance(p, c)).collect())
-        .collect();
-    let solved = minimum_norm(&covariances, &zeros, &targets);
-    let columns = encoding.variables[v].columns.clone().zip(solved).map(|(c, coefficients)| {
-        let explained: f64 =
-            given.iter().zip(&coefficients).map(|(&p, b)| moments.mean(p) * b).sum();
-        (moments.mean(c) - explained, coefficients)
-    });
-    VariableEquations { columns: columns.collect(), parents: given }
-}
-
-/// Orthonormal directions in which the parents' columns do not vary.
-///
-/// They are the levels that the replicate lacks, and the sum of the indicators of a variable.
-fn null_directions(
-    encoding: &GraphEncoding,
-    moments: &EncodedMoments,
-    parents: NodeSet,
-) -> Vec<Vec<(usize, f64)>> {
-    let mut zeros = Vec::new();
-    let mut start = 0;
-    for p in parents {
-        let columns = encoding.variables[p].columns.clone();
-        let at = |c: usize| start + c - columns.start;
-        if columns.len() > 1 {
-            let (present, absent): (Vec<usize>, Vec<usize>) =
-                columns.clone().partition(|&c| moments.sum(c) > 0.5);
-            zeros.extend(absent.into_iter().map(|c| vec![(at(c), 1.0)]));
-            let length = (present.len() as f64).sqrt();
-            zeros.push(present.into_iter().map(|c| (at(c), 1.0 / length)).collect());
+    fn fit(&self, v: usize, parents: NodeSet) -> VariableEquations {
+        let (moments, columns) =
+            (self.moments, |v: usize| self.encoding.variables[v].columns.clone());
+        let given: Vec<usize> = parents.into_iter().flat_map(columns).collect();
+        let covariances =
+            SymmetricMatrix::of(given.len(), |i, j| moments.covariance(given[i], given[j]));
+        let target = |c: usize| given.iter().map(|&p| moments.covariance(p, c)).collect();
+        let targets: Vec<Vec<f64>> = columns(v).map(target).collect();
+        let solved = minimum_norm(&covariances, &self.null_directions(parents), &targets);
+        let equation = |(c, coefficients): (usize, Vec<f64>)| {
+            let explained = given.iter().zip(&coefficients).map(|(&p, b)| moments.mean(p) * b);
+            (moments.mean(c) - explained.sum::<f64>(), coefficients)
+        };
+        VariableEquations {
+            columns: columns(v).zip(solved).map(equation).collect(),
+            parents: given,
         }
-        start += columns.len();
     }
-    zeros
+
+    /// Orthonormal directions in which the parents' columns do not vary.
+    ///
+    /// They are the levels that the replicate lacks, and the sum of the indicators of a variable.
+    fn null_directions(&self, parents: NodeSet) -> Vec<Vec<(usize, f64)>> {
+        let mut zeros = Vec::new();
+        let mut start = 0;
+        for p in parents {
+            let columns = self.encoding.variables[p].columns.clone();
+            let at = |c: usize| start + c - columns.start;
+            if columns.len() > 1 {
+                let (present, absent): (Vec<usize>, Vec<usize>) =
+                    columns.clone().partition(|&c| self.moments.sum(c) > 0.5);
+                zeros.extend(absent.into_iter().map(|c| vec![(at(c), 1.0)]));
+                let length = (present.len() as f64).sqrt();
+                zeros.push(present.into_iter().map(|c| (at(c), 1.0 / length)).collect());
+            }
+            start += columns.len();
+        }
+        zeros
+    }
 }
 
 /// The minimum-norm least-squares solution of A x = b for each right-hand side b.
@@ -183,7 +162,7 @@ pub(super) fn minimum_norm(
     zeros: &[Vec<(usize, f64)>],
     targets: &[Vec<f64>],
 ) -> Vec<Vec<f64>> {
-    let largest = (0..a.n).map(|i| a.lower[SymmetricMatrix::at(i, i)]).fold(0.0, f64::max);
+    let largest = (0..a.n).map(|i| a.entry(i, i)).fold(0.0, f64::max);
     let mut filled = a.clone();
     for zero in zeros {
         for (k, &(i, x)) in zero.iter().enumerate() {

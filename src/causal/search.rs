@@ -1,11 +1,8 @@
 //! The search for causal graphs in one replicate of the training rows: BOSS, optionally BES, and
 //! the DAGs of the class that was found.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use crate::causal::bes::bes;
-use crate::causal::boss::{BossSettings, boss};
+use crate::causal::boss::{BossBlock, SingularRule, boss};
 use crate::causal::class::{ListedDags, list_or_sample};
 use crate::causal::graph::{Dag, Pdag};
 use crate::causal::knowledge::Knowledge;
@@ -22,6 +19,7 @@ pub(crate) struct DagLimits {
     pub total: usize,
 }
 
+#[cfg(test)]
 impl Default for DagLimits {
     fn default() -> Self {
         DagLimits { per_class: 10_000, total: 200_000 }
@@ -39,17 +37,6 @@ impl DagLimits {
         Fault::new("too-many-graphs", what)
             .fail("add knowledge, raise the limit, or use fewer bootstraps")
     }
-}
-
-/// What to do with a variable that its parents determine.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum SingularRule {
-    /// Score it by a stated convention, and name it in the results.
-    #[default]
-    Clamp,
-    /// End the run.
-    Error,
 }
 
 /// The graphs found in one bootstrap replicate.
@@ -77,9 +64,7 @@ pub(crate) struct GraphSearch<'a> {
     /// Domain knowledge about the graph.
     pub knowledge: &'a Knowledge,
     /// Settings of the search.
-    pub knobs: &'a BossSettings,
-    /// What to do with a variable that its parents determine.
-    pub singular: SingularRule,
+    pub knobs: &'a BossBlock,
     /// Limits on the number of DAGs.
     pub limits: &'a DagLimits,
     /// The seed of the job.
@@ -99,7 +84,7 @@ impl GraphSearch<'_> {
         let found = boss(
             score,
             self.knowledge,
-            self.knobs.starts,
+            self.knobs.starts.size(),
             &mut RandomStream::new(self.seed, &format!("boss/{b}")),
         );
         let dag = if self.knobs.bes { bes(score, self.knowledge, found.dag).0 } else { found.dag };
@@ -107,7 +92,7 @@ impl GraphSearch<'_> {
             (0..self.variables.len()).map(|x| score.local_score(x, dag.parents[x])).collect();
         let determined: Vec<usize> =
             (0..locals.len()).filter(|&x| locals[x].determined > 0).collect();
-        if let (SingularRule::Error, Some(&x)) = (self.singular, determined.first()) {
+        if let (SingularRule::Error, Some(&x)) = (self.knobs.singular, determined.first()) {
             let parents: Vec<String> =
                 dag.parents[x].into_iter().map(|v| format!("`{}`", self.variables[v])).collect();
             let what = format!(

@@ -12,28 +12,18 @@ use crate::causal::score::{GraphScore, SINGULAR_VARIANCE};
 /// Pivots below this make an inverse too inaccurate to read removals off it.
 const MIN_PIVOT: f64 = 1e-7;
 
-/// The score of `x` and its parents after all removals; `now` is the score given `path`.
+/// The score of `x` and its parents after all removals, the best first; `now` is the score given
+/// `path`.
 pub(super) fn shrink(
     score: &GraphScore,
     x: usize,
-    path: NodeSet,
-    now: f64,
+    (path, now): (NodeSet, f64),
     required: NodeSet,
 ) -> (f64, NodeSet) {
-    match CorrelationInverse::new(score, x, path) {
-        Some(inverse) => inverse.shrink(score, now, required),
-        None => shrink_rescoring(score, x, path, now, required),
+    if let Some(inverse) = CorrelationInverse::new(score, x, path) {
+        return inverse.shrink(score, now, required);
     }
-}
-
-/// Removes parents while that raises the score, the best first, with a new score for each.
-fn shrink_rescoring(
-    score: &GraphScore,
-    x: usize,
-    path: NodeSet,
-    now: f64,
-    required: NodeSet,
-) -> (f64, NodeSet) {
+    // Otherwise each removal is scored again.
     let (mut best, mut parents) = (now, path);
     loop {
         let mut removed = None;

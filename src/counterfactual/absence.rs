@@ -1,11 +1,14 @@
 //! When a level is absent from a group. The first step of flips and the test of support share it.
 
+use serde::{Deserialize, Serialize};
+
 /// Probabilities that agree to this are equal: shares of counts, computed in different ways.
 pub(crate) const TOLERANCE: f64 = 1e-12;
 
 /// When a level counts as absent from a group.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct AbsenceRule {
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AbsenceRule {
     /// The largest share of an absent level in the group.
     pub share: f64,
     /// And at most this many times its share in the other group; none: no guard.

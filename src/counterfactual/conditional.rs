@@ -79,13 +79,6 @@ impl StratumCounts {
 additive!(StratumCounts { rows, values, levels, joint });
 
 impl ReferenceCounts {
-    /// Whether no reference row belongs to `group`, so that the strategy learns nothing about it.
-    pub fn lacks(&self, group: usize) -> bool {
-        self.0
-            .iter()
-            .all(|(key, stratum)| key.0.map(usize::from) != Some(group) || stratum.rows == 0)
-    }
-
     /// The merged counts of all strata whose key is chosen; `None` where no stratum is.
     pub fn merged_where(&self, chosen: impl Fn(StratumKey) -> bool) -> Option<StratumCounts> {
         let mut strata = self.0.iter().filter(|(key, _)| chosen(**key)).map(|(_, stratum)| stratum);
@@ -119,29 +112,23 @@ pub enum Conditioning {
     Nothing,
 }
 
-/// A class as a position among the strata of a group.
+/// A class as a position among the strata of a group. Where the strategy does not condition on a
+/// class, every row has that of the pooled stratum, the only one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum StratumClass {
-    /// The strategy does not condition on a class.
-    Pooled,
     /// The stratum at this position.
     Seen(usize),
     /// A class that the reference lacks.
     Unseen,
 }
 
-/// The strata used for a variable, a pair of groups and a class: the same on both sides, or none.
+/// The strata used for a variable, a pair of groups and a class: the same on both sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StratumChoice {
-    /// Both sides are large enough; `fallback` if only the pooled strata are large enough.
-    Serves {
-        /// Position of the stratum.
-        slot: usize,
-        /// Whether it is the pooled stratum although the strategy conditions on the class.
-        fallback: bool,
-    },
-    /// Neither the strata of the class nor the pooled ones are large enough: the value is kept.
-    Keep,
+pub struct UsedStratum {
+    /// Position of the stratum.
+    pub slot: usize,
+    /// Whether it is the pooled stratum although the strategy conditions on the class.
+    pub fallback: bool,
 }
 
 /// One stratum in the form that is queried.
@@ -209,19 +196,14 @@ impl ReferenceStrata {
     /// The class of a row; `None` where the strategy conditions on the class and the row has none.
     pub fn class(&self, class: Option<u32>) -> Option<StratumClass> {
         match self.condition {
-            Conditioning::Nothing => Some(StratumClass::Pooled),
+            Conditioning::Nothing => Some(StratumClass::Seen(self.pooled_slot())),
             Conditioning::Class => class.map(|code| {
                 self.classes.binary_search(&code).map_or(StratumClass::Unseen, StratumClass::Seen)
             }),
         }
     }
 
-    /// The number of classes with a separate stratum.
-    pub fn n_classes(&self) -> usize {
-        self.classes.len()
-    }
-
-    /// Position of the pooled stratum.
+    /// Position of the pooled stratum: the number of classes with a separate one.
     pub fn pooled_slot(&self) -> usize {
         self.classes.len()
     }
@@ -236,7 +218,8 @@ impl ReferenceStrata {
         &self.tables[group][slot]
     }
 
-    /// The strata to use, where `size` counts the non-missing values of the variable in a stratum.
+    /// The strata to use, where `size` counts the non-missing values of the variable in a stratum;
+    /// `None` where even the pooled ones are too small on a side, so that the value is kept.
     pub fn choose(
         &self,
         own: usize,
@@ -244,26 +227,22 @@ impl ReferenceStrata {
         class: StratumClass,
         min_stratum: u64,
         size: impl Fn(&StratumTable) -> u64,
-    ) -> StratumChoice {
+    ) -> Option<UsedStratum> {
         let serves = |slot: usize| {
             [own, to].iter().all(|&g| size(self.table(g, slot)) >= min_stratum.max(1))
         };
-        match class {
-            StratumClass::Seen(slot) if serves(slot) => {
-                StratumChoice::Serves { slot, fallback: false }
+        match (class, self.pooled_slot()) {
+            (StratumClass::Seen(slot), _) if serves(slot) => {
+                Some(UsedStratum { slot, fallback: false })
             }
-            _ if serves(self.pooled_slot()) => StratumChoice::Serves {
-                slot: self.pooled_slot(),
-                fallback: class != StratumClass::Pooled,
-            },
-            _ => StratumChoice::Keep,
+            (_, slot) => serves(slot).then_some(UsedStratum { slot, fallback: true }),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Conditioning, ReferenceCounts, ReferenceStrata, StratumChoice, StratumClass};
+    use super::{Conditioning, ReferenceCounts, ReferenceStrata, StratumClass, UsedStratum};
     use crate::counterfactual::SampleBatch;
     use crate::counterfactual::counting::counts_of;
     use crate::counterfactual::variable::{CategoryLevels, StrategyVariable, VariableScale};
@@ -325,7 +304,7 @@ mod tests {
             &SampleBatch { keys: &[], rows: &rows, groups: &groups, classes: &classes },
         );
         let strata = ReferenceStrata::new(&counts, &variables(), 2, Conditioning::Class);
-        assert_eq!((strata.n_classes(), strata.pooled_slot()), (2, 2));
+        assert_eq!(strata.pooled_slot(), 2);
         let table_of = |g, slot| {
             let table = strata.table(g, slot);
             (table.rows, table.values[0].n_rows(), table.levels[0].levels.clone())
@@ -339,24 +318,18 @@ mod tests {
         );
         let all = ReferenceStrata::new(&counts, &variables(), 2, Conditioning::Nothing);
         assert_eq!(
-            (all.class(None), all.n_classes(), all.table(1, 0).rows),
-            (Some(StratumClass::Pooled), 0, 3)
+            (all.class(None), all.pooled_slot(), all.table(1, 0).rows),
+            (Some(StratumClass::Seen(0)), 0, 3)
         );
 
         let choose = |class, min| strata.choose(0, 1, class, min, |table| table.values[0].n_rows());
         assert_eq!(
             choose(StratumClass::Seen(0), 1),
-            StratumChoice::Serves { slot: 0, fallback: false }
+            Some(UsedStratum { slot: 0, fallback: false })
         );
-        assert_eq!(
-            choose(StratumClass::Seen(0), 2),
-            StratumChoice::Serves { slot: 2, fallback: true }
-        );
-        assert_eq!(
-            choose(StratumClass::Unseen, 0),
-            StratumChoice::Serves { slot: 2, fallback: true }
-        );
-        assert_eq!(choose(StratumClass::Seen(1), 3), StratumChoice::Keep);
+        assert_eq!(choose(StratumClass::Seen(0), 2), Some(UsedStratum { slot: 2, fallback: true }));
+        assert_eq!(choose(StratumClass::Unseen, 0), Some(UsedStratum { slot: 2, fallback: true }));
+        assert_eq!(choose(StratumClass::Seen(1), 3), None);
     }
 
     #[test]

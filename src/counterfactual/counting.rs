@@ -174,11 +174,8 @@ impl<'a> ReferenceCounter<'a> {
                     values.add(x, &mut self.free, at_once);
                 }
             };
-            let variable = &self.variables[i];
-            match variable.plain_numbers(rows) {
-                Some(xs) => strata.iter().zip(xs).for_each(|(&s, &x)| count(s, x)),
-                None => (0..rows.n).for_each(|i| count(strata[i], variable.number(rows, i))),
-            }
+            let numbers = self.variables[i].numbers(rows);
+            strata.iter().zip(&*numbers).for_each(|(&s, &x)| count(s, x));
         }
         let digits = self.index.digits(self.variables, rows);
         let mut new = Vec::new();
@@ -208,22 +205,12 @@ impl<'a> ReferenceCounter<'a> {
 
     /// The position of each row's stratum.
     fn strata_of(&mut self, samples: &SampleBatch<'_>) -> Vec<u32> {
-        let mut of_rows = Vec::with_capacity(samples.rows.n);
-        for i in 0..samples.rows.n {
+        let of_row = |i: usize| {
             let key = samples.stratum_key(i);
-            of_rows.push(match small_key(key) {
-                Some(place) => match self.places[place] {
-                    Some(at) => at,
-                    None => {
-                        let at = self.stratum(key);
-                        self.places[place] = Some(at);
-                        at
-                    }
-                },
-                None => self.stratum(key),
-            });
-        }
-        of_rows
+            let known = small_key(key).and_then(|place| self.places[place]);
+            known.unwrap_or_else(|| self.stratum(key))
+        };
+        (0..samples.rows.n).map(of_row).collect()
     }
 
     /// The position of a stratum.
@@ -233,6 +220,7 @@ impl<'a> ReferenceCounter<'a> {
         }
         let at = self.strata.len() as u32;
         self.known.insert(key, at);
+        small_key(key).into_iter().for_each(|place| self.places[place] = Some(at));
         self.strata.push(StratumCounter {
             key,
             counts: StratumCounts::new(self.variables),

@@ -10,9 +10,9 @@
 //! Memory: twins are generated batch by batch and never stored; each pass generates them again.
 
 use crate::counterfactual::map_flip::MapFlipGenerator;
-use crate::counterfactual::{Generator, SampleBatch};
+use crate::counterfactual::{Generator, SampleBatch, TargetGroup};
 use crate::data::rows::reference::{ReferenceBatch, ReferenceRows};
-use crate::data::{Attribute, FeatureRows};
+use crate::data::{Attribute, MISSING_GROUP};
 use crate::error::Result;
 
 /// The twin generator of one entry.
@@ -60,30 +60,19 @@ impl TwinGenerator {
     /// The rows, followed by their twins in each group.
     fn append_to(&self, group: &ReferenceBatch) -> ReferenceBatch {
         let samples = SampleBatch::of_reference(group, self.position);
-        let made: Vec<_> = (0..self.attribute.groups.len())
-            .map(|to| self.mover.generate(&samples, &self.attribute, to))
-            .collect();
-        let mut parts = vec![&group.rows];
-        parts.extend(made.iter().map(|generated| &generated.rows));
-        let order: Vec<(usize, usize)> = parts
-            .iter()
-            .enumerate()
-            .flat_map(|(p, part)| (0..part.n).map(move |i| (p, i)))
-            .collect();
-        let mut joined = ReferenceBatch {
-            keys: Vec::new(),
-            rows: FeatureRows::gather(&parts, order.into_iter()),
-            groups: group.groups.clone(),
-            classes: group.classes.clone(),
-        };
-        for (to, generated) in (0_u16..).zip(&made) {
+        let mut joined = ReferenceBatch { keys: Vec::new(), ..group.clone() };
+        for to in 0..self.attribute.groups.len() {
+            let target = TargetGroup { attribute: &self.attribute, group: to };
+            let made = self.mover.generate(&samples, target);
             for (position, groups) in joined.groups.iter_mut().enumerate() {
-                let of_parent = |&parent: &usize| {
-                    if position == self.position { to } else { group.groups[position][parent] }
+                let of_parent = |&parent: &usize| match position == self.position {
+                    true => u16::try_from(to).unwrap_or(MISSING_GROUP),
+                    false => group.groups[position][parent],
                 };
-                groups.extend(generated.parent.iter().map(of_parent));
+                groups.extend(made.parent.iter().map(of_parent));
             }
-            joined.classes.extend(generated.parent.iter().map(|&parent| group.classes[parent]));
+            joined.classes.extend(made.parent.iter().map(|&parent| group.classes[parent]));
+            joined.rows.append(made.rows);
         }
         joined
     }

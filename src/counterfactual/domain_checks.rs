@@ -69,7 +69,8 @@ impl DomainChecks {
 mod tests {
     use super::*;
     use crate::counterfactual::variable::VariableScale;
-    use crate::data::FeatureColumn;
+    use crate::counterfactual::{SampleBatch, TargetGroup};
+    use crate::data::{Attribute, FeatureColumn};
 
     #[test]
     fn checks_mark_and_never_clip() {
@@ -82,7 +83,10 @@ mod tests {
         let (before, after) =
             (rows([30.0, 30.0, 30.0, f64::NAN]), rows([31.0, 29.0, 90.0, f64::NAN]));
         let valid = |checks: DomainChecks| {
-            let mut generated = GeneratedBatch::unchanged(after.clone(), vec![0, 1, 2, 3]);
+            let samples = SampleBatch { keys: &[], rows: &after, groups: &[], classes: &[] };
+            let attribute = &Attribute::of("sex", &["f", "m"], 1);
+            let to = TargetGroup { attribute, group: 0 };
+            let mut generated = GeneratedBatch::in_group(&samples, to, vec![0, 1, 2, 3]);
             checks.apply(&variables, &before, &mut generated);
             assert_eq!(generated.rows.numbers(0)[2], 90.0);
             generated.valid

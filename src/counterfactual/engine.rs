@@ -13,12 +13,10 @@ use std::sync::Arc;
 use crate::counterfactual::Generator;
 use crate::counterfactual::external::ExternalGenerator;
 use crate::counterfactual::map_flip::{FittedStrategy, MapFlipGenerator};
-use crate::counterfactual::plan::{StrategyEngine, StrategyPlan, check_reference};
+use crate::counterfactual::plan::{MovedRows, StrategyEngine, StrategyPlan, check_reference};
 use crate::counterfactual::transport::matching::{
     ProblemTask, TransportRows, match_samples, reference_distance,
 };
-use crate::counterfactual::variable::VariableOptions;
-use crate::data::Layout;
 use crate::data::exchange::external::ExternalRows;
 use crate::data::rows::reference::ReferenceRows;
 use crate::error::{Error, Result};
@@ -80,23 +78,17 @@ pub trait StrategyKnobs {
 }
 
 impl StrategyPlan<'_> {
-    /// Learns from the reference rows how to change the attribute at `position`.
+    /// Learns from the reference rows how to change the attribute.
     ///
     /// # Errors
     /// The reference cannot be read, or lacks what the strategy needs.
-    pub fn learn(
-        &self,
-        layout: &Layout,
-        extras: &VariableOptions,
-        reference: &ReferenceRows<'_>,
-        position: usize,
-    ) -> Result<FittedStrategy> {
-        let mut fitted = self.fit(layout, extras, reference, position)?;
+    pub fn learn(&self, of: MovedRows<'_>, rows: &ReferenceRows<'_>) -> Result<FittedStrategy> {
+        let mut fitted = self.fit(of, rows)?;
         if !self.takes_what_is_given() {
-            check_reference(layout, &fitted, self)?;
+            check_reference(of.layout, &fitted, self)?;
         }
         if self.matches_samples() {
-            fitted.distance = Some(reference_distance(&fitted, reference)?);
+            fitted.distance = Some(reference_distance(&fitted, rows)?);
         }
         Ok(fitted)
     }

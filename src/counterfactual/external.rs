@@ -8,8 +8,7 @@ use std::sync::Arc;
 use crate::counterfactual::conditional::Conditioning;
 use crate::counterfactual::map_flip::FittedStrategy;
 use crate::counterfactual::variable::StrategyVariable;
-use crate::counterfactual::{GeneratedBatch, Generator, SampleBatch, differs, set_group};
-use crate::data::Attribute;
+use crate::counterfactual::{GeneratedBatch, Generator, SampleBatch, TargetGroup, differs};
 use crate::data::exchange::external::ExternalRows;
 
 /// Gives people their external counterfactuals.
@@ -22,27 +21,20 @@ pub(super) struct ExternalGenerator {
 }
 
 impl Generator for ExternalGenerator {
-    fn generate(
-        &self,
-        samples: &SampleBatch<'_>,
-        attribute: &Attribute,
-        to: usize,
-    ) -> GeneratedBatch {
+    fn generate(&self, samples: &SampleBatch<'_>, to: TargetGroup<'_>) -> GeneratedBatch {
         let needs_class = self.fitted.rules.condition == Conditioning::Class;
         let (mut parent, mut keys) = (Vec::new(), Vec::new());
-        for i in (0..samples.rows.n).filter(|&i| samples.own_group(i, to).is_some()) {
+        for i in (0..samples.rows.n).filter(|&i| samples.own_group(i, to.group).is_some()) {
             if needs_class && samples.stratum_key(i).1.is_none() {
                 continue;
             }
-            let given = self.given.of(samples.keys[i], to);
+            let given = self.given.of(samples.keys[i], to.group);
             parent.extend(given.iter().map(|_| i));
             keys.extend_from_slice(given);
         }
-        let mut rows = samples.rows.take(&parent);
-        self.given.write(&keys, &mut rows);
-        set_group(&mut rows, attribute, to);
-        let cf_index = keys.iter().map(|key| key.cf_index).collect();
-        let mut made = GeneratedBatch { cf_index, ..GeneratedBatch::unchanged(rows, parent) };
+        let mut made = GeneratedBatch::in_group(samples, to, parent);
+        self.given.write(&keys, &mut made.rows);
+        made.cf_index = keys.iter().map(|key| key.cf_index).collect();
         made.valid = keys.iter().map(|key| self.given.is_valid(key)).collect();
         let variables = &self.fitted.variables;
         for (j, &parent) in made.parent.iter().enumerate() {
@@ -57,7 +49,7 @@ impl Generator for ExternalGenerator {
             made.counters[j].n_changed =
                 u32::try_from(variables.iter().filter(is_changed).count()).unwrap_or(u32::MAX);
         }
-        self.fitted.judge(samples, to, &mut made);
+        self.fitted.judge(samples, to.group, &mut made);
         made
     }
 }

@@ -28,11 +28,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::counterfactual::ChangeCounters;
 use crate::counterfactual::absence::{AbsenceRule, TOLERANCE};
 use crate::counterfactual::conditional::{
-    ReferenceStrata, StratumChoice, StratumClass, StratumTable,
+    ReferenceStrata, StratumClass, StratumTable, UsedStratum,
 };
-use crate::counterfactual::joint::{CombinationPools, GivenLevel, PoolId};
+use crate::counterfactual::joint::{CombinationPools, GivenLevel, JointPool};
 use crate::counterfactual::variable::CategoryLevels;
 use crate::data::MISSING;
 
@@ -101,12 +102,9 @@ pub struct FlipSettings {
     pub min_support: u64,
     /// Smallest number of values in each of the two strata of a test.
     pub min_stratum: u64,
-    /// Threshold of the first step; negative switches it off.
-    pub impossible: f64,
-    /// Guard: at most this many times the probability in the own group; `None`: no guard.
-    pub impossible_ratio: Option<f64>,
-    /// Guard: at least this many rows of the target group would be expected to have the level.
-    pub min_expected: f64,
+    /// When a level is impossible in the target group; a negative share switches the first step
+    /// off.
+    pub impossible: AbsenceRule,
     /// Over which rows the first step judges.
     pub impossible_scope: ImpossibleScope,
     /// Where a new level comes from.
@@ -117,28 +115,13 @@ pub struct FlipSettings {
     pub max_cfs: usize,
 }
 
-impl FlipSettings {
-    /// When a level is impossible in the target group.
-    fn absence(&self) -> AbsenceRule {
-        AbsenceRule {
-            share: self.impossible,
-            ratio: self.impossible_ratio,
-            min_expected: self.min_expected,
-        }
-    }
-}
-
 /// The categorical variables of one counterfactual.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FlipPattern {
     /// The variables that change, by position, with their new levels.
     pub changes: Box<[(u32, u32)]>,
-    /// Number of changes because the level is impossible in the target group.
-    pub n_impossible: u32,
-    /// Positions of the variables whose test used the pooled strata.
-    pub fallback: Box<[u32]>,
-    /// Positions of the variables that could not be tested.
-    pub kept: Box<[u32]>,
+    /// How many variables changed, were tested in the pooled strata, or could not be tested.
+    pub counters: ChangeCounters,
 }
 
 /// Decides the flips of rows of one group and class in another group.
@@ -172,7 +155,7 @@ struct FlipDraft {
 #[derive(Clone, Copy)]
 struct FlipTarget<'a> {
     table: &'a StratumTable,
-    pool: PoolId,
+    pool: JointPool<'a>,
     /// Whether the pool is the whole table, whose single variables are counted exactly.
     is_whole_table: bool,
 }
@@ -184,35 +167,22 @@ impl<'a> FlipDecider<'a> {
     pub(crate) fn decide(&mut self, levels: &[u32]) -> Vec<FlipPattern> {
         self.pools.clear_beyond(MAX_POOL_NUMBERS);
         let mut start = FlipDraft { levels: levels.to_vec(), locked: vec![false; levels.len()] };
-        let mut n_impossible = 0;
+        let mut counters = ChangeCounters::default();
         for f in 0..levels.len() {
-            if self.eligible[f]
-                && start.levels[f] != MISSING
-                && self.is_impossible(f, start.levels[f])
-            {
+            if self.is_free(&start, f) && self.is_impossible(f, start.levels[f]) {
                 let target = self.target_of(f);
-                if let Some(new) = self.new_level(f, &start.levels, target) {
-                    start.levels[f] = new;
-                    start.locked[f] = true;
-                    n_impossible += 1;
-                }
+                let changed = self.change(&mut start, f, target).is_some();
+                counters.n_impossible += u32::from(changed);
             }
         }
-        let (mut fallback, mut kept) = (Vec::new(), Vec::new());
         let mut roots = Vec::new();
         for f in 0..levels.len() {
-            if self.settings.max_depth == 0
-                || !self.eligible[f]
-                || start.locked[f]
-                || start.levels[f] == MISSING
-            {
+            if self.settings.max_depth == 0 || !self.is_free(&start, f) {
                 continue;
             }
-            let position = u32::try_from(f).unwrap_or(u32::MAX);
             match self.choice(f) {
-                StratumChoice::Serves { fallback: true, .. } => fallback.push(position),
-                StratumChoice::Serves { .. } => {}
-                StratumChoice::Keep => kept.push(position),
+                Some(used) => counters.n_fallback += u32::from(used.fallback),
+                None => counters.n_kept += 1,
             }
             if self.root_test(f, start.levels[f]) {
                 roots.push(f);
@@ -228,20 +198,25 @@ impl<'a> FlipDecider<'a> {
             }
             drafts.truncate(self.settings.max_cfs.max(1));
         }
-        let changes = |draft: FlipDraft| {
-            (0..)
-                .zip(draft.levels)
-                .zip(levels)
-                .filter(|((_, new), old)| new != *old)
-                .map(|(change, _)| change)
-        };
-        let pattern = |draft: FlipDraft| FlipPattern {
-            changes: changes(draft).collect(),
-            n_impossible,
-            fallback: fallback.as_slice().into(),
-            kept: kept.as_slice().into(),
+        let pattern = |draft: FlipDraft| {
+            let changes = (0..).zip(draft.levels).zip(levels);
+            let changes = changes.filter(|((_, new), old)| new != *old).map(|(change, _)| change);
+            let changes: Box<[(u32, u32)]> = changes.collect();
+            let n_changed = u32::try_from(changes.len()).unwrap_or(u32::MAX);
+            FlipPattern { changes, counters: ChangeCounters { n_changed, ..counters } }
         };
         drafts.into_iter().map(pattern).collect()
+    }
+
+    fn is_free(&self, draft: &FlipDraft, f: usize) -> bool {
+        self.eligible[f] && !draft.locked[f] && draft.levels[f] != MISSING
+    }
+
+    /// Gives a variable its new level, if it has one.
+    fn change(&mut self, draft: &mut FlipDraft, f: usize, target: FlipTarget<'a>) -> Option<u32> {
+        let new = self.new_level(f, &draft.levels, target)?;
+        (draft.levels[f], draft.locked[f]) = (new, true);
+        Some(new)
     }
 
     /// Changes the roots that are still free, each with the variables that its change brings along.
@@ -252,9 +227,7 @@ impl<'a> FlipDecider<'a> {
             }
             let old = draft.levels[f];
             let target = self.target_of(f);
-            if let Some(new) = self.new_level(f, &draft.levels, target) {
-                draft.levels[f] = new;
-                draft.locked[f] = true;
+            if let Some(new) = self.change(&mut draft, f, target) {
                 let rows = self.class_target();
                 self.descend(&mut draft, rows, (f, old, new), 1);
             }
@@ -277,17 +250,11 @@ impl<'a> FlipDecider<'a> {
         let (f, old, new) = pivot;
         for g in 0..draft.levels.len() {
             let level = draft.levels[g];
-            if !self.eligible[g] || draft.locked[g] || level == MISSING {
+            if !self.is_free(draft, g) {
                 continue;
             }
             let mut share = |given: u32| {
-                let spread = self.pools.level_counts(
-                    &rows.table.joint,
-                    rows.pool,
-                    g,
-                    f,
-                    GivenLevel::Level(given),
-                );
+                let spread = self.pools.level_counts(rows.pool, g, f, GivenLevel::Level(given));
                 (spread.n >= self.settings.min_support.max(1))
                     .then(|| spread.count(level) as f64 / spread.n as f64)
             };
@@ -295,11 +262,9 @@ impl<'a> FlipDecider<'a> {
             if !self.exceeds_threshold(before - after) {
                 continue;
             }
-            let pool = self.pools.restrict(&rows.table.joint, rows.pool, f, new);
+            let pool = self.pools.restrict(rows.pool, f, new);
             let narrower = FlipTarget { pool, is_whole_table: false, ..rows };
-            if let Some(other) = self.new_level(g, &draft.levels, narrower) {
-                draft.levels[g] = other;
-                draft.locked[g] = true;
+            if let Some(other) = self.change(draft, g, narrower) {
                 self.descend(draft, narrower, (g, level, other), depth + 1);
             }
         }
@@ -312,7 +277,7 @@ impl<'a> FlipDecider<'a> {
         }
     }
 
-    fn choice(&self, f: usize) -> StratumChoice {
+    fn choice(&self, f: usize) -> Option<UsedStratum> {
         self.strata.choose(self.own, self.to, self.class, self.settings.min_stratum, |table| {
             table.levels[f].n
         })
@@ -331,36 +296,32 @@ impl<'a> FlipDecider<'a> {
     }
 
     fn is_impossible(&self, f: usize, level: u32) -> bool {
-        let slot = match (self.settings.impossible_scope, self.choice(f)) {
-            (ImpossibleScope::Group, _) => self.strata.pooled_slot(),
-            (ImpossibleScope::Stratum, StratumChoice::Serves { slot, .. }) => slot,
-            (ImpossibleScope::Stratum, StratumChoice::Keep) => return false,
+        let slot = match self.settings.impossible_scope {
+            ImpossibleScope::Group => Some(self.strata.pooled_slot()),
+            ImpossibleScope::Stratum => self.choice(f).map(|used| used.slot),
         };
-        self.own_and_target(f, level, slot)
-            .is_some_and(|(own, target)| self.settings.absence().holds(own, target))
+        slot.and_then(|slot| self.own_and_target(f, level, slot))
+            .is_some_and(|(own, target)| self.settings.impossible.holds(own, target))
     }
 
     fn root_test(&self, f: usize, level: u32) -> bool {
-        let StratumChoice::Serves { slot, .. } = self.choice(f) else { return false };
-        self.own_and_target(f, level, slot)
+        self.choice(f)
+            .and_then(|used| self.own_and_target(f, level, used.slot))
             .is_some_and(|(own, (n, rows))| self.exceeds_threshold(own - n as f64 / rows as f64))
     }
 
     fn target_at(&mut self, slot: usize) -> FlipTarget<'a> {
-        let strata = self.strata;
-        let table = strata.table(self.to, slot);
-        FlipTarget { table, pool: self.pools.root((self.to, slot)), is_whole_table: true }
+        let table = self.strata.table(self.to, slot);
+        let pool = self.pools.root(&table.joint, (self.to, slot));
+        FlipTarget { table, pool, is_whole_table: true }
     }
 
     /// The target rows of the first step and of the root test.
     ///
     /// They are the stratum used for the variable, else the whole group.
     fn target_of(&mut self, f: usize) -> FlipTarget<'a> {
-        let slot = match self.choice(f) {
-            StratumChoice::Serves { slot, .. } => slot,
-            StratumChoice::Keep => self.strata.pooled_slot(),
-        };
-        self.target_at(slot)
+        let used = self.choice(f);
+        self.target_at(used.map_or(self.strata.pooled_slot(), |used| used.slot))
     }
 
     /// The rows of the target group and class, or of the whole group where those are too few.
@@ -387,8 +348,7 @@ impl<'a> FlipDecider<'a> {
         let options = if target.is_whole_table {
             &target.table.levels[f]
         } else {
-            narrow =
-                self.pools.level_counts(&target.table.joint, target.pool, f, f, GivenLevel::Known);
+            narrow = self.pools.level_counts(target.pool, f, f, GivenLevel::Known);
             &*narrow
         };
         if let Some(counterpart) =
@@ -397,40 +357,26 @@ impl<'a> FlipDecider<'a> {
             return Some(counterpart);
         }
         let may_be = |level: u32| level != current && Some(level) != known.barred;
-        let candidates = options.levels.iter().enumerate().filter(|(_, (level, _))| may_be(*level));
-        match self.settings.new_value {
-            NewLevelRule::Mode => {
-                let more =
-                    |best: Option<(u32, u64)>, (_, &(level, n)): (usize, &(u32, u64))| match best {
-                        Some(known) if known.1 >= n => Some(known),
-                        _ => Some((level, n)),
-                    };
-                candidates.fold(None, more).map(|best| best.0)
-            }
-            NewLevelRule::Likely => {
-                // How well each option agrees with the other levels of the row.
-                let mut agreement = vec![0.0; options.levels.len()];
-                for (g, &other) in levels.iter().enumerate() {
-                    if g != f && other != MISSING {
-                        let known = (g, other, self.levels[g].n);
-                        let terms = self.pools.agreement(
-                            &target.table.joint,
-                            target.pool,
-                            (f, &options.levels),
-                            known,
-                        );
-                        agreement.iter_mut().zip(terms.iter()).for_each(|(sum, term)| *sum += term);
-                    }
-                }
-                let mut best: Option<(u32, f64)> = None;
-                for (at, &(level, n)) in candidates {
-                    let score = libm::log(n as f64 / options.n as f64) + agreement[at];
-                    if best.is_none_or(|(_, known)| score > known + LIKELIER_BY) {
-                        best = Some((level, score));
-                    }
-                }
-                best.map(|best| best.0)
+        let is_likely = self.settings.new_value == NewLevelRule::Likely;
+        // How well each option agrees with the other levels of the row.
+        let mut agreement = vec![0.0; options.levels.len()];
+        for (g, &other) in levels.iter().enumerate() {
+            if is_likely && g != f && other != MISSING {
+                let (of, known) = ((f, &*options.levels), (g, other, self.levels[g].n));
+                let terms = self.pools.agreement(target.pool, of, known);
+                agreement.iter_mut().zip(terms.iter()).for_each(|(sum, term)| *sum += term);
             }
         }
+        let mut best: Option<(u32, f64)> = None;
+        for (&(level, n), agreement) in options.levels.iter().zip(agreement) {
+            let score = match is_likely {
+                true => libm::log(n as f64 / options.n as f64) + agreement,
+                false => n as f64,
+            };
+            if may_be(level) && best.is_none_or(|(_, known)| score > known + LIKELIER_BY) {
+                best = Some((level, score));
+            }
+        }
+        best.map(|best| best.0)
     }
 }

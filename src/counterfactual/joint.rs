@@ -12,12 +12,13 @@
 //! conditions are a pool, and answers about it are cached. Cost: a first query of a pool is linear
 //! in its combinations, a repeated one a look-up.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use serde::de::Deserializer;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use crate::data::MISSING;
+use crate::exec::accumulator::map_as_list;
 use crate::num::additive::Additive;
 use crate::num::hash::FastMap;
 use crate::num::seed::sm;
@@ -30,28 +31,8 @@ pub(crate) const EXACT_COMBINATIONS: usize = 262_144;
 #[serde(deny_unknown_fields)]
 pub struct JointCounts {
     shift: u32,
-    /// Written as a list of pairs, ascending.
-    #[serde(serialize_with = "write_sorted", deserialize_with = "read_pairs")]
-    combinations: FastMap<Box<[u32]>, u64>,
-}
-
-fn sorted(combinations: &FastMap<Box<[u32]>, u64>) -> Vec<(&[u32], u64)> {
-    let mut all: Vec<_> = combinations.iter().map(|(levels, &n)| (&**levels, n)).collect();
-    all.sort_unstable();
-    all
-}
-
-fn write_sorted<S: Serializer>(
-    combinations: &FastMap<Box<[u32]>, u64>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    sorted(combinations).serialize(serializer)
-}
-
-fn read_pairs<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<FastMap<Box<[u32]>, u64>, D::Error> {
-    Ok(Vec::<(Box<[u32]>, u64)>::deserialize(deserializer)?.into_iter().collect())
+    #[serde(with = "map_as_list")]
+    combinations: BTreeMap<Box<[u32]>, u64>,
 }
 
 impl JointCounts {
@@ -95,14 +76,13 @@ impl JointCounts {
 
     /// The counts prepared for queries; counts of a sample are scaled up to all rows.
     pub fn finish(&self) -> JointTable {
-        let sorted = sorted(&self.combinations);
-        let width = sorted.first().map_or(0, |(levels, _)| levels.len());
+        let width = self.combinations.first_key_value().map_or(0, |(levels, _)| levels.len());
         let scale = 1_u64.checked_shl(self.shift).unwrap_or(u64::MAX);
         JointTable {
             width,
             sorted: vec![OnceLock::new(); width],
-            counts: sorted.iter().map(|(_, n)| n.saturating_mul(scale)).collect(),
-            levels: sorted.into_iter().flat_map(|(levels, _)| levels).copied().collect(),
+            counts: self.combinations.values().map(|n| n.saturating_mul(scale)).collect(),
+            levels: self.combinations.keys().flatten().copied().collect(),
         }
     }
 }
@@ -195,9 +175,12 @@ pub(crate) enum GivenLevel {
     Known,
 }
 
-/// A pool, by its number in [`CombinationPools`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct PoolId(usize);
+/// A pool: joint counts, and its number in [`CombinationPools`].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct JointPool<'a> {
+    joint: &'a JointTable,
+    id: usize,
+}
 
 /// The combinations of a pool, with cached answers.
 #[derive(Debug, Default)]
@@ -208,84 +191,85 @@ struct CombinationPool {
     sorted: FastMap<usize, Box<[u32]>>,
     level_counts: FastMap<(usize, usize, GivenLevel), Arc<LevelCounts>>,
     agreements: FastMap<(usize, usize, u32), Arc<[f64]>>,
-    restricted: FastMap<(usize, u32), PoolId>,
+    restricted: FastMap<(usize, u32), usize>,
 }
 
 /// The pools of all joint counts of a fitted strategy, each of a group and stratum.
 #[derive(Debug, Default)]
 pub(crate) struct CombinationPools {
     pools: Vec<CombinationPool>,
-    roots: FastMap<(usize, usize), PoolId>,
+    roots: FastMap<(usize, usize), usize>,
     /// Approximate number of values held.
     n_held: usize,
 }
 
 impl CombinationPools {
     /// The pool of all rows of the joint counts of a group and stratum.
-    pub(crate) fn root(&mut self, stratum: (usize, usize)) -> PoolId {
-        if let Some(&known) = self.roots.get(&stratum) {
-            return known;
-        }
-        let id = self.push(None);
+    pub(crate) fn root<'a>(
+        &mut self,
+        joint: &'a JointTable,
+        stratum: (usize, usize),
+    ) -> JointPool<'a> {
+        let known = self.roots.get(&stratum).copied();
+        let id = known.unwrap_or_else(|| self.push(None));
         self.roots.insert(stratum, id);
-        id
+        JointPool { joint, id }
     }
 
     /// Clears all caches once they hold more than `limit` values.
     ///
-    /// Earlier pool ids are then invalid.
+    /// Earlier pools are then invalid.
     pub(crate) fn clear_beyond(&mut self, limit: usize) {
         if self.n_held > limit {
             *self = CombinationPools::default();
         }
     }
 
-    fn push(&mut self, rows: Option<Vec<u32>>) -> PoolId {
+    fn push(&mut self, rows: Option<Vec<u32>>) -> usize {
         self.n_held += rows.as_ref().map_or(0, Vec::len);
         self.pools.push(CombinationPool { rows, ..CombinationPool::default() });
-        PoolId(self.pools.len() - 1)
+        self.pools.len() - 1
     }
 
     /// The rows of a pool in which a variable has a level.
-    pub(crate) fn restrict(
+    pub(crate) fn restrict<'a>(
         &mut self,
-        joint: &JointTable,
-        pool: PoolId,
+        pool: JointPool<'a>,
         variable: usize,
         level: u32,
-    ) -> PoolId {
-        if let Some(&known) = self.pools[pool.0].restricted.get(&(variable, level)) {
-            return known;
+    ) -> JointPool<'a> {
+        if let Some(&id) = self.pools[pool.id].restricted.get(&(variable, level)) {
+            return JointPool { id, ..pool };
         }
-        let rows = self.rows_with(joint, pool, variable, GivenLevel::Level(level)).to_vec();
+        let rows = self.rows_with(pool, variable, GivenLevel::Level(level)).to_vec();
         let id = self.push(Some(rows));
-        self.pools[pool.0].restricted.insert((variable, level), id);
-        id
+        self.pools[pool.id].restricted.insert((variable, level), id);
+        JointPool { id, ..pool }
     }
 
     /// The counts of `variable` in a pool under a condition on `other` (which may be `variable`).
     pub(crate) fn level_counts(
         &mut self,
-        joint: &JointTable,
-        pool: PoolId,
+        pool: JointPool<'_>,
         variable: usize,
         other: usize,
         given: GivenLevel,
     ) -> Arc<LevelCounts> {
         let key = (variable, other, given);
-        if let Some(known) = self.pools[pool.0].level_counts.get(&key) {
+        if let Some(known) = self.pools[pool.id].level_counts.get(&key) {
             return Arc::clone(known);
         }
         let mut counts: FastMap<u32, u64> = FastMap::default();
-        for &row in self.rows_with(joint, pool, other, given) {
-            *counts.entry(joint.level(row, variable)).or_default() += joint.counts[row as usize];
+        for &row in self.rows_with(pool, other, given) {
+            let level = pool.joint.level(row, variable);
+            *counts.entry(level).or_default() += pool.joint.counts[row as usize];
         }
         counts.remove(&MISSING);
         let mut levels: Vec<(u32, u64)> = counts.into_iter().collect();
         levels.sort_unstable();
         self.n_held += levels.len();
         let spread = Arc::new(LevelCounts { n: levels.iter().map(|entry| entry.1).sum(), levels });
-        self.pools[pool.0].level_counts.insert(key, Arc::clone(&spread));
+        self.pools[pool.id].level_counts.insert(key, Arc::clone(&spread));
         spread
     }
 
@@ -297,17 +281,16 @@ impl CombinationPools {
     /// pool must have the same options.
     pub(crate) fn agreement(
         &mut self,
-        joint: &JointTable,
-        pool: PoolId,
+        pool: JointPool<'_>,
         (variable, options): (usize, &[(u32, u64)]),
         (other, level, n_levels): (usize, u32, u32),
     ) -> Arc<[f64]> {
         let key = (variable, other, level);
-        if let Some(known) = self.pools[pool.0].agreements.get(&key) {
+        if let Some(known) = self.pools[pool.id].agreements.get(&key) {
             return Arc::clone(known);
         }
-        let together = self.level_counts(joint, pool, variable, other, GivenLevel::Level(level));
-        let any = self.level_counts(joint, pool, variable, other, GivenLevel::Known);
+        let together = self.level_counts(pool, variable, other, GivenLevel::Level(level));
+        let any = self.level_counts(pool, variable, other, GivenLevel::Known);
         let term = |&(option, _): &(u32, u64)| {
             libm::log(
                 (together.count(option) as f64 + 0.5)
@@ -316,18 +299,17 @@ impl CombinationPools {
         };
         let terms: Arc<[f64]> = options.iter().map(term).collect();
         self.n_held += terms.len();
-        self.pools[pool.0].agreements.insert(key, Arc::clone(&terms));
+        self.pools[pool.id].agreements.insert(key, Arc::clone(&terms));
         terms
     }
 
     fn rows_with<'a>(
         &'a mut self,
-        joint: &'a JointTable,
-        id: PoolId,
+        JointPool { joint, id }: JointPool<'a>,
         variable: usize,
         given: GivenLevel,
     ) -> &'a [u32] {
-        let pool = &mut self.pools[id.0];
+        let pool = &mut self.pools[id];
         let sorted = match &pool.rows {
             None => joint.rows_by_level(variable),
             Some(rows) => pool.sorted.entry(variable).or_insert_with(|| {
@@ -363,22 +345,19 @@ mod tests {
             counts(&[([0, 0], 2), ([0, 1], 5), ([1, 1], 3), ([1, MISSING], 4), ([MISSING, 1], 1)])
                 .finish();
         let mut pools = CombinationPools::default();
-        let root = pools.root((0, 0));
+        let root = pools.root(&joint, (0, 0));
         let mut spread = |pool, variable, other, given| {
             let LevelCounts { levels, n } =
-                (*pools.level_counts(&joint, pool, variable, other, given)).clone();
+                (*pools.level_counts(pool, variable, other, given)).clone();
             (levels, n)
         };
         assert_eq!(spread(root, 1, 0, GivenLevel::Level(0)), (vec![(0, 2), (1, 5)], 7));
         assert_eq!(spread(root, 0, 0, GivenLevel::Known), (vec![(0, 7), (1, 7)], 14));
         assert_eq!(spread(root, 0, 1, GivenLevel::Known), (vec![(0, 7), (1, 3)], 10));
         assert_eq!(spread(root, 1, 0, GivenLevel::Level(7)), (vec![], 0));
-        let ones = pools.restrict(&joint, root, 1, 1);
-        assert_eq!(
-            pools.level_counts(&joint, ones, 0, 0, GivenLevel::Known).levels,
-            [(0, 5), (1, 3)]
-        );
-        assert_eq!((ones, root), (pools.restrict(&joint, root, 1, 1), pools.root((0, 0))));
+        let ones = pools.restrict(root, 1, 1);
+        assert_eq!(pools.level_counts(ones, 0, 0, GivenLevel::Known).levels, [(0, 5), (1, 3)]);
+        assert_eq!((ones, root), (pools.restrict(root, 1, 1), pools.root(&joint, (0, 0))));
     }
 
     /// Beyond the limit a sample is kept: it does not depend on the partition, and represents about

@@ -12,10 +12,10 @@ use crate::counterfactual::absence::AbsenceRule;
 pub(super) use crate::counterfactual::decorrelate_knobs::DecorrelateBlock;
 pub(super) use crate::counterfactual::flip::{CounterfactualsPerRow, FlipSettings, NewLevelRule};
 use crate::counterfactual::flip::{FlipRule, ImpossibleScope};
+use crate::counterfactual::plan::StrategyPlan;
 pub(super) use crate::counterfactual::plan::{
     Counterparts, PermittedDirections, PermittedRanges, StrategyEngine,
 };
-use crate::counterfactual::plan::{MoveRule, StrategyPlan};
 pub(super) use crate::counterfactual::plausibility_filter::{KeepWithinBlock, SelectRule};
 use crate::counterfactual::short_forms::{ConditionOn, MovableFeatures, RatioGuard};
 pub(super) use crate::num::ecdf::Cdf;
@@ -133,8 +133,8 @@ pub struct $block {
 }
 
 impl $block {
-    /// The plan with every setting resolved; `moves` says which variables may change.
-    fn plan_of<'a>(&'a self, moves: MoveRule<'a>) -> StrategyPlan<'a> {
+    /// The plan with every setting resolved, by which these features may change.
+    fn plan_of<'a>(&'a self, moves: &'a MovableFeatures) -> StrategyPlan<'a> {
         let (cdf, preset) = self.preset.settings();
         let flips = knobs::FlipSettings {
             tau: self.threshold.map_or(preset.tau, knobs::Fraction::get),
@@ -146,22 +146,20 @@ impl $block {
             ..self.flip.settings(preset)
         };
         StrategyPlan {
-            condition_on: &self.condition_on,
             cdf: self.cdf.unwrap_or(cdf),
-            moves,
             flips,
             filter: self.keep_within,
             counterpart: Some(&self.counterpart),
             decorrelate: &self.decorrelate,
             range: self.range.as_slice(),
             direction: self.direction.as_slice(),
-            engine: knobs::StrategyEngine::MapFlip,
+            ..knobs::plain_plan(&self.condition_on, moves)
         }
     }
 
     /// Writes the values of the preset into the settings that are left out.
     fn resolve_common(&mut self) {
-        let StrategyPlan { cdf, flips, .. } = self.plan_of(MoveRule::Move(&knobs::ALL));
+        let StrategyPlan { cdf, flips, .. } = self.plan_of(&knobs::ALL);
         self.threshold = self.threshold.or(knobs::Fraction::new(flips.tau));
         self.depth = Some(flips.max_depth);
         self.cdf = Some(cdf);
@@ -195,7 +193,7 @@ impl $block {
 
 pub(super) use map_flip_block;
 
-/// All features, for a plan of which only the other settings are read.
+/// All features.
 pub(super) const ALL: MovableFeatures = MovableFeatures::All;
 
 /// The plan of a strategy that has no tests of its own.
@@ -207,7 +205,9 @@ pub(super) fn plain_plan<'a>(
     StrategyPlan {
         condition_on,
         cdf,
-        moves: MoveRule::Move(moves),
+        moves,
+        keep_fixed: &[],
+        relation: None,
         flips,
         filter: None,
         counterpart: None,
@@ -221,16 +221,13 @@ pub(super) fn plain_plan<'a>(
 impl StrategyPreset {
     /// The rule for tied numbers and the rules of flips, where the job gives none.
     pub(super) fn settings(self) -> (Cdf, FlipSettings) {
-        let absent = AbsenceRule::DEFAULT;
         let flips = FlipSettings {
             tau: 0.5,
             rule: FlipRule::Directed,
             max_depth: 2,
             min_support: 10,
             min_stratum: 10,
-            impossible: absent.share,
-            impossible_ratio: absent.ratio,
-            min_expected: absent.min_expected,
+            impossible: AbsenceRule::DEFAULT,
             impossible_scope: ImpossibleScope::Group,
             new_value: NewLevelRule::Likely,
             cfs: CounterfactualsPerRow::Single,
@@ -240,9 +237,7 @@ impl StrategyPreset {
             rule: FlipRule::Absolute,
             min_support: 1,
             min_stratum: 1,
-            impossible: 0.0,
-            impossible_ratio: None,
-            min_expected: 0.0,
+            impossible: AbsenceRule { share: 0.0, ratio: None, min_expected: 0.0 },
             new_value: NewLevelRule::Mode,
             ..flips
         };
@@ -259,13 +254,15 @@ impl FlipRulesBlock {
         FlipSettings {
             rule: self.rule.unwrap_or(preset.rule),
             min_support: self.min_support.map_or(preset.min_support, Count::get),
-            impossible: self.impossible.map_or(preset.impossible, Finite::get),
-            impossible_ratio: match self.impossible_ratio {
-                Some(RatioGuard::AtMost(ratio)) => Some(ratio.get()),
-                Some(RatioGuard::None) => None,
-                None => preset.impossible_ratio,
+            impossible: AbsenceRule {
+                share: self.impossible.map_or(preset.impossible.share, Finite::get),
+                ratio: match self.impossible_ratio {
+                    Some(RatioGuard::AtMost(ratio)) => Some(ratio.get()),
+                    Some(RatioGuard::None) => None,
+                    None => preset.impossible.ratio,
+                },
+                min_expected: self.min_expected.map_or(preset.impossible.min_expected, Finite::get),
             },
-            min_expected: self.min_expected.map_or(preset.min_expected, Finite::get),
             impossible_scope: self.impossible_scope,
             ..preset
         }
@@ -275,9 +272,10 @@ impl FlipRulesBlock {
     pub(super) fn resolve(&mut self, flips: &FlipSettings) {
         self.rule = Some(flips.rule);
         self.min_support = self.min_support.or(Count::new(flips.min_support));
-        self.impossible = self.impossible.or(Finite::new(flips.impossible));
-        let ratio = flips.impossible_ratio.and_then(Finite::new);
+        let AbsenceRule { share, ratio, min_expected } = flips.impossible;
+        self.impossible = self.impossible.or(Finite::new(share));
+        let ratio = ratio.and_then(Finite::new);
         self.impossible_ratio = Some(ratio.map_or(RatioGuard::None, RatioGuard::AtMost));
-        self.min_expected = self.min_expected.or(Finite::new(flips.min_expected));
+        self.min_expected = self.min_expected.or(Finite::new(min_expected));
     }
 }

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::counterfactual::combinations::CombinationIndex;
 use crate::counterfactual::conditional::{
-    Conditioning, ReferenceCounts, ReferenceStrata, SMALL_KEYS, StratumChoice, StratumClass,
+    Conditioning, ReferenceCounts, ReferenceStrata, SMALL_KEYS, StratumClass, UsedStratum,
     small_key,
 };
 use crate::counterfactual::domain_checks::DomainChecks;
@@ -26,10 +26,8 @@ use crate::counterfactual::quantile_map::{NumericMap, TabulatedMap};
 use crate::counterfactual::relation::RelationSettings;
 use crate::counterfactual::transport::distance::TransportDistance;
 use crate::counterfactual::variable::{CategoryLevels, StrategyVariable};
-use crate::counterfactual::{
-    ChangeCounters, GeneratedBatch, Generator, SampleBatch, differs, set_group,
-};
-use crate::data::{Attribute, FeatureColumn};
+use crate::counterfactual::{GeneratedBatch, Generator, SampleBatch, TargetGroup, differs};
+use crate::data::FeatureColumn;
 use crate::num::ecdf::Cdf;
 
 /// Number of decisions that a thread keeps from batch to batch.
@@ -85,7 +83,9 @@ impl FittedStrategy {
 
     /// Whether each declared group has a reference row.
     pub(super) fn groups_with_rows(&self) -> Vec<bool> {
-        (0..self.n_groups).map(|group| !self.counts.lacks(group)).collect()
+        let counted = self.counts.0.iter().filter(|(_, stratum)| stratum.rows > 0);
+        let known: Vec<u16> = counted.filter_map(|(key, _)| key.0).collect();
+        (0..self.n_groups).map(|g| known.iter().any(|&group| usize::from(group) == g)).collect()
     }
 
     /// Marks counterfactuals that fail the filter or the checks as invalid.
@@ -96,8 +96,9 @@ impl FittedStrategy {
         generated: &mut GeneratedBatch,
     ) {
         if let Some(filter) = &self.filter {
-            let classes = |i: usize| samples.classes.get(i).copied().flatten();
-            filter.apply(&self.variables, self.rules.condition, classes, to, generated);
+            let is_pooled = self.rules.condition == Conditioning::Nothing;
+            let section = |i: usize| (to, samples.stratum_key(i).1.filter(|_| !is_pooled));
+            filter.apply(&self.variables, section, generated);
         }
         self.rules.checks.apply(&self.variables, samples.rows, generated);
         if let Some(filter) = &self.filter {
@@ -186,7 +187,7 @@ impl MapFlipGenerator {
                 for to in 0..n_groups {
                     let used = own != to && self.eligible[own][to][v];
                     let table = |slot: usize| {
-                        used.then(|| self.numeric_map(j, v, own, to, slot))
+                        used.then(|| self.numeric_map((j, v), [own, to], slot))
                             .flatten()
                             .and_then(|map| map.tabulate())
                     };
@@ -206,10 +207,8 @@ impl MapFlipGenerator {
 
     fn numeric_map(
         &self,
-        j: usize,
-        v: usize,
-        own: usize,
-        to: usize,
+        (j, v): (usize, usize),
+        [own, to]: [usize; 2],
         slot: usize,
     ) -> Option<NumericMap<'_>> {
         let side = |group: usize| &self.strata.table(group, slot).values[j];
@@ -224,24 +223,22 @@ impl MapFlipGenerator {
 
     fn numeric_step(
         &self,
-        j: usize,
-        v: usize,
-        own: usize,
-        to: usize,
+        (j, v): (usize, usize),
+        [own, to]: [usize; 2],
         class: StratumClass,
     ) -> NumericStep<'_> {
         if own >= self.fitted.n_groups || !self.eligible[own][to][v] {
             return NumericStep::Copy;
         }
         let min_stratum = self.fitted.rules.flips.min_stratum;
-        let StratumChoice::Serves { slot, fallback } =
+        let Some(UsedStratum { slot, fallback }) =
             self.strata.choose(own, to, class, min_stratum, |table| table.values[j].n_rows())
         else {
             return NumericStep::Keep;
         };
         let n_groups = self.fitted.n_groups;
         let at = ((j * n_groups + own) * n_groups + to) * (self.strata.pooled_slot() + 1) + slot;
-        match self.numeric_map(j, v, own, to, slot) {
+        match self.numeric_map((j, v), [own, to], slot) {
             Some(map) => NumericStep::Map {
                 map,
                 tabulated: self.tabulated.get(at).and_then(Option::as_ref),
@@ -269,14 +266,14 @@ impl MapFlipGenerator {
             };
             let Some(class) = class else { continue };
             let code = match class {
-                StratumClass::Pooled | StratumClass::Unseen => self.strata.n_classes(),
+                StratumClass::Unseen => self.strata.pooled_slot(),
                 StratumClass::Seen(slot) => slot,
             };
             cases.push(SampleCase {
                 row,
                 own,
                 class,
-                stratum: own * (self.strata.n_classes() + 1) + code,
+                stratum: own * (self.strata.pooled_slot() + 1) + code,
             });
         }
         cases
@@ -311,7 +308,7 @@ impl MapFlipGenerator {
             cases.iter().map(digit).collect()
         };
         let digits: Vec<Vec<u32>> = digits.into_iter().zip(&levels).map(of_cases).collect();
-        let n_kinds = self.fitted.n_groups * (self.strata.n_classes() + 1);
+        let n_kinds = self.fitted.n_groups * (self.strata.pooled_slot() + 1);
         let within = |i: usize| (to * n_kinds + cases[i].stratum) as u32;
         let mut new = Vec::new();
         let found = memory.decisions.of_rows(within, &digits, cases.len(), |i| new.push(i));
@@ -334,13 +331,8 @@ impl MapFlipGenerator {
 }
 
 impl Generator for MapFlipGenerator {
-    fn generate(
-        &self,
-        samples: &SampleBatch<'_>,
-        attribute: &Attribute,
-        to: usize,
-    ) -> GeneratedBatch {
-        let cases = self.cases(samples, to);
+    fn generate(&self, samples: &SampleBatch<'_>, to: TargetGroup<'_>) -> GeneratedBatch {
+        let cases = self.cases(samples, to.group);
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut memory = idle
             .filter(|memory| memory.patterns.len() <= MAX_DECISIONS)
@@ -349,7 +341,7 @@ impl Generator for MapFlipGenerator {
                 decisions: CombinationIndex::new(&self.fitted.variables),
                 patterns: Vec::new(),
             });
-        let decided = self.flip_patterns(&mut memory, samples, &cases, to);
+        let decided = self.flip_patterns(&mut memory, samples, &cases, to.group);
 
         // One entry per counterfactual: its case and its pattern.
         let mut made: Vec<(&SampleCase, &FlipPattern)> = Vec::with_capacity(cases.len());
@@ -361,15 +353,14 @@ impl Generator for MapFlipGenerator {
             }
         }
         let parent: Vec<usize> = made.iter().map(|(case, _)| case.row).collect();
-        let mut rows = samples.rows.take(&parent);
-        set_group(&mut rows, attribute, to);
-        let mut generated = GeneratedBatch { cf_index, ..GeneratedBatch::unchanged(rows, parent) };
+        let of_rows = GeneratedBatch::in_group(samples, to, parent);
+        let mut generated = GeneratedBatch { cf_index, ..of_rows };
         self.write_levels(&made, &mut generated);
-        self.write_numbers(&made, to, &mut generated);
+        self.write_numbers(&made, to.group, &mut generated);
         drop(made);
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(memory);
 
-        self.fitted.judge(samples, to, &mut generated);
+        self.fitted.judge(samples, to.group, &mut generated);
         generated
     }
 }
@@ -381,20 +372,10 @@ impl MapFlipGenerator {
             .collect();
         for (j, (_, pattern)) in made.iter().enumerate() {
             for &(k, level) in &pattern.changes {
-                self.fitted.variables[categorical[k as usize]].set_level(
-                    &mut generated.rows,
-                    j,
-                    level,
-                );
+                let variable = &self.fitted.variables[categorical[k as usize]];
+                variable.set_level(&mut generated.rows, j, level);
             }
-            let size = |list: &[_]| u32::try_from(list.len()).unwrap_or(u32::MAX);
-            generated.counters[j] = ChangeCounters {
-                n_changed: u32::try_from(pattern.changes.len()).unwrap_or(u32::MAX),
-                n_impossible: pattern.n_impossible,
-                n_clamped: 0,
-                n_fallback: size(&pattern.fallback),
-                n_kept: size(&pattern.kept),
-            };
+            generated.counters[j] = pattern.counters;
         }
     }
 
@@ -408,13 +389,13 @@ impl MapFlipGenerator {
             let variable = &self.fitted.variables[v];
             // The last class of a group is the pooled or the unseen one; a strategy uses only one
             // of the two.
-            let n_kinds = self.fitted.n_groups * (self.strata.n_classes() + 1);
+            let n_kinds = self.fitted.n_groups * (self.strata.pooled_slot() + 1);
             let mut steps: Vec<Option<NumericStep<'_>>> = vec![None; n_kinds];
             let mut last = 0;
             let column = variable.columns[0];
             for (n, (case, _)) in made.iter().enumerate() {
                 let step = &*steps[case.stratum]
-                    .get_or_insert_with(|| self.numeric_step(j, v, case.own, to, case.class));
+                    .get_or_insert_with(|| self.numeric_step((j, v), [case.own, to], case.class));
                 if matches!(step, NumericStep::Copy) {
                     continue;
                 }

@@ -78,19 +78,23 @@ pub struct TransportTally {
 /// The outcome for the samples, by own and target group.
 pub(crate) type TransportTallies = Vec<(usize, usize, TransportTally)>;
 
+/// The group that counterfactuals are set to.
+#[derive(Debug, Clone, Copy)]
+pub struct TargetGroup<'a> {
+    /// The attribute that is changed.
+    pub attribute: &'a Attribute,
+    /// The position of the group.
+    pub group: usize,
+}
+
 /// A fitted strategy.
 pub trait Generator: Send + Sync {
-    /// The counterfactuals of these rows in group `to` of the attribute.
+    /// The counterfactuals of these rows in a group.
     ///
     /// Each row of another declared group has any number of them, rows in order, `cf_index`
-    /// ascending. Rows of `to` itself, rows without a group, and rows without a class where the
-    /// strategy needs one, have none.
-    fn generate(
-        &self,
-        samples: &SampleBatch<'_>,
-        attribute: &Attribute,
-        to: usize,
-    ) -> GeneratedBatch;
+    /// ascending. Rows of the group itself, rows without a group, and rows without a class where
+    /// the strategy needs one, have none.
+    fn generate(&self, samples: &SampleBatch<'_>, to: TargetGroup<'_>) -> GeneratedBatch;
 
     /// The outcome of matching, if all samples are matched together.
     fn tallies(&self) -> Option<&TransportTallies> {
@@ -176,9 +180,13 @@ pub struct ChangeCounters {
 }
 
 impl GeneratedBatch {
-    /// Counterfactual rows, one per parent, with zero counters and all valid.
-    fn unchanged(rows: FeatureRows, parent: Vec<usize>) -> Self {
-        let n = parent.len();
+    /// Copies of these rows in another group, with zero counters and all valid; rows without
+    /// columns stay as they are.
+    fn in_group(samples: &SampleBatch<'_>, to: TargetGroup<'_>, parent: Vec<usize>) -> Self {
+        let (n, mut rows) = (parent.len(), samples.rows.take(&parent));
+        if let Some(column) = rows.columns.get_mut(to.attribute.feature) {
+            *column = FeatureColumn::Code(vec![to.attribute.level_of_group[to.group]; n]);
+        }
         GeneratedBatch {
             parent,
             cf_index: vec![0; n],
@@ -193,13 +201,6 @@ impl GeneratedBatch {
 /// Whether a number differs from that of the row by more than rounding.
 fn differs(before: f64, after: f64) -> bool {
     (after - before).abs() > 1e-9 * before.abs().max(1.0)
-}
-
-/// Sets the column of the attribute to the level of group `to`; rows without columns are unchanged.
-fn set_group(rows: &mut FeatureRows, attribute: &Attribute, to: usize) {
-    if let Some(column) = rows.columns.get_mut(attribute.feature) {
-        *column = FeatureColumn::Code(vec![attribute.level_of_group[to]; rows.n]);
-    }
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@
 //! variables; memory: the square of the number of parts for each section.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +24,7 @@ use crate::counterfactual::space::{ReferenceSpace, SpaceAxis, ZColumn};
 use crate::counterfactual::variable::StrategyVariable;
 use crate::data::FeatureRows;
 use crate::exec::accumulator::{Accumulator, map_as_list};
-use crate::num::additive::{Additive, additive};
+use crate::num::additive::{Additive, absorb_map, additive};
 use crate::num::ecdf::ValueTally;
 use crate::num::fixed::FixedSum;
 use crate::num::linalg::SymmetricMatrix;
@@ -56,19 +57,13 @@ impl NumberFrame {
     fn of(tally: &ValueTally, whole: bool) -> Self {
         let (mean, sd) = tally.moments();
         let exponent = if sd > 0.0 && sd.is_finite() { libm::ilogb(sd) } else { 0 };
-        match whole && exponent < 26 {
-            // Exact products need units that are not too large, and fit the sums.
-            true => NumberFrame {
-                centre: mean.round(),
-                unit: libm::scalbn(1.0, exponent.max(-8)),
-                whole: true,
-            },
-            false => NumberFrame {
-                centre: mean,
-                unit: libm::scalbn(1.0, exponent.clamp(-500, 500)),
-                whole: false,
-            },
-        }
+        // Exact products need units that are not too large, and fit the sums.
+        let whole = whole && exponent < 26;
+        let (centre, exponent) = match whole {
+            true => (mean.round(), exponent.max(-8)),
+            false => (mean, exponent.clamp(-500, 500)),
+        };
+        NumberFrame { centre, unit: libm::scalbn(1.0, exponent), whole }
     }
 
     /// Whether sums about the centre are as good as sums about the mean.
@@ -117,16 +112,12 @@ impl NumberParts {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct MomentSums {
-    n: u64,
+    /// Number of rows.
+    pub(super) n: u64,
     products: Vec<FixedSum>,
 }
 
 impl MomentSums {
-    /// Number of rows.
-    pub(crate) fn n(&self) -> u64 {
-        self.n
-    }
-
     fn at(&mut self, a: usize, b: usize) -> &mut FixedSum {
         &mut self.products[SymmetricMatrix::at(a.max(b), a.min(b))]
     }
@@ -152,10 +143,7 @@ impl ReferenceMoments {
     pub(crate) fn merge_section(&mut self, key: StratumKey, sums: MomentSums) {
         let key = if self.joined { (None, None) } else { key };
         let n_sums = sums.products.len();
-        match self.sections.get_mut(&key) {
-            Some(known) => known.absorb(&sums),
-            None => drop(self.sections.insert(key, sums)),
-        }
+        absorb_map(&mut self.sections, [(key, sums)]);
         if self.sections.len() > 1 && self.sections.len() * n_sums > MAX_SUMS {
             self.join();
         }
@@ -233,11 +221,7 @@ impl MomentFrame {
         let numbers = variables.iter().filter(|variable| variable.levels().is_none());
         let column = |(variable, frame): (&StrategyVariable, &NumberFrame)| {
             let per_unit = 1.0 / frame.unit;
-            let scaled = |x: f64| (x - frame.centre) * per_unit;
-            match variable.plain_numbers(rows) {
-                Some(xs) => xs.iter().map(|&x| scaled(x)).collect(),
-                None => (0..rows.n).map(|i| scaled(variable.number(rows, i))).collect(),
-            }
+            variable.numbers(rows).iter().map(|x| (x - frame.centre) * per_unit).collect()
         };
         numbers.zip(&self.numbers).map(column).collect()
     }
@@ -351,12 +335,8 @@ impl MomentFrame {
             let pairs = a.iter().flat_map(|x| b.iter().map(move |y| (x, y)));
             pairs.map(|(x, y)| x.1 * y.1 * sums.product(x.0, y.0)).sum::<f64>() / n
         };
-        let width = weights.len();
-        let lower = (0..width)
-            .flat_map(|i| (0..=i).map(move |j| (i, j)))
-            .map(|(i, j)| product(&weights[i], &weights[j]))
-            .collect();
-        (weights.iter().map(mean).collect(), SymmetricMatrix { n: width, lower })
+        let products = SymmetricMatrix::of(weights.len(), |i, j| product(&weights[i], &weights[j]));
+        (weights.iter().map(mean).collect(), products)
     }
 }
 
@@ -396,7 +376,7 @@ impl NumberColumn {
     fn sum_where(&self, other: &NumberColumn) -> FixedSum {
         match &other.known {
             Some(known) => sum_of_products(&self.values, known, self.exact),
-            None => sum_of(&self.values, self.exact),
+            None => sum_of(self.values.len(), self.exact, |i| self.values[i]),
         }
     }
 
@@ -404,50 +384,47 @@ impl NumberColumn {
     fn known_with(&self, other: &NumberColumn) -> FixedSum {
         match (&self.known, &other.known) {
             (Some(a), Some(b)) => sum_of_products(a, b, true),
-            (Some(one), None) | (None, Some(one)) => sum_of(one, true),
+            (Some(one), None) | (None, Some(one)) => sum_of(one.len(), true, |i| one[i]),
             (None, None) => FixedSum::from_f64(self.values.len() as f64),
         }
     }
 }
 
-/// A sum whose terms are rounded one by one, unless the sum of a few of them is exact.
 fn sum_of_products(a: &[f64], b: &[f64], exact: bool) -> FixedSum {
+    // Of one length, so that no term checks both bounds.
+    let n = a.len().min(b.len());
+    let (a, b) = (&a[..n], &b[..n]);
+    sum_of(n, exact, |i| a[i] * b[i])
+}
+
+/// A sum whose terms are rounded one by one, unless the sum of a few of them is exact.
+#[inline(always)]
+fn sum_of(n: usize, exact: bool, term: impl Fn(usize) -> f64) -> FixedSum {
     let mut sum = FixedSum::ZERO;
     if !exact {
-        a.iter().zip(b).for_each(|(a, b)| sum.add_wide(a * b));
+        (0..n).for_each(|i| sum.add_wide(term(i)));
         return sum;
     }
-    for (a, b) in a.chunks(EXACT_ROWS).zip(b.chunks(EXACT_ROWS)) {
-        sum.add_wide(exact_sum(a.len().min(b.len()), |i| a[i] * b[i]));
+    for first in (0..n).step_by(EXACT_ROWS) {
+        sum.add_wide(exact_sum(first..n.min(first + EXACT_ROWS), &term));
     }
     sum
 }
 
-/// The exact sum of `n` terms, computed in parallel: their order has no effect.
+/// The exact sum of some terms, computed in parallel: their order has no effect.
 #[inline(always)]
-fn exact_sum(n: usize, term: impl Fn(usize) -> f64) -> f64 {
+fn exact_sum(terms: Range<usize>, term: impl Fn(usize) -> f64) -> f64 {
     let mut sums = [0.0; SIDE_BY_SIDE];
-    let whole = n - n % SIDE_BY_SIDE;
-    let mut first = 0;
+    let whole = terms.end - terms.len() % SIDE_BY_SIDE;
+    let mut first = terms.start;
     while first < whole {
         for (k, sum) in sums.iter_mut().enumerate() {
             *sum += term(first + k);
         }
         first += SIDE_BY_SIDE;
     }
-    let rest: f64 = (whole..n).map(&term).sum();
+    let rest: f64 = (whole..terms.end).map(&term).sum();
     sums.iter().sum::<f64>() + rest
-}
-
-fn sum_of(values: &[f64], exact: bool) -> FixedSum {
-    let mut sum = FixedSum::ZERO;
-    match exact {
-        true => values
-            .chunks(EXACT_ROWS)
-            .for_each(|part| sum.add_wide(exact_sum(part.len(), |i| part[i]))),
-        false => values.iter().for_each(|&x| sum.add_wide(x)),
-    }
-    sum
 }
 
 #[cfg(test)]
@@ -565,7 +542,7 @@ mod tests {
                 assert!((found - expected).abs() < 1e-12, "{found} {expected}");
             }
             assert_eq!(moments(&[0, 7, 100, 280, n]), whole);
-            let of_sections: u64 = whole.sections().unwrap().values().map(|sums| sums.n()).sum();
+            let of_sections: u64 = whole.sections().unwrap().values().map(|sums| sums.n).sum();
             assert_eq!((of_sections, whole.sections().unwrap().len()), (n as u64, 3));
             let text = serde_json::to_string(&whole).unwrap();
             assert_eq!(serde_json::from_str::<ReferenceMoments>(&text).unwrap(), whole);

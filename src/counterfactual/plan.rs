@@ -48,20 +48,6 @@ pub(super) type PermittedRanges = IndexMap<ColumnName, PermittedRange>;
 /// For a feature, the only direction in which it may change.
 pub(super) type PermittedDirections = IndexMap<ColumnName, PermittedDirection>;
 
-/// Which variables may change.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum MoveRule<'a> {
-    /// The named features.
-    Move(&'a MovableFeatures),
-    /// All but some, where they are related to the pair of groups.
-    Relate {
-        /// All except the named features.
-        keep_fixed: &'a [ColumnName],
-        /// When a variable is related.
-        relation: RelationSettings,
-    },
-}
-
 /// Where external counterfactuals come from.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ExternalSource<'a> {
@@ -89,8 +75,12 @@ pub struct StrategyPlan<'a> {
     pub condition_on: &'a ConditionOn,
     /// The rule for ties of numbers.
     pub cdf: Cdf,
-    /// Which variables may change.
-    pub moves: MoveRule<'a>,
+    /// The features that may change.
+    pub moves: &'a MovableFeatures,
+    /// All except these.
+    pub keep_fixed: &'a [ColumnName],
+    /// They change where they are related to the pair of groups; none: in every pair.
+    pub relation: Option<RelationSettings>,
     /// The rules of flips.
     pub flips: FlipSettings,
     /// The filter by distance.
@@ -105,6 +95,17 @@ pub struct StrategyPlan<'a> {
     pub direction: &'a Slice<ColumnName, PermittedDirection>,
     /// How counterfactuals are made.
     pub(crate) engine: StrategyEngine<'a>,
+}
+
+/// The rows in which an attribute is changed.
+#[derive(Debug, Clone, Copy)]
+pub struct MovedRows<'a> {
+    /// Their columns.
+    pub layout: &'a Layout,
+    /// What the features do not say; the counterparts come from the plan.
+    pub extras: &'a VariableOptions,
+    /// Position of the attribute.
+    pub position: usize,
 }
 
 impl<'a> StrategyPlan<'a> {
@@ -123,21 +124,14 @@ impl<'a> StrategyPlan<'a> {
 
     /// Whether a feature of this name may change.
     pub fn may_move(&self, name: &str) -> bool {
-        match self.moves {
-            MoveRule::Move(moves) => moves.contains(name),
-            MoveRule::Relate { keep_fixed, .. } => {
-                keep_fixed.iter().all(|fixed| fixed.as_str() != name)
-            }
-        }
+        let is_fixed = self.keep_fixed.iter().any(|fixed| fixed.as_str() == name);
+        self.moves.contains(name) && !is_fixed
     }
 
     /// The list of named features, and whether these are the ones that may change or that must not.
     pub fn named_features(&self) -> Option<(&'static str, &'a [ColumnName])> {
-        match self.moves {
-            MoveRule::Move(moves) => moves.named().map(|names| ("move", names)),
-            MoveRule::Relate { keep_fixed: [], .. } => None,
-            MoveRule::Relate { keep_fixed, .. } => Some(("keep_fixed", keep_fixed)),
-        }
+        let fixed = (!self.keep_fixed.is_empty()).then_some(("keep_fixed", self.keep_fixed));
+        self.moves.named().map(|names| ("move", names)).or(fixed)
     }
 
     /// Whether all samples are matched together, by the seed where there are many.
@@ -153,28 +147,19 @@ impl<'a> StrategyPlan<'a> {
         }
     }
 
-    /// Learns from the reference how to change the attribute at `position`.
-    ///
-    /// The counterparts of `extras` come from the plan.
+    /// Learns from the reference how to change the attribute.
     ///
     /// # Errors
     /// The reference cannot be read or has no rows; the data do not suit the filter.
-    pub fn fit(
-        &self,
-        layout: &Layout,
-        extras: &VariableOptions,
-        reference: &ReferenceRows<'_>,
-        position: usize,
-    ) -> Result<FittedStrategy> {
+    pub fn fit(&self, of: MovedRows<'_>, reference: &ReferenceRows<'_>) -> Result<FittedStrategy> {
+        let layout = of.layout;
         let mut reference = DecorrelatedReference { rows: reference, twins: Vec::new() };
         // Twins keep the group of the attribute that is changed, so the columns that determine it
         // are kept.
-        let mut kept = features_set_with(layout, position);
-        kept.extend(binned_below(layout, position));
+        let mut kept = features_set_with(layout, of.position);
+        kept.extend(binned_below(layout, of.position));
         for entry in self.decorrelate {
-            let Some(position) =
-                layout.attributes.iter().position(|a| a.name == entry.sensitive.as_str())
-            else {
+            let Some(position) = layout.attribute(entry.sensitive.as_str()) else {
                 return Fault::new(
                     "missing-column",
                     format!("`{}` is not a sensitive attribute of the rows", entry.sensitive),
@@ -184,7 +169,9 @@ impl<'a> StrategyPlan<'a> {
             let flips = FlipSettings { cfs: CounterfactualsPerRow::Single, ..self.flips };
             let alone = StrategyPlan {
                 condition_on: &ConditionOn::Label,
-                moves: MoveRule::Move(&entry.moves),
+                moves: &entry.moves,
+                keep_fixed: &[],
+                relation: None,
                 flips,
                 filter: None,
                 decorrelate: &[],
@@ -192,26 +179,22 @@ impl<'a> StrategyPlan<'a> {
                 direction: Slice::new(),
                 ..*self
             };
-            let fitted = alone.fit_on(layout, extras, &reference, position, &kept)?;
+            let fitted = alone.fit_on(MovedRows { position, ..of }, &reference, &kept)?;
             reference.twins.push(TwinGenerator {
                 position,
                 attribute: layout.attributes[position].clone(),
                 mover: MapFlipGenerator::new(fitted),
             });
         }
-        self.fit_on(layout, extras, &reference, position, &[])
+        self.fit_on(of, &reference, &[])
     }
 
-    /// The variables of these rows when the attribute at `position` is changed.
+    /// The variables of these rows.
     ///
     /// They are the features of the source that models read and that are not set with the
     /// attribute.
-    pub fn variables(
-        &self,
-        layout: &Layout,
-        extras: &VariableOptions,
-        position: usize,
-    ) -> Vec<StrategyVariable> {
+    pub fn variables(&self, of: MovedRows<'_>) -> Vec<StrategyVariable> {
+        let MovedRows { layout, extras, position } = of;
         let words = |(from, to): (&Word, &Word)| (from.0.clone(), to.0.clone());
         let counterparts = self.counterpart.into_iter().flatten();
         let counterparts = counterparts
@@ -227,14 +210,11 @@ impl<'a> StrategyPlan<'a> {
     /// Fits on the enlarged reference; `kept` are the features that may not change.
     fn fit_on(
         &self,
-        layout: &Layout,
-        extras: &VariableOptions,
+        of: MovedRows<'_>,
         reference: &DecorrelatedReference<'_>,
-        position: usize,
         kept: &[usize],
     ) -> Result<FittedStrategy> {
-        let attribute = &layout.attributes[position];
-        let variables = self.variables(layout, extras, position);
+        let (position, variables) = (of.position, self.variables(of));
         let count = |frame: Option<&MomentFrame>| -> Result<CountedReference> {
             let add = |counter: &mut ReferenceCounter<'_>, group: &ReferenceBatch| {
                 counter.add(&SampleBatch::of_reference(group, position));
@@ -273,14 +253,11 @@ impl<'a> StrategyPlan<'a> {
             condition: self.condition(),
             cdf: self.cdf,
             named: variables.iter().map(may).collect(),
-            relation: match self.moves {
-                MoveRule::Move(_) => None,
-                MoveRule::Relate { relation, .. } => Some(relation),
-            },
+            relation: self.relation,
             flips: self.flips,
             checks: self.checks(&variables),
         };
-        let (n_groups, distance) = (attribute.groups.len(), None);
+        let (n_groups, distance) = (of.layout.attributes[position].groups.len(), None);
         Ok(FittedStrategy { variables, n_groups, rules, counts, filter, distance })
     }
 

@@ -22,7 +22,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::counterfactual::GeneratedBatch;
 use crate::counterfactual::absence::TOLERANCE;
-use crate::counterfactual::conditional::Conditioning;
 use crate::counterfactual::variable::StrategyVariable;
 use crate::data::FeatureRows;
 use crate::param::{Count, Finite, Fraction};
@@ -131,48 +130,12 @@ fn lanes(scores: &[f64]) -> impl Iterator<Item = ScoreLanes> {
     })
 }
 
-impl<'a> RowTerm<'a> {
-    fn new(
-        variable: &StrategyVariable,
-        term: &ComponentTerm,
-        rows: &'a FeatureRows,
-        n_lanes: usize,
-    ) -> Self {
-        match term {
-            ComponentTerm::Number { mean, sd, weights } => RowTerm::Number {
-                values: match variable.plain_numbers(rows) {
-                    Some(values) => Cow::Borrowed(values),
-                    None => (0..rows.n).map(|i| variable.number(rows, i)).collect(),
-                },
-                mean: *mean,
-                sd: *sd,
-                weights: lanes(weights).collect(),
-            },
-            ComponentTerm::Levels(adds) => RowTerm::Levels {
-                levels: variable.digits(rows, adds.len() as u32),
-                adds: adds
-                    .iter()
-                    .flat_map(|level| lanes(level))
-                    .chain(vec![[0.0; SIDE_BY_SIDE]; n_lanes])
-                    .collect(),
-            },
-        }
-    }
-}
-
 /// The scores of rows, row by row.
 pub(crate) struct ComponentScores {
     width: usize,
     /// For each row.
     n_lanes: usize,
     cells: Vec<ScoreLanes>,
-}
-
-impl ComponentScores {
-    /// The scores of a row, one for each component.
-    pub(crate) fn row(&self, row: usize) -> &[f64] {
-        &self.cells[row * self.n_lanes..][..self.n_lanes].as_flattened()[..self.width]
-    }
 }
 
 /// Adds to each score its weight times a number.
@@ -193,6 +156,11 @@ fn add_times(scores: &mut [ScoreLanes], weights: &[ScoreLanes], times: f64) {
 }
 
 impl ComponentScores {
+    /// The scores of a row, one for each component.
+    pub(crate) fn row(&self, row: usize) -> &[f64] {
+        &self.cells[row * self.n_lanes..][..self.n_lanes].as_flattened()[..self.width]
+    }
+
     /// The scores of rows on this many components.
     pub(crate) fn of(
         width: usize,
@@ -203,11 +171,22 @@ impl ComponentScores {
         let n_lanes = width.div_ceil(SIDE_BY_SIDE);
         let cells = vec![[0.0; SIDE_BY_SIDE]; rows.n * n_lanes];
         let mut matrix = ComponentScores { width, n_lanes, cells };
-        let terms: Vec<RowTerm<'_>> = variables
-            .iter()
-            .zip(terms)
-            .map(|(variable, term)| RowTerm::new(variable, term, rows, n_lanes))
-            .collect();
+        let term = |(variable, term): (&StrategyVariable, &ComponentTerm)| match term {
+            ComponentTerm::Number { mean, sd, weights } => RowTerm::Number {
+                values: variable.numbers(rows),
+                mean: *mean,
+                sd: *sd,
+                weights: lanes(weights).collect(),
+            },
+            ComponentTerm::Levels(adds) => {
+                let missing = vec![[0.0; SIDE_BY_SIDE]; n_lanes];
+                RowTerm::Levels {
+                    levels: variable.digits(rows, adds.len() as u32),
+                    adds: adds.iter().flat_map(|level| lanes(level)).chain(missing).collect(),
+                }
+            }
+        };
+        let terms: Vec<RowTerm<'_>> = variables.iter().zip(terms).map(term).collect();
         // In blocks, so that the sums fit into the processor's cache.
         for (first, block) in
             (0..).step_by(BLOCK_ROWS).zip(matrix.cells.chunks_mut(BLOCK_ROWS * n_lanes))
@@ -238,15 +217,6 @@ impl ComponentScores {
 }
 
 impl PlausibilityFilter {
-    /// The scores of rows.
-    pub(crate) fn scores(
-        &self,
-        variables: &[StrategyVariable],
-        rows: &FeatureRows,
-    ) -> ComponentScores {
-        ComponentScores::of(self.n_components, &self.terms, variables, rows)
-    }
-
     /// Position in `sections` of the section of a group and class.
     fn section(&self, group: usize, class: Option<u32>) -> Option<usize> {
         let key = (u16::try_from(group).ok()?, class);
@@ -295,7 +265,7 @@ impl PlausibilityFilter {
         rows: &FeatureRows,
         key: impl Fn(usize) -> Option<(usize, Option<u32>)>,
     ) -> Vec<Option<f64>> {
-        let scores = self.scores(variables, rows);
+        let scores = ComponentScores::of(self.n_components, &self.terms, variables, rows);
         let variances: Vec<f64> =
             self.sections.iter().map(|section| section.variances.iter().sum()).collect();
         let mut squares = vec![0.0; self.n_components];
@@ -307,21 +277,16 @@ impl PlausibilityFilter {
         (0..rows.n).map(&mut distance_of).collect()
     }
 
-    /// Marks counterfactuals in group `to` that are too far away as invalid.
-    ///
-    /// `class` gives the class of a row.
+    /// Marks counterfactuals that are too far from their section as invalid; `section` is the group
+    /// and class of that of a row.
     pub(super) fn apply(
         &self,
         variables: &[StrategyVariable],
-        condition: Conditioning,
-        class: impl Fn(usize) -> Option<u32>,
-        to: usize,
+        section: impl Fn(usize) -> (usize, Option<u32>),
         generated: &mut GeneratedBatch,
     ) {
-        let class = |j: usize| {
-            if condition == Conditioning::Nothing { None } else { class(generated.parent[j]) }
-        };
-        let plausibility = self.plausibility(variables, &generated.rows, |j| Some((to, class(j))));
+        let key = |j: usize| Some(section(generated.parent[j]));
+        let plausibility = self.plausibility(variables, &generated.rows, key);
         let most = self.settings.centroid_sd.get() + TOLERANCE;
         for (valid, distance) in generated.valid.iter_mut().zip(&plausibility) {
             *valid &= distance.is_none_or(|distance| distance <= most);

@@ -5,19 +5,18 @@ use crate::counterfactual::conditional::{Conditioning, ReferenceCounts, StratumK
 use crate::counterfactual::decorrelate::DecorrelatedReference;
 use crate::counterfactual::moments::{MomentFrame, MomentSums, ReferenceMoments};
 use crate::counterfactual::plausibility_filter::{
-    ComponentTerm, KeepWithinBlock, MAX_COLUMNS, NOISE_SHARE, PlausibilityFilter,
+    ComponentScores, ComponentTerm, KeepWithinBlock, MAX_COLUMNS, NOISE_SHARE, PlausibilityFilter,
     PlausibilitySection,
 };
-use crate::counterfactual::space::{ReferenceSpace, SpaceAxis};
+use crate::counterfactual::space::{ReferenceSpace, SpaceAxis, ZColumn};
 use crate::counterfactual::variable::StrategyVariable;
 use crate::data::MISSING_GROUP;
 use crate::data::rows::reference::ReferenceBatch;
 use crate::error::{Fault, Result};
 use crate::exec::accumulator::{Accumulator, map_as_list};
-use crate::num::additive::{Additive, absorb_map, additive};
+use crate::num::additive::{absorb_map, additive};
 use crate::num::eigen::{dot, eigen};
 use crate::num::fixed::FixedSum;
-use crate::num::linalg::SymmetricMatrix;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -114,7 +113,8 @@ impl PlausibilityFilter {
     /// The sections by the scores of all rows, one more pass.
     fn sections(&self, reference: &FilterReference<'_>) -> Result<Vec<PlausibilitySection>> {
         let add = |sums: &mut SectionScores, group: &ReferenceBatch| {
-            let scores = self.scores(reference.variables, &group.rows);
+            let (n, variables) = (self.n_components, reference.variables);
+            let scores = ComponentScores::of(n, &self.terms, variables, &group.rows);
             for i in 0..group.rows.n {
                 let own = group.groups[reference.position][i];
                 let own = (own != MISSING_GROUP).then_some(own);
@@ -172,24 +172,14 @@ impl FilterReference<'_> {
         vectors: &[Vec<f64>],
     ) -> Vec<PlausibilitySection> {
         let mut sections: BTreeMap<SectionKey, MomentSums> = BTreeMap::new();
-        for (&key, sums) in moments {
-            let Some(key) = self.key(key) else { continue };
-            match sections.get_mut(&key) {
-                Some(known) => known.absorb(sums),
-                None => {
-                    sections.insert(key, sums.clone());
-                }
-            }
-        }
-        let large = sections.into_iter().filter(|(_, sums)| sums.n() >= self.min_section);
+        let own = |(&key, sums): (_, &MomentSums)| Some((self.key(key)?, sums.clone()));
+        absorb_map(&mut sections, moments.iter().filter_map(own));
+        let large = sections.into_iter().filter(|(_, sums)| sums.n >= self.min_section);
         let section = |((group, class), sums): (SectionKey, MomentSums)| {
             let (means, products) = frame.mean_products(&sums, space);
             let variance = |w: &Vec<f64>| {
                 let row = |i: usize| -> f64 {
-                    let covariance = |j: usize| {
-                        let at = SymmetricMatrix::at(i.max(j), i.min(j));
-                        products.lower[at] - means[i] * means[j]
-                    };
+                    let covariance = |j: usize| products.entry(i, j) - means[i] * means[j];
                     (0..w.len()).map(|j| covariance(j) * w[j]).sum()
                 };
                 dot(w, &(0..w.len()).map(row).collect::<Vec<_>>()).max(0.0)
@@ -224,35 +214,33 @@ pub(crate) fn components(values: &[f64], settings: &KeepWithinBlock) -> usize {
 /// The coefficients of the components for each column of the space and each of its levels, one
 /// number per component.
 pub(crate) fn terms(space: &ReferenceSpace, vectors: &[Vec<f64>]) -> Vec<ComponentTerm> {
-    let mut weights: BTreeMap<(usize, usize), Vec<f64>> = BTreeMap::new();
-    for (d, key) in space.columns().enumerate() {
-        weights.insert(key, vectors.iter().map(|vector| vector[d]).collect());
-    }
     let none = vec![0.0; vectors.len()];
-    let term = |(v, axis): (usize, &SpaceAxis)| match axis {
-        SpaceAxis::Number(column) => {
-            let sd = if column.sd > 0.0 { column.sd } else { 1.0 };
-            ComponentTerm::Number {
-                mean: column.mean,
-                sd,
-                weights: weights.get(&(v, 0)).unwrap_or(&none).clone(),
-            }
-        }
+    let mut shown = 0..space.width();
+    let mut weights = |column: &ZColumn| match column.sd > 0.0 {
+        true => shown.next().map(|d| vectors.iter().map(|vector| vector[d]).collect()),
+        false => None,
+    };
+    let term = |axis: &SpaceAxis| match axis {
+        SpaceAxis::Number(column) => ComponentTerm::Number {
+            mean: column.mean,
+            sd: if column.sd > 0.0 { column.sd } else { 1.0 },
+            weights: weights(column).unwrap_or_else(|| none.clone()),
+        },
         SpaceAxis::Levels(columns) => {
+            let weights: Vec<Option<Vec<f64>>> = columns.iter().map(&mut weights).collect();
             let adds = |level: usize| {
                 let mut sum = none.clone();
-                for (l, column) in columns.iter().enumerate() {
-                    if let Some(weights) = weights.get(&(v, l)) {
-                        let z = column.z(f64::from(u8::from(l == level)));
-                        sum.iter_mut().zip(weights).for_each(|(sum, w)| *sum += z * w);
-                    }
+                for ((l, column), weights) in columns.iter().enumerate().zip(&weights) {
+                    let z = column.z(f64::from(u8::from(l == level)));
+                    let weights = weights.iter().flatten();
+                    sum.iter_mut().zip(weights).for_each(|(sum, w)| *sum += z * w);
                 }
                 sum
             };
             ComponentTerm::Levels((0..columns.len()).map(adds).collect())
         }
     };
-    space.0.iter().enumerate().map(term).collect()
+    space.0.iter().map(term).collect()
 }
 
 #[cfg(test)]

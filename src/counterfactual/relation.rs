@@ -53,7 +53,7 @@ impl RelationSettings {
         min_stratum: u64,
     ) -> Vec<bool> {
         // Without classes the pooled stratum is the only one.
-        let slots = strata.n_classes().max(1);
+        let slots = strata.pooled_slot().max(1);
         let of_variable = |(j, variable): (usize, &StrategyVariable)| {
             self.test == RelationTest::None
                 || (0..slots).any(|slot| {

@@ -38,7 +38,7 @@ use crate::data::values::float_text;
 use crate::data::{Feature, FeatureKind, FeatureRows, Layout, MISSING};
 use crate::exec::accumulator::Accumulator;
 use crate::num::bits;
-use crate::num::ecdf::{number_of_bits, ordered_bits};
+use crate::num::ecdf::number_of_bits;
 use crate::num::range::ValueRange;
 
 /// Different numbers of an ordinal variable that are counted.
@@ -278,20 +278,20 @@ pub(crate) struct DirectionSupport {
     /// The values, first the most frequent ones in the own group.
     pub places: Vec<SupportPlace>,
     /// Fold by fold, variable by variable.
-    folds: Vec<Vec<VariableSupport>>,
+    folds: Vec<Vec<VariableSupport<Option<u32>>>>,
 }
 
-/// The test of one variable: the places of values that are unsupported, unmoved and moved.
+/// The test of one variable: for each value what is known of it where it is unmoved and where it is
+/// moved. That is whether it is unsupported, then its place if it is.
 #[derive(Debug, Clone, PartialEq)]
-enum VariableSupport {
+enum VariableSupport<T> {
     /// No value can be unsupported.
     All,
-    /// By level; with the place of a one-hot group without a level.
-    Levels(Vec<[Option<u32>; 2]>, Option<u32>),
-    /// By number; with the place of a moved number that no reference row has.
-    Values(BTreeMap<u64, [Option<u32>; 2]>, Option<u32>),
-    /// The supported range, and the place of numbers outside of it.
-    Range([f64; 2], u32),
+    /// Ascending, all levels or all numbers that are counted; and a one-hot group without a level,
+    /// or a moved number that no reference row has.
+    Values(Vec<(CountedValue, [T; 2])>, T),
+    /// The supported range, and numbers outside of it.
+    Range([f64; 2], T),
 }
 
 impl DirectionSupport {
@@ -304,11 +304,12 @@ impl DirectionSupport {
         (folds, all): (&[SupportCounts], &SupportCounts),
         (from, to): (usize, usize),
     ) -> Self {
-        let tested: Vec<Vec<Tested>> = folds
+        let tested: Vec<Vec<VariableSupport<bool>>> = folds
             .iter()
             .map(|counts| {
                 let variables = variables.iter().enumerate();
-                variables.map(|variable| Tested::new(counts, variable, (from, to))).collect()
+                let test = |variable| VariableSupport::new(counts, variable, (from, to));
+                variables.map(test).collect()
             })
             .collect();
         // Every value that a fold finds has a place.
@@ -333,7 +334,7 @@ impl DirectionSupport {
         let places = places.collect();
         let at: BTreeMap<(usize, SupportValue), u32> =
             named.iter().zip(0..).map(|(&(_, v, value), place)| ((v, value), place)).collect();
-        let of_fold = |fold: Vec<Tested>| {
+        let of_fold = |fold: Vec<VariableSupport<bool>>| {
             let numbered = fold.into_iter().enumerate();
             numbered
                 .map(|(v, tested)| tested.with_places(|value| at.get(&(v, value)).copied()))
@@ -343,30 +344,23 @@ impl DirectionSupport {
     }
 
     /// Passes on the variables of a counterfactual whose values are unsupported, with the places of
-    /// these: row `k` of the values that were `made`, by the reference rows of a fold; the person
-    /// is row `i` of their `own`.
+    /// these: row `k` of the values that were `made`, by the reference rows of a fold, where folds
+    /// have separate ones; the person is row `i` of their `own`.
     pub(crate) fn each_unsupported(
         &self,
-        fold: usize,
+        fold: u8,
         (made, k): (&[VariableValues<'_>], usize),
         (own, i): (&[VariableValues<'_>], usize),
         mut each: impl FnMut(usize, u32),
     ) {
+        let fold = if self.folds.len() > 1 { usize::from(fold) } else { 0 };
         for (v, support) in self.folds[fold].iter().enumerate() {
-            let place = match (support, &made[v], &own[v]) {
-                (
-                    VariableSupport::Levels(levels, none),
-                    VariableValues::Levels(made),
-                    VariableValues::Levels(own),
-                ) => match made[k] {
-                    MISSING => *none,
-                    level => {
-                        let moved = usize::from(own[i] != level);
-                        levels.get(level as usize).and_then(|places| places[moved])
-                    }
-                },
-                (_, VariableValues::Numbers(made), VariableValues::Numbers(own)) => {
-                    support.of_number(made[k], || own[i] != made[k])
+            let place = match (&made[v], &own[v]) {
+                (VariableValues::Levels(made), VariableValues::Levels(own)) => {
+                    support.of_level(made[k], own[i] != made[k])
+                }
+                (VariableValues::Numbers(made), VariableValues::Numbers(own)) => {
+                    support.of_number(made[k], own[i] != made[k])
                 }
                 _ => None,
             };
@@ -377,66 +371,60 @@ impl DirectionSupport {
     /// The place of a level of the variable with this number, if it is unsupported; `moved` says
     /// that the person has another one.
     pub(crate) fn of_level(&self, variable: usize, level: u32, moved: bool) -> Option<u32> {
-        match &self.folds[0][variable] {
-            VariableSupport::Levels(levels, _) => levels.get(level as usize)?[usize::from(moved)],
-            _ => None,
-        }
+        self.folds[0][variable].of_level(level, moved)
     }
 
     /// As [`Self::of_level`], for a number. A number of an ordinal variable may lie between its
     /// values; then the nearest value is tested, the lower of two.
     pub(crate) fn of_number(&self, variable: usize, x: f64, moved: bool) -> Option<u32> {
         let support = &self.folds[0][variable];
-        if x.is_nan() {
-            return None;
-        }
-        let nearest = match support {
-            VariableSupport::Values(values, _) => nearest(values, x),
+        let x = match support {
+            VariableSupport::Values(values, _) if !x.is_nan() => nearest(values, x),
             _ => x,
         };
-        support.of_number(nearest, || moved)
+        support.of_number(x, moved)
     }
 }
 
-impl VariableSupport {
-    fn of_number(&self, x: f64, moved: impl FnOnce() -> bool) -> Option<u32> {
+/// The value nearest to a number, the lower of two; the number itself if there are no values.
+fn nearest<T>(values: &[(CountedValue, [T; 2])], x: f64) -> f64 {
+    let above = values.partition_point(|(value, _)| *value < CountedValue::of_number(x));
+    let number = |at: usize| match values.get(at)?.0 {
+        CountedValue::Number(key) => Some(number_of_bits(key)),
+        CountedValue::Level(_) => None,
+    };
+    match (above.checked_sub(1).and_then(number), number(above)) {
+        (Some(below), Some(above)) if above - x < x - below => above,
+        (None, Some(above)) => above,
+        (Some(below), _) => below,
+        (None, None) => x,
+    }
+}
+
+impl VariableSupport<Option<u32>> {
+    fn of_level(&self, level: u32, moved: bool) -> Option<u32> {
+        match self {
+            VariableSupport::Values(_, none) if level == MISSING => *none,
+            VariableSupport::Values(levels, _) => levels.get(level as usize)?.1[usize::from(moved)],
+            _ => None,
+        }
+    }
+
+    fn of_number(&self, x: f64, moved: bool) -> Option<u32> {
         match self {
             VariableSupport::Values(values, unknown) if !x.is_nan() => {
-                match (values.get(&ordered_bits(x)), moved()) {
-                    (Some(of), moved) => of[usize::from(moved)],
-                    (None, true) => *unknown,
-                    (None, false) => None,
+                match values.binary_search_by_key(&CountedValue::of_number(x), |of| of.0) {
+                    Ok(at) => values[at].1[usize::from(moved)],
+                    Err(_) => unknown.filter(|_| moved),
                 }
             }
-            VariableSupport::Range([lo, hi], place) => (x < *lo || x > *hi).then_some(*place),
+            VariableSupport::Range([lo, hi], place) => place.filter(|_| x < *lo || x > *hi),
             _ => None,
         }
     }
 }
 
-/// The value nearest to a number, the lower of two; the number itself if there are no values.
-fn nearest(values: &BTreeMap<u64, [Option<u32>; 2]>, x: f64) -> f64 {
-    let key = ordered_bits(x);
-    let below = values.range(..=key).next_back().map(|(&key, _)| number_of_bits(key));
-    let above = values.range(key..).next().map(|(&key, _)| number_of_bits(key));
-    match (below, above) {
-        (Some(below), Some(above)) if above - x < x - below => above,
-        (Some(below), _) => below,
-        (None, Some(above)) => above,
-        (None, None) => x,
-    }
-}
-
-/// Which values of one variable are unsupported in a direction, by one fold.
-enum Tested {
-    All,
-    /// Whether each value is unsupported, if it is unmoved and if it is moved; and the same for any
-    /// other value.
-    Values(BTreeMap<SupportValue, [bool; 2]>, bool),
-    Range([f64; 2]),
-}
-
-impl Tested {
+impl VariableSupport<bool> {
     fn new(
         counts: &SupportCounts,
         (variable, of): (usize, &StrategyVariable),
@@ -445,12 +433,12 @@ impl Tested {
         let rule = AbsenceRule::DEFAULT;
         // In a group that was found, each column is also tested separately.
         let Some(counted) = counts.variables.get(variable) else {
-            return Tested::Values(BTreeMap::new(), true);
+            return VariableSupport::Values(Vec::new(), true);
         };
         if let Some(ranges) = counted.ranges() {
-            return ranges[to].map_or(Tested::All, |ValueRange(lo, hi)| {
+            return ranges[to].map_or(VariableSupport::All, |ValueRange(lo, hi)| {
                 let margin = (hi - lo) * MARGIN;
-                Tested::Range([lo - margin, hi + margin])
+                VariableSupport::Range([lo - margin, hi + margin], true)
             });
         }
         let [of_from, of_to] = [from, to].map(|group| counted.rows_with_any(group));
@@ -462,51 +450,42 @@ impl Tested {
             let n = counted.rows(value, from);
             let target = (counted.rows(value, to), of_to);
             let own = if of_from == 0 { 0.0 } else { n as f64 / of_from as f64 };
-            (SupportValue::Counted(value), [rule.holds(own, target), rule.holds(1.0, target)])
+            (value, [rule.holds(own, target), rule.holds(1.0, target)])
         });
-        Tested::Values(found.collect(), other)
+        VariableSupport::Values(found.collect(), other)
     }
 
     /// The values that may be unsupported.
     fn values(&self) -> Vec<SupportValue> {
         match self {
-            Tested::All => Vec::new(),
-            Tested::Range(_) => vec![SupportValue::Other],
-            Tested::Values(values, other) => {
+            VariableSupport::All => Vec::new(),
+            VariableSupport::Range(..) => vec![SupportValue::Other],
+            VariableSupport::Values(values, other) => {
                 let found = values.iter().filter(|(_, is_found)| is_found.contains(&true));
                 let other = other.then_some(SupportValue::Other);
-                found.map(|(value, _)| *value).chain(other).collect()
+                found.map(|(value, _)| SupportValue::Counted(*value)).chain(other).collect()
             }
         }
     }
 
-    fn with_places(self, place: impl Fn(SupportValue) -> Option<u32>) -> VariableSupport {
+    fn with_places(
+        self,
+        place: impl Fn(SupportValue) -> Option<u32>,
+    ) -> VariableSupport<Option<u32>> {
         let other = place(SupportValue::Other);
-        match (self, other) {
-            (Tested::Range(range), Some(place)) => VariableSupport::Range(range, place),
-            (Tested::All | Tested::Range(_), _) => VariableSupport::All,
-            (Tested::Values(values, _), other) => {
-                let placed = |value, [stands, moved]: [bool; 2]| {
-                    let place = place(value);
-                    [place.filter(|_| stands), place.filter(|_| moved)]
-                };
-                let any = values.values().flatten().any(|found| *found);
-                match values.first_key_value() {
-                    _ if !any && other.is_none() => VariableSupport::All,
-                    Some((SupportValue::Counted(CountedValue::Number(_)), _)) => {
-                        let some = values.iter().filter_map(|(&value, &found)| match value {
-                            SupportValue::Counted(CountedValue::Number(key)) => {
-                                Some((key, placed(value, found)))
-                            }
-                            _ => None,
-                        });
-                        VariableSupport::Values(some.collect(), other)
-                    }
-                    _ => {
-                        let all = values.iter().map(|(&value, &found)| placed(value, found));
-                        VariableSupport::Levels(all.collect(), other)
-                    }
+        match self {
+            VariableSupport::All => VariableSupport::All,
+            VariableSupport::Range(range, _) => VariableSupport::Range(range, other),
+            VariableSupport::Values(values, is_other) => {
+                let other = other.filter(|_| is_other || !values.is_empty());
+                if other.is_none() && !values.iter().any(|(_, found)| found.contains(&true)) {
+                    return VariableSupport::All;
                 }
+                let placed = |(value, found): (CountedValue, [bool; 2])| {
+                    let place = place(SupportValue::Counted(value));
+                    (value, found.map(|found| place.filter(|_| found)))
+                };
+                VariableSupport::Values(values.into_iter().map(placed).collect(), other)
             }
         }
     }

@@ -22,6 +22,13 @@ pub(super) enum CountedValue {
     Number(u64),
 }
 
+impl CountedValue {
+    /// A number.
+    pub(super) fn of_number(x: f64) -> Self {
+        CountedValue::Number(ordered_bits(x))
+    }
+}
+
 /// Rows by value and group.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct ValueCounts {

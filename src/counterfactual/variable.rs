@@ -182,11 +182,11 @@ impl StrategyVariable {
         rows.columns[self.columns[0]].number(i)
     }
 
-    /// The numbers of all rows, where the column holds them as such.
-    pub fn plain_numbers<'a>(&self, rows: &'a FeatureRows) -> Option<&'a [f64]> {
+    /// The numbers of all rows.
+    pub(crate) fn numbers<'a>(&self, rows: &'a FeatureRows) -> Cow<'a, [f64]> {
         match &rows.columns[self.columns[0]] {
-            FeatureColumn::Number(values) => Some(values),
-            FeatureColumn::Code(_) => None,
+            FeatureColumn::Number(values) => Cow::Borrowed(values),
+            FeatureColumn::Code(_) => (0..rows.n).map(|i| self.number(rows, i)).collect(),
         }
     }
 
@@ -249,11 +249,10 @@ impl StrategyVariable {
 
     /// The values of all rows.
     pub(crate) fn values<'a>(&self, rows: &'a FeatureRows) -> VariableValues<'a> {
-        if self.levels().is_some() {
-            return VariableValues::Levels(self.digits(rows, MISSING));
+        match self.levels() {
+            Some(_) => VariableValues::Levels(self.digits(rows, MISSING)),
+            None => VariableValues::Numbers(self.numbers(rows)),
         }
-        let numbers = || (0..rows.n).map(|i| self.number(rows, i)).collect();
-        VariableValues::Numbers(self.plain_numbers(rows).map_or_else(numbers, Cow::Borrowed))
     }
 
     /// Writes a level that is not missing.

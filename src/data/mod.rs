@@ -481,12 +481,13 @@ impl FeatureRows {
         FeatureRows { n: positions.len(), columns, source }
     }
 
-    /// Adds rows of the same layout at the end.
+    /// Adds rows of the same layout at the end; no rows yet may have no columns either.
     pub(crate) fn append(&mut self, part: FeatureRows) {
-        match self.n {
-            0 => self.source = part.source,
-            _ => self.source.iter_mut().zip(part.source).for_each(|(own, more)| own.append(more)),
+        if self.n == 0 {
+            *self = part;
+            return;
         }
+        self.source.iter_mut().zip(part.source).for_each(|(own, more)| own.append(more));
         self.n += part.n;
         self.columns.iter_mut().zip(part.columns).for_each(|(own, more)| own.append(more));
     }

@@ -61,7 +61,7 @@ fn add(y: &mut [f64], factor: f64, x: &[f64]) {
 /// rows of the transposed product of all reflections.
 fn tridiagonal(matrix: &SymmetricMatrix) -> (Vec<f64>, Vec<f64>, Vec<Vec<f64>>) {
     let n = matrix.n;
-    let entry = |i: usize, j: usize| matrix.lower[SymmetricMatrix::at(i.max(j), i.min(j))];
+    let entry = |i: usize, j: usize| matrix.entry(i, j);
     let mut a: Vec<Vec<f64>> = (0..n).map(|i| (0..n).map(|j| entry(i, j)).collect()).collect();
     let mut second = vec![0.0; n];
     // Each reflection is x - beta v (v . x), v from position k + 1 on.

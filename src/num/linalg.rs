@@ -20,6 +20,18 @@ impl SymmetricMatrix {
         i * (i + 1) / 2 + j
     }
 
+    /// The matrix with these entries (i, j), asked for with j <= i.
+    pub(crate) fn of(n: usize, mut entry: impl FnMut(usize, usize) -> f64) -> Self {
+        let mut lower = Vec::with_capacity(Self::at(n, 0));
+        (0..n).for_each(|i| (0..=i).for_each(|j| lower.push(entry(i, j))));
+        SymmetricMatrix { n, lower }
+    }
+
+    /// Entry (i, j).
+    pub(crate) fn entry(&self, i: usize, j: usize) -> f64 {
+        self.lower[Self::at(i.max(j), i.min(j))]
+    }
+
     /// Solves `A x = b` by Cholesky; `None` where A is not positive definite.
     ///
     /// This is the case if a pivot is at most `1e-13` times the largest diagonal entry.

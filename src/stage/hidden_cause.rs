@@ -160,9 +160,9 @@ impl HiddenAsking<'_> {
         let (attribute, worlds) = (&rates.attribute, &self.set.discovered.worlds);
         let names = rates.applied.graph_variables(rates.plan.job, rates.graphs);
         let discovery = rates.discovery(&names);
-        let variables = encoded_variables(row_context.rows.layout(), &discovery)?;
-        let (variables, sensitive) = (variables.0.as_slice(), variables.1);
-        let replicates = EncodedReplicates::read(row_context, &discovery, (variables, sensitive))?;
+        let (variables, sensitive) = encoded_variables(row_context.rows.layout(), &discovery)?;
+        let of = (variables.as_slice(), sensitive);
+        let replicates = EncodedReplicates::read(row_context, &discovery, of)?;
         let (Some(replicates), Some(encoded_attribute)) = (replicates, worlds.attribute()) else {
             return Ok(GraphsOfPairs::new());
         };
@@ -222,11 +222,10 @@ impl HiddenAsking<'_> {
     /// What is known of the graph.
     fn knowledge(&self) -> Result<Knowledge> {
         let LinearRates { plan, applied, graphs, .. } = self.rates;
-        let mut known = graphs.knowledge.iter();
-        let found = known.find(|(name, _)| name.as_str() == self.scenario);
         let names: Vec<String> =
             applied.graph_variables(plan.job, graphs).iter().map(ToString::to_string).collect();
-        found.and_then(|(_, known)| known.to_knowledge(&names).ok()).ok_or_else(|| {
+        let known = graphs.knowledge.get(self.scenario);
+        known.and_then(|known| Knowledge::new(&names, known).ok()).ok_or_else(|| {
             internal_error(format!("the set `{}` has no sound knowledge", self.set.name))
         })
     }

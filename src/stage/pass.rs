@@ -118,7 +118,7 @@ states! {
     PairedCounts = "paired-counts" version 1;
     FlipTestSample = "flip-test-sample" version 1;
     WorldCounts = "world-counts" version 6;
-    QualitySums = "quality-sums" version 1;
+    QualitySums = "quality-sums" version 2;
     SourceSurvey = "source-survey" version 2;
     SurveyedRows = "surveyed-rows" version 2;
     GenerationSums = "generation-sums" version 1;

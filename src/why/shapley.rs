@@ -45,11 +45,12 @@ pub(crate) struct PlayerShare {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PlayerCoalitions {
     /// Numbers of the players that differ, ascending; a bit of a coalition is a place here.
-    players: Vec<usize>,
+    pub(crate) players: Vec<usize>,
     /// The coalitions, each as a number of words.
     sets: Vec<u64>,
     words: usize,
-    full: usize,
+    /// The coalition of all players: the counterfactual.
+    pub(crate) full: usize,
     /// If orders are drawn, the coalition of all others for each place.
     without: Vec<usize>,
     /// If orders are drawn, the places in each order, with its coalitions; each order is followed
@@ -58,6 +59,9 @@ pub(crate) struct PlayerCoalitions {
 }
 
 impl PlayerCoalitions {
+    /// The empty coalition: the factual row.
+    pub(crate) const EMPTY: usize = 0;
+
     /// The coalitions of a person whose row has this key and for whom these players differ, at
     /// least one and fewer than 65,536.
     pub(crate) fn new(players: Vec<usize>, row_key: u64, orders: PlayerOrders) -> Self {
@@ -114,24 +118,9 @@ impl PlayerCoalitions {
         if d <= EXACT_PLAYERS { 1 << d } else { permutations.saturating_mul(d) }
     }
 
-    /// Numbers of the players that differ.
-    pub(crate) fn players(&self) -> &[usize] {
-        &self.players
-    }
-
     /// Number of coalitions.
     pub(crate) fn len(&self) -> usize {
         self.sets.len() / self.words
-    }
-
-    /// The empty coalition: the factual row.
-    pub(crate) fn empty(&self) -> usize {
-        0
-    }
-
-    /// The coalition of all players: the counterfactual.
-    pub(crate) fn full(&self) -> usize {
-        self.full
     }
 
     /// The players that have their counterfactual values in a coalition.
@@ -246,7 +235,7 @@ mod tests {
         for d in 1..=6 {
             let coalitions = PlayerCoalitions::new((0..d).map(|p| 3 * p + 1).collect(), 5, ORDERS);
             assert_eq!(
-                (coalitions.len(), coalitions.full(), coalitions.is_sampled()),
+                (coalitions.len(), coalitions.full, coalitions.is_sampled()),
                 (1 << d, (1 << d) - 1, false)
             );
             let values: Vec<f64> = (0..coalitions.len()).map(|_| stream.u01() * 300.0).collect();
@@ -263,7 +252,7 @@ mod tests {
                 assert!((share.value - sum / orders.len() as f64).abs() < 1e-11, "{d}");
             }
             let all: f64 = shares.iter().map(|share| share.value).sum();
-            assert!((all - (values[coalitions.full()] - values[0])).abs() < 300.0 * 1e-12, "{d}");
+            assert!((all - (values[coalitions.full] - values[0])).abs() < 300.0 * 1e-12, "{d}");
         }
     }
 
@@ -278,7 +267,7 @@ mod tests {
                 && coalitions.len() <= PlayerCoalitions::at_most(d, ORDERS.permutations)
         );
         let members = |c: usize| coalitions.members(c).collect::<Vec<_>>();
-        assert!(members(coalitions.empty()).is_empty() && members(coalitions.full()).len() == d);
+        assert!(members(PlayerCoalitions::EMPTY).is_empty() && members(coalitions.full).len() == d);
         for place in 0..d {
             let others: Vec<usize> = (0..d).filter(|p| *p != place).collect();
             assert_eq!(members(coalitions.without(place)), others);

@@ -23,7 +23,7 @@ table: exec::files exec::object
 folder: param num table exec::files exec::hash
 data: param nearest num table exec::files exec::object exec::hash exec::replaced_file exec::pieces
 data: exec::accumulator exec::buckets
-causal: num data
+causal: param num data
 counterfactual: param num data causal exec::accumulator
 model: param num data exec::files
 metric: param text num exec::accumulator

@@ -6,15 +6,16 @@ use std::process::Command;
 use serde_json::Value as Json;
 
 use crate::causal::bootstrap_draws::BootstrapDraws;
-use crate::causal::boss::BossSettings;
+use crate::causal::boss::{BossBlock, GraphScoreKind, SingularRule};
 use crate::causal::encoding::{GraphEncoding, GraphVariable, MissingRows, TrainingBlocks};
-use crate::causal::knowledge::{Knowledge, StatedKnowledge};
+use crate::causal::knowledge::{EdgesWithin, Knowledge, KnowledgeScenario, KnowledgeTier};
 use crate::causal::moments::EncodedMoments;
 use crate::causal::nodes::NodeSet;
 use crate::causal::score::GraphScore;
-use crate::causal::search::{DagLimits, GraphSearch, SearchedReplicate, SingularRule};
+use crate::causal::search::{DagLimits, GraphSearch, SearchedReplicate};
 use crate::data::rows::training::TrainingRows;
 use crate::data::{Feature, FeatureKind, FeatureRows};
+use crate::param::{ColumnName, Count, Finite};
 
 /// A file or folder of the expected values of causal searches.
 pub(crate) fn expected(path: &str) -> PathBuf {
@@ -80,6 +81,50 @@ fn fields(line: &str) -> Vec<String> {
     fields
 }
 
+/// Knowledge as the expected values state it.
+#[derive(Default, serde::Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct StatedKnowledge {
+    pub(crate) tiers: Vec<Vec<String>>,
+    /// Positions of the tiers whose variables do not cause each other.
+    pub(crate) forbidden_within_tier: Vec<usize>,
+    pub(crate) forbidden: Vec<(String, String)>,
+    pub(crate) required: Vec<(String, String)>,
+}
+
+impl StatedKnowledge {
+    /// The same as a job states it.
+    pub(crate) fn scenario(&self) -> KnowledgeScenario {
+        let column = |name: &String| ColumnName::new(name).unwrap();
+        let pairs = |list: &[(String, String)]| {
+            list.iter().map(|(cause, effect)| [column(cause), column(effect)]).collect()
+        };
+        let tier = |(t, names): (usize, &Vec<String>)| KnowledgeTier {
+            columns: names.iter().map(column).collect(),
+            edges_within: match self.forbidden_within_tier.contains(&t) {
+                true => EdgesWithin::Forbidden,
+                false => EdgesWithin::Allowed,
+            },
+        };
+        KnowledgeScenario {
+            tiers: self.tiers.iter().enumerate().map(tier).collect(),
+            forbidden: pairs(&self.forbidden),
+            required: pairs(&self.required),
+        }
+    }
+}
+
+/// The search with this many starts; the published figures and Tetrad's have one.
+pub(crate) const fn boss_of(starts: Count) -> BossBlock {
+    BossBlock {
+        score: GraphScoreKind::DegenerateGaussian,
+        penalty: Finite::of::<2, 1>(),
+        starts,
+        bes: false,
+        singular: SingularRule::Clamp,
+    }
+}
+
 /// The variables of a case, in their order.
 #[derive(Clone)]
 pub(crate) struct CaseVariables {
@@ -128,11 +173,8 @@ impl CaseVariables {
     }
 
     pub(crate) fn knowledge(&self, stated: &Json) -> Knowledge {
-        Knowledge::new(
-            &self.names,
-            &serde_json::from_value::<StatedKnowledge>(stated.clone()).unwrap(),
-        )
-        .unwrap()
+        let stated: StatedKnowledge = serde_json::from_value(stated.clone()).unwrap();
+        Knowledge::new(&self.names, &stated.scenario()).unwrap()
     }
 
     pub(crate) fn nodes(&self, names: &Json) -> NodeSet {
@@ -195,7 +237,7 @@ pub(crate) fn discover(
     variables: &CaseVariables,
     score: &GraphScore,
     knowledge: &Knowledge,
-    knobs: BossSettings,
+    knobs: BossBlock,
     seed: u64,
 ) -> SearchedReplicate {
     let limits = DagLimits { per_class: 50_000, ..DagLimits::default() };
@@ -203,15 +245,14 @@ pub(crate) fn discover(
     discovery.search_replicate(0, score).unwrap()
 }
 
-/// A search that continues if variables determine each other.
+/// The search of a case.
 pub(crate) fn graph_search<'a>(
     variables: &'a [String],
     knowledge: &'a Knowledge,
-    (knobs, limits): (&'a BossSettings, &'a DagLimits),
+    (knobs, limits): (&'a BossBlock, &'a DagLimits),
     seed: u64,
 ) -> GraphSearch<'a> {
-    let singular = SingularRule::Clamp;
-    GraphSearch { variables, knowledge, knobs, singular, limits, seed }
+    GraphSearch { variables, knowledge, knobs, limits, seed }
 }
 
 #[track_caller]

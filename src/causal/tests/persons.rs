@@ -41,8 +41,7 @@ impl PersonTraining {
 
     fn by_person(&self, replicates: usize) -> BootstrapDraws {
         let persons = PersonUnits::read(&self.encoding, &self.blocks, &self.rows).unwrap();
-        let sizes = &self.blocks.sizes;
-        BootstrapDraws::by_person(7, replicates, sizes, persons.unwrap()).with_all_rows()
+        BootstrapDraws::by_person(7, replicates, persons.unwrap()).with_all_rows()
     }
 
     fn by_row(&self, replicates: usize) -> BootstrapDraws {

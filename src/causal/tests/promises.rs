@@ -1,23 +1,24 @@
 //! Invariants of the engine for any input: knowledge is obeyed, classes are complete, and caches,
 //! threads and batches change nothing.
 
-use super::frame::graph_search;
+use super::frame::{StatedKnowledge, boss_of, graph_search};
 use crate::causal::bag::{BagOfDags, GivenGraphs, MemberWeighting};
 use crate::causal::bootstrap_draws::BootstrapDraws;
-use crate::causal::boss::BossSettings;
+use crate::causal::boss::{BossBlock, SingularRule};
 use crate::causal::class::{DagSampling, ListedDags};
 use crate::causal::encoding::{GraphEncoding, GraphVariable, MissingRows, TrainingBlocks};
 use crate::causal::given::{GivenGraphError, given_class};
 use crate::causal::graph::{Dag, Pdag};
 use crate::causal::grow_shrink::GrowShrinkForest;
-use crate::causal::knowledge::{Knowledge, StatedKnowledge};
+use crate::causal::knowledge::Knowledge;
 use crate::causal::moments::EncodedMoments;
 use crate::causal::nodes::NodeSet;
 use crate::causal::score::GraphScore;
-use crate::causal::search::{DagLimits, GraphSearch, SearchedReplicate, SingularRule};
+use crate::causal::search::{DagLimits, SearchedReplicate};
 use crate::data::rows::training::{TrainingBatch, TrainingRows};
 use crate::data::{FeatureColumn, FeatureRows};
 use crate::num::seed::RandomStream;
+use crate::param::Count;
 use crate::tests::Says;
 
 fn names(n: usize) -> Vec<String> {
@@ -128,7 +129,7 @@ fn some_knowledge(n: usize, stream: &mut RandomStream) -> Knowledge {
             }
         }
     }
-    Knowledge::new(&names(n), &stated).unwrap()
+    Knowledge::new(&names(n), &stated.scenario()).unwrap()
 }
 
 #[test]
@@ -140,14 +141,17 @@ fn knowledge_is_kept_and_classes_are_whole() {
         let (variables, rows) = rows(n, 150, round % 5 == 0, &mut stream);
         let learnt = learn(&variables, rows);
         let knowledge = some_knowledge(n, &mut stream);
-        let knobs =
-            BossSettings { starts: 1 + round % 2, bes: round % 3 == 0, ..BossSettings::default() };
+        let starts = Count::new(1 + round as u64 % 2).unwrap();
+        let knobs = BossBlock { bes: round % 3 == 0, ..boss_of(starts) };
         let limits = DagLimits { per_class: 5_000, ..DagLimits::default() };
         let names = names(n);
         let discovery = graph_search(&names, &knowledge, (&knobs, &limits), 2);
         for (b, moments) in learnt.bootstraps(5, 3).iter().enumerate() {
             let found = discovery
-                .search_replicate(b, &GraphScore::new(&learnt.encoding, moments, knobs.penalty))
+                .search_replicate(
+                    b,
+                    &GraphScore::new(&learnt.encoding, moments, knobs.penalty.get()),
+                )
                 .unwrap();
             let place = |v: usize| found.order.iter().position(|&u| u == v).unwrap();
             assert!(
@@ -186,7 +190,7 @@ fn reference_parents(
     before: NodeSet,
 ) -> (f64, NodeSet) {
     let score_of = |parents: NodeSet| score.local_score(x, parents).score;
-    let mut available = (all - knowledge.forbidden_causes(x)).without(x);
+    let mut available = (all - knowledge.forbidden[x]).without(x);
     let mut parents = NodeSet::EMPTY;
     'grow: loop {
         let now = score_of(parents);
@@ -212,7 +216,7 @@ fn reference_parents(
     }
     let mut best = score_of(parents);
     loop {
-        let removals = (parents - knowledge.required_causes(x))
+        let removals = (parents - knowledge.required[x])
             .into_iter()
             .map(|y| (score_of(parents.without(y)), y));
         let first_best = removals.fold(None, |found: Option<(f64, usize)>, next| {
@@ -272,17 +276,15 @@ fn a_variable_with_one_value_in_a_replicate_is_alone_there() {
         .moments(&BootstrapDraws::from_multiplicities(vec![times], &learnt.blocks.sizes))
         .remove(0);
     let score = GraphScore::new(&learnt.encoding, &moments, 2.0);
-    let (names, knobs, limits) = (names(5), BossSettings::default(), DagLimits::default());
+    let (names, limits) = (names(5), DagLimits::default());
+    let knobs = BossBlock { singular: SingularRule::Error, ..boss_of(Count::of::<10>()) };
     let required = |pairs: &[(&str, &str)]| StatedKnowledge {
         required: pairs.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect(),
         ..StatedKnowledge::default()
     };
     for pairs in [&[][..], &[("v2", "v4"), ("v0", "v3")][..]] {
-        let knowledge = Knowledge::new(&names, &required(pairs)).unwrap();
-        let discovery = GraphSearch {
-            singular: SingularRule::Error,
-            ..graph_search(&names, &knowledge, (&knobs, &limits), 2)
-        };
+        let knowledge = Knowledge::new(&names, &required(pairs).scenario()).unwrap();
+        let discovery = graph_search(&names, &knowledge, (&knobs, &limits), 2);
         let found = discovery.search_replicate(0, &score).unwrap();
         let touching = found
             .dag
@@ -326,7 +328,7 @@ fn hardly_any_rows_are_no_reason_to_panic() {
         let knowledge = some_knowledge(n, &mut stream);
         let (names, knobs, limits) = (
             names(n),
-            BossSettings::default(),
+            boss_of(Count::of::<10>()),
             DagLimits { per_class: 50_000, ..DagLimits::default() },
         );
         let discovery = graph_search(&names, &knowledge, (&knobs, &limits), 2);
@@ -343,18 +345,15 @@ fn hardly_any_rows_are_no_reason_to_panic() {
             assert!(found.score.is_finite() && found.dag.satisfies(&knowledge));
             for dag in found.listed.dags.iter().take(20) {
                 let model = crate::causal::scm::EquationCache::new(&encoding, &moments).model(dag);
-                assert!(model.shift(&encoding, 0, &[(0, 1.0)]).iter().all(|x| x.is_finite()));
+                assert!(model.shift(0, &[(0, 1.0)]).iter().all(|x| x.is_finite()));
             }
         }
     }
 }
 
 fn bag_on(threads: usize, learnt: &EncodedTraining, moments: &[EncodedMoments]) -> String {
-    let (names, knobs, limits) = (
-        names(learnt.encoding.variables.len()),
-        BossSettings { starts: 3, ..BossSettings::default() },
-        DagLimits::default(),
-    );
+    let (names, knobs, limits) =
+        (names(learnt.encoding.variables.len()), boss_of(Count::of::<3>()), DagLimits::default());
     let knowledge = Knowledge::none(names.len());
     let discovery = graph_search(&names, &knowledge, (&knobs, &limits), 9);
     let work = |b: usize| {
@@ -484,7 +483,7 @@ fn drawn_graphs_are_checked() {
                 &names(4),
                 &pairs(directed),
                 &pairs(undirected),
-                &Knowledge::new(&names(4), knowledge).unwrap(),
+                &Knowledge::new(&names(4), &knowledge.scenario()).unwrap(),
             )
         };
     let none = StatedKnowledge::default();

@@ -3,16 +3,18 @@
 use serde_json::Value as Json;
 
 use super::frame::{
-    CaseTraining, CaseVariables, ExpectedTable, discover, expected, graph_search, near, text,
+    CaseTraining, CaseVariables, ExpectedTable, boss_of, discover, expected, graph_search, near,
+    text,
 };
-use crate::causal::boss::BossSettings;
+use crate::causal::boss::{BossBlock, SingularRule};
 use crate::causal::score::GraphScore;
-use crate::causal::search::{DagLimits, GraphSearch, SearchedReplicate, SingularRule};
+use crate::causal::search::{DagLimits, SearchedReplicate};
+use crate::param::Count;
 use crate::tests::Says;
 use crate::tests::json;
 
 /// The published figures and Tetrad's have one start.
-const PUBLISHED: BossSettings = BossSettings { penalty: 2.0, starts: 1, bes: false };
+const PUBLISHED: BossBlock = boss_of(Count::ONE);
 
 struct SearchCase {
     json: Json,
@@ -39,7 +41,7 @@ impl SearchCase {
 
     fn found(&self, bes: bool) -> SearchedReplicate {
         let knowledge = self.variables.knowledge(&self.json["knowledge"]);
-        discover(&self.variables, &self.score(), &knowledge, BossSettings { bes, ..PUBLISHED }, 1)
+        discover(&self.variables, &self.score(), &knowledge, BossBlock { bes, ..PUBLISHED }, 1)
     }
 
     fn tolerance(&self, score: f64) -> f64 {
@@ -218,7 +220,7 @@ fn more_starts_leave_a_local_optimum() {
     let knowledge = case.variables.knowledge(&case.json["knowledge"]);
     let best = case.json["best_known_score"].as_f64().unwrap();
     let single = case.found(false).score;
-    let knobs = BossSettings { starts: 20, ..BossSettings::default() };
+    let knobs = boss_of(Count::of::<20>());
     let found: Vec<f64> = (0..10)
         .map(|seed| discover(&case.variables, &case.score(), &knowledge, knobs, seed).score)
         .collect();
@@ -236,13 +238,10 @@ fn more_starts_leave_a_local_optimum() {
 #[test]
 fn a_determined_variable_is_an_error_where_the_job_says_so() {
     let case = SearchCase::read("search/s16_determined5", "case.json", "data.csv");
-    let (knowledge, knobs, limits) =
-        (case.variables.knowledge(&case.json["knowledge"]), PUBLISHED, DagLimits::default());
-    let variables = &case.variables.names;
-    let discovery = GraphSearch {
-        singular: SingularRule::Error,
-        ..graph_search(variables, &knowledge, (&knobs, &limits), 1)
-    };
+    let (knowledge, limits) =
+        (case.variables.knowledge(&case.json["knowledge"]), DagLimits::default());
+    let knobs = BossBlock { singular: SingularRule::Error, ..PUBLISHED };
+    let discovery = graph_search(&case.variables.names, &knowledge, (&knobs, &limits), 1);
     let error = discovery.search_replicate(0, &case.score()).unwrap_err().to_string();
     error.says(&["collinear-columns", "`edu`", "`years`"]);
 }

@@ -347,7 +347,7 @@ fn without_entities(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::causal::knowledge::StatedKnowledge;
+    use crate::causal::tests::frame::StatedKnowledge;
     use crate::tests::Says;
 
     const GML: &str = "Creator \"any\"\n# two graphs\ngraph [\n  directed 1\n  node [ id 0 label \
@@ -428,9 +428,9 @@ mod tests {
     #[test]
     fn each_graph_counts_with_all_its_directions() {
         let variables = ["a", "b", "c"].map(str::to_owned);
-        let free = Knowledge::new(&variables, &StatedKnowledge::default()).unwrap();
+        let free = Knowledge::new(&variables, &StatedKnowledge::default().scenario()).unwrap();
         let forbidden = StatedKnowledge { forbidden: pairs(&[("a", "b")]), ..Default::default() };
-        let forbidden = Knowledge::new(&variables, &forbidden).unwrap();
+        let forbidden = Knowledge::new(&variables, &forbidden.scenario()).unwrap();
         let limits = |total| DagLimits { per_class: 10, total };
         let graphs_of = |text: &str, knowledge: &Knowledge, total: usize| {
             let (path, graphs) = (Path::new("bag.json"), bag("bag.json", text).unwrap());

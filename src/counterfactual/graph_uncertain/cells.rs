@@ -12,6 +12,7 @@
 
 use std::collections::BTreeMap;
 
+use super::coupling::shares_of_levels;
 use super::ranks::RankTable;
 use crate::causal::nodes::NodeSet;
 use crate::causal::scm::EIGENVALUE_CUTOFF;
@@ -278,21 +279,14 @@ fn residual(x: f64, sd: f64, slopes: &[f64], z: impl Iterator<Item = f64>) -> f6
 
 impl CellPair<'_> {
     /// The shares of a node's levels, not yet clipped, before or after, into `shares`.
-    pub(crate) fn shares(&self, v: usize, values: &[f64], is_after: bool, shares: &mut Vec<f64>) {
+    pub(crate) fn shares(&self, values: &[f64], is_after: bool, shares: &mut Vec<f64>) {
         let cell = if is_after { self.after } else { self.before };
         let z: Vec<f64> = fit_z(&self.fit.numeric, self.kinds, |p| values[p]).collect();
         let moved = |k: usize| {
             let apart = z.iter().zip(&cell.z).map(|(z, mean)| z - mean);
             cell.y[k] + self.fit.slopes[k].iter().zip(apart).map(|(b, z)| b * z).sum::<f64>()
         };
-        shares.clear();
-        match self.kinds[v] {
-            NodeKind::Levels(2) => {
-                let second = moved(0);
-                shares.extend([1.0 - second, second]);
-            }
-            _ => shares.extend((0..cell.y.len()).map(moved)),
-        }
+        shares_of_levels((0..cell.y.len()).map(moved), shares);
     }
 
     /// The number of node `v` after, where it was `x` before; `tie` places it among equal ones.

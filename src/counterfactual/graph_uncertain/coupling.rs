@@ -33,6 +33,15 @@ impl NodeUniforms {
     }
 }
 
+/// The share of each level from those of its indicators; of two levels only the second has one.
+pub(crate) fn shares_of_levels(indicators: impl Iterator<Item = f64>, shares: &mut Vec<f64>) {
+    shares.clear();
+    shares.extend(indicators);
+    if let [second] = shares[..] {
+        shares.insert(0, 1.0 - second);
+    }
+}
+
 /// Shares without negative ones, adding up to 1.
 ///
 /// `shares` add up to 1 or are all 0 where a replicate has none of the levels.

@@ -10,12 +10,11 @@ use serde::{Deserialize, Serialize};
 
 use super::ClipRule;
 use super::mechanism::{EquationKind, GraphLevels};
-use crate::causal::boss;
+use crate::causal::boss::BossBlock;
 use crate::causal::encoding::MissingRows;
 use crate::causal::given::{GivenGraphError, given_class};
 use crate::causal::graph::Pdag;
-use crate::causal::knowledge::{Contradiction, Knowledge, StatedKnowledge};
-use crate::causal::search::SingularRule;
+use crate::causal::knowledge::{Contradiction, Knowledge, KnowledgeScenario};
 use crate::counterfactual::engine::{StrategyEffect, StrategyKnobs, StrategyRecord};
 use crate::param::{ColumnName, Count, Finite, Name};
 
@@ -141,44 +140,6 @@ pub enum GraphSource {
     Bag(#[schemars(extend("x-filled" = "name a file of graphs", "x-address" = "local"))] String),
 }
 
-/// Best order score search with the degenerate Gaussian score.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct BossBlock {
-    /// The score.
-    #[serde(default)]
-    pub score: GraphScoreKind,
-    /// Penalty discount of the score, above 0: the larger, the fewer edges. The paper's is 2, on
-    /// the scale 2 log-likelihood.
-    #[serde(default = "Finite::of::<2, 1>")]
-    #[schemars(extend("exclusiveMinimum" = 0,
-        "x-range" = "a number above 0; the penalty of the paper is 2"))]
-    pub penalty: Finite,
-    /// Starts of the search, 1 to 1000: the order of the variables, then random ones. The more, the
-    /// more bootstraps end at their best graphs; published figures of the method have one.
-    #[serde(default = "Count::of::<10>")]
-    #[schemars(extend("maximum" = 1000,
-        "x-range" = "a number of starts up to 1000; 10 is the default, 30 is thorough"))]
-    pub starts: Count,
-    /// Whether edges are removed afterwards by backward equivalence search. The paper's search does
-    /// not.
-    #[serde(default)]
-    pub bes: bool,
-    /// A variable that is an exact function of its parents: `clamp` scores it by a stated
-    /// convention and names it, `error` ends the run.
-    #[serde(default)]
-    pub singular: SingularRule,
-}
-
-/// The score of the search.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum GraphScoreKind {
-    /// Degenerate Gaussian BIC, for numbers and levels alike.
-    #[default]
-    DegenerateGaussian,
-}
-
 /// A graph that you draw.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -201,104 +162,6 @@ pub enum BootstrapStrata {
     None,
     /// From the rows of each group separately.
     Group,
-}
-
-/// Knowledge about the graph.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct KnowledgeScenario {
-    /// Groups of variables in order of time: no variable causes one of an earlier tier. A variable
-    /// in no tier is free.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub tiers: Vec<KnowledgeTier>,
-    /// Edges `[cause, effect]` that must not exist.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub forbidden: Vec<[ColumnName; 2]>,
-    /// Edges `[cause, effect]` that must exist.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub required: Vec<[ColumnName; 2]>,
-}
-
-impl KnowledgeScenario {
-    /// The number of statements: each border of two tiers, each tier without edges within, and each
-    /// edge counts.
-    pub fn n_statements(&self) -> usize {
-        let closed = self.tiers.iter().filter(|tier| tier.is_closed());
-        let borders = self.tiers.len().saturating_sub(1);
-        borders + closed.count() + self.forbidden.len() + self.required.len()
-    }
-
-    /// The scenario without each of its statements, by the words of the statement: each border of
-    /// two tiers, each tier without edges within, each edge.
-    fn without_each(&self) -> IndexMap<String, Self> {
-        let mut all = IndexMap::new();
-        for (t, pair) in self.tiers.windows(2).enumerate() {
-            let mut left = self.clone();
-            let later = left.tiers.remove(t + 1);
-            left.tiers[t].columns.extend(later.columns);
-            // Edges that either tier forbids within stay forbidden; edges between the tiers become
-            // free.
-            left.tiers[t].edges_within = EdgesWithin::Allowed;
-            for KnowledgeTier { columns, .. } in pair.iter().filter(|tier| tier.is_closed()) {
-                let pairs = columns.iter().flat_map(|a| columns.iter().map(move |b| [a, b]));
-                left.forbidden
-                    .extend(pairs.filter(|[a, b]| a != b).map(|pair| pair.map(Clone::clone)));
-            }
-            all.insert(format!("{} before {}", pair[0].names(), pair[1].names()), left);
-        }
-        for (t, tier) in self.tiers.iter().enumerate() {
-            if tier.is_closed() && tier.columns.len() > 1 {
-                let mut left = self.clone();
-                left.tiers[t].edges_within = EdgesWithin::Allowed;
-                all.insert(format!("no effects among {}", tier.names()), left);
-            }
-        }
-        for pair @ [cause, effect] in &self.forbidden {
-            let mut left = self.clone();
-            left.forbidden.retain(|other| other != pair);
-            all.insert(format!("no direct effect of {cause} on {effect}"), left);
-        }
-        for pair @ [cause, effect] in &self.required {
-            let mut left = self.clone();
-            left.required.retain(|other| other != pair);
-            all.insert(format!("a direct effect of {cause} on {effect}"), left);
-        }
-        all
-    }
-}
-
-/// A group of variables of one time.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct KnowledgeTier {
-    /// The variables.
-    pub columns: Vec<ColumnName>,
-    /// Whether these may cause each other.
-    #[serde(default)]
-    pub edges_within: EdgesWithin,
-}
-
-impl KnowledgeTier {
-    /// Whether its variables may not cause each other.
-    fn is_closed(&self) -> bool {
-        self.edges_within == EdgesWithin::Forbidden
-    }
-
-    /// The names of its variables.
-    fn names(&self) -> String {
-        self.columns.iter().map(ColumnName::as_str).collect::<Vec<_>>().join(", ")
-    }
-}
-
-/// Whether variables of a tier may cause each other.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum EdgesWithin {
-    /// They may.
-    #[default]
-    Allowed,
-    /// They may not.
-    Forbidden,
 }
 
 fn five_strengths() -> Vec<Finite> {
@@ -359,9 +222,7 @@ impl GraphUncertainBlock {
 
     /// The statements of a scenario in words, and the scenario without each.
     pub fn statements(&self, scenario: &str) -> IndexMap<String, KnowledgeScenario> {
-        let mut known = self.knowledge.iter();
-        let found = known.find(|(name, _)| name.as_str() == scenario);
-        found.map(|(_, scenario)| scenario.without_each()).unwrap_or_default()
+        self.knowledge.get(scenario).map(KnowledgeScenario::without_each).unwrap_or_default()
     }
 
     /// This set with as many scenarios as one has statements, each without one of them, called by
@@ -400,22 +261,11 @@ impl GraphUncertainBlock {
         }
     }
 
-    /// Settings of the search; the defaults if graphs are given.
-    pub fn search_settings(&self) -> (boss::BossSettings, SingularRule) {
-        match self.discovery {
-            GraphSource::Given(_) | GraphSource::Bag(_) => {
-                (boss::BossSettings::default(), SingularRule::Clamp)
-            }
-            GraphSource::Boss(BossBlock {
-                penalty,
-                starts,
-                bes,
-                singular,
-                score: GraphScoreKind::DegenerateGaussian,
-            }) => {
-                let starts = starts.size();
-                (boss::BossSettings { penalty: penalty.get(), starts, bes }, singular)
-            }
+    /// Settings of the search; none where graphs are given.
+    pub fn search(&self) -> Option<&BossBlock> {
+        match &self.discovery {
+            GraphSource::Boss(search) => Some(search),
+            GraphSource::Given(_) | GraphSource::Bag(_) => None,
         }
     }
 
@@ -437,14 +287,14 @@ impl GraphUncertainBlock {
     /// The faults of a scenario over these variables.
     pub fn problems<'n>(&self, name: &'n Name, variables: &[String]) -> Vec<KnowledgeProblem<'n>> {
         let Some(scenario) = self.knowledge.get(name) else { return Vec::new() };
-        let wrong = |c: &Contradiction| KnowledgeProblem {
+        let wrong = |(wrong, below): (Contradiction, String)| KnowledgeProblem {
             keys: ["knowledge", name.as_str()],
-            below: scenario.place_of(c),
-            what: c.to_string(),
-            names_no_variable: matches!(c, Contradiction::UnknownVariable(_)),
+            below,
+            what: wrong.to_string(),
+            names_no_variable: matches!(wrong, Contradiction::UnknownVariable(_)),
         };
-        match scenario.to_knowledge(variables) {
-            Err(contradictions) => contradictions.iter().map(wrong).collect(),
+        match Knowledge::new(variables, scenario) {
+            Err(contradictions) => contradictions.into_iter().map(wrong).collect(),
             Ok(knowledge) => {
                 let GraphSource::Given(drawn) = &self.discovery else { return Vec::new() };
                 let found = self.given_class(variables, &knowledge).err();
@@ -473,101 +323,24 @@ pub struct KnowledgeProblem<'a> {
     pub names_no_variable: bool,
 }
 
-impl KnowledgeScenario {
-    /// The knowledge of the scenario, with variables by position.
-    ///
-    /// # Errors
-    /// Every contradiction.
-    pub fn to_knowledge(&self, variables: &[String]) -> Result<Knowledge, Vec<Contradiction>> {
-        let tiers = self
-            .tiers
-            .iter()
-            .map(|tier| tier.columns.iter().map(ToString::to_string).collect())
-            .collect();
-        let within = self.tiers.iter().enumerate().filter(|(_, tier)| tier.is_closed());
-        let stated = StatedKnowledge {
-            tiers,
-            forbidden_within_tier: within.map(|(t, _)| t).collect(),
-            forbidden: pairs(&self.forbidden),
-            required: pairs(&self.required),
-        };
-        Knowledge::new(variables, &stated)
-    }
-
-    /// The place of a contradiction.
-    fn place_of(&self, contradiction: &Contradiction) -> String {
-        let in_tiers = |name: &str| -> Vec<String> {
-            let columns = self.tiers.iter().enumerate().flat_map(|(t, tier)| {
-                tier.columns.iter().enumerate().map(move |(i, column)| (t, i, column))
-            });
-            let found = columns.filter(|(.., column)| column.as_str() == name);
-            found.map(|(t, i, _)| format!(".tiers[{t}].columns[{i}]")).collect()
-        };
-        let required = [("required", &self.required)];
-        let both = [("forbidden", &self.forbidden), required[0]];
-        let found = match contradiction {
-            Contradiction::UnknownVariable(name) => {
-                in_tiers(name).into_iter().next().or_else(|| {
-                    let at = |pair: &[ColumnName; 2]| pair.iter().position(|c| c.as_str() == name);
-                    let (place, pair) = pair_places(&both, |pair| at(pair).is_some()).next()?;
-                    Some(format!("{place}[{}]", at(pair)?))
-                })
-            }
-            Contradiction::InTwoTiers(name) => in_tiers(name).into_iter().nth(1),
-            Contradiction::SelfEdge(name) => {
-                pair_places(&both, |pair| is_within(pair, &[name])).next().map(|(place, _)| place)
-            }
-            Contradiction::RequiredForbidden(a, b) => {
-                let is = |pair: &[ColumnName; 2]| pair[0].as_str() == a && pair[1].as_str() == b;
-                pair_places(&required, is).next().map(|(place, _)| place)
-            }
-            Contradiction::RequiredCycle(names) => {
-                let names: Vec<&str> = names.iter().map(String::as_str).collect();
-                pair_places(&required, |pair| is_within(pair, &names)).next().map(|pair| pair.0)
-            }
-        };
-        found.unwrap_or_default()
-    }
-}
-
 impl DrawnGraph {
     /// The place of a fault; of two equal entries the second.
     fn place_of(&self, bad: &GivenGraphError) -> String {
-        let lists = [("edges", &self.edges), ("undirected", &self.undirected)];
-        let last = |is: &dyn Fn(&[ColumnName; 2]) -> bool| {
-            pair_places(&lists, is).last().map(|(place, _)| place)
-        };
-        let found = match bad {
-            GivenGraphError::UnknownVariable(name) => {
-                last(&|pair| pair.iter().any(|c| c.as_str() == name))
-            }
+        let is = |column: &ColumnName, names: &[&String]| names.contains(&&column.to_string());
+        let within = |pair: &[ColumnName; 2], names: &[&String]| pair.iter().all(|c| is(c, names));
+        let concerns = |pair: &[ColumnName; 2]| match bad {
+            GivenGraphError::UnknownVariable(name) => pair.iter().any(|c| is(c, &[name])),
             GivenGraphError::DuplicateEdge(a, b) | GivenGraphError::ContradictsKnowledge(a, b) => {
-                last(&|pair| is_within(pair, &[a, b]))
+                within(pair, &[a, b])
             }
-            GivenGraphError::Cycle(names) => {
-                let names: Vec<&str> = names.iter().map(String::as_str).collect();
-                last(&|pair| is_within(pair, &names))
-            }
-            GivenGraphError::NoConsistentDag => None,
+            GivenGraphError::Cycle(names) => within(pair, &names.iter().collect::<Vec<_>>()),
+            GivenGraphError::NoConsistentDag => false,
         };
-        found.unwrap_or_default()
+        let lists = [("edges", &self.edges), ("undirected", &self.undirected)].into_iter();
+        let places = lists.flat_map(|(key, list)| (0..).zip(list).map(move |of| (key, of)));
+        let last = places.filter(|(_, (_, pair))| concerns(pair)).last();
+        last.map_or_else(String::new, |(key, (i, _))| format!(".{key}[{i}]"))
     }
-}
-
-/// The pairs of lists, by their keys, of which something is true, with the place of each.
-fn pair_places<'a>(
-    lists: &'a [(&'a str, &'a Vec<[ColumnName; 2]>)],
-    is: impl Fn(&[ColumnName; 2]) -> bool + 'a,
-) -> impl Iterator<Item = (String, &'a [ColumnName; 2])> + 'a {
-    let all = lists.iter().flat_map(|(key, list)| {
-        list.iter().enumerate().map(move |(i, pair)| (format!(".{key}[{i}]"), pair))
-    });
-    all.filter(move |(_, pair)| is(pair))
-}
-
-/// Whether both ends of an edge are among these variables.
-fn is_within(pair: &[ColumnName; 2], names: &[&str]) -> bool {
-    pair.iter().all(|column| names.contains(&column.as_str()))
 }
 
 fn pairs(list: &[[ColumnName; 2]]) -> Vec<(String, String)> {

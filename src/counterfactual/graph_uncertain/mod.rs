@@ -32,7 +32,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::causal::bag::{BagOfDags, MemberWeighting};
+use crate::causal::bag::BagOfDags;
 use crate::causal::encoding::{EncodedVariable, GraphEncoding, VariableForm};
 use crate::causal::graph::Dag;
 use crate::causal::moments::EncodedMoments;
@@ -96,7 +96,6 @@ pub(crate) type GroupShifts = Vec<WorldShift>;
 /// `fits` the equations on the same replicate.
 pub(crate) fn worlds_of_replicate(
     fits: &mut EquationCache<'_>,
-    encoding: &GraphEncoding,
     b: usize,
     dags: &[&Dag],
     sensitive: usize,
@@ -109,7 +108,7 @@ pub(crate) fn worlds_of_replicate(
             found[at].members.push(member);
             continue;
         }
-        let shifts = shifts_of(fits, encoding, &key, sensitive);
+        let shifts = shifts_of(fits, &key, sensitive);
         known.insert(key, found.len());
         found.push(CausalWorld { replicate: b, members: vec![member], shifts });
     }
@@ -127,12 +126,11 @@ fn moving_parents(dag: &Dag, sensitive: usize) -> Vec<NodeSet> {
 /// The shifts of one world.
 pub(crate) fn shifts_of(
     fits: &mut EquationCache<'_>,
-    encoding: &GraphEncoding,
     moving: &[NodeSet],
     sensitive: usize,
 ) -> GroupShifts {
     let model = fits.model(&Dag { parents: moving.to_vec() });
-    let attribute = &encoding.variables[sensitive];
+    let attribute = &model.encoding.variables[sensitive];
     let start = attribute.columns.start;
     let shift = |group: usize| {
         let between = if attribute.columns.len() > 1 {
@@ -140,10 +138,10 @@ pub(crate) fn shifts_of(
         } else {
             vec![(start, 1.0)]
         };
-        let shift = model.shift(encoding, sensitive, &between);
+        let shift = model.shift(sensitive, &between);
         shift.into_iter().enumerate().filter(|(_, x)| *x != 0.0).collect()
     };
-    (1..attribute.n_seen().max(2)).map(shift).collect()
+    (1..attribute.seen().len().max(2)).map(shift).collect()
 }
 
 /// The codes of the declared groups of which a replicate has no row.
@@ -180,7 +178,7 @@ impl CausalWorlds {
             let dag = &bag.dags[bag.replicates[world.replicate].members[world.members[0]]];
             let key = moving_parents(dag, bag.sensitive);
             *known.entry(key).or_insert_with_key(|key| {
-                on_all_rows.push(shifts_of(&mut fits, &encoding, key, bag.sensitive));
+                on_all_rows.push(shifts_of(&mut fits, key, bag.sensitive));
                 on_all_rows.len() - 1
             })
         };
@@ -219,19 +217,10 @@ impl CausalWorlds {
     /// those of the training rows.
     pub(crate) fn movement(shifts: &GroupShifts, from: usize, to: usize) -> WorldShift {
         let shift_of = |group: usize| group.checked_sub(1).and_then(|at| shifts.get(at));
-        let signed = |shift: &WorldShift, sign: f64| -> WorldShift {
-            shift.iter().map(|&(column, x)| (column, sign * x)).collect()
-        };
-        match (shift_of(from), shift_of(to)) {
-            (None, None) => Vec::new(),
-            (None, Some(to)) => signed(to, 1.0),
-            (Some(from), None) => signed(from, -1.0),
-            (Some(from), Some(to)) => {
-                let mut all: BTreeMap<usize, f64> = to.iter().copied().collect();
-                from.iter().for_each(|&(column, x)| *all.entry(column).or_default() -= x);
-                all.into_iter().filter(|(_, x)| *x != 0.0).collect()
-            }
-        }
+        let mut all: BTreeMap<usize, f64> = shift_of(to).into_iter().flatten().copied().collect();
+        let back = shift_of(from).into_iter().flatten();
+        back.for_each(|&(column, x)| *all.entry(column).or_default() -= x);
+        all.into_iter().filter(|(_, x)| *x != 0.0).collect()
     }
 
     /// Changes the encoded columns of a row into those of its counterfactual.
@@ -247,10 +236,8 @@ impl CausalWorlds {
     }
 
     fn clipped(&self, column: usize, before: f64, after: f64, clip: ClipRule) -> f64 {
-        match (
-            self.encoding.variables.iter().find(|v| v.columns.contains(&column)).map(|v| &v.form),
-            clip,
-        ) {
+        let of = self.encoding.variables.iter().find(|v| v.columns.contains(&column));
+        match (of.map(|v| &v.form), clip) {
             (Some(VariableForm::Levels { .. }), _) => after.clamp(0.0, 1.0),
             (Some(VariableForm::Number { mean, sd, smallest, largest }), ClipRule::Range) => {
                 after.max(before.min((smallest - mean) / sd)).min(before.max((largest - mean) / sd))
@@ -259,18 +246,17 @@ impl CausalWorlds {
         }
     }
 
-    /// The mean, variance and interval over all models, from one value per world.
+    /// The mean, variance and interval over all models, each the same, from one value per world.
     ///
     /// Worlds whose value is `None` (undefined) are left out; the result is `None` where all are.
     pub(crate) fn spread(
         &self,
-        weighting: MemberWeighting,
         level: f64,
         value: impl Fn(usize) -> Option<f64>,
     ) -> Option<SampleSpread> {
         let one = |(w, world): (usize, &CausalWorld)| {
-            let weight = self.bag.weight(world.replicate, weighting);
-            Some(WeightedValue { value: value(w)?, copies: world.members.len() as u64, weight })
+            let copies = world.members.len() as u64;
+            Some(WeightedValue { value: value(w)?, copies, weight: 1.0 })
         };
         let sample: Vec<WeightedValue> = self.worlds.iter().enumerate().filter_map(one).collect();
         SampleSpread::new(&sample, level)
@@ -283,7 +269,6 @@ impl CausalWorlds {
     /// the same for all rows.
     pub(crate) fn shift_spreads(
         &self,
-        weighting: MemberWeighting,
         level: f64,
         (from, to): (u32, u32),
     ) -> Vec<Option<SampleSpread>> {
@@ -301,7 +286,7 @@ impl CausalWorlds {
             saw[w].then(|| found.map_or(0.0, |at| shift[at].1))
         };
         (0..self.encoding.width())
-            .map(|column| self.spread(weighting, level, |w| movement(w, column)))
+            .map(|column| self.spread(level, |w| movement(w, column)))
             .collect()
     }
 }

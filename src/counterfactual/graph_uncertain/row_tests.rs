@@ -7,8 +7,7 @@ use serde_json::Value as Json;
 use super::cells::{MechanismStep, NodeKind};
 use super::mechanism::{CellBins, ColumnBins};
 use super::rows::{
-    NodeEvidence, NodeRules, NodeWatch, RowMaker, RowSettings, RowWorld, TrainingColumns,
-    node_values,
+    NodeEvidence, NodeRules, RowMaker, RowSettings, RowWorld, TrainingColumns, node_values,
 };
 use super::{ClipRule, moving_parents};
 use crate::causal::bootstrap_draws::BootstrapDraws;
@@ -126,8 +125,7 @@ impl ExtensionCase {
     /// The worlds of the case, with the equations of their replicates.
     pub(crate) fn row_worlds(&self, maker: &RowMaker<'_>) -> Vec<RowWorld> {
         let of_world = |(b, moving): (usize, Vec<NodeSet>)| {
-            let times = maker.times(&self.draws, b);
-            maker.worlds(&self.moments[b], &times, &[moving]).remove(0)
+            maker.worlds(&self.moments[b], (&self.draws, b), &[moving]).remove(0)
         };
         self.worlds().into_iter().map(of_world).collect()
     }
@@ -182,7 +180,9 @@ fn rows_agree_with_another_program() {
                         let id = &case.test.rows[i][case.test.column("row_id")];
                         assert_eq!((row[1].as_str(), &row[2], &row[3]), (&*w.to_string(), id, &to));
                         let target = maker.group(code).unwrap();
-                        maker.make(&worlds[w], &own, target, &uniforms, &mut made, &mut steps);
+                        maker.make(&worlds[w], &own, target, &uniforms, &mut made, |v, step, _| {
+                            steps[v][step as usize] += 1;
+                        });
                         compare_row(&case, &made, row, &format!("{name} {setting} {w} {id} {to}"));
                         compared += made.len();
                     }
@@ -234,8 +234,8 @@ type ComputedNode = (MechanismStep, Vec<Vec<f64>>);
 #[derive(Default)]
 struct ComputedNodes(BTreeMap<usize, ComputedNode>);
 
-impl NodeWatch for ComputedNodes {
-    fn computed(&mut self, v: usize, step: MechanismStep, evidence: NodeEvidence<'_>) {
+impl ComputedNodes {
+    fn add(&mut self, v: usize, step: MechanismStep, evidence: NodeEvidence<'_>) {
         let numbers = match evidence {
             NodeEvidence::Shares(before, after) => vec![before.to_vec(), after.to_vec()],
             NodeEvidence::Number(y) => vec![vec![y]],
@@ -275,7 +275,9 @@ fn every_node_agrees_with_the_traces_of_another_program() {
                 let uniforms = maker.uniforms(case.row_key(i));
                 let (mut made, mut computed) = (Vec::new(), ComputedNodes::default());
                 let world = &worlds[lines[0][world].parse::<usize>().unwrap()];
-                maker.make(world, &own, target, &uniforms, &mut made, &mut computed);
+                maker.make(world, &own, target, &uniforms, &mut made, |v, step, evidence| {
+                    computed.add(v, step, evidence);
+                });
                 assert_eq!(computed.0.len(), lines.len(), "{what}: nodes that are computed");
                 for line in lines {
                     let (v, what) =
@@ -389,16 +391,15 @@ fn rows_keep_their_promises_on_random_graphs() {
         let draws = BootstrapDraws::all_rows(&training.blocks.sizes);
         let maker = RowMaker::new(&encoding, 0, &rules, columns, settings);
         let moving = moving_parents(&dag, 0);
-        let times = maker.times(&draws, 0);
-        let world =
-            maker.worlds(&training.whole(), &times, std::slice::from_ref(&moving)).remove(0);
-        let (mut made, mut steps) = (Vec::new(), vec![[0; 3]; encoding.variables.len()]);
+        let moves = std::slice::from_ref(&moving);
+        let world = maker.worlds(&training.whole(), (&draws, 0), moves).remove(0);
+        let mut made = Vec::new();
         for i in 0..60 {
             let own = training_row(&maker, i);
             let uniforms = maker.uniforms(i as u64);
             for code in 0.. {
                 let Some(target) = maker.group(code) else { break };
-                maker.make(&world, &own, target, &uniforms, &mut made, &mut steps);
+                maker.make(&world, &own, target, &uniforms, &mut made, |_, _, _| {});
                 if target == own[0] {
                     assert_eq!(made, own, "the own group is the factual row");
                     continue;
@@ -434,18 +435,17 @@ fn the_mean_of_drawn_rows_is_the_expected_one() {
     let maker = RowMaker::new(&encoding, 0, &whole, columns, settings);
     let (moments, moving) = (training.whole(), moving_parents(&dag, 0));
     let draws = BootstrapDraws::all_rows(&training.blocks.sizes);
-    let world =
-        maker.worlds(&moments, &maker.times(&draws, 0), std::slice::from_ref(&moving)).remove(0);
-    let shifts =
-        super::shifts_of(&mut EquationCache::new(&encoding, &moments), &encoding, &moving, 0);
+    let moves = std::slice::from_ref(&moving);
+    let world = maker.worlds(&moments, (&draws, 0), moves).remove(0);
+    let shifts = super::shifts_of(&mut EquationCache::new(&encoding, &moments), &moving, 0);
     let expected = super::CausalWorlds::movement(&shifts, 0, 1);
     let (mut sums, mut squares) = (vec![0.0; encoding.width()], vec![0.0; encoding.width()]);
-    let (mut people, mut made, mut steps) = (0.0, Vec::new(), Vec::new());
+    let (mut people, mut made) = (0.0, Vec::new());
     for i in (0..200).filter(|&i| training_row(&maker, i)[0] == 0.0) {
         let own = training_row(&maker, i);
         for key in 0..500 {
             let uniforms = maker.uniforms(1000 * i as u64 + key);
-            maker.make(&world, &own, 1.0, &uniforms, &mut made, &mut steps);
+            maker.make(&world, &own, 1.0, &uniforms, &mut made, |_, _, _| {});
             people += 1.0;
             for c in 0..encoding.width() {
                 let moved = maker.movement(c, &own, &made);
@@ -478,12 +478,12 @@ fn binned_rows_are_close_to_a_truth_that_is_not_linear() {
         let error = |name: &str| {
             let (truth, v) =
                 (case.test.column(&format!("true_{name}")), case.variables.position(name));
-            let (mut made, mut steps) = (Vec::new(), Vec::new());
+            let mut made = Vec::new();
             let of_row = |i: usize| {
                 let own = node_values(encoding, &case.rows, i);
                 let (target, uniforms) =
                     (1.0 - own[case.sensitive], maker.uniforms(case.row_key(i)));
-                maker.make(&world, &own, target, &uniforms, &mut made, &mut steps);
+                maker.make(&world, &own, target, &uniforms, &mut made, |_, _, _| {});
                 let true_value: f64 = case.test.rows[i][truth].parse().unwrap();
                 (made[v] - true_value) * (made[v] - true_value)
             };

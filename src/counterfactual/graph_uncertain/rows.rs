@@ -14,7 +14,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::cells::{BinnedMechanism, MechanismStep, NodeKind, ReplicateColumns};
-use super::coupling::{NodeUniforms, ValueLattice, clip_shares, draw_level, has_moved, own_shares};
+use super::coupling::{
+    NodeUniforms, ValueLattice, clip_shares, draw_level, has_moved, own_shares, shares_of_levels,
+};
 use super::mechanism::ColumnBins;
 use super::{CausalWorlds, ClipRule, moving_parents};
 use crate::causal::bootstrap_draws::BootstrapDraws;
@@ -24,7 +26,7 @@ use crate::causal::moments::EncodedMoments;
 use crate::causal::nodes::NodeSet;
 use crate::causal::scm::{EquationCache, VariableEquations};
 use crate::data::rows::training::{TrainingBatch, TrainingRows};
-use crate::data::{FeatureColumn, FeatureRows, MISSING};
+use crate::data::{FeatureColumn, FeatureRows};
 use crate::error::Result;
 use crate::num::summary::equal_cuts;
 
@@ -76,13 +78,11 @@ impl TrainingColumns {
     ) -> Result<Self> {
         let n = encoding.variables.len();
         let mut all = TrainingColumns { columns: vec![Vec::new(); n], blocks: Vec::new() };
-        let of_group = |group: &TrainingBatch| {
+        let of_group = |group: &TrainingBatch| -> Vec<_> {
             let blocks = blocks.group_blocks(encoding, group).into_iter();
-            let of_block = |(number, members, strata): (usize, Vec<usize>, Vec<usize>)| {
-                let values = members.iter().map(|&i| node_values(encoding, &group.rows, i));
-                (values.collect::<Vec<_>>(), (number, strata))
-            };
-            blocks.map(of_block).collect::<Vec<_>>()
+            let values = |i: usize| node_values(encoding, &group.rows, i);
+            let values = |rows: Vec<usize>| rows.into_iter().map(values).collect::<Vec<_>>();
+            blocks.map(|(number, rows, strata)| (values(rows), (number, strata))).collect()
         };
         rows.fold(of_group, |part| {
             for (rows, block) in part {
@@ -96,7 +96,7 @@ impl TrainingColumns {
     }
 
     /// The number of times that each row occurs in replicate `b`.
-    pub(crate) fn times(&self, draws: &BootstrapDraws, b: usize) -> Vec<u32> {
+    fn times(&self, draws: &BootstrapDraws, b: usize) -> Vec<u32> {
         let of_block =
             |(number, strata): &(usize, Vec<usize>)| draws.multiplicities(b, *number, strata);
         self.blocks.iter().flat_map(of_block).collect()
@@ -139,20 +139,6 @@ pub(crate) enum NodeEvidence<'a> {
     Number(f64),
 }
 
-/// Called for every node that is computed.
-pub(crate) trait NodeWatch {
-    /// Node `v` gets its value by this step, from this evidence.
-    fn computed(&mut self, v: usize, step: MechanismStep, evidence: NodeEvidence<'_>);
-}
-
-impl NodeWatch for StepCounts {
-    fn computed(&mut self, v: usize, step: MechanismStep, _: NodeEvidence<'_>) {
-        if let Some(counts) = self.get_mut(v) {
-            counts[step as usize] += 1;
-        }
-    }
-}
-
 /// Everything that rows are made with, except worlds.
 #[derive(Debug)]
 pub(crate) struct RowMaker<'a> {
@@ -174,32 +160,25 @@ impl EncodedVariable {
     /// The value of a row: the number, or the position of its level among those of the training
     /// rows; NaN if a number is missing.
     fn value(&self, rows: &FeatureRows, i: usize) -> f64 {
-        match (&self.form, &rows.columns[self.feature]) {
-            (VariableForm::Number { .. }, FeatureColumn::Number(values)) => values[i],
-            (VariableForm::Number { .. }, FeatureColumn::Code(codes)) => match codes[i] {
-                MISSING => f64::NAN,
-                code => f64::from(code),
-            },
-            (VariableForm::Levels { seen, .. }, FeatureColumn::Code(codes)) => {
-                seen.iter().position(|level| *level == codes[i]).map_or(UNSEEN, |at| at as f64)
+        match self.form {
+            VariableForm::Number { .. } => rows.columns[self.feature].number(i),
+            VariableForm::Levels { .. } => {
+                let code = rows.codes(self.feature).get(i);
+                code.and_then(|&code| self.position_of(code)).map_or(UNSEEN, |at| at as f64)
             }
-            (VariableForm::Levels { .. }, FeatureColumn::Number(_)) => UNSEEN,
         }
     }
 
     /// Writes a value into row `i` of its column.
     fn write(&self, value: f64, rows: &mut FeatureRows, i: usize) {
         match (&self.form, &mut rows.columns[self.feature]) {
-            (VariableForm::Number { .. }, FeatureColumn::Number(values)) => values[i] = value,
+            // A column of levels holds codes.
+            (_, FeatureColumn::Number(values)) => values[i] = value,
             (VariableForm::Number { .. }, FeatureColumn::Code(codes)) => codes[i] = value as u32,
             (VariableForm::Levels { seen, .. }, FeatureColumn::Code(codes)) => {
-                if value >= 0.0
-                    && let Some(&level) = seen.get(value as usize)
-                {
-                    codes[i] = level;
-                }
+                let level = seen.get(value as usize).filter(|_| value >= 0.0);
+                level.into_iter().for_each(|&level| codes[i] = level);
             }
-            (VariableForm::Levels { .. }, FeatureColumn::Number(_)) => {}
         }
     }
 }
@@ -258,16 +237,17 @@ impl<'a> RowMaker<'a> {
         RowMaker { encoding, sensitive, kinds, nodes, places, settings, uniforms, training }
     }
 
-    /// The worlds of one replicate: for each list of parents, of nodes that follow from A only, the
-    /// equations fitted on the rows with these multiplicities.
+    /// The worlds of replicate `b`: for each list of parents, of nodes that follow from A only, the
+    /// equations fitted on its rows, of which these are the moments.
     pub(crate) fn worlds(
         &self,
         moments: &EncodedMoments,
-        times: &[u32],
+        (draws, b): (&BootstrapDraws, usize),
         moving: &[Vec<NodeSet>],
     ) -> Vec<RowWorld> {
         let mut linear = EquationCache::new(self.encoding, moments);
         let mut binned: BTreeMap<(usize, NodeSet), Arc<BinnedMechanism>> = BTreeMap::new();
+        let times = &self.training.times(draws, b);
         let rows = ReplicateColumns { kinds: &self.kinds, columns: &self.training.columns, times };
         let mut of_world = |parents: &Vec<NodeSet>| {
             let order = Dag { parents: parents.clone() }.topological_order();
@@ -284,11 +264,6 @@ impl<'a> RowMaker<'a> {
         moving.iter().map(&mut of_world).collect()
     }
 
-    /// The number of times that each training row occurs in replicate `b`.
-    pub(crate) fn times(&self, draws: &BootstrapDraws, b: usize) -> Vec<u32> {
-        self.training.times(draws, b)
-    }
-
     /// The uniform numbers of a person.
     pub(crate) fn uniforms(&self, row_key: u64) -> PersonUniforms {
         self.nodes.iter().map(|node| self.uniforms.of(row_key, &node.name)).collect()
@@ -299,8 +274,8 @@ impl<'a> RowMaker<'a> {
         self.encoding.variables[self.sensitive].position_of(code).map(|at| at as f64)
     }
 
-    /// The values of a person of `own` values with A at `target`, into `made`; `watch` is called
-    /// for each node that is computed.
+    /// The values of a person of `own` values with A at `target`, into `made`; `computed` is called
+    /// for each node that gets its value by a step, with the evidence.
     pub(crate) fn make(
         &self,
         world: &RowWorld,
@@ -308,7 +283,7 @@ impl<'a> RowMaker<'a> {
         target: f64,
         uniforms: &PersonUniforms,
         made: &mut Vec<f64>,
-        watch: &mut impl NodeWatch,
+        mut computed: impl FnMut(usize, MechanismStep, NodeEvidence<'_>),
     ) {
         made.clear();
         made.extend_from_slice(own);
@@ -326,19 +301,16 @@ impl<'a> RowMaker<'a> {
             let u = uniforms[v];
             made[v] = match &self.kinds[v] {
                 NodeKind::Levels(_) => {
-                    match &cells {
-                        Some(cells) => {
-                            cells.shares(v, own, false, &mut before);
-                            cells.shares(v, made, true, &mut after);
+                    for (values, is_after, shares) in
+                        [(own, false, &mut before), (&*made, true, &mut after)]
+                    {
+                        match &cells {
+                            Some(cells) => cells.shares(values, is_after, shares),
+                            None => self.linear_shares(&equation.linear, values, shares),
                         }
-                        None => {
-                            self.linear_shares(&equation.linear, own, &mut before);
-                            self.linear_shares(&equation.linear, made, &mut after);
-                        }
+                        clip_shares(shares);
                     }
-                    clip_shares(&mut before);
-                    clip_shares(&mut after);
-                    watch.computed(v, step, NodeEvidence::Shares(&before, &after));
+                    computed(v, step, NodeEvidence::Shares(&before, &after));
                     let level = own[v] as usize;
                     own_shares(&before, &after, level, self.nodes[v].barred, &mut shares);
                     draw_level(&shares, level, u) as f64
@@ -348,7 +320,7 @@ impl<'a> RowMaker<'a> {
                         Some(cells) => cells.number(v, own[v], own, made, u),
                         None => own[v] + sd * self.linear_move(&equation.linear, own, made),
                     };
-                    watch.computed(v, step, NodeEvidence::Number(y));
+                    computed(v, step, NodeEvidence::Number(y));
                     self.settle(v, own[v], y, u)
                 }
             };
@@ -379,20 +351,14 @@ impl<'a> RowMaker<'a> {
             let explained = equations.parents.iter().zip(coefficients);
             intercept + explained.map(|(&c, b)| b * self.entry(c, values)).sum::<f64>()
         };
-        shares.clear();
-        if let [second] = equations.columns.as_slice() {
-            let second = share(second);
-            shares.extend([1.0 - second, second]);
-        } else {
-            shares.extend(equations.columns.iter().map(share));
-        }
+        shares_of_levels(equations.columns.iter().map(share), shares);
     }
 
     /// The movement of a number, in standard deviations.
     fn linear_move(&self, equations: &VariableEquations, own: &[f64], made: &[f64]) -> f64 {
         let Some((_, coefficients)) = equations.columns.first() else { return 0.0 };
         let moved = equations.parents.iter().zip(coefficients);
-        moved.map(|(&c, b)| b * (self.entry(c, made) - self.entry(c, own))).sum()
+        moved.map(|(&c, b)| b * self.movement(c, own, made)).sum()
     }
 
     /// Writes the values of a person that differ from `own` into row `i`, of which A is set

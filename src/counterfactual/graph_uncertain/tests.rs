@@ -6,18 +6,19 @@ use serde_json::Value as Json;
 
 use super::{CausalWorlds, ClipRule, worlds_of_replicate};
 use crate::causal::bag::{BagOfDags, GivenGraphs, MemberWeighting};
-use crate::causal::boss::BossSettings;
 use crate::causal::encoding::{EncodedVariable, GraphEncoding, VariableForm};
 use crate::causal::graph::Dag;
+use crate::causal::knowledge::{Knowledge, KnowledgeScenario};
 use crate::causal::moments::EncodedMoments;
 use crate::causal::scm::{CausalModel, EquationCache, VariableEquations};
 use crate::causal::score::GraphScore;
 use crate::causal::search::{DagLimits, SearchedReplicate};
 use crate::causal::tests::frame::{
-    CaseTraining, CaseVariables, ExpectedTable, expected, graph_search, near, numbers,
+    CaseTraining, CaseVariables, ExpectedTable, boss_of, expected, graph_search, near, numbers,
 };
 use crate::data::FeatureRows;
 use crate::num::summary::SampleSpread;
+use crate::param::Count;
 use crate::tests::{json, shared};
 
 /// The names that the expected values give to encoded columns.
@@ -59,13 +60,7 @@ fn dense(encoding: &GraphEncoding, rows: &FeatureRows, i: usize) -> Vec<f64> {
 }
 
 /// Abduction, action and prediction as in the paper, one column after the other.
-fn by_three_steps(
-    model: &CausalModel,
-    encoding: &GraphEncoding,
-    a: usize,
-    to: f64,
-    row: &[f64],
-) -> Vec<f64> {
+fn by_three_steps(model: &CausalModel<'_>, a: usize, to: f64, row: &[f64]) -> Vec<f64> {
     let explain = |v: usize, k: usize, from: &[f64]| {
         let Some(equations) = model.equations[v].as_deref() else { return 0.0 };
         let (intercept, coefficients) = &equations.columns[k];
@@ -74,7 +69,7 @@ fn by_three_steps(
     };
     let mut made = row.to_vec();
     for v in model.dag.topological_order() {
-        for (k, c) in encoding.variables[v].columns.clone().enumerate() {
+        for (k, c) in model.encoding.variables[v].columns.clone().enumerate() {
             made[c] =
                 if v == a { to } else { explain(v, k, &made) + (row[c] - explain(v, k, row)) };
         }
@@ -160,13 +155,8 @@ fn equations_and_counterfactuals_agree() {
         }
         assert_eq!(compared, case["equations"].as_object().unwrap().len());
         let test = variables.rows(&ExpectedTable::read(&folder.join("test.csv")));
-        let worlds = worlds_of_replicate(
-            &mut EquationCache::new(encoding, &moments),
-            encoding,
-            0,
-            &[&dag],
-            sensitive,
-        );
+        let worlds =
+            worlds_of_replicate(&mut EquationCache::new(encoding, &moments), 0, &[&dag], sensitive);
         let all = CausalWorlds::new(
             encoding.clone(),
             lone_bag(&variables, sensitive, &dag),
@@ -191,8 +181,7 @@ fn equations_and_counterfactuals_agree() {
             let (from, to) = if second { (1, 0) } else { (0, 1) };
             let movement = CausalWorlds::movement(&all.worlds[0].shifts, from, to);
             all.apply(&movement, ClipRule::None, &mut made);
-            let steps =
-                by_three_steps(&model, encoding, sensitive, if second { 0.0 } else { 1.0 }, &row);
+            let steps = by_three_steps(&model, sensitive, if second { 0.0 } else { 1.0 }, &row);
             for (&c, expected) in order.iter().zip(expected.as_array().unwrap()) {
                 near(
                     made[c],
@@ -239,11 +228,12 @@ fn the_example_of_the_paper() {
     let columns =
         vec![(number("/equations/I/intercept"), vec![number("/equations/I/coefficients/N")])];
     let equations = vec![None, Some(Arc::new(VariableEquations { parents: vec![0], columns }))];
-    let model = CausalModel { dag: Dag::from_edges(2, &[(0, 1)]).unwrap(), equations };
+    let model =
+        CausalModel { encoding: &encoding, dag: Dag::from_edges(2, &[(0, 1)]).unwrap(), equations };
     let row = [number("/individual/N"), number("/individual/I")];
-    let shift = model.shift(&encoding, 0, &[(0, 1.0)]);
+    let shift = model.shift(0, &[(0, 1.0)]);
     let expected = [number("/counterfactual/N"), number("/counterfactual/I")];
-    let steps = by_three_steps(&model, &encoding, 0, 0.0, &row);
+    let steps = by_three_steps(&model, 0, 0.0, &row);
     for c in 0..2 {
         near(row[c] - shift[c], expected[c], 1e-12, "shift");
         near(steps[c], expected[c], 1e-12, "steps");
@@ -257,9 +247,10 @@ fn a_search_has_ten_starts_unless_the_job_says_otherwise() {
         let text = format!(r#"{{"discovery": {{"boss": {boss}}}, "knowledge": {{"none": {{}}}}}}"#);
         serde_json::from_str::<super::knobs::GraphUncertainBlock>(&text)
             .unwrap()
-            .search_settings()
-            .0
+            .search()
+            .unwrap()
             .starts
+            .get()
     };
     assert_eq!((starts("{}"), starts(r#"{"starts": 1}"#)), (10, 1));
 }
@@ -275,8 +266,8 @@ fn scenarios_lack_each_statement_alone() {
     let graphs: super::knobs::GraphUncertainBlock = serde_json::from_str(text).unwrap();
     assert!(graphs.statements("none").is_empty() && !graphs.search_part().necessary);
     let names = ["a", "b", "c", "d"].map(str::to_owned);
-    let known = |scenario: &super::knobs::KnowledgeScenario| {
-        let known = scenario.to_knowledge(&names).unwrap();
+    let known = |scenario: &KnowledgeScenario| {
+        let known = Knowledge::new(&names, scenario).unwrap();
         let pairs = (0..4).flat_map(|a| (0..4).map(move |b| (a, b)));
         let state = |(a, b)| (known.forbidden(a, b), known.required(a, b));
         pairs.map(|(a, b)| ((a, b), state((a, b)))).collect::<Vec<_>>()
@@ -382,7 +373,7 @@ fn what_does_not_follow_from_the_attribute_stays() {
     let text = serde_json::to_string(&worlds).unwrap();
     assert_eq!(serde_json::from_str::<CausalWorlds>(&text).unwrap(), worlds);
     // The movement of the attribute itself is 1 in every world.
-    let movements = worlds.shift_spreads(MemberWeighting::Replicate, 0.9, (0, 1));
+    let movements = worlds.shift_spreads(0.9, (0, 1));
     let own = movements[worlds.encoding.variables[audit.sensitive].columns.start].unwrap();
     assert!((own.mean - 1.0).abs() < 1e-12 && own.spread.unwrap().variance < 1e-24);
     assert_eq!(movements.len(), worlds.encoding.width());
@@ -403,14 +394,13 @@ impl GraphAudit {
         let null = Json::Object(serde_json::Map::new());
         let knowledge = self.variables.knowledge(scenario.get("knowledge").unwrap_or(&null));
         // The published figures were made with one start.
-        let (knobs, limits) =
-            (BossSettings { starts: 1, ..BossSettings::default() }, DagLimits::default());
+        let (knobs, limits) = (boss_of(Count::ONE), DagLimits::default());
         let names = &self.variables.names;
         let discovery = graph_search(names, &knowledge, (&knobs, &limits), 1);
         let encoding = &self.training.encoding;
         let search = |(b, moments)| {
             discovery
-                .search_replicate(b, &GraphScore::new(encoding, moments, knobs.penalty))
+                .search_replicate(b, &GraphScore::new(encoding, moments, knobs.penalty.get()))
                 .unwrap()
         };
         let replicates: Vec<SearchedReplicate> =
@@ -420,7 +410,7 @@ impl GraphAudit {
         let worlds = (0..replicates.len()).map(|b| {
             let members: Vec<&Dag> = replicates[b].listed.dags.iter().collect();
             let mut fits = EquationCache::new(encoding, &self.moments[b]);
-            worlds_of_replicate(&mut fits, encoding, b, &members, self.sensitive)
+            worlds_of_replicate(&mut fits, b, &members, self.sensitive)
         });
         let worlds = worlds.collect();
         let (drawn, whole) = (&self.moments, &self.training.whole());
@@ -531,9 +521,7 @@ impl GraphAudit {
             }
             let rates = &expected[format!("direction_{group}_to_{}", 1 - group)];
             for (key, positive) in [("psr", false), ("nsr", true)] {
-                let found = worlds
-                    .spread(MemberWeighting::Dag, 0.95, |w| rate(w, from_second, positive))
-                    .unwrap();
+                let found = worlds.spread(0.95, |w| rate(w, from_second, positive)).unwrap();
                 compare_spread(&found, &rates[key], &format!("{key} {group}"));
                 // Each model of the bag separately.
                 let member = format!("{key}_{group}_to_{}", 1 - group);
@@ -558,14 +546,7 @@ impl GraphAudit {
             }
         }
         let variances: Vec<f64> = (0..rows.len())
-            .map(|i| {
-                worlds
-                    .spread(MemberWeighting::Dag, 0.95, |w| Some(after[w][i]))
-                    .unwrap()
-                    .spread
-                    .unwrap()
-                    .variance
-            })
+            .map(|i| worlds.spread(0.95, |w| Some(after[w][i])).unwrap().spread.unwrap().variance)
             .collect();
         let one =
             |&value: &f64| crate::num::summary::WeightedValue { value, copies: 1, weight: 1.0 };

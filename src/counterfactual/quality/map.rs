@@ -16,7 +16,6 @@ use crate::counterfactual::plausibility_filter::{
 };
 use crate::counterfactual::plausibility_fit::terms;
 use crate::counterfactual::quality::QualityReference;
-use crate::counterfactual::variable::StrategyVariable;
 use crate::data::FeatureRows;
 use crate::error::Result;
 use crate::num::eigen::eigen;
@@ -38,11 +37,6 @@ pub(crate) struct RowMap {
 }
 
 impl QualityReference {
-    /// The variables.
-    pub(crate) fn variables(&self) -> &[StrategyVariable] {
-        &self.variables
-    }
-
     /// The map of the reference with these counts, or the reason why there is none; `sum` computes
     /// the moments of the reference rows.
     ///
@@ -59,18 +53,14 @@ impl QualityReference {
         let all = counts.merged_where(|_| true).map_or(Vec::new(), |all| all.values);
         let frame = MomentFrame::new(&self.variables, &all);
         let sums = sum(&frame)?.whole().unwrap_or_else(|| frame.empty());
-        let (means, mut products) = frame.mean_products(&sums, &self.space);
-        for (i, a) in means.iter().enumerate() {
-            for (j, b) in means[..=i].iter().enumerate() {
-                products.lower[SymmetricMatrix::at(i, j)] -= a * b;
-            }
-        }
-        let diagonal = (0..means.len()).map(|i| products.lower[SymmetricMatrix::at(i, i)]);
-        let total: f64 = diagonal.sum();
-        if sums.n() == 0 {
+        let (means, products) = frame.mean_products(&sums, &self.space);
+        let covariances =
+            SymmetricMatrix::of(means.len(), |i, j| products.entry(i, j) - means[i] * means[j]);
+        let total: f64 = (0..means.len()).map(|i| covariances.entry(i, i)).sum();
+        if sums.n == 0 {
             return Ok(Err("few_components"));
         }
-        let (values, mut vectors) = eigen(&products);
+        let (values, mut vectors) = eigen(&covariances);
         let [first, second] = [0, 1].map(|k| values.get(k).copied().unwrap_or(0.0));
         if second <= NOISE_SHARE * first {
             return Ok(Err("few_components"));
@@ -146,10 +136,10 @@ mod tests {
         let reference = QualityReference::new(variables, &counts, 1, Conditioning::Nothing);
         let found = reference.map(&counts, |frame| {
             // In two parts, as threads add them.
-            let mut whole = ReferenceCounter::new(reference.variables(), Some(frame));
+            let mut whole = ReferenceCounter::new(&reference.variables, Some(frame));
             for part in [0..n / 3, n / 3..n] {
                 let part = rows.take(&part.collect::<Vec<_>>());
-                let mut counter = ReferenceCounter::new(reference.variables(), Some(frame));
+                let mut counter = ReferenceCounter::new(&reference.variables, Some(frame));
                 counter.add(&SampleBatch { rows: &part, ..samples });
                 whole.merge(counter);
             }

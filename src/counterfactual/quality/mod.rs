@@ -25,7 +25,8 @@ use crate::counterfactual::variable::StrategyVariable;
 /// The reference that counterfactuals are measured against.
 #[derive(Debug)]
 pub(crate) struct QualityReference {
-    variables: Vec<StrategyVariable>,
+    /// The variables.
+    pub(crate) variables: Vec<StrategyVariable>,
     space: ReferenceSpace,
     strata: ReferenceStrata,
 }

@@ -279,7 +279,7 @@ impl QualityReference {
     ) -> QualitySums {
         let key = |i: usize| {
             let (group, class) = reference.stratum_key(i);
-            let class = if self.strata.n_classes() == 0 { None } else { class };
+            let class = if self.strata.pooled_slot() == 0 { None } else { class };
             group.map(|group| (usize::from(group), class))
         };
         let mut plausibility: BTreeMap<usize, Vec<f64>> = BTreeMap::new();

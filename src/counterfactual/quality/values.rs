@@ -53,7 +53,6 @@ impl QualityReference {
     /// The reference rows of a group and class; `None` where the class has no strata.
     pub(super) fn table(&self, group: usize, class: StratumClass) -> Option<&StratumTable> {
         match class {
-            StratumClass::Pooled => Some(self.strata.table(group, self.strata.pooled_slot())),
             StratumClass::Seen(slot) => Some(self.strata.table(group, slot)),
             StratumClass::Unseen => None,
         }

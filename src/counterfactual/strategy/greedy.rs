@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::counterfactual::engine::{StrategyEffect, StrategyKnobs, StrategyRecord};
 use crate::counterfactual::knobs::{self, StrategyPreset, map_flip_block};
-use crate::counterfactual::plan::{MoveRule, StrategyPlan};
+use crate::counterfactual::plan::StrategyPlan;
 use crate::counterfactual::relation::{RelationSettings, RelationTest};
-use crate::counterfactual::short_forms::ConditionOn;
+use crate::counterfactual::short_forms::{ConditionOn, MovableFeatures};
 use crate::param::{ColumnName, Fraction, KnobRefusal, Level};
 
 /// The properties of the strategy.
@@ -53,15 +53,14 @@ pub struct RelationBlock {
 }
 
 impl GreedyBlock {
-    fn moves(&self) -> MoveRule<'_> {
+    fn relation(&self) -> RelationSettings {
         let (as_printed, relation) = (self.preset == StrategyPreset::AsPrinted, &self.relation);
         let test = if as_printed { RelationTest::None } else { RelationTest::Ks };
-        let relation = RelationSettings {
+        RelationSettings {
             test: relation.test.unwrap_or(test),
             alpha: relation.alpha.map_or(0.05, Level::get),
             min_effect: relation.min_effect.map_or(0.0, Fraction::get),
-        };
-        MoveRule::Relate { keep_fixed: &self.keep_fixed, relation }
+        }
     }
 }
 
@@ -77,14 +76,13 @@ impl RelationBlock {
 
 impl StrategyKnobs for GreedyBlock {
     fn resolve(&mut self, _graph_columns: Option<Vec<ColumnName>>) {
-        if let MoveRule::Relate { relation, .. } = self.moves() {
-            self.relation.resolve(&relation);
-        }
+        self.relation.resolve(&self.relation());
         self.resolve_common();
     }
 
     fn plan(&self) -> Option<StrategyPlan<'_>> {
-        Some(self.plan_of(self.moves()))
+        let (keep_fixed, relation) = (self.keep_fixed.as_slice(), Some(self.relation()));
+        Some(StrategyPlan { keep_fixed, relation, ..self.plan_of(&knobs::ALL) })
     }
 
     fn refusals(&self) -> Vec<KnobRefusal> {

@@ -11,8 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::counterfactual::engine::{StrategyEffect, StrategyKnobs, StrategyRecord};
-use crate::counterfactual::{GeneratedBatch, Generator, SampleBatch, set_group};
-use crate::data::Attribute;
+use crate::counterfactual::{GeneratedBatch, Generator, SampleBatch, TargetGroup};
 
 /// The properties of the strategy.
 pub(super) const RECORD: StrategyRecord = StrategyRecord {
@@ -39,24 +38,16 @@ impl StrategyKnobs for NaiveBlock {}
 pub(crate) struct NaiveGenerator;
 
 impl Generator for NaiveGenerator {
-    fn generate(
-        &self,
-        samples: &SampleBatch<'_>,
-        attribute: &Attribute,
-        to: usize,
-    ) -> GeneratedBatch {
-        let parent: Vec<usize> =
-            (0..samples.rows.n).filter(|&i| samples.own_group(i, to).is_some()).collect();
-        let mut rows = samples.rows.take(&parent);
-        set_group(&mut rows, attribute, to);
-        GeneratedBatch::unchanged(rows, parent)
+    fn generate(&self, samples: &SampleBatch<'_>, to: TargetGroup<'_>) -> GeneratedBatch {
+        let others = |&i: &usize| samples.own_group(i, to.group).is_some();
+        GeneratedBatch::in_group(samples, to, (0..samples.rows.n).filter(others).collect())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::NaiveGenerator;
-    use crate::counterfactual::{Generator, SampleBatch};
+    use crate::counterfactual::{Generator, SampleBatch, TargetGroup};
     use crate::data::{Attribute, FeatureColumn, FeatureRows, MISSING_GROUP};
 
     #[test]
@@ -68,7 +59,8 @@ mod tests {
         let attribute = Attribute::of("sex", &["Male", "Female"], 1);
         let samples =
             SampleBatch { keys: &[], rows: &rows, groups: &[0, 1, 0, MISSING_GROUP], classes: &[] };
-        let made = NaiveGenerator.generate(&samples, &attribute, 1);
+        let made =
+            NaiveGenerator.generate(&samples, TargetGroup { attribute: &attribute, group: 1 });
         assert_eq!(made.parent, [0, 2]);
         assert_eq!(
             made.rows.columns,

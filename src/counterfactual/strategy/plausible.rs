@@ -3,7 +3,7 @@
 
 use crate::counterfactual::engine::{StrategyEffect, StrategyKnobs, StrategyRecord};
 use crate::counterfactual::knobs::{self, map_flip_block};
-use crate::counterfactual::plan::{MoveRule, StrategyPlan};
+use crate::counterfactual::plan::StrategyPlan;
 use crate::counterfactual::short_forms::{ConditionOn, MovableFeatures};
 use crate::param::{ColumnName, KnobRefusal};
 
@@ -35,7 +35,7 @@ impl StrategyKnobs for PlausibleBlock {
     }
 
     fn plan(&self) -> Option<StrategyPlan<'_>> {
-        Some(self.plan_of(MoveRule::Move(&self.moves)))
+        Some(self.plan_of(&self.moves))
     }
 
     fn refusals(&self) -> Vec<KnobRefusal> {

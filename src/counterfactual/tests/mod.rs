@@ -10,11 +10,11 @@ use serde_json::Value as Json;
 
 use crate::counterfactual::engine::StrategyKnobs;
 use crate::counterfactual::map_flip::MapFlipGenerator;
-use crate::counterfactual::plan::StrategyPlan;
+use crate::counterfactual::plan::{MovedRows, StrategyPlan};
 use crate::counterfactual::strategy::greedy::GreedyBlock;
 use crate::counterfactual::strategy::plausible::PlausibleBlock;
 use crate::counterfactual::variable::VariableOptions;
-use crate::counterfactual::{GeneratedBatch, Generator, SampleBatch};
+use crate::counterfactual::{GeneratedBatch, Generator, SampleBatch, TargetGroup};
 use crate::data::rows::reference::{ReferenceBatch, ReferenceRows};
 use crate::data::{
     Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING, MISSING_GROUP,
@@ -87,9 +87,13 @@ fn rows(layout: &Layout, table: &[(&str, usize)]) -> ReferenceBatch {
     ReferenceBatch { keys: vec![], rows, groups, classes }
 }
 
+fn moved<'a>(layout: &'a Layout, extras: &'a VariableOptions) -> MovedRows<'a> {
+    MovedRows { layout, extras, position: 0 }
+}
+
 fn mover(plan: &StrategyPlan<'_>, layout: &Layout, reference: &ReferenceBatch) -> MapFlipGenerator {
     let reference = ReferenceRows::in_memory(vec![reference.clone()]);
-    MapFlipGenerator::new(plan.fit(layout, &VariableOptions::default(), &reference, 0).unwrap())
+    MapFlipGenerator::new(plan.fit(moved(layout, &VariableOptions::default()), &reference).unwrap())
 }
 
 fn generate(
@@ -104,7 +108,7 @@ fn generate(
         groups: &samples.groups[0],
         classes: &samples.classes,
     };
-    mover.generate(&samples, &layout.attributes[0], to)
+    mover.generate(&samples, TargetGroup { attribute: &layout.attributes[0], group: to })
 }
 
 /// The counterfactual rows in words, as [`rows`] takes them, without the class.

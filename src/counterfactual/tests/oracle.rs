@@ -225,7 +225,7 @@ impl<'a> OracleCase<'a> {
             _ => plan_of::<PlausibleBlock>(&self.knobs().to_string()),
         };
         let reference = ReferenceRows::in_memory(vec![reference]);
-        let fitted = plan.fit(&self.layout, &self.extras, &reference, 0).unwrap();
+        let fitted = plan.fit(moved(&self.layout, &self.extras), &reference).unwrap();
         // The tested strategy has been written and read back.
         let text = serde_json::to_string(&fitted).unwrap();
         let read = serde_json::from_str::<FittedStrategy>(&text).unwrap();
@@ -295,8 +295,9 @@ fn check(
         groups: &samples.groups[0],
         classes: &samples.classes,
     };
-    let made: Vec<GeneratedBatch> =
-        (0..attribute.groups.len()).map(|to| generator.generate(&samples, attribute, to)).collect();
+    let made: Vec<GeneratedBatch> = (0..attribute.groups.len())
+        .map(|group| generator.generate(&samples, TargetGroup { attribute, group }))
+        .collect();
     let mut order: Vec<(usize, usize, u16, usize)> = Vec::new();
     for (to, generated) in made.iter().enumerate() {
         order.extend(
@@ -424,7 +425,7 @@ fn check_quality(
 ) {
     let plan = plan_of::<PlausibleBlock>(&case.knobs().to_string());
     let fitted = plan
-        .fit(&case.layout, &case.extras, &ReferenceRows::in_memory(vec![reference.clone()]), 0)
+        .fit(moved(&case.layout, &case.extras), &ReferenceRows::in_memory(vec![reference.clone()]))
         .unwrap();
     let filter = fitted.filter.clone().unwrap();
     assert_eq!(json!(filter.n_components), expected["components"], "{what}");
@@ -443,8 +444,9 @@ fn check_quality(
             positions.iter().map(|&i| (samples.groups[0][i], samples.classes[i])).unzip();
         let rows = samples.rows.take(&positions);
         let batch = SampleBatch { keys: &[], rows: &rows, groups: &groups, classes: &classes };
-        parts.extend((0..attribute.groups.len()).map(|to| {
-            yardstick.counterfactual_sums(&batch, &mover.generate(&batch, attribute, to), to)
+        parts.extend((0..attribute.groups.len()).map(|group| {
+            let made = mover.generate(&batch, TargetGroup { attribute, group });
+            yardstick.counterfactual_sums(&batch, &made, group)
         }));
     }
     let mut sums = QualitySums::default();

@@ -106,7 +106,7 @@ fn the_cut_of_the_reference_changes_nothing() {
     let plan = plausible(KNOBS);
     let fit = |groups: Vec<ReferenceBatch>| {
         let fitted = plan
-            .fit(&layout, &VariableOptions::default(), &ReferenceRows::in_memory(groups), 0)
+            .fit(moved(&layout, &VariableOptions::default()), &ReferenceRows::in_memory(groups))
             .unwrap();
         serde_json::to_string(&fitted).unwrap()
     };
@@ -135,7 +135,7 @@ fn decorrelation_makes_independent() {
         position: 0,
         attribute: layout.attributes[0].clone(),
         mover: crate::counterfactual::map_flip::MapFlipGenerator::new(
-            plan.fit(&layout, &VariableOptions::default(), &memory, 0).unwrap(),
+            plan.fit(moved(&layout, &VariableOptions::default()), &memory).unwrap(),
         ),
     };
     let enlarged = DecorrelatedReference { rows: &memory, twins: vec![twins] }
@@ -187,7 +187,7 @@ fn twins_stay_in_the_group_that_is_changed() {
     let fit = |moves: &str| {
         let plan =
             plausible(&format!(r#", "decorrelate": [{{"sensitive": "e", "move": {moves}}}]"#));
-        plan.fit(&layout, &VariableOptions::default(), &reference, 0).unwrap()
+        plan.fit(moved(&layout, &VariableOptions::default()), &reference).unwrap()
     };
     assert_eq!(fit(r#""all""#), fit(r#"["c", "x"]"#));
     assert_ne!(fit(r#""all""#), fit(r#"["x"]"#));
@@ -212,8 +212,9 @@ fn presets_are_their_knobs() {
     let relation = r#", "relation": {"test": "ks", "alpha": 0.05, "min_effect": 0}"#;
     assert_eq!(greedy(""), greedy(relation));
     assert_eq!(greedy("").condition(), Conditioning::Nothing);
-    assert_ne!(greedy(r#", "preset": "as_printed""#).moves, greedy("").moves);
-    assert_eq!(greedy(&format!(r#", "preset": "as_printed"{relation}"#)).moves, greedy("").moves);
+    assert_ne!(greedy(r#", "preset": "as_printed""#).relation, greedy("").relation);
+    let tested = greedy(&format!(r#", "preset": "as_printed"{relation}"#));
+    assert_eq!(tested.relation, greedy("").relation);
 }
 
 /// Settings survive writing and reading; words without a meaning are refused.
@@ -312,14 +313,15 @@ fn rows_without_counterfactuals() {
 fn a_reference_without_rows_is_refused() {
     let layout = layout(&["g:a,b", "x"]);
     let none = ReferenceRows::in_memory(vec![rows(&layout, &[])]);
-    let refused = plausible("").fit(&layout, &VariableOptions::default(), &none, 0).unwrap_err();
+    let refused =
+        plausible("").fit(moved(&layout, &VariableOptions::default()), &none).unwrap_err();
     assert!(refused.to_string().starts_with("error[no-reference-rows]"), "{refused}");
     let stray = plan_of::<PlausibleBlock>(
         r#"{"move": "all", "condition_on": "label",
             "decorrelate": [{"sensitive": "age", "move": "all"}]}"#,
     );
     let rows = ReferenceRows::in_memory(vec![rows(&layout, &[("a 1 1", 1)])]);
-    assert!(stray.fit(&layout, &VariableOptions::default(), &rows, 0).is_err());
+    assert!(stray.fit(moved(&layout, &VariableOptions::default()), &rows).is_err());
 }
 
 /// Equal groups: the map is the identity and nothing flips, so a counterfactual differs only
@@ -343,7 +345,7 @@ fn equal_groups_change_nothing() {
         groups: &half.groups[0],
         classes: &half.classes,
     };
-    let made = mover.generate(&samples, &layout.attributes[0], 1);
+    let made = mover.generate(&samples, TargetGroup { attribute: &layout.attributes[0], group: 1 });
     let own_a: Vec<usize> =
         (0..made.parent.len()).filter(|&j| half.groups[0][made.parent[j]] == 0).collect();
     assert!(own_a.len() > 50 && own_a.iter().all(|&j| made.counters[j].n_changed == 0));

@@ -35,7 +35,8 @@ pub enum TransportCost {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TransportDistance {
-    variables: Vec<StrategyVariable>,
+    /// In the order of their declaration.
+    pub(super) variables: Vec<StrategyVariable>,
     /// The difference with cost 1: a standard deviation; for categories 1.
     units: Vec<f64>,
     /// For ordered features the values in the reference, ascending; empty for others.
@@ -81,11 +82,6 @@ impl TransportDistance {
         TransportDistance { variables, units, steps }
     }
 
-    /// The features, in the order of their declaration.
-    pub(crate) fn variables(&self) -> &[StrategyVariable] {
-        &self.variables
-    }
-
     /// The difference with cost 1 for each feature: a standard deviation, or 1 for a category.
     ///
     /// 0 if the feature has cost 0.
@@ -101,15 +97,9 @@ impl TransportDistance {
         let steps = &self.steps[variable];
         let above = steps.partition_point(|&step| step < x);
         match (above.checked_sub(1).map(|below| steps[below]), steps.get(above)) {
-            (Some(below), Some(&above)) => {
-                if x - below <= above - x {
-                    below
-                } else {
-                    above
-                }
-            }
-            (Some(one), None) | (None, Some(&one)) => one,
-            (None, None) => x,
+            (Some(below), Some(&above)) if x - below <= above - x => below,
+            (_, Some(&above)) => above,
+            (below, None) => below.unwrap_or(x),
         }
     }
 

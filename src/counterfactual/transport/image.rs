@@ -31,7 +31,7 @@ impl TransportMatching<'_> {
         let parent: Vec<usize> = of_sample.iter().map(|(sample, _)| *sample).collect();
         let mut rows = self.samples.rows.take(&parent);
         for (k, (_, matches)) in of_sample.iter().enumerate() {
-            for (at, variable) in self.distance.variables().iter().enumerate() {
+            for (at, variable) in self.distance.variables.iter().enumerate() {
                 if !variable.value(&rows, k).is_nan() {
                     variable.set_value(&mut rows, k, self.image(at, matches));
                 }
@@ -42,7 +42,7 @@ impl TransportMatching<'_> {
 
     /// The value of the variable at a position that a source gets from its targets.
     fn image(&self, at: usize, matches: &TransportMatches) -> f64 {
-        let variable = &self.distance.variables()[at];
+        let variable = &self.distance.variables[at];
         let value = |target: usize| variable.value(self.reference.rows, target);
         let first = value(matches.matches[0].target);
         if self.settings.image == TransportImage::Argmax {

@@ -15,10 +15,10 @@ use crate::counterfactual::transport::{
 };
 use crate::counterfactual::variable::StrategyVariable;
 use crate::counterfactual::{
-    GeneratedBatch, Generator, SampleBatch, TransportTallies, TransportTally, differs, set_group,
+    GeneratedBatch, Generator, SampleBatch, TargetGroup, TransportTallies, TransportTally, differs,
 };
 use crate::data::rows::reference::{ReferenceBatch, ReferenceRows};
-use crate::data::{Attribute, FeatureRows, MISSING_GROUP};
+use crate::data::{FeatureRows, MISSING_GROUP};
 use crate::error::{Error, Result};
 use crate::param::Seed;
 
@@ -58,7 +58,7 @@ impl TransportRows {
         self.keys.extend(other.keys);
         self.groups.extend(other.groups);
         self.classes.extend(other.classes);
-        append(&mut self.rows, other.rows);
+        self.rows.append(other.rows);
     }
 
     fn batch(&self) -> SampleBatch<'_> {
@@ -74,10 +74,6 @@ fn moving_columns(fitted: &FittedStrategy, rows: &FeatureRows, chosen: &[usize])
     FeatureRows { n: chosen.len(), columns, source: Vec::new() }
 }
 
-fn append(all: &mut FeatureRows, part: FeatureRows) {
-    if all.columns.is_empty() { *all = part } else { all.append(part) }
-}
-
 /// The distance over the variables that may change, in the units of all reference rows.
 ///
 /// # Errors
@@ -90,7 +86,7 @@ pub(crate) fn reference_distance(
     let take = |group: &ReferenceBatch| {
         moving_columns(fitted, &group.rows, &(0..group.rows.n).collect::<Vec<_>>())
     };
-    reference.fold(take, |rows| append(&mut all, rows))?;
+    reference.fold(take, |rows| all.append(rows))?;
     let mut next = 0;
     let renumbered = |variable: &&StrategyVariable| {
         let from = next;
@@ -144,7 +140,7 @@ pub(crate) fn match_samples(
             tallies.entry((from, usize::from(to))).or_default().n_without_target += 1;
         }
         let (parent, rows) = matching.images(&problems, &solved);
-        let variables = distance.variables();
+        let variables = &distance.variables;
         for (k, parent) in parent.into_iter().enumerate() {
             let at = u32::try_from(made.values.len() / variables.len().max(1)).unwrap_or(u32::MAX);
             made.images.insert((samples.keys[parent], to), at);
@@ -171,25 +167,17 @@ impl Generator for TransportGenerator {
         Some(&self.tallies)
     }
 
-    fn generate(
-        &self,
-        samples: &SampleBatch<'_>,
-        attribute: &Attribute,
-        to: usize,
-    ) -> GeneratedBatch {
-        let group = u16::try_from(to).unwrap_or(MISSING_GROUP);
+    fn generate(&self, samples: &SampleBatch<'_>, to: TargetGroup<'_>) -> GeneratedBatch {
+        let group = u16::try_from(to.group).unwrap_or(MISSING_GROUP);
         let has_rows = self.fitted.groups_with_rows();
-        let own = |i: usize| {
-            let own = samples.own_group(i, to).filter(|_| has_rows[to]);
-            own.filter(|&own| has_rows.get(own) == Some(&true))
+        let image = |i: usize| {
+            let own = samples.own_group(i, to.group).filter(|_| has_rows[to.group]);
+            own.filter(|&own| has_rows.get(own) == Some(&true))?;
+            self.images.get(&(samples.keys[i], group)).copied()
         };
-        let image =
-            |i: usize| own(i).and_then(|_| self.images.get(&(samples.keys[i], group)).copied());
         let (parent, at): (Vec<usize>, Vec<u32>) =
             (0..samples.rows.n).filter_map(|i| Some((i, image(i)?))).unzip();
-        let mut rows = samples.rows.take(&parent);
-        set_group(&mut rows, attribute, to);
-        let mut made = GeneratedBatch::unchanged(rows, parent);
+        let mut made = GeneratedBatch::in_group(samples, to, parent);
         let movers = self.fitted.moving();
         for (j, &at) in at.iter().enumerate() {
             let values = &self.values[at as usize * movers.len()..][..movers.len()];
@@ -202,7 +190,7 @@ impl Generator for TransportGenerator {
                 variable.set_value(&mut made.rows, j, value);
             }
         }
-        self.fitted.judge(samples, to, &mut made);
+        self.fitted.judge(samples, to.group, &mut made);
         made
     }
 }

@@ -118,25 +118,22 @@ impl TransportMatching<'_> {
     ///
     /// Samples without a group or a class are in none.
     pub(crate) fn problems(&self, to: u16) -> TransportProblems {
-        let mut sources: BTreeMap<(u16, u32), Vec<usize>> = BTreeMap::new();
-        for (i, (&group, class)) in self.samples.groups.iter().zip(self.samples.classes).enumerate()
-        {
-            if let (true, &Some(class)) = (group != to && group != MISSING_GROUP, class) {
-                sources.entry((group, class)).or_default().push(i);
+        let strata = |side: &SampleBatch<'_>, takes_part: &dyn Fn(u16, usize) -> bool| {
+            let mut strata: BTreeMap<(u16, u32), Vec<usize>> = BTreeMap::new();
+            for (i, (&group, class)) in side.groups.iter().zip(side.classes).enumerate() {
+                if let (true, &Some(class)) = (takes_part(group, i), class) {
+                    strata.entry((group, class)).or_default().push(i);
+                }
             }
-        }
-        let mut targets: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
-        let reference = &self.reference;
-        for (j, (&group, class)) in reference.groups.iter().zip(reference.classes).enumerate() {
-            if let (true, &Some(class)) =
-                (group == to && self.distance.is_complete(reference.rows, j), class)
-            {
-                targets.entry(class).or_default().push(j);
-            }
-        }
+            strata
+        };
+        let is_target =
+            |group: u16, j: usize| group == to && self.distance.is_complete(self.reference.rows, j);
+        let sources = strata(&self.samples, &|group, _| group != to && group != MISSING_GROUP);
+        let targets = strata(&self.reference, &is_target);
         let mut made = TransportProblems { problems: Vec::new(), without_target: Vec::new() };
         for ((from, class), sources) in sources {
-            match targets.get(&class) {
+            match targets.get(&(to, class)) {
                 None => made.without_target.extend(sources),
                 Some(targets) => {
                     let (targets, approximate) = (targets.clone(), false);

@@ -37,7 +37,7 @@ use crate::data::{Feature, FeatureColumn, FeatureRows, Layout, MISSING, MISSING_
 use crate::error::{Fault, Result};
 use crate::exec::accumulator::{Accumulator, map_as_list};
 use crate::num::additive::absorb_map;
-use crate::num::ecdf::{number_of_bits, ordered_bits};
+use crate::num::ecdf::number_of_bits;
 
 /// Negative, positive, no label.
 const N_CLASSES: usize = 3;
@@ -59,8 +59,15 @@ fn class_of_label(label: Option<bool>) -> usize {
 impl RawCounts {
     /// An empty accumulator for the attribute at a position.
     pub(crate) fn new(layout: &Layout, attribute: usize) -> Self {
-        let mut features = Vec::new();
-        raw_features(layout, layout.attributes[attribute].feature, &mut features);
+        let set = features_set_with(layout, attribute);
+        let maps = set.iter().filter_map(|&feature| layout.derivation(feature));
+        let maps = maps.filter(|derived| matches!(derived.rule, DerivationRule::Map { .. }));
+        let mut features: Vec<usize> = Vec::new();
+        for &parent in maps.flat_map(|derived| derived.parents.iter().flatten()) {
+            if !features.contains(&parent) {
+                features.push(parent);
+            }
+        }
         let column = |feature: usize| {
             let described = &layout.features[feature];
             let counts = match described.kind.is_coded() {
@@ -109,45 +116,6 @@ impl RawCounts {
             .in_column(name)
             .fail("define the groups of numbers by `bins` in `data.derive` instead of `map`")
     }
-
-    /// The raw value for the group `name` in rows of this class.
-    ///
-    /// It is the most frequent one of the class, or of all classes where the class has none.
-    fn most_frequent(
-        &self,
-        layout: &Layout,
-        derived: &DerivedFeature,
-        raw: usize,
-        name: &str,
-        class: usize,
-    ) -> Option<RawValue> {
-        let (_, counts) = self.columns.iter().find(|(feature, _)| *feature == raw)?;
-        let is_named = |value: &CountedValue| match *value {
-            CountedValue::Level(code) => {
-                let level = layout.features[raw].levels.get(code as usize);
-                level.and_then(|level| name_of_level(&derived.rule, level)) == Some(name)
-            }
-            CountedValue::Number(bits) => {
-                derived.rule.name_of_number(number_of_bits(bits)) == Some(name)
-            }
-        };
-        let values: Vec<(CountedValue, [u64; N_CLASSES])> = counts
-            .values()
-            .into_iter()
-            .filter(is_named)
-            .map(|value| (value, std::array::from_fn(|class| counts.rows(value, class))))
-            .collect();
-        let best = |count: &dyn Fn(&[u64; N_CLASSES]) -> u64| {
-            // Ties go to the first.
-            let best = values.iter().rev().max_by_key(|(_, counts)| count(counts))?;
-            (count(&best.1) > 0).then_some(match best.0 {
-                CountedValue::Level(code) => RawValue::Code(code),
-                CountedValue::Number(bits) => RawValue::Number(number_of_bits(bits)),
-            })
-        };
-        let of_label = if class < 2 { best(&|counts| counts[class]) } else { None };
-        of_label.or_else(|| best(&|counts| counts.iter().sum()))
-    }
 }
 
 impl Accumulator for RawCounts {
@@ -166,39 +134,6 @@ fn name_of_level<'a>(rule: &'a DerivationRule, level: &str) -> Option<&'a str> {
             names.get(level).map(String::as_str)
         }
         _ => rule.name(level),
-    }
-}
-
-/// Collects the features below this one that a map reads.
-fn raw_features(layout: &Layout, feature: usize, found: &mut Vec<usize>) {
-    let Some(derived) = layout.derivation(feature) else { return };
-    let parents = || derived.parents.iter().flatten().copied();
-    match derived.rule {
-        DerivationRule::Bins(_) | DerivationRule::Sql { .. } => {}
-        DerivationRule::Map { .. } => {
-            for parent in parents().filter(|parent| !found.contains(parent)).collect::<Vec<_>>() {
-                found.push(parent);
-                raw_features(layout, parent, found);
-            }
-        }
-        DerivationRule::Cross(_) => {
-            parents().for_each(|parent| raw_features(layout, parent, found))
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum RawValue {
-    Code(u32),
-    Number(f64),
-}
-
-impl RawValue {
-    fn bits(self) -> u64 {
-        match self {
-            RawValue::Code(code) => u64::from(code),
-            RawValue::Number(x) => ordered_bits(x),
-        }
     }
 }
 
@@ -237,36 +172,34 @@ pub(crate) fn binned_below(layout: &Layout, attribute: usize) -> Vec<usize> {
 #[derive(Debug, Clone, PartialEq)]
 struct FeatureAssignment {
     feature: usize,
-    value: RawValue,
+    value: CountedValue,
     parents: Vec<FeatureAssignment>,
 }
 
 impl FeatureAssignment {
-    /// Calls `visit` with every feature that changes in a row.
+    /// Every feature that changes in a row, with its value.
     ///
     /// A feature that has its value already is left unchanged, and so are the features below it.
-    fn for_each_change(
-        &self,
-        originals: &FeatureRows,
-        parent: usize,
-        visit: &mut impl FnMut(usize, RawValue),
-    ) {
+    fn changes(&self, originals: &FeatureRows, parent: usize) -> Vec<(usize, CountedValue)> {
         let there = match (&originals.columns[self.feature], self.value) {
-            (FeatureColumn::Code(codes), RawValue::Code(code)) => codes[parent] == code,
-            (FeatureColumn::Number(numbers), RawValue::Number(x)) => numbers[parent] == x,
+            (FeatureColumn::Code(codes), CountedValue::Level(code)) => codes[parent] == code,
+            (FeatureColumn::Number(numbers), CountedValue::Number(bits)) => {
+                numbers[parent] == number_of_bits(bits)
+            }
             _ => false,
         };
-        if !there {
-            visit(self.feature, self.value);
-            self.parents.iter().for_each(|set| set.for_each_change(originals, parent, visit));
+        if there {
+            return Vec::new();
         }
+        let below = self.parents.iter().flat_map(|set| set.changes(originals, parent));
+        [(self.feature, self.value)].into_iter().chain(below).collect()
     }
 }
 
 /// The updates that follow when one sensitive attribute is set.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct WriteBack {
-    /// The assignment of each group and class.
+    /// The assignment of each group and class; none where the attribute is kept.
     ///
     /// `None` where the group, or a part of it, has no raw value.
     assignments: Vec<[Option<FeatureAssignment>; N_CLASSES]>,
@@ -282,7 +215,7 @@ impl WriteBack {
         let described = &layout.attributes[attribute];
         let sets = |&level: &u32| {
             std::array::from_fn(|class| {
-                assign_with_parents(layout, counts, described.feature, level, class)
+                ClassAssigning { layout, counts, class }.set(described.feature, level)
             })
         };
         let sets = described.level_of_group.iter().map(sets).collect();
@@ -315,11 +248,8 @@ impl WriteBack {
 
     /// The updates for rows whose attribute is kept: only derived features are computed again.
     pub(crate) fn derived_only(layout: &Layout) -> Self {
-        let n_groups =
-            layout.attributes.iter().map(|attribute| attribute.groups.len()).max().unwrap_or(0);
-        let sets = vec![[None, None, None]; n_groups];
         WriteBack {
-            assignments: sets,
+            assignments: Vec::new(),
             recomputations: Recomputation::of_layout(layout),
             group_deciding: Vec::new(),
         }
@@ -329,11 +259,10 @@ impl WriteBack {
     ///
     /// Call it after [`WriteBack::apply`].
     pub(crate) fn contradicts_group(&self, made: &FeatureRows, row: usize) -> bool {
-        let held = |feature: usize| made.codes(feature).get(row).copied();
-        self.group_deciding
-            .iter()
-            .map(|&k| &self.recomputations[k])
-            .any(|again| held(again.feature) != Some(again.code(made, row, &mut HashMap::new())))
+        let mut deciding = self.group_deciding.iter().map(|&k| &self.recomputations[k]);
+        deciding.any(|again| {
+            made.codes(again.derived.feature).get(row) != again.codes_at(made, &[row]).first()
+        })
     }
 
     /// Whether there is nothing to update: no attribute and no feature is derived.
@@ -357,37 +286,34 @@ impl WriteBack {
         labels: &[Option<bool>],
     ) -> WrittenCounts {
         let set = |change: &WriteBackRow| {
-            self.assignments[change.to]
-                [class_of_label(labels.get(change.parent).copied().flatten())]
-            .as_ref()
+            let class = class_of_label(labels.get(change.parent).copied().flatten());
+            self.assignments.get(change.to)?[class].as_ref()
         };
         let mut written = WrittenCounts::default();
         for change in changes {
             let Some(set) = set(change) else { continue };
-            set.for_each_change(originals, change.parent, &mut |feature, cell| {
-                if !self.recomputations.iter().any(|again| again.feature == feature) {
-                    *written
-                        .0
-                        .entry((change.from, change.to, feature, cell.bits()))
-                        .or_default() += 1;
+            for (feature, cell) in set.changes(originals, change.parent) {
+                if !self.recomputations.iter().any(|again| again.derived.feature == feature) {
+                    let bits = match cell {
+                        CountedValue::Level(code) => u64::from(code),
+                        CountedValue::Number(bits) => bits,
+                    };
+                    *written.0.entry((change.from, change.to, feature, bits)).or_default() += 1;
                 }
                 match (&mut made.columns[feature], cell) {
-                    (FeatureColumn::Code(codes), RawValue::Code(code)) => codes[change.row] = code,
-                    (FeatureColumn::Number(numbers), RawValue::Number(x)) => {
-                        numbers[change.row] = x
+                    (FeatureColumn::Code(codes), CountedValue::Level(code)) => {
+                        codes[change.row] = code
+                    }
+                    (FeatureColumn::Number(numbers), CountedValue::Number(bits)) => {
+                        numbers[change.row] = number_of_bits(bits)
                     }
                     _ => {}
                 }
-            });
+            }
         }
         self.compute_again(made, originals, changes.iter().copied(), |change, derived| {
-            let mut is_set = false;
-            if let Some(set) = set(change) {
-                set.for_each_change(originals, change.parent, &mut |feature, _| {
-                    is_set |= feature == derived
-                });
-            }
-            is_set
+            let set = set(change).map_or(Vec::new(), |set| set.changes(originals, change.parent));
+            set.iter().any(|(feature, _)| *feature == derived)
         });
         written
     }
@@ -406,7 +332,8 @@ impl WriteBack {
                     let made = &made.columns[parent];
                     made.differs(change.row, &originals.columns[parent], change.parent)
                 };
-                again.parents.iter().flatten().any(moved) && !is_set(change, again.feature)
+                let derived = &again.derived;
+                derived.parents.iter().flatten().any(moved) && !is_set(change, derived.feature)
             };
             let stale: Vec<usize> =
                 changes.clone().filter(is_stale).map(|change| change.row).collect();
@@ -465,43 +392,77 @@ impl Accumulator for WrittenCounts {
     }
 }
 
-/// A feature set to a level, with the assignments of the features it is derived from.
-///
-/// `None` where a group has no raw value.
-fn assign_with_parents(
-    layout: &Layout,
-    counts: &RawCounts,
-    feature: usize,
-    level: u32,
+/// What is set in rows of a class.
+struct ClassAssigning<'a> {
+    layout: &'a Layout,
+    counts: &'a RawCounts,
     class: usize,
-) -> Option<FeatureAssignment> {
-    let mut set = FeatureAssignment { feature, value: RawValue::Code(level), parents: Vec::new() };
-    let (Some(derived), Some(name)) =
-        (layout.derivation(feature), layout.features[feature].levels.get(level as usize))
-    else {
-        return Some(set);
-    };
-    match (&derived.rule, derived.parents.as_slice()) {
-        (DerivationRule::Map { .. }, [Some(raw)]) => {
-            set.parents.push(match counts.most_frequent(layout, derived, *raw, name, class)? {
-                RawValue::Code(code) => assign_with_parents(layout, counts, *raw, code, class)?,
-                number => FeatureAssignment { feature: *raw, value: number, parents: Vec::new() },
-            })
-        }
-        (DerivationRule::Cross(_), parents) => {
-            let mut levels = Vec::new();
-            if find_part_levels(layout, derived, 0, name, &mut levels) {
-                for (parent, level) in parents.iter().zip(levels) {
-                    if let Some(parent) = parent {
-                        set.parents
-                            .push(assign_with_parents(layout, counts, *parent, level, class)?);
+}
+
+impl ClassAssigning<'_> {
+    /// A feature set to a level, with the assignments of the features it is derived from.
+    ///
+    /// `None` where a group has no raw value.
+    fn set(&self, feature: usize, level: u32) -> Option<FeatureAssignment> {
+        let (layout, value) = (self.layout, CountedValue::Level(level));
+        let mut set = FeatureAssignment { feature, value, parents: Vec::new() };
+        let (Some(derived), Some(name)) =
+            (layout.derivation(feature), layout.features[feature].levels.get(level as usize))
+        else {
+            return Some(set);
+        };
+        match (&derived.rule, derived.parents.as_slice()) {
+            (DerivationRule::Map { .. }, [Some(raw)]) => {
+                set.parents.push(match self.most_frequent(derived, *raw, name)? {
+                    CountedValue::Level(code) => self.set(*raw, code)?,
+                    value => FeatureAssignment { feature: *raw, value, parents: Vec::new() },
+                })
+            }
+            (DerivationRule::Cross(_), parents) => {
+                let mut levels = Vec::new();
+                if find_part_levels(layout, derived, 0, name, &mut levels) {
+                    for (parent, level) in parents.iter().zip(levels) {
+                        if let Some(parent) = parent {
+                            set.parents.push(self.set(*parent, level)?);
+                        }
                     }
                 }
             }
+            _ => {}
         }
-        _ => {}
+        Some(set)
     }
-    Some(set)
+
+    /// The raw value for the group `name`.
+    ///
+    /// It is the most frequent one of the class, or of all classes where the class has none.
+    fn most_frequent(
+        &self,
+        derived: &DerivedFeature,
+        raw: usize,
+        name: &str,
+    ) -> Option<CountedValue> {
+        let (_, counts) = self.counts.columns.iter().find(|(feature, _)| *feature == raw)?;
+        let is_named = |value: &CountedValue| match *value {
+            CountedValue::Level(code) => {
+                let level = self.layout.features[raw].levels.get(code as usize);
+                level.and_then(|level| name_of_level(&derived.rule, level)) == Some(name)
+            }
+            CountedValue::Number(bits) => {
+                derived.rule.name_of_number(number_of_bits(bits)) == Some(name)
+            }
+        };
+        let mut values = counts.values();
+        values.retain(is_named);
+        let best = |classes: std::ops::Range<usize>| {
+            let count =
+                |value: &CountedValue| classes.clone().map(|c| counts.rows(*value, c)).sum::<u64>();
+            // Ties go to the first.
+            values.iter().rev().max_by_key(|value| count(value)).filter(|value| count(value) > 0)
+        };
+        let of_label = if self.class < 2 { best(self.class..self.class + 1) } else { None };
+        of_label.or_else(|| best(0..N_CLASSES)).copied()
+    }
 }
 
 /// Finds a level of each part, from part `k` on, whose joined names are `name`. Returns false if
@@ -536,9 +497,7 @@ fn find_part_levels(
 /// How to compute a derived feature again.
 #[derive(Debug, Clone, PartialEq)]
 struct Recomputation {
-    feature: usize,
-    parents: Vec<Option<usize>>,
-    rule: DerivationRule,
+    derived: DerivedFeature,
     /// The code of each name.
     codes: HashMap<String, u32>,
     /// The levels of each coded parent.
@@ -559,12 +518,10 @@ impl Recomputation {
         };
         let Feature { levels: names, .. } = &layout.features[derived.feature];
         Recomputation {
-            feature: derived.feature,
-            parents: derived.parents.clone(),
-            rule: derived.rule.clone(),
             codes: names.iter().cloned().zip(0..).collect(),
             levels: derived.parents.iter().map(levels).collect(),
             program: derived.rule.program(),
+            derived: derived.clone(),
         }
     }
 
@@ -573,32 +530,24 @@ impl Recomputation {
         if at.is_empty() {
             return;
         }
-        let codes = match (self.computed(rows, at), &mut rows.columns[self.feature]) {
-            (Some(values), FeatureColumn::Number(numbers)) => {
-                let values = values.numbers();
-                at.iter().zip(values).for_each(|(&row, value)| numbers[row] = value);
-                return;
-            }
-            (Some(values), _) => self.codes_of(&values, at.len()),
-            (None, _) => {
-                let mut known = HashMap::new();
-                at.iter().map(|&row| self.code(rows, row, &mut known)).collect()
+        let made = match &rows.columns[self.derived.feature] {
+            FeatureColumn::Code(_) => FeatureColumn::Code(self.codes_at(rows, at)),
+            FeatureColumn::Number(_) => {
+                // The names of other rules are not numbers.
+                let nothing = || vec![f64::NAN; at.len()];
+                let numbers = self.computed(rows, at).map_or_else(nothing, |of| of.numbers());
+                FeatureColumn::Number(numbers)
             }
         };
-        match &mut rows.columns[self.feature] {
-            FeatureColumn::Code(held) => {
-                at.iter().zip(codes).for_each(|(&row, code)| held[row] = code);
-            }
-            // The names of other rules are not numbers.
-            FeatureColumn::Number(numbers) => at.iter().for_each(|&row| numbers[row] = f64::NAN),
-        }
+        let column = &mut rows.columns[self.derived.feature];
+        at.iter().enumerate().for_each(|(k, &row)| column.set(row, &made, k));
     }
 
     /// The values of an expression for these rows; `None` for other rules.
     fn computed(&self, rows: &FeatureRows, at: &[usize]) -> Option<SourceValues> {
         let program = self.program.as_ref()?;
-        let DerivationRule::Sql { classes, .. } = &self.rule else { return None };
-        let columns = self.parents.iter().zip(&self.levels).zip(classes);
+        let DerivationRule::Sql { classes, .. } = &self.derived.rule else { return None };
+        let columns = self.derived.parents.iter().zip(&self.levels).zip(classes);
         let columns: Vec<_> = columns
             .map(|((parent, levels), class)| match parent.map(|p| &rows.columns[p]) {
                 None => sql::missing(at.len()),
@@ -614,49 +563,45 @@ impl Recomputation {
         Some(sql::source_values(&program.compute(&columns, at.len()).values))
     }
 
-    fn codes_of(&self, values: &SourceValues, n: usize) -> Vec<u32> {
-        let code = |row: usize| {
-            let word = values.word(row)?;
-            self.codes.get(word.as_ref()).copied()
-        };
-        (0..n).map(|row| code(row).unwrap_or(MISSING)).collect()
-    }
-
-    /// The code of one row; `known` caches the codes of combinations of coded parents.
-    fn code(&self, rows: &FeatureRows, row: usize, known: &mut HashMap<Vec<u32>, u32>) -> u32 {
-        if let Some(values) = self.computed(rows, &[row]) {
-            return self.codes_of(&values, 1)[0];
-        }
+    /// The codes of the feature in these rows.
+    fn codes_at(&self, rows: &FeatureRows, at: &[usize]) -> Vec<u32> {
         let code = |name: Option<&str>| {
             name.and_then(|name| self.codes.get(name).copied()).unwrap_or(MISSING)
         };
-        let mut parts = Vec::with_capacity(self.parents.len());
-        for parent in &self.parents {
-            match parent.map(|p| &rows.columns[p]) {
-                Some(FeatureColumn::Code(codes)) => parts.push(codes[row]),
-                Some(FeatureColumn::Number(numbers)) => {
-                    return code(self.rule.name_of_number(numbers[row]));
-                }
-                None => return MISSING,
-            }
+        if let Some(values) = self.computed(rows, at) {
+            return (0..at.len()).map(|k| code(values.word(k).as_deref())).collect();
         }
-        *known.entry(parts).or_insert_with_key(|parts| {
-            let words =
-                parts.iter().zip(&self.levels).map(|(&part, levels)| levels.get(part as usize));
-            let Some(words) = words.collect::<Option<Vec<&String>>>() else { return MISSING };
-            match (&self.rule, words.as_slice()) {
-                (DerivationRule::Cross(_), words) => {
-                    let names: Vec<&str> = words
-                        .iter()
-                        .enumerate()
-                        .map(|(k, word)| self.rule.part_name(k, word))
-                        .collect();
-                    code(Some(&names.join(JOINER)))
+        let rule = &self.derived.rule;
+        // The codes of combinations of coded parents.
+        let mut known: HashMap<Vec<u32>, u32> = HashMap::new();
+        let mut of_row = |&row: &usize| {
+            let mut parts = Vec::with_capacity(self.levels.len());
+            for parent in &self.derived.parents {
+                match parent.map(|p| &rows.columns[p]) {
+                    Some(FeatureColumn::Code(codes)) => parts.push(codes[row]),
+                    Some(FeatureColumn::Number(numbers)) => {
+                        return code(rule.name_of_number(numbers[row]));
+                    }
+                    None => return MISSING,
                 }
-                (rule, [word]) => code(name_of_level(rule, word)),
-                _ => MISSING,
             }
-        })
+            *known.entry(parts).or_insert_with_key(|parts| {
+                let words =
+                    parts.iter().zip(&self.levels).map(|(&part, levels)| levels.get(part as usize));
+                let Some(words) = words.collect::<Option<Vec<&String>>>() else { return MISSING };
+                match (rule, words.as_slice()) {
+                    (DerivationRule::Cross(_), words) => {
+                        let names = words.iter().enumerate();
+                        let names: Vec<&str> =
+                            names.map(|(k, word)| rule.part_name(k, word)).collect();
+                        code(Some(&names.join(JOINER)))
+                    }
+                    (rule, [word]) => code(name_of_level(rule, word)),
+                    _ => MISSING,
+                }
+            })
+        };
+        at.iter().map(&mut of_row).collect()
     }
 }
 

@@ -80,7 +80,6 @@ fn bootstrap_draws(
     rows: &TrainingRows<'_>,
 ) -> Result<BootstrapDraws> {
     let bootstraps = usize::try_from(graphs.n_bootstraps()).unwrap_or(usize::MAX);
-    let sizes = &blocks.sizes;
     let draws = match PersonUnits::read(encoding, blocks, rows)? {
         Some(persons) => {
             let what = |needed, allowed| {
@@ -89,10 +88,9 @@ fn bootstrap_draws(
             let hint = "take fewer `bootstraps` or training rows, or allow more with `--memory`";
             let of = (persons.memory(bootstraps), memory);
             refuse_memory(of, "too-many-persons", what, hint)?;
-            BootstrapDraws::by_person(seed.0, bootstraps, sizes, persons)
+            BootstrapDraws::by_person(seed.0, bootstraps, persons)
         }
-        None if bootstraps == 0 => return Ok(BootstrapDraws::all_rows(sizes)),
-        None => BootstrapDraws::seeded(seed.0, bootstraps, sizes),
+        None => BootstrapDraws::seeded(seed.0, bootstraps, &blocks.sizes),
     };
     Ok(draws.with_all_rows())
 }
@@ -223,7 +221,7 @@ pub(crate) fn discover(
         all.push(DiscoveredScenario {
             scenario: name.clone(),
             worlds: CausalWorlds::new(encoding.clone(), bag, worlds, drawn, all_rows),
-            tiers: (0..names.len()).map(|v| knowledge.tier(v)).collect(),
+            tiers: knowledge.tier.clone(),
             n_rows,
             n_dropped: blocks.dropped,
             without_rows: without_rows.clone(),
@@ -328,8 +326,8 @@ impl<'a> ScenarioSearch<'a> {
         };
         let mut scenarios = Vec::new();
         for (name, scenario) in &asked.graphs.knowledge {
-            let knowledge = scenario.to_knowledge(variables).map_err(|wrong| {
-                let wrong: Vec<String> = wrong.iter().map(ToString::to_string).collect();
+            let knowledge = Knowledge::new(variables, scenario).map_err(|wrong| {
+                let wrong: Vec<String> = wrong.iter().map(|(wrong, _)| wrong.to_string()).collect();
                 let wrong = wrong.join("; ");
                 let what = format!("the knowledge `{name}` is contradictory: {wrong}");
                 Fault::new("impossible-graph", what)
@@ -362,21 +360,20 @@ impl<'a> ScenarioSearch<'a> {
         moments: &EncodedMoments,
         n: f64,
     ) -> Result<Vec<BootstrapGraphs>> {
-        let (knobs, singular) = self.inputs.graphs.search_settings();
         let mut fits = EquationCache::new(self.encoding, moments);
         let mut score = None;
         let of_scenario = |SearchedScenario { knowledge, given, .. }: &SearchedScenario| {
-            let replicate = match given {
-                Some(_) => None,
-                None => {
+            let replicate = match self.inputs.graphs.search() {
+                None => None,
+                Some(knobs) => {
                     let score = score.get_or_insert_with(|| {
-                        let penalty = knobs.penalty;
+                        let penalty = knobs.penalty.get();
                         GraphScore::of_effective_rows(self.encoding, moments, penalty, n)
                     });
                     let (variables, limits, seed) =
                         (self.variables, &self.limits, self.inputs.seed.0);
                     Some(
-                        GraphSearch { variables, knowledge, knobs: &knobs, singular, limits, seed }
+                        GraphSearch { variables, knowledge, knobs, limits, seed }
                             .search_replicate(b, score)?,
                     )
                 }
@@ -384,7 +381,7 @@ impl<'a> ScenarioSearch<'a> {
             let listed =
                 replicate.as_ref().map(|r| &r.listed).or(given.as_ref().map(|given| &given.listed));
             let dags: Vec<&Dag> = listed.iter().flat_map(|listed| &listed.dags).collect();
-            let worlds = worlds_of_replicate(&mut fits, self.encoding, b, &dags, self.sensitive);
+            let worlds = worlds_of_replicate(&mut fits, b, &dags, self.sensitive);
             Ok((replicate, worlds))
         };
         self.scenarios.iter().map(of_scenario).collect()

@@ -94,13 +94,12 @@ impl GraphSetScenario {
         let codes = &attribute.level_of_group;
         let Some(rows) = &self.rows else {
             let pair = (codes[from], codes[to]);
-            return (worlds.shift_spreads(MemberWeighting::Dag, level.get(), pair), None);
+            return (worlds.shift_spreads(level.get(), pair), None);
         };
         let pair = rows.pairs.iter().find(|pair| (pair.from, pair.to) == (from, to));
         let moved =
             |w: usize, column: usize| pair?.by_world.get(w)?.as_ref().map(|means| means[column]);
-        let spread =
-            |column: usize| worlds.spread(MemberWeighting::Dag, level.get(), |w| moved(w, column));
+        let spread = |column: usize| worlds.spread(level.get(), |w| moved(w, column));
         let spreads = (0..worlds.encoding.width()).map(spread).collect();
         (spreads, pair.map(|pair| &pair.steps))
     }

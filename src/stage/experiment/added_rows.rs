@@ -19,7 +19,6 @@ use crate::data::rows::training::{AddedTraining, DrawnTraining, TrainingBatch, T
 use crate::data::rows::{PreparedBatch, Projection};
 use crate::data::{FeatureRows, Layout, MISSING};
 use crate::error::{Error, Result};
-use crate::exec::accumulator::Accumulator;
 use crate::num::neighbours::PointMatrix;
 use crate::stage::row_context::{DecisionRule, RowContext};
 use crate::table::file::RowWriter;
@@ -105,15 +104,13 @@ pub(crate) fn rule_matches(
     rules: &[SelectionRule],
     seed: u64,
 ) -> Result<RuleMatches> {
-    let mut all = RuleMatches::new(rules, seed);
-    for pool in pools {
-        let look = |part: &mut RuleMatches, g: usize| {
+    let look = |part: &mut RuleMatches, g: usize| {
+        for pool in pools {
             pool.all_candidates(row_context, g)?.iter().for_each(|candidate| part.add(candidate));
-            Ok(0)
-        };
-        all.merge(row_context.row_groups().gather(|| RuleMatches::new(rules, seed), look)?);
-    }
-    Ok(all)
+        }
+        Ok(0)
+    };
+    row_context.row_groups().gather(|| RuleMatches::new(rules, seed), look)
 }
 
 /// This fraction of the counterfactuals of all attributes: those that are farthest from their
@@ -326,11 +323,7 @@ impl ArmSelection {
 fn collect_training_rows(rows: &TrainingRows<'_>) -> Result<TrainingBatch> {
     let (mut all, mut labels, mut weights) = (FeatureRows::default(), Vec::new(), Vec::new());
     rows.fold(Clone::clone, |group: TrainingBatch| {
-        if all.n == 0 {
-            all = group.rows
-        } else {
-            all.append(group.rows)
-        }
+        all.append(group.rows);
         labels.extend(group.labels);
         weights.extend(group.weights);
     })?;

@@ -28,7 +28,8 @@ pub(crate) fn arm_selection<'a>(
     b.texts([(named("arm"), arm.to_string())]);
     let adasyn = experiment_plan.adasyn(arm);
     let chosen = experiment_plan.chosen_as(arm);
-    let diverse = experiment_plan.diverse().filter(|_| chosen == Some(ExperimentArm::Diverse));
+    let diverse = experiment_plan.block.arms.diverse;
+    let diverse = diverse.filter(|_| chosen == Some(ExperimentArm::Diverse));
     if let Some(adasyn) = &adasyn {
         b.value(&named("adasyn"), adasyn);
     }

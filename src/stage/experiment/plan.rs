@@ -5,9 +5,7 @@ use crate::augment::ExperimentArm;
 use crate::error::Result;
 use crate::exec::internal_error;
 use crate::job::ModelBlock;
-use crate::job::blocks::experiments::{
-    self, DirectedArm, DiverseArm, ExperimentBlock, PredictionSource,
-};
+use crate::job::blocks::experiments::{self, DirectedArm, ExperimentBlock, PredictionSource};
 use crate::param::{Count, Name, key_word, variant_of};
 use crate::stage::applied_set::AppliedSet;
 use crate::stage::plan::{StagePlan, split_unit};
@@ -151,10 +149,6 @@ impl<'a> ExperimentPlan<'a> {
 
     pub(crate) fn directed(&self) -> Option<&'a DirectedArm> {
         self.block.arms.directed.as_ref()
-    }
-
-    pub(crate) fn diverse(&self) -> Option<DiverseArm> {
-        self.block.arms.diverse
     }
 
     pub(crate) fn adasyn(&self, arm: ExperimentArm) -> Option<experiments::AdasynArm> {

@@ -218,17 +218,7 @@ fn may_lack(job: &Job) -> [bool; 3] {
         .map(|rule| matches!(rule, MissingRule::Keep | MissingRule::Level))
 }
 
-/// What the rows of a row group say about the counterfactuals.
-#[derive(Default)]
-struct FoundPeople {
-    /// Positions of keys whose person is in the row group.
-    found: Vec<std::ops::Range<usize>>,
-    /// People without a counterfactual in a group.
-    lacking: u64,
-    /// The first of them: position in the row group, and the group.
-    first: Option<(usize, usize)>,
-}
-
+/// Whether the counterfactuals are those of the people in the rows, with none missing.
 fn check_people(
     row_context: RowContext<'_>,
     (rows, file): (&ExternalRows, &KeyedFile),
@@ -240,11 +230,12 @@ fn check_people(
         Error::from(file.fault(what, column, file_row).hint(hint))
     };
     let mut of_somebody = vec![false; rows.keys().len()];
-    let (mut lacking, mut first) = (0, None);
+    let (mut n_lacking, mut first) = (0, None);
     let look = |g: usize| {
         let (batch, roles) = row_context.read(g, Projection::ALL)?;
         let classes = classes.of_group(g, &batch)?;
-        let mut people = FoundPeople::default();
+        // Keys of the people, and people without a counterfactual in a group, with the first.
+        let (mut found, mut lacking) = (Vec::new(), Vec::new());
         for (i, &row_key) in batch.row_key.iter().enumerate() {
             let (own, keys) = (batch.groups[position][i], rows.of_row(row_key));
             for key in rows.keys()[keys.clone()].iter().filter(|_| own != MISSING_GROUP) {
@@ -268,27 +259,24 @@ fn check_people(
                 let lacks =
                     |to: &usize| *to != usize::from(own) && rows.of(row_key, *to).is_empty();
                 if let Some(to) = (0..of.groups.len()).find(lacks) {
-                    people.lacking += 1;
-                    people.first = people.first.or(Some((i, to)));
+                    lacking.push((i, to));
                 }
             }
-            if !keys.is_empty() {
-                people.found.push(keys);
-            }
+            found.push(keys);
         }
-        let named = |(i, to): (usize, usize)| -> Result<(String, usize)> {
+        let named = |&(i, to): &(usize, usize)| -> Result<(String, usize)> {
             Ok((row_context.rows.read_ids(g)?.text(i), to))
         };
-        let first = people.first.map(named).transpose()?;
-        Ok((batch.row.len() as u64, (people, first)))
+        let example = lacking.first().map(named).transpose()?;
+        Ok((batch.row.len() as u64, (found, lacking.len(), example)))
     };
-    row_context.row_groups().in_turn(look, |(people, example)| {
-        people.found.into_iter().flatten().for_each(|at| of_somebody[at] = true);
-        lacking += people.lacking;
+    row_context.row_groups().in_turn(look, |(found, lacking, example)| {
+        found.into_iter().flatten().for_each(|at| of_somebody[at] = true);
+        n_lacking += lacking;
         first = first.take().or(example);
     })?;
     if let Some((id, to)) = first {
-        let people = match lacking {
+        let people = match n_lacking {
             1 => "1 person who is audited has".to_owned(),
             n => format!("{n} people who are audited have"),
         };

@@ -16,46 +16,35 @@ use crate::param::Seed;
 use crate::stage::generate::basis::LearningReference;
 use crate::stage::generate::rows;
 
-/// Makes generators from what was learnt.
-pub(crate) struct GeneratorInputs<'a> {
-    pub(crate) reference: &'a LearningReference<'a>,
-    pub(crate) position: usize,
-    pub(crate) seed: Seed,
-    /// External counterfactuals, where the set has them.
-    pub(crate) external: Option<Arc<ExternalRows>>,
-}
-
-impl GeneratorInputs<'_> {
-    /// A generator for each fold.
+impl LearningReference<'_> {
+    /// A generator for each fold of what was learnt of the attribute at a position; `external` are
+    /// the counterfactuals of an external set.
     pub(crate) fn generators(
         &self,
         plan: &StrategyPlan<'_>,
         learnt: Vec<FittedStrategy>,
+        (position, seed): (usize, Seed),
+        external: Option<Arc<ExternalRows>>,
     ) -> Result<Vec<Box<dyn Generator>>> {
         let n_folds = learnt.len();
         let of_fold = |(fold, learnt): (usize, FittedStrategy)| {
-            let rows = FoldRows {
-                reference: self.reference.rows(fold),
-                samples: self.samples(fold, n_folds),
-                position: self.position,
-                seed: self.seed,
-                external: self.external.clone(),
-            };
-            plan.generator(learnt, &rows)
+            let reference = self.rows(fold);
+            let samples = self.samples(position, (fold, n_folds));
+            let external = external.clone();
+            plan.generator(learnt, &FoldRows { reference, samples, position, seed, external })
         };
         learnt.into_iter().enumerate().map(of_fold).collect()
     }
 
     /// The rows that get counterfactuals in a fold: all, of which those of other folds have no
     /// group.
-    fn samples(&self, fold: usize, n_folds: usize) -> ReferenceRows<'_> {
-        let row_context = self.reference.context;
+    fn samples(&self, position: usize, (fold, n_folds): (usize, usize)) -> ReferenceRows<'_> {
+        let row_context = self.context;
         let read = move |g: usize| {
             let (mut batch, roles) = row_context.read(g, Projection::ALL)?;
-            let own = &batch.groups[self.position];
-            let of_fold = rows::groups_of_fold(own, &roles, n_folds, fold);
-            let classes = self.reference.classes.of_group(g, &batch)?;
-            batch.groups[self.position] = of_fold;
+            let of_fold = rows::groups_of_fold(&batch.groups[position], &roles, n_folds, fold);
+            let classes = self.classes.of_group(g, &batch)?;
+            batch.groups[position] = of_fold;
             let (keys, rows, groups) = (batch.row_key, batch.rows, batch.groups);
             Ok(ReferenceBatch { keys, rows, groups, classes })
         };

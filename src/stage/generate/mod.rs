@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use crate::counterfactual::conditional::Conditioning;
 use crate::counterfactual::graph_uncertain::{CausalWorlds, ClipRule};
 use crate::counterfactual::map_flip::FittedStrategy;
-use crate::counterfactual::plan::StrategyPlan;
+use crate::counterfactual::plan::{MovedRows, StrategyPlan};
 use crate::counterfactual::short_forms::ConditionOn;
 use crate::counterfactual::strategy::naive::NaiveGenerator;
 use crate::counterfactual::variable::VariableOptions;
@@ -37,7 +37,6 @@ use crate::stage::decided_scores::DecidedScores;
 use crate::stage::experiment::fold_roles::FoldRoles;
 use crate::stage::generate::basis::{LearningReference, RowClasses, n_folds_of};
 use crate::stage::generate::external::ExternalInput;
-use crate::stage::generate::generators::GeneratorInputs;
 use crate::stage::generate::repeats::{RepeatInputs, RepeatModel, RepeatedPart};
 use crate::stage::generate::rows::{GenerateInputs, GeneratedEffects, GenerationSums};
 use crate::stage::generate::support::SupportTests;
@@ -172,11 +171,6 @@ impl<'a> SetInputs<'a> {
         Ok(SetInputs { support: Some(support), ..SetInputs::need(b, applied)? })
     }
 
-    /// The rows.
-    pub(crate) fn rows(&self) -> &RowInputs<'a> {
-        &self.rows
-    }
-
     /// The rows that the strategy learns from, and what the set conditions on.
     fn basis<'g>(&self, row_context: RowContext<'g>) -> Result<LearningReference<'g>> {
         let reference =
@@ -191,17 +185,12 @@ impl<'a> SetInputs<'a> {
             let roles = roles.open(row_context.ctx, row_context.rows)?;
             return Ok(RowClasses::Predicted(Box::new(scored.predictions(row_context)?), roles));
         }
-        match self.applied.block.knobs().map(|knobs| knobs.condition_on) {
-            Some(ConditionOn::RawLabel) => {
-                let layout = row_context.rows.layout();
-                // Preparing puts the unchanged label last among the hidden features.
-                Ok(layout
-                    .hidden
-                    .last()
-                    .map_or(RowClasses::Label, |&feature| RowClasses::Raw(feature)))
-            }
-            _ => Ok(RowClasses::Label),
-        }
+        let condition = self.applied.block.knobs().map(|knobs| knobs.condition_on);
+        // Preparing puts the unchanged label last among the hidden features.
+        Ok(match (condition, row_context.rows.layout().hidden.last()) {
+            (Some(ConditionOn::RawLabel), Some(&feature)) => RowClasses::Raw(feature),
+            _ => RowClasses::Label,
+        })
     }
 
     /// Writes the counterfactuals of the audited rows of a context, and what followed of all rows;
@@ -245,7 +234,7 @@ impl<'a> SetInputs<'a> {
         let mut unsupported = Vec::new();
         if let Some(tests) = &tests {
             let of = (tests, ctx.out());
-            sums.support = world_support::write_expected(of, row_context, position, worlds)?;
+            sums.support = world_support::write_expected(of, row_context, worlds)?;
             unsupported = tests.found(&sums.support);
         }
         rows::write_effects(layout, position, &sums, (&[], unsupported), ctx.out())
@@ -317,8 +306,7 @@ impl<'a> SetInputs<'a> {
             plan.external_rows(basis.context, (applied, &file), classes)
         };
         let external = self.external.as_ref().map(read).transpose()?;
-        let seed = plan.job.run.seed;
-        GeneratorInputs { reference: basis, position, seed, external }.generators(knobs, learnt)
+        basis.generators(knobs, learnt, (position, plan.job.run.seed), external)
     }
 }
 
@@ -372,20 +360,21 @@ impl Stage for FitStage {
         let plan = b.plan;
         let applied = plan.set_of(unit)?;
         let (knobs, of_set) = (learning_knobs(&applied)?, SetInputs::need(b, &applied)?);
-        of_set.rows().clone().work(0, move |ctx, row_context| {
+        of_set.rows.clone().work(0, move |ctx, row_context| {
             let basis = of_set.basis(row_context)?;
             let layout = row_context.rows.layout();
-            let extras = plan.extras(layout);
-            let variables = knobs.variables(layout, &extras, applied.position);
+            let (extras, position) = (&plan.extras(layout), applied.position);
+            let moved = MovedRows { layout, extras, position };
+            let variables = knobs.variables(moved);
             let hash = || {
                 let of = (&variables[..], knobs.condition());
-                refits::reference_hash(layout, of, &basis.classes, applied.position)
+                refits::reference_hash(layout, of, &basis.classes, position)
             };
             let mut read = Vec::new();
             for fold in 0..basis.n_folds() {
                 let reference = basis.rows(fold).hashed(hash());
                 let learnt = knobs
-                    .learn(layout, &extras, &reference, applied.position)
+                    .learn(moved, &reference)
                     .map_err(|error| plan.with_set_place(error, &applied))?;
                 files::write_compact(&ctx.out().join(artifact(fold)), &learnt)?;
                 read.push(reference.content());
@@ -430,7 +419,7 @@ impl Stage for GenerateStage {
             b.seed();
         }
         let passes = b.row_passes();
-        of_set.rows().clone().work(1, move |ctx, row_context| {
+        of_set.rows.clone().work(1, move |ctx, row_context| {
             let learnt = |n_folds: usize| match (&fit, learnt_in) {
                 (None, _) => Ok(Vec::new()),
                 (Some(fit), None) => fit.learnt(ctx, n_folds),
@@ -453,7 +442,7 @@ impl Stage for QualityStage {
         let (fit, made) = (b.need::<FitStage>(unit)?, b.need::<GenerateStage>(unit)?);
         let map = b.input("report.map", |job| job.report.map);
         let map = map.map(|wanted| (wanted, b.seed()));
-        of_set.rows().clone().work(1, move |ctx, row_context| {
+        of_set.rows.clone().work(1, move |ctx, row_context| {
             let basis = of_set.basis(row_context)?;
             let learnt = fit.learnt(ctx, basis.n_folds())?;
             let tallies: Option<TransportTallies> = made.read_if_written(ctx, TALLIES)?;
@@ -515,11 +504,10 @@ fn plan_repeats<'a>(
         models.push((name, AskedModels::need(b, &unit)?, DecidedScores::need(b, &unit, true)?));
     }
     b.value(part.key(), repeats);
-    let seed = b.seed();
-    let wants_shift = b.value("score metrics", plan.wants_shift());
-    of_set.rows().clone().work(0, move |ctx, row_context| {
+    b.seed();
+    b.value("score metrics", plan.wants_shift());
+    of_set.rows.clone().work(0, move |ctx, row_context| {
         let basis = of_set.basis(row_context)?;
-        let layout = row_context.rows.layout();
         let opened = models.iter().map(|(name, asked, scored)| {
             let (rule, scores) = scored.open(row_context)?;
             Ok(RepeatModel {
@@ -531,16 +519,14 @@ fn plan_repeats<'a>(
             })
         });
         let repeated = RepeatInputs {
+            plan,
+            applied: &applied,
             reference: &basis,
             knobs,
-            extras: plan.extras(layout),
-            position: applied.position,
             support: of_set.support_tests(row_context)?,
             models: opened.collect::<Result<_>>()?,
-            seed,
             part,
             repeats,
-            wants_shift,
         };
         repeated.write(ctx.out()).map_err(|error| plan.with_set_place(error, &applied))
     })
@@ -588,24 +574,19 @@ fn check_classes(
                 of_rows[*i].filter(|_| batch.groups[position][*i] != crate::data::MISSING_GROUP)?;
             (!known.contains(&class)).then_some((*i, class))
         };
-        match (0..batch.row.len()).find_map(|i| unseen(&i)) {
-            None => Ok((0, ())),
-            Some((i, class)) => {
-                let name = match classes.names(layout) {
-                    Some(names) => names.get(class as usize).map_or("", String::as_str),
-                    None => ["negative", "positive"][usize::from(class == 1)],
-                };
-                let what = format!(
-                    "a row has the class `{name}`, but no row from which the strategy learns has it"
-                );
-                Err(Error::from(
-                    Fault::new("unseen-class", what).at_row(format!("row {}", batch.row[i])).hint(
-                        "leave such rows out by `data.keep`, learn from more rows, or write \
-                         `condition_on: none`",
-                    ),
-                ))
-            }
-        }
+        let found = (0..batch.row.len()).find_map(|i| unseen(&i));
+        let Some((i, class)) = found else { return Ok((0, ())) };
+        let name = match classes.names(layout) {
+            Some(names) => names.get(class as usize).map_or("", String::as_str),
+            None => ["negative", "positive"][usize::from(class == 1)],
+        };
+        let what = format!(
+            "a row has the class `{name}`, but no row from which the strategy learns has it"
+        );
+        Fault::new("unseen-class", what).at_row(format!("row {}", batch.row[i])).fail(
+            "leave such rows out by `data.keep`, learn from more rows, or write \
+             `condition_on: none`",
+        )
     };
     row_context.row_groups().in_order(find, |_, ()| Ok(()))
 }

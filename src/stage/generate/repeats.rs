@@ -18,8 +18,7 @@
 
 use std::path::Path;
 
-use crate::counterfactual::plan::StrategyPlan;
-use crate::counterfactual::variable::VariableOptions;
+use crate::counterfactual::plan::{MovedRows, StrategyPlan};
 use crate::counterfactual::write_back::WriteBack;
 use crate::data::MISSING_GROUP;
 use crate::data::rows::aligned::{CounterfactualKeys, ScoreReader};
@@ -35,13 +34,13 @@ use crate::metric::noise::repeats::SetRepeat;
 use crate::model::Scorer;
 use crate::num::seed::{RandomStream, h};
 use crate::param::{Count, Seed};
+use crate::stage::applied_set::AppliedSet;
 use crate::stage::count::evidence::{ScoredGroup, no_switches, ranks};
 use crate::stage::generate::basis::LearningReference;
-use crate::stage::generate::generators::GeneratorInputs;
 use crate::stage::generate::rows::{GenerateInputs, MadeGroup, write_backs};
 use crate::stage::generate::support::SupportTests;
-use crate::stage::row_context::DecisionRule;
-use crate::stage::row_context::RowContext;
+use crate::stage::plan::StagePlan;
+use crate::stage::row_context::{DecisionRule, RowContext};
 use crate::stage::score::rows::{blank_unknown, score_by_fold};
 
 /// What a repeat of a set changes.
@@ -87,26 +86,21 @@ pub(crate) struct RepeatModel {
 
 /// What is repeated.
 pub(crate) struct RepeatInputs<'a> {
+    pub plan: &'a StagePlan<'a>,
+    /// The set.
+    pub applied: &'a AppliedSet<'a>,
     /// What the strategy learns from, and the audited rows.
     pub reference: &'a LearningReference<'a>,
     /// The strategy.
     pub knobs: StrategyPlan<'a>,
-    /// What the features do not say.
-    pub extras: VariableOptions,
-    /// Position of the attribute.
-    pub position: usize,
     /// The test of the counterfactuals; none where all people count.
     pub support: Option<SupportTests>,
     /// The models.
     pub models: Vec<RepeatModel>,
-    /// Seed of the job.
-    pub seed: Seed,
     /// What a repeat changes.
     pub part: RepeatedPart,
     /// How often.
     pub repeats: Count,
-    /// Whether score metrics are asked for.
-    pub wants_shift: bool,
 }
 
 /// File of the evidence about a model.
@@ -234,7 +228,7 @@ impl RepeatInputs<'_> {
             let one = match &names {
                 Some(names) => self.shuffled(r, names)?,
                 None => {
-                    let draw = RowDraw::new(self.seed, "doubt/fit", r);
+                    let draw = RowDraw::new(self.seed(), "doubt/fit", r);
                     self.repeat(&self.reference.drawn(draw))?
                 }
             };
@@ -244,6 +238,14 @@ impl RepeatInputs<'_> {
             files::write_json(&out.join(evidence_file(&model.name)), repeats)?;
         }
         Ok(())
+    }
+
+    fn position(&self) -> usize {
+        self.applied.position
+    }
+
+    fn seed(&self) -> Seed {
+        self.plan.job.run.seed
     }
 
     /// Whether rows keep what they say about the attribute, because only the names of groups
@@ -260,13 +262,13 @@ impl RepeatInputs<'_> {
             Ok((batch, Some(roles)))
         };
         let samples =
-            GroupPermutation::read(row_context, row_context.rows.n_groups(), self.position, own)?;
+            GroupPermutation::read(row_context, row_context.rows.n_groups(), self.position(), own)?;
         if self.reference.is_own_rows() {
             return Ok((samples, None));
         }
         let read = |g: usize| self.reference.read(g);
         let n_groups = self.reference.n_groups();
-        let reference = GroupPermutation::read(row_context, n_groups, self.position, read)?;
+        let reference = GroupPermutation::read(row_context, n_groups, self.position(), read)?;
         Ok((samples, Some(reference)))
     }
 
@@ -276,35 +278,34 @@ impl RepeatInputs<'_> {
         r: u64,
         (samples, reference): &(GroupPermutation, Option<GroupPermutation>),
     ) -> Result<Vec<SetRepeat>> {
-        let seed = RandomStream::new(self.seed.0, &format!("placebo/{r}")).u64();
-        let rows = self.reference.context.rows.renamed(self.position, samples.permuted(seed));
+        let seed = RandomStream::new(self.seed().0, &format!("placebo/{r}")).u64();
+        let rows = self.reference.context.rows.renamed(self.position(), samples.permuted(seed));
         let of_file = reference.as_ref().map(|names| names.permuted(seed));
-        self.repeat(&self.reference.renamed(&rows, self.position, of_file))
+        self.repeat(&self.reference.renamed(&rows, self.position(), of_file))
     }
 
     /// One repeat: learns from a reference, generates, scores and counts.
     fn repeat(&self, reference: &LearningReference<'_>) -> Result<Vec<SetRepeat>> {
         let (row_context, layout) = (reference.context, reference.context.rows.layout());
-        let learn = |fold: usize| {
-            self.knobs.learn(layout, &self.extras, &reference.rows(fold), self.position)
-        };
+        let (extras, position) = (&self.plan.extras(layout), self.position());
+        let moved = MovedRows { layout, extras, position };
+        let learn = |fold: usize| self.knobs.learn(moved, &reference.rows(fold));
         let learnt = (0..reference.n_folds()).map(learn).collect::<Result<Vec<_>>>()?;
-        let ranks = ranks(&layout.attributes[self.position]);
+        let ranks = ranks(&layout.attributes[position]);
         let without_rows = self.knobs.groups_without_rows(&learnt).into_iter();
         let mut without_rows: Vec<usize> = without_rows.map(|group| ranks[group]).collect();
         without_rows.sort_unstable();
         // An external set is not repeated.
-        let (position, seed, external) = (self.position, self.seed, None);
-        let of_folds = GeneratorInputs { reference, position, seed, external };
-        let generators = of_folds.generators(&self.knobs, learnt)?;
+        let of = (position, self.seed());
+        let generators = reference.generators(&self.knobs, learnt, of, None)?;
         let write_backs = if self.keeps_attribute() {
             vec![WriteBack::derived_only(layout)]
         } else {
-            write_backs(row_context, reference, self.position)?
+            write_backs(row_context, reference, position)?
         };
         let making = GenerateInputs {
             generators: &generators,
-            attribute: self.position,
+            attribute: position,
             classes: &reference.classes,
             write_backs: &write_backs,
             with_features: true,
@@ -326,7 +327,7 @@ impl RepeatInputs<'_> {
         g: usize,
         making: &GenerateInputs<'_>,
     ) -> Result<RepeatScores> {
-        let attribute = &row_context.rows.layout().attributes[self.position];
+        let attribute = &row_context.rows.layout().attributes[self.position()];
         let (batch, roles) = row_context.read(g, Projection::ALL)?;
         let classes = making.classes.of_group(g, &batch)?;
         let made = making.made_group(attribute, (&batch, &roles), &classes);
@@ -374,13 +375,13 @@ impl RepeatInputs<'_> {
                 // The same model scores both.
                 rules: [model.rule.clone(), model.rule.clone()],
             };
-            rows.people(layout, self.position, |i, person, cfs| {
+            rows.people(layout, self.position(), |i, person, cfs| {
                 each(rows.batch.person_keys()[i], person, cfs)
             });
             Ok(0)
         };
         let counts = row_context.row_groups().gather(
-            || no_switches(layout, self.position, None),
+            || no_switches(layout, self.position(), None),
             |part, g| people(g, &mut |key, person, cfs| part.add_person(key, person, cfs)),
         )?;
         let again = |start: ShiftPass| {
@@ -389,7 +390,7 @@ impl RepeatInputs<'_> {
                 |part, g| people(g, &mut |key, person, cfs| part.add(key, person, cfs)),
             )
         };
-        let second = self.wants_shift.then(|| again(counts.second_pass())).transpose()?;
+        let second = self.plan.wants_shift().then(|| again(counts.second_pass())).transpose()?;
         Ok(SetRepeat { counts, second, without_rows: without_rows.to_vec() })
     }
 }

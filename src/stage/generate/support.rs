@@ -158,9 +158,9 @@ fn count(
 pub(crate) struct SupportTests {
     /// What is tested.
     pub(crate) variables: Vec<StrategyVariable>,
+    /// Position of the attribute.
+    pub(crate) position: usize,
     groups: usize,
-    /// Reference rows differ by fold.
-    by_fold: bool,
     /// At from * groups + to.
     directions: Vec<DirectionSupport>,
 }
@@ -192,8 +192,7 @@ impl StageInput<SupportStage> {
         if directions.iter().all(|direction| direction.places.is_empty()) {
             return Ok(None);
         }
-        let by_fold = folds.len() > 1;
-        Ok(Some(SupportTests { variables, groups, by_fold, directions }))
+        Ok(Some(SupportTests { variables, position, groups, directions }))
     }
 }
 
@@ -213,19 +212,6 @@ impl SupportTests {
         self.variables.iter().map(|variable| variable.values(rows)).collect()
     }
 
-    /// The places of the unsupported values of a counterfactual: row `k` of `made`, of the person
-    /// in row `i` of the batch.
-    pub(crate) fn each_unsupported(
-        &self,
-        (from, to, fold): (usize, usize, u8),
-        made: (&[VariableValues<'_>], usize),
-        own: (&[VariableValues<'_>], usize),
-        each: impl FnMut(usize, u32),
-    ) {
-        let fold = if self.by_fold { usize::from(fold) } else { 0 };
-        self.direction(from, to).each_unsupported(fold, made, own, each);
-    }
-
     /// No counterfactual tested yet.
     pub(crate) fn no_sums(&self) -> SupportSums {
         let of = |direction: &DirectionSupport| vec![0; direction.places.len()];
@@ -240,7 +226,7 @@ impl SupportTests {
     /// people to the sums.
     pub(crate) fn of_rows(
         &self,
-        (batch, roles, position): (&PreparedBatch, &RowRoles, usize),
+        (batch, roles): (&PreparedBatch, &RowRoles),
         (keys, valid): (&CounterfactualKeys, Option<&[bool]>),
         made: Option<&FeatureRows>,
         sums: &mut SupportSums,
@@ -255,7 +241,7 @@ impl SupportTests {
                 continue;
             }
             let (i, to) = (parent as usize, usize::from(to));
-            let (from, fold) = (usize::from(batch.groups[position][i]), roles.audited(i));
+            let from = usize::from(batch.groups[self.position][i]);
             if before.replace((parent, to)) != Some((parent, to)) {
                 held.clear();
                 sums.tested[self.number(from, to)] += 1;
@@ -263,8 +249,8 @@ impl SupportTests {
             let mut own = 0;
             let person = (own_values.as_slice(), i);
             let made = made_values.as_ref().map_or(person, |made| (made.as_slice(), k));
-            let direction = (from, to, fold.unwrap_or(0));
-            self.each_unsupported(direction, made, person, |_, place| {
+            let fold = roles.audited(i).unwrap_or(0);
+            self.direction(from, to).each_unsupported(fold, made, person, |_, place| {
                 own |= place_bit(place);
                 // If a person has several counterfactuals, each value counts once.
                 if !held.contains(&place) {
@@ -281,24 +267,19 @@ impl SupportTests {
     pub(crate) fn of_people(
         &self,
         row_context: RowContext<'_>,
-        position: usize,
         g: usize,
         sums: &mut SupportSums,
     ) -> Result<Vec<u64>> {
         let of = Projection { keys: false, ..Projection::PEOPLE };
         let (batch, roles) = row_context.read(g, of)?;
-        let keys = keys_in_other_groups(self.groups, &roles, &batch.groups[position]);
-        Ok(self.of_rows((&batch, &roles, position), (&keys, None), None, sums))
+        let keys = keys_in_other_groups(self.groups, &roles, &batch.groups[self.position]);
+        Ok(self.of_rows((&batch, &roles), (&keys, None), None, sums))
     }
 
     /// Which values of the audited people, as they are, are unsupported in other groups.
-    pub(crate) fn standing(
-        &self,
-        row_context: RowContext<'_>,
-        position: usize,
-    ) -> Result<Vec<UnsupportedValue>> {
+    pub(crate) fn standing(&self, row_context: RowContext<'_>) -> Result<Vec<UnsupportedValue>> {
         let add = |sums: &mut SupportSums, g: usize| {
-            Ok(self.of_people(row_context, position, g, sums)?.len() as u64)
+            Ok(self.of_people(row_context, g, sums)?.len() as u64)
         };
         let merge = |sums: &mut SupportSums, other| sums.absorb(&other);
         let sums = row_context.row_groups().fold(|| self.no_sums(), add, merge)?;

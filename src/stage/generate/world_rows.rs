@@ -105,8 +105,8 @@ pub(crate) fn plan_world_rows<'a>(
         let basis = LearningReference::new(row_context, reference, RowClasses::Label)?;
         let tests = support.tests(ctx, plan, (row_context.rows.layout(), position))?;
         let worlds = &found.worlds;
-        let writing = WorldRowWriting { plan, row_context, graphs, worlds, tests };
-        writing.write(&basis, position).map_err(|e| {
+        let writing = WorldRowWriting { plan, row_context, position, graphs, worlds, tests };
+        writing.write(&basis).map_err(|e| {
             plan.with_model_place(e, &["counterfactuals", set, GraphUncertainBlock::WORD])
         })
     })
@@ -116,6 +116,8 @@ pub(crate) fn plan_world_rows<'a>(
 struct WorldRowWriting<'a> {
     plan: &'a StagePlan<'a>,
     row_context: RowContext<'a>,
+    /// Position of the attribute.
+    position: usize,
     graphs: &'a GraphUncertainBlock,
     worlds: &'a CausalWorlds,
     /// The test of what is written.
@@ -154,12 +156,12 @@ struct MadeRows {
 }
 
 impl WorldRowWriting<'_> {
-    fn write(&self, basis: &LearningReference<'_>, position: usize) -> Result<()> {
-        let row_context = self.row_context;
+    fn write(&self, basis: &LearningReference<'_>) -> Result<()> {
+        let (row_context, position) = (self.row_context, self.position);
         let (ctx, layout) = (row_context.ctx, row_context.rows.layout());
         let encoding = &self.worlds.encoding;
         // If a group has no training row there are no graphs, and no rows.
-        let making = if self.worlds.worlds.is_empty() { None } else { Some(self.maker(position)?) };
+        let making = if self.worlds.worlds.is_empty() { None } else { Some(self.maker()?) };
         let write_backs = rows::write_backs(row_context, basis, position)?;
         let groups = layout.attributes[position].groups.len();
         let nobody = MovementSums {
@@ -193,18 +195,18 @@ impl WorldRowWriting<'_> {
                     }
                     let person = (i, usize::from(own), batch.row_key[i]);
                     let values = node_values(encoding, &batch.rows, i);
-                    self.person(maker, worlds, (person, values), position, &mut made, &mut sums)?;
+                    self.person((maker, worlds), (person, values), &mut made, &mut sums)?;
                 }
                 let parents: Vec<usize> = made.keys.parent.iter().map(|&p| p as usize).collect();
                 let mut written = batch.rows.take(&parents);
                 if let Some((maker, _)) = &making {
-                    self.fill(maker, &made, position, &mut written);
+                    self.fill(maker, &made, &mut written);
                 }
                 rows::write_back(&write_backs, &roles, &batch, position, &made.keys, &mut written);
                 let keys = keys_in_other_groups(groups, &roles, &batch.groups[position]);
                 let mut tested = no_support.clone();
                 let bits = self.tests.as_ref().map_or_else(Vec::new, |tests| {
-                    let (of, rows) = ((&batch, &roles, position), (&made.keys, &written));
+                    let (of, rows) = ((&batch, &roles), (&made.keys, &written));
                     let reached = (made.reached.as_slice(), self.worlds);
                     world_support::of_written(tests, of, &keys, rows, reached, &mut tested)
                 });
@@ -227,15 +229,12 @@ impl WorldRowWriting<'_> {
         let unsupported = self.tests.as_ref().map(|tests| tests.found(&support));
         let effects = (&[][..], unsupported.unwrap_or_default());
         rows::write_effects(layout, position, &GenerationSums::default(), effects, ctx.out())?;
-        files::write_compact(
-            &ctx.out().join(WORLD_ROWS_FILE),
-            &self.summary(&all, groups, position),
-        )
+        files::write_compact(&ctx.out().join(WORLD_ROWS_FILE), &self.summary(&all, groups))
     }
 
     /// How rows are made, and the worlds with their mechanisms, graphs on all training rows last.
-    fn maker(&self, position: usize) -> Result<(RowMaker<'_>, Vec<RowWorld>)> {
-        let (row_context, worlds) = (self.row_context, self.worlds);
+    fn maker(&self) -> Result<(RowMaker<'_>, Vec<RowWorld>)> {
+        let (row_context, worlds, position) = (self.row_context, self.worlds, self.position);
         let layout = row_context.rows.layout();
         let sensitive = worlds.bag.sensitive;
         let (graphs, memory) = (self.graphs, memory::allowed(self.plan.settings));
@@ -273,7 +272,7 @@ impl WorldRowWriting<'_> {
         row_context.pieces(parts.len()).in_order(
             |k| {
                 let (b, moving) = parts[k];
-                let part = maker.worlds(&moments[b], &maker.times(&draws, b), moving);
+                let part = maker.worlds(&moments[b], (&draws, b), moving);
                 let mut known = Vec::new();
                 let bytes: usize = part.iter().map(|world| world.memory(&mut known)).sum();
                 Ok((0, (part, bytes)))
@@ -303,16 +302,14 @@ impl WorldRowWriting<'_> {
         let missing_level = self.plan.extras(layout).missing_level;
         let rule = |variable: &EncodedVariable| {
             let feature = &layout.features[variable.feature];
-            let missing = missing_level
-                .as_ref()
-                .and_then(|missing| feature.levels.iter().position(|level| level == missing));
+            let mut levels = (0..).zip(&feature.levels);
             NodeRules {
                 whole: matches!(feature.kind, FeatureKind::Continuous { integer: true }),
                 ordinal: matches!(
                     feature.kind,
                     FeatureKind::OrdinalNumber | FeatureKind::OrdinalLevel
                 ),
-                missing: missing.and_then(|at| u32::try_from(at).ok()),
+                missing: levels.find(|of| Some(of.1) == missing_level.as_ref()).map(|of| of.0),
                 bins: bins(&variable.name),
             }
         };
@@ -322,19 +319,17 @@ impl WorldRowWriting<'_> {
     /// The rows of one person in every target group.
     fn person(
         &self,
-        maker: &RowMaker<'_>,
-        worlds: &[RowWorld],
+        (maker, worlds): (&RowMaker<'_>, &[RowWorld]),
         ((i, own, key), values): ((usize, usize, u64), Vec<f64>),
-        position: usize,
         made: &mut MadeRows,
         sums: &mut RowSums,
     ) -> Result<()> {
-        let attribute = &self.row_context.rows.layout().attributes[position];
+        let attribute = &self.row_context.rows.layout().attributes[self.position];
         let (codes, groups) = (&attribute.level_of_group, attribute.groups.len());
         let (uniforms, width) = (maker.uniforms(key), self.worlds.encoding.width());
         let saw_own: Vec<bool> = self.worlds.saw(codes[own]).collect();
         let person = made.own.len();
-        let (mut row, mut steps) = (Vec::new(), Vec::new());
+        let mut row = Vec::new();
         for to in (0..groups).filter(|&to| to != own) {
             let saw = self.worlds.saw(codes[to]).zip(&saw_own).map(|(a, b)| a && *b);
             let target = maker.group(codes[to]);
@@ -347,8 +342,9 @@ impl WorldRowWriting<'_> {
                     continue;
                 };
                 let is_world = w < self.worlds.worlds.len();
-                let steps = if is_world { &mut pair.steps } else { &mut steps };
-                maker.make(world, &values, target, &uniforms, &mut row, steps);
+                maker.make(world, &values, target, &uniforms, &mut row, |v, step, _| {
+                    pair.steps[v][step as usize] += u64::from(is_world);
+                });
                 if is_world {
                     sums.n_cells += 1;
                     for c in 0..width {
@@ -385,14 +381,8 @@ impl WorldRowWriting<'_> {
     }
 
     /// Writes what was made into copies of the rows of the people.
-    fn fill(
-        &self,
-        maker: &RowMaker<'_>,
-        made: &MadeRows,
-        position: usize,
-        written: &mut FeatureRows,
-    ) {
-        let attribute = &self.row_context.rows.layout().attributes[position];
+    fn fill(&self, maker: &RowMaker<'_>, made: &MadeRows, written: &mut FeatureRows) {
+        let attribute = &self.row_context.rows.layout().attributes[self.position];
         if let Some(column) = written.columns.get_mut(attribute.feature) {
             let level = |&to: &u16| attribute.level_of_group[usize::from(to)];
             *column = FeatureColumn::Code(made.keys.to_group.iter().map(level).collect());
@@ -402,9 +392,9 @@ impl WorldRowWriting<'_> {
         }
     }
 
-    fn summary(&self, all: &RowSums, groups: usize, position: usize) -> WorldRowSummary {
+    fn summary(&self, all: &RowSums, groups: usize) -> WorldRowSummary {
         let width = self.worlds.encoding.width();
-        let codes = &self.row_context.rows.layout().attributes[position].level_of_group;
+        let codes = &self.row_context.rows.layout().attributes[self.position].level_of_group;
         let mut pairs = Vec::new();
         for from in 0..groups {
             for to in (0..groups).filter(|&to| to != from) {

@@ -62,13 +62,13 @@ impl GraphVotes {
 /// `made` are their rows, of which `reached` says which each graph has.
 pub(crate) fn of_written(
     tests: &SupportTests,
-    (batch, roles, position): (&PreparedBatch, &RowRoles, usize),
+    (batch, roles): (&PreparedBatch, &RowRoles),
     keys: &CounterfactualKeys,
     (made, rows): (&CounterfactualKeys, &FeatureRows),
     (reached, worlds): (&[u16], &CausalWorlds),
     sums: &mut SupportSums,
 ) -> Vec<u64> {
-    let own = &batch.groups[position];
+    let own = &batch.groups[tests.position];
     let direction = |k: usize, keys: &CounterfactualKeys| {
         let parent = keys.parent[k] as usize;
         let fold = roles.audited(parent).unwrap_or(0);
@@ -78,7 +78,9 @@ pub(crate) fn of_written(
     let places_of = |k: usize| {
         let mut places = Vec::new();
         let person = (own_values.as_slice(), made.parent[k] as usize);
-        tests.each_unsupported(direction(k, made), (&values, k), person, |_, at| places.push(at));
+        let (from, to, fold) = direction(k, made);
+        let direction = tests.direction(from, to);
+        direction.each_unsupported(fold, (&values, k), person, |_, at| places.push(at));
         places
     };
     let places: Vec<Vec<u32>> = (0..made.parent.len()).map(places_of).collect();
@@ -103,11 +105,11 @@ fn bits_of(places: &[u32]) -> u64 {
 }
 
 /// A variable that a graph moves.
-struct MovedVariable {
+struct MovedVariable<'a> {
     /// Its number among those that are tested.
     variable: usize,
-    /// Its number among those of the graph.
-    encoded: usize,
+    tested: &'a StrategyVariable,
+    encoded: &'a EncodedVariable,
     value: MovedValue,
 }
 
@@ -119,9 +121,9 @@ enum MovedValue {
 }
 
 /// Graphs that move people alike in a direction.
-struct WorldMoves {
+struct WorldMoves<'a> {
     graphs: u64,
-    moved: Vec<MovedVariable>,
+    moved: Vec<MovedVariable<'a>>,
 }
 
 /// Writes the unsupported values of all people of a set with expected levels.
@@ -131,18 +133,17 @@ struct WorldMoves {
 pub(crate) fn write_expected(
     (tests, out): (&SupportTests, &Path),
     row_context: RowContext<'_>,
-    position: usize,
     (worlds, clip): (&CausalWorlds, ClipRule),
 ) -> Result<SupportSums> {
-    let attribute = &row_context.rows.layout().attributes[position];
+    let attribute = &row_context.rows.layout().attributes[tests.position];
     let groups = attribute.groups.len();
     let directions = (0..groups).flat_map(|from| (0..groups).map(move |to| (from, to)));
     let moves = |direction| moves_of(tests, attribute, (worlds, clip), direction);
-    let moves: Vec<Vec<WorldMoves>> = directions.map(moves).collect();
+    let moves: Vec<Vec<WorldMoves<'_>>> = directions.map(moves).collect();
     let encoding = &worlds.encoding;
     tests.write(out, row_context, |g, sums| {
         let (batch, roles) = row_context.read(g, Projection::PEOPLE)?;
-        let own = &batch.groups[position];
+        let own = &batch.groups[tests.position];
         let keys = keys_in_other_groups(groups, &roles, own);
         let values = tests.values(&batch.rows);
         let mut stands: Vec<(usize, u32)> = Vec::new();
@@ -156,19 +157,18 @@ pub(crate) fn write_expected(
                 bits.push(0);
                 continue;
             }
-            let person = (&batch.rows, i);
             stands.clear();
             let fold = roles.audited(i).unwrap_or(0);
             let own = (values.as_slice(), i);
-            tests.each_unsupported((from, to, fold), own, own, |v, place| stands.push((v, place)));
             let direction = tests.direction(from, to);
+            direction.each_unsupported(fold, own, own, |v, place| stands.push((v, place)));
             let mut votes = GraphVotes::default();
             for world in of_direction {
                 places.clear();
                 let is_moved = |v: usize| world.moved.iter().any(|moved| moved.variable == v);
                 places.extend(stands.iter().filter(|(v, _)| !is_moved(*v)).map(|(_, at)| *at));
-                let variables = (encoding.variables.as_slice(), tests.variables.as_slice());
-                let unsupported = |of: &MovedVariable| of.unsupported(direction, variables, person);
+                let unsupported =
+                    |of: &MovedVariable<'_>| of.unsupported(direction, &batch.rows, i);
                 places.extend(world.moved.iter().filter_map(unsupported));
                 votes.add(world.graphs, &places);
             }
@@ -180,25 +180,24 @@ pub(crate) fn write_expected(
     })
 }
 
-impl MovedVariable {
+impl MovedVariable<'_> {
     fn unsupported(
         &self,
         direction: &DirectionSupport,
-        (encoded, tested): (&[EncodedVariable], &[StrategyVariable]),
-        (rows, i): (&FeatureRows, usize),
+        rows: &FeatureRows,
+        i: usize,
     ) -> Option<u32> {
         match &self.value {
             MovedValue::Levels(of_level) => {
-                let (of, variable) = (&encoded[self.encoded], &tested[self.variable]);
-                let own = match variable.levels() {
-                    Some(_) => variable.level(rows, i),
-                    None => variable.number(rows, i) as u32,
+                let own = match self.tested.levels() {
+                    Some(_) => self.tested.level(rows, i),
+                    None => self.tested.number(rows, i) as u32,
                 };
-                let own = of.position_of(own)?;
+                let own = self.encoded.position_of(own)?;
                 of_level.get(own).copied().flatten()
             }
             MovedValue::Number(by, within) => {
-                let x = tested[self.variable].number(rows, i);
+                let x = self.tested.number(rows, i);
                 let [lo, hi] = within.unwrap_or([f64::NEG_INFINITY, f64::INFINITY]);
                 let moved = (x + by).max(x.min(lo)).min(x.max(hi));
                 direction.of_number(self.variable, moved, true)
@@ -209,12 +208,12 @@ impl MovedVariable {
 
 /// How the graphs move the people of a direction; those that saw no row of one of the groups are
 /// left out.
-fn moves_of(
-    tests: &SupportTests,
+fn moves_of<'a>(
+    tests: &'a SupportTests,
     attribute: &Attribute,
-    (worlds, clip): (&CausalWorlds, ClipRule),
+    (worlds, clip): (&'a CausalWorlds, ClipRule),
     (from, to): (usize, usize),
-) -> Vec<WorldMoves> {
+) -> Vec<WorldMoves<'a>> {
     let code = |group: usize| attribute.level_of_group[group];
     let position = |group: usize| worlds.attribute().and_then(|of| of.position_of(code(group)));
     let Some((first, second)) = position(from).zip(position(to)).filter(|_| from != to) else {
@@ -227,12 +226,11 @@ fn moves_of(
         let movement = CausalWorlds::movement(&world.shifts, first, second);
         let variables = worlds.encoding.variables.iter().enumerate();
         let others = variables.filter(|(at, _)| *at != worlds.bag.sensitive);
-        let moved = others.filter_map(|(encoded, of)| {
-            let feature = |v: &StrategyVariable| v.columns == [of.feature];
-            let variable = tests.variables.iter().position(feature)?;
-            let tested = (&tests.variables[variable], variable, direction);
-            let value = moved_value(of, &movement, clip, tested)?;
-            Some(MovedVariable { variable, encoded, value })
+        let moved = others.filter_map(|(_, encoded)| {
+            let mut known = tests.variables.iter().enumerate();
+            let (variable, tested) = known.find(|(_, v)| v.columns == [encoded.feature])?;
+            let value = moved_value(encoded, &movement, clip, (tested, variable, direction))?;
+            Some(MovedVariable { variable, tested, encoded, value })
         });
         WorldMoves { graphs: world.members.len() as u64, moved: moved.collect() }
     })

@@ -42,7 +42,7 @@ impl QualityInputs<'_> {
     ) -> Result<Vec<CfMapRow>> {
         let attribute = &self.context.rows.layout().attributes[self.position];
         let moments = |frame: &MomentFrame| {
-            let empty = || ReferenceCounter::new(yardstick.variables(), Some(frame));
+            let empty = || ReferenceCounter::new(&yardstick.variables, Some(frame));
             let add = |counter: &mut ReferenceCounter<'_>, group: &ReferenceBatch| {
                 let rows = &group.rows;
                 counter.add(&SampleBatch { keys: &[], rows, groups: &[], classes: &[] });

@@ -120,7 +120,7 @@ impl Stage for LabelStage {
                 {
                     let layout = row_context.rows.layout();
                     let tests = support.tests(ctx, plan, (layout, position))?;
-                    let found = tests.map(|tests| tests.standing(row_context, position));
+                    let found = tests.map(|tests| tests.standing(row_context));
                     let name = layout.attributes[position].name.clone();
                     unsupported.insert(name, found.transpose()?.unwrap_or_default());
                 }

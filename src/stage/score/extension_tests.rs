@@ -4,10 +4,9 @@
 use serde_json::Value as Json;
 
 use crate::causal::bag::{BagOfDags, MemberWeighting};
-use crate::causal::boss::BossSettings;
 use crate::causal::score::GraphScore;
 use crate::causal::search::DagLimits;
-use crate::causal::tests::frame::{ExpectedTable, expected, graph_search, near};
+use crate::causal::tests::frame::{ExpectedTable, boss_of, expected, graph_search, near};
 use crate::counterfactual::graph_uncertain::row_tests::ExtensionCase;
 use crate::counterfactual::graph_uncertain::rows::node_values;
 use crate::counterfactual::graph_uncertain::{CausalWorlds, WorldShift};
@@ -59,7 +58,6 @@ impl ExtensionCase {
         let of_world = |(b, moving): (usize, Vec<_>)| {
             let shifts = crate::counterfactual::graph_uncertain::shifts_of(
                 &mut crate::causal::scm::EquationCache::new(encoding, &self.moments[b]),
-                encoding,
                 &moving,
                 self.sensitive,
             );
@@ -98,9 +96,9 @@ impl ExtensionCase {
         let row_worlds = self.row_worlds(&maker);
         let made = |i: usize, to: usize, w: usize| {
             let own = node_values(encoding, &self.rows, i);
-            let (mut made, mut steps) = (Vec::new(), Vec::new());
+            let mut made = Vec::new();
             let (target, uniforms) = (maker.group(to as u32)?, maker.uniforms(self.row_key(i)));
-            maker.make(&row_worlds[w], &own, target, &uniforms, &mut made, &mut steps);
+            maker.make(&row_worlds[w], &own, target, &uniforms, &mut made, |_, _, _| {});
             // The row as a model reads it.
             let mut rows = self.rows.take(&[i]);
             if let crate::data::FeatureColumn::Code(codes) = &mut rows.columns[self.sensitive] {
@@ -278,7 +276,7 @@ fn a_search_with_four_groups_agrees() {
     let of = ExtensionCase::read("c10_search_four_groups");
     let told = json(expected("extensions/c10_search_four_groups/case.json"))["graph"].take();
     let (knowledge, limits) = (of.variables.knowledge(&told["knowledge"]), DagLimits::default());
-    let knobs = BossSettings { starts: 1, ..BossSettings::default() };
+    let knobs = boss_of(Count::ONE);
     let search = graph_search(&of.variables.names, &knowledge, (&knobs, &limits), 1);
     let encoding = &of.training.encoding;
     let found: Vec<_> = of
@@ -286,7 +284,7 @@ fn a_search_with_four_groups_agrees() {
         .iter()
         .enumerate()
         .map(|(b, moments)| {
-            let score = GraphScore::new(encoding, moments, knobs.penalty);
+            let score = GraphScore::new(encoding, moments, knobs.penalty.get());
             search.search_replicate(b, &score).unwrap()
         })
         .collect();

@@ -9,14 +9,12 @@
 use crate::data::FeatureRows;
 use crate::error::Result;
 use crate::exec::internal_error;
-use crate::model::Scorer;
 use crate::num::hash::FastMap;
 use crate::num::seed::h;
 use crate::stage::row_context::RowContext;
 use crate::stage::score::asked_rows::{BATCH, PairedRows};
 use crate::stage::score::command::{CommandCall, ProgramFiles};
 use crate::stage::score::equal_rows::{read_features, row_hashes};
-use crate::stage::score::rows::score_by_fold;
 use crate::stage::why::mixtures::{FeatureMixtures, MixtureQuestion};
 use crate::why::draw::DrawnPeople;
 use crate::why::features::ExplainedPerson;
@@ -63,22 +61,6 @@ impl FeatureMixtures<'_> {
             }
         }
         runs
-    }
-
-    /// Explains people by a model that runs here: one for each fold, or one for all.
-    ///
-    /// # Errors
-    /// The model fails, or the run is to stop.
-    pub(crate) fn ask_scorers(
-        &self,
-        row_context: RowContext<'_>,
-        scorers: &[Box<dyn Scorer>],
-        people: &[usize],
-    ) -> Result<ExplainedPeople> {
-        self.ask_here(row_context, people, &|part| {
-            let fold = |i: usize| Some(self.people[part[i].0].fold);
-            score_by_fold(scorers, &self.rows(part), fold)
-        })
     }
 
     /// Explains people by what gives the scores of questions in this process.

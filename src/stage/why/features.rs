@@ -17,6 +17,7 @@ use crate::stage::plan::StagePlan;
 use crate::stage::row_context::RowContext;
 use crate::stage::row_features::empty_rows;
 use crate::stage::score::encoded_worlds::{EncodedModelRow, EncodedWorlds};
+use crate::stage::score::rows::score_by_fold;
 use crate::stage::score::worlds::WorldRows;
 use crate::stage::stage_builder::{StageBuilder, StageInput};
 use crate::stage::why::asking::ExplainedPeople;
@@ -161,12 +162,8 @@ impl<'a> FeatureInputs<'a> {
             let both;
             let values = match &source {
                 SwitchSource::Expected(of) => {
-                    let direction = (from, to);
-                    MixtureValues::Encoded(encoded(
-                        row_context,
-                        of,
-                        (&chosen, direction, &players),
-                    )?)
+                    let people = (&*chosen, (from, to), &*players);
+                    MixtureValues::Encoded(encoded(row_context, of, people)?)
                 }
                 SwitchSource::Rows | SwitchSource::WorldRows(..) => {
                     let made = match &source {
@@ -197,7 +194,12 @@ impl<'a> FeatureInputs<'a> {
                     mixtures.ask_here(row_context, &asked.first(width), &score)?
                 }
                 _ if calls.is_empty() => {
-                    mixtures.ask_scorers(row_context, &scorers, &asked.first(width))?
+                    // One scorer for each fold, or one for all.
+                    let score = |part: &[MixtureQuestion<'_>]| {
+                        let fold = |i: usize| Some(chosen[part[i].0].fold);
+                        score_by_fold(&scorers, &mixtures.rows(part), fold)
+                    };
+                    mixtures.ask_here(row_context, &asked.first(width), &score)?
                 }
                 _ => {
                     let at_most = self.block.asks_at_most.size();

@@ -109,7 +109,7 @@ impl FeatureMixtures<'_> {
         person: usize,
         of: &'c PlayerCoalitions,
     ) -> impl Iterator<Item = MixtureQuestion<'c>> + use<'c> {
-        let known = [of.empty(), of.full()];
+        let known = [PlayerCoalitions::EMPTY, of.full];
         (0..of.len()).filter(move |c| !known.contains(c)).map(move |c| (person, of, c))
     }
 
@@ -159,7 +159,7 @@ impl FeatureMixtures<'_> {
         let ExplainedSwitch { place, threshold, scores: [own, other], switches, .. } =
             self.people[person];
         let mut scores = vec![own; of.len()];
-        scores[of.full()] = other;
+        scores[of.full] = other;
         for ((.., coalition), score) in self.questions(person, of).zip(answers) {
             scores[coalition] = score;
         }
@@ -171,7 +171,7 @@ impl FeatureMixtures<'_> {
         let decisions: Vec<f64> = scores.iter().map(turned).collect::<Option<_>>()?;
         let shares = of.shares(&scores).into_iter().zip(of.shares(&decisions));
         let mut effects = vec![PlayerEffect::default(); self.players.len()];
-        for ((at, &player), (score, decision)) in of.players().iter().enumerate().zip(shares) {
+        for ((at, &player), (score, decision)) in of.players.iter().enumerate().zip(shares) {
             let undone = switches && decisions[of.without(at)] == 0.0;
             effects[player] = PlayerEffect { moved: true, score, decision, undone };
         }

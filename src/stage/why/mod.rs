@@ -22,7 +22,6 @@ use crate::stage::plan::StagePlan;
 use crate::stage::stage_builder::{Planned, Stage, StageBuilder, StageFolders};
 use crate::stage::why::features::FeatureInputs;
 use crate::stage::why::people::WhyGathering;
-use crate::stage::why::traits::pattern_rows;
 use crate::table::file::write_rows;
 use crate::unit::AuditUnit;
 use crate::why::patterns::{PatternSettings, find_patterns};
@@ -106,9 +105,7 @@ impl Stage for WhyStage {
             };
             let found =
                 row_context.workers.within(|| find_patterns(&people.patterns, &settings))?;
-            let weighed = row_context.rows.layout().weight.is_some();
-            let patterns = pattern_rows(name, block, &found, settings.min_denominator, weighed);
-            write_rows(ctx.out(), &patterns)?;
+            write_rows(ctx.out(), &gathering.pattern_rows(name, &found))?;
             write_rows(ctx.out(), &features)
         })
     }

@@ -12,7 +12,6 @@ use crate::param::Word;
 use crate::stage::count::evidence::{CountInputs, ScoredGroup, label, ranks, weight_units};
 use crate::stage::row_context::{DecisionRule, RowContext};
 use crate::stage::row_features::empty_rows;
-use crate::stage::why::traits::pattern_columns;
 use crate::why::is_second_half;
 use crate::why::knobs::WhyBlock;
 use crate::why::patterns::PatternPeople;
@@ -156,7 +155,7 @@ impl WhyGathering<'_> {
         }
         let seed = named_seed(self.job.run.seed.0, "why/half");
         let second = places.iter().map(|place| is_second_half(seed, place.person)).collect();
-        let columns = pattern_columns(layout, self.job, self.block, &rows, &groups);
+        let columns = self.pattern_columns(&rows, &groups);
         Ok(WhyPeople { patterns: PatternPeople { columns, switched, second }, places })
     }
 }

@@ -231,7 +231,7 @@ fn check_case(name: &str) {
         let scores: Vec<f64> = (0..coalitions.len()).map(mixture).collect();
         let within = if name == "all_switch" { 1e-10 } else { 1e-12 };
         assert_eq!(
-            [scores[coalitions.empty()], scores[coalitions.full()]],
+            [scores[PlayerCoalitions::EMPTY], scores[coalitions.full]],
             person.scores,
             "{name}"
         );
@@ -241,13 +241,13 @@ fn check_case(name: &str) {
         for (shares, values) in shares.iter().zip([&scores, &decisions]) {
             let sum: f64 = shares.iter().map(|share| share.value).sum();
             assert!(
-                (sum - (values[coalitions.full()] - values[coalitions.empty()])).abs() <= within,
+                (sum - (values[coalitions.full] - values[PlayerCoalitions::EMPTY])).abs() <= within,
                 "{name}"
             );
         }
         if name == "logit" {
             // A sum of the columns: each adds its weight times its change.
-            for (at, &player) in coalitions.players().iter().enumerate() {
+            for (at, &player) in coalitions.players.iter().enumerate() {
                 let row = |k: usize, frame: &JsonFrame| -> CaseRow {
                     columns(player)
                         .map(|column| (column.to_owned(), frame[column][k].clone()))
@@ -258,7 +258,7 @@ fn check_case(name: &str) {
             }
         }
         let mut effects = vec![PlayerEffect::default(); players.len()];
-        for (at, &player) in coalitions.players().iter().enumerate() {
+        for (at, &player) in coalitions.players.iter().enumerate() {
             effects[player] = PlayerEffect {
                 moved: true,
                 score: shares[0][at],

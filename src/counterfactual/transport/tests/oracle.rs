@@ -95,7 +95,7 @@ fn heart_by_sex_and_label() {
     // change.
     let values = |row: usize| -> Vec<u64> {
         distance
-            .variables()
+            .variables
             .iter()
             .map(|variable| variable.value(&people.rows, row).to_bits())
             .collect()

@@ -9,13 +9,13 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::counterfactual::write_back::{RawCounts, WriteBack, WriteBackRow, WrittenCounts};
-use crate::counterfactual::{ChangeCounters, GeneratedBatch, Generator, SampleBatch};
+use crate::counterfactual::{ChangeCounters, GeneratedBatch, Generator, SampleBatch, TargetGroup};
 use crate::data::rows::aligned::{
     CounterfactualKeys, CounterfactualVerdicts, NaiveKeys, SUPPORT, create_counterfactuals,
 };
 use crate::data::rows::split::RowRoles;
 use crate::data::rows::{PreparedBatch, Projection};
-use crate::data::{Attribute, Feature, FeatureColumn, FeatureRows, Layout, MISSING_GROUP};
+use crate::data::{Attribute, Feature, FeatureRows, Layout, MISSING_GROUP};
 use crate::error::Result;
 use crate::exec::accumulator::{Accumulator, merge_each};
 use crate::exec::files;
@@ -52,10 +52,6 @@ impl Accumulator for GenerationSums {
         self.unreached.absorb(&other.unreached);
         self.outside.absorb(&other.outside);
         self.support.absorb(&other.support);
-    }
-
-    fn settle(&mut self) {
-        self.written.settle();
     }
 }
 
@@ -102,8 +98,7 @@ pub(crate) fn generate(
         keys.write(out)?;
         (sums.n_rows, sums.follows) = (keys.n_rows, keys.follows);
         if let Some(tests) = making.support {
-            let of_group =
-                |g, sums: &mut _| tests.of_people(row_context, making.attribute, g, sums);
+            let of_group = |g, sums: &mut _| tests.of_people(row_context, g, sums);
             sums.support = tests.write(out, row_context, of_group)?;
         }
         return Ok(sums);
@@ -319,12 +314,16 @@ impl GenerateInputs<'_> {
                 }
                 let (keys, rows) = (&batch.row_key, &batch.rows);
                 let samples = SampleBatch { keys, rows, groups: &groups, classes };
-                parts.push((to, generator.generate(&samples, of, to)));
+                let target = TargetGroup { attribute: of, group: to };
+                parts.push((to, generator.generate(&samples, target)));
             }
         }
-        let (keys, mut judged, mut rows) = in_file_order(batch.rows.n, &parts, self.judged);
-        if self.keeps_attribute {
-            keep_attribute(&mut rows, of.feature, &batch.rows, &keys);
+        let (keys, mut judged, mut rows) = in_file_order(&parts, self.judged);
+        if self.keeps_attribute
+            && let Some(column) = rows.columns.get_mut(of.feature)
+        {
+            let parents: Vec<usize> = keys.parent.iter().map(|&parent| parent as usize).collect();
+            *column = batch.rows.columns[of.feature].take(&parents);
         }
         let written = write_back(self.write_backs, roles, batch, self.attribute, &keys, &mut rows);
         for (row, valid) in judged.valid.iter_mut().enumerate() {
@@ -337,27 +336,11 @@ impl GenerateInputs<'_> {
         let mut support = self.support.map_or_else(Default::default, SupportTests::no_sums);
         let unsupported = self.support.map(|tests| {
             let valid = self.judged.then_some(judged.valid.as_slice());
-            let of = (batch, roles, self.attribute);
-            tests.of_rows(of, (&keys, valid), Some(&rows), &mut support)
+            tests.of_rows((batch, roles), (&keys, valid), Some(&rows), &mut support)
         });
         let n_rows = keys.parent.len() as u64;
         let sums = GenerationSums { n_rows, follows: false, written, unreached, outside, support };
         MadeGroup { keys, judged, rows, unsupported, sums }
-    }
-}
-
-/// Restores the values of the rows in the column of the attribute.
-fn keep_attribute(
-    rows: &mut FeatureRows,
-    feature: usize,
-    originals: &FeatureRows,
-    keys: &CounterfactualKeys,
-) {
-    if let (Some(column @ FeatureColumn::Code(_)), Some(FeatureColumn::Code(codes))) =
-        (rows.columns.get_mut(feature), originals.columns.get(feature))
-    {
-        *column =
-            FeatureColumn::Code(keys.parent.iter().map(|&parent| codes[parent as usize]).collect());
     }
 }
 
@@ -375,72 +358,37 @@ pub(crate) fn groups_of_fold(
 /// Counterfactuals by target group, in the order of the file: by row, target group, index. The
 /// counterfactuals of a row in a group are all in one part. What was judged is sorted if it is
 /// asked for, and otherwise empty.
-pub(crate) fn in_file_order(
-    n_rows: usize,
+fn in_file_order(
     parts: &[(usize, GeneratedBatch)],
     judged: bool,
 ) -> (CounterfactualKeys, CounterfactualVerdicts, FeatureRows) {
-    let mut by_group: Vec<usize> = (0..parts.len()).collect();
-    by_group.sort_by_key(|&p| parts[p].0);
-    // Where the next counterfactual of each row belongs.
-    let mut free = vec![0_u32; n_rows + 1];
-    parts.iter().flat_map(|(_, made)| &made.parent).for_each(|&parent| free[parent + 1] += 1);
-    let mut before = 0;
-    for place in &mut free {
-        before += *place;
-        *place = before;
-    }
-    // (part, position within the part).
-    let mut order = vec![(0, 0); before as usize];
-    let mut keys = CounterfactualKeys {
-        parent: vec![0; order.len()],
-        to_group: vec![0; order.len()],
-        cf_index: vec![0; order.len()],
+    let of_part = |(p, (to, made)): (usize, &(usize, GeneratedBatch))| {
+        let to = u16::try_from(*to).unwrap_or(MISSING_GROUP);
+        let parents = made.parent.iter().map(|&parent| u32::try_from(parent).unwrap_or(u32::MAX));
+        parents.enumerate().map(|(k, parent)| (parent, to, (p, k))).collect::<Vec<_>>()
     };
-    for p in by_group {
-        let (to, made) = &parts[p];
-        let (part, to) =
-            (u32::try_from(p).unwrap_or(u32::MAX), u16::try_from(*to).unwrap_or(MISSING_GROUP));
-        for ((k, &parent), &index) in (0..).zip(&made.parent).zip(&made.cf_index) {
-            let at = free[parent] as usize;
-            free[parent] += 1;
-            order[at] = (part, k);
-            keys.parent[at] = u32::try_from(parent).unwrap_or(u32::MAX);
-            keys.to_group[at] = to;
-            keys.cf_index[at] = index;
-        }
-    }
-    let judged =
-        if judged { judged_in_order(&order, parts) } else { CounterfactualVerdicts::default() };
-    let rows = FeatureRows::gather(
-        &parts.iter().map(|p| &p.1.rows).collect::<Vec<_>>(),
-        order.iter().map(|&(part, k)| (part as usize, k as usize)),
-    );
-    (keys, judged, rows)
-}
-
-/// What was judged of counterfactuals, each given by its part and its position there.
-fn judged_in_order(
-    order: &[(u32, u32)],
-    parts: &[(usize, GeneratedBatch)],
-) -> CounterfactualVerdicts {
-    let of = |&(part, k): &(u32, u32)| (&parts[part as usize].1, k as usize);
-    let mut judged = CounterfactualVerdicts {
-        valid: order.iter().map(of).map(|(made, k)| made.valid[k]).collect(),
-        counters: std::array::from_fn(|_| Vec::with_capacity(order.len())),
-        plausibility: order
-            .iter()
-            .map(of)
-            .map(|(made, k)| made.plausibility.as_ref().and_then(|p| p[k]).unwrap_or(f64::NAN))
-            .collect(),
+    let mut order: Vec<(u32, u16, (usize, usize))> =
+        parts.iter().enumerate().flat_map(of_part).collect();
+    // Those of a row and group stay in the order of their part.
+    order.sort_by_key(|&(parent, to, _)| (parent, to));
+    let made = |&(_, _, (part, k)): &(u32, u16, (usize, usize))| (&parts[part].1, k);
+    let keys = CounterfactualKeys {
+        parent: order.iter().map(|of| of.0).collect(),
+        to_group: order.iter().map(|of| of.1).collect(),
+        cf_index: order.iter().map(made).map(|(made, k)| made.cf_index[k]).collect(),
     };
-    for (made, k) in order.iter().map(of) {
+    let mut verdicts = CounterfactualVerdicts::default();
+    for (made, k) in order.iter().map(made).filter(|_| judged) {
+        let plausibility = made.plausibility.as_ref().and_then(|of| of[k]);
+        verdicts.valid.push(made.valid[k]);
+        verdicts.plausibility.push(plausibility.unwrap_or(f64::NAN));
         let ChangeCounters { n_changed, n_impossible, n_clamped, n_fallback, n_kept } =
             made.counters[k];
         let counts = [n_changed, n_impossible, n_clamped, n_fallback, n_kept];
-        judged.counters.iter_mut().zip(counts).for_each(|(column, n)| column.push(n));
+        verdicts.counters.iter_mut().zip(counts).for_each(|(column, n)| column.push(n));
     }
-    judged
+    let rows: Vec<&FeatureRows> = parts.iter().map(|(_, made)| &made.rows).collect();
+    (keys, verdicts, FeatureRows::gather(&rows, order.iter().map(|of| of.2)))
 }
 
 #[cfg(test)]
