@@ -41,7 +41,7 @@ impl Generator for ExternalGenerator {
         let mut rows = samples.rows.take(&parent);
         self.given.write(&keys, &mut rows);
         set_group(&mut rows, attribute, to);
-        let cf_index = keys.iter().map(|key| key.cf_index).collect();
+        let cf_index = keys.iter().map(|given| given.key.cf_index).collect();
         let mut made = GeneratedBatch { cf_index, ..GeneratedBatch::unchanged(rows, parent) };
         made.valid = keys.iter().map(|key| self.given.is_valid(key)).collect();
         let variables = &self.fitted.variables;
