@@ -330,13 +330,22 @@ impl Error {
         }
     }
 
+    /// A fault with what `with` adds to it; every other error as it is.
+    #[must_use]
+    pub(crate) fn map_fault(self, with: impl FnOnce(Fault) -> Fault) -> Self {
+        match self {
+            Error::Data(fault) => with(*fault).into(),
+            other => other,
+        }
+    }
+
     /// A fault with the place in the job that asks for what is faulty, unless it has one already.
     #[must_use]
     pub fn asked_at(self, place: Option<&FilePlace>) -> Self {
-        match self {
-            Error::Data(fault) if fault.place.is_none() => fault.asked_at(place.cloned()).into(),
-            other => other,
-        }
+        self.map_fault(|fault| match fault.place {
+            None => fault.asked_at(place.cloned()),
+            Some(_) => fault,
+        })
     }
 
     /// The exit status of this error.

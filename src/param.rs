@@ -357,11 +357,6 @@ impl TimeLimit {
         TimeLimit(SECONDS)
     }
 
-    /// The limit where none is given: an hour.
-    pub(crate) fn an_hour() -> Self {
-        TimeLimit(3600)
-    }
-
     /// The limit as a duration.
     pub fn get(self) -> std::time::Duration {
         std::time::Duration::from_secs(self.0)
@@ -378,6 +373,13 @@ impl TimeLimit {
         };
         let number = Some(number).filter(|n| n.bytes().all(|b| b.is_ascii_digit()))?;
         TimeLimit::seconds(number.parse::<u64>().ok()?.checked_mul(seconds)?)
+    }
+}
+
+impl Default for TimeLimit {
+    /// An hour.
+    fn default() -> Self {
+        TimeLimit(3600)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::cli::args::HttpArgs;
-use crate::data::exchange::http::{HttpEndpoint, HttpFault, score_stream};
+use crate::data::exchange::http::{HttpEndpoint, score_stream};
 use crate::error::{Error, Exit, Fault, Result};
 
 /// Asks an endpoint for the scores of the rows on standard input.
@@ -30,7 +30,6 @@ pub(crate) fn ask_http(args: &HttpArgs) -> Result<Exit> {
         answers: Some(args.answers.clone()),
     };
     let output = std::io::stdout().lock();
-    score_stream(&endpoint, std::io::stdin().lock(), output)
-        .map_err(|HttpFault { code, what }| Error::from(Fault::new(code, what)))?;
+    score_stream(&endpoint, std::io::stdin().lock(), output)?;
     Ok(Exit::Done)
 }

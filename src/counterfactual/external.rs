@@ -34,7 +34,7 @@ impl Generator for ExternalGenerator {
         }
         let mut made = GeneratedBatch::in_group(samples, to, parent);
         self.given.write(&keys, &mut made.rows);
-        made.cf_index = keys.iter().map(|key| key.cf_index).collect();
+        made.cf_index = keys.iter().map(|given| given.key.cf_index).collect();
         made.valid = keys.iter().map(|key| self.given.is_valid(key)).collect();
         let variables = &self.fitted.variables;
         for (j, &parent) in made.parent.iter().enumerate() {

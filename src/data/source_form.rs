@@ -121,6 +121,11 @@ impl<'a> SourceValue<'a> {
         value.unwrap_or(SourceValue::Null)
     }
 
+    /// A number of a column; NaN is missing.
+    pub(crate) fn of_number(x: f64) -> Self {
+        if x.is_nan() { SourceValue::Null } else { SourceValue::Float(x) }
+    }
+
     /// The value in an input of numbers: a boolean is 1 or 0, NaN is missing; none for a text that
     /// is no number.
     pub(crate) fn number(&self) -> Option<f64> {

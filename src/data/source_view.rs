@@ -12,7 +12,7 @@
 
 use std::borrow::Cow;
 
-use crate::data::source_form::{SourceKind, SourceValue, number_text};
+use crate::data::source_form::{SourceKind, SourceValue};
 use crate::data::values::{ValueClass, float_text};
 use crate::data::{Feature, FeatureColumn, FeatureRows, MISSING, SourceCells};
 use crate::num::float_precision::FloatPrecision;
@@ -149,47 +149,34 @@ impl<'a> ViewedColumn<'a> {
         }
     }
 
-    /// Writes each value as a number into every `width`-th place.
+    /// Each value as a number; NaN where it is missing.
     ///
     /// # Errors
     /// The first text that is no number.
-    pub(crate) fn numbers<T>(
-        &self,
-        of: impl Fn(f64) -> T,
-        width: usize,
-        into: &mut [T],
-    ) -> Result<(), String> {
-        let places = into.iter_mut().step_by(width);
+    pub(crate) fn numbers(&self) -> Result<Vec<f64>, String> {
+        let number = |value: &SourceValue<'a>| match (value.number(), value) {
+            (None, SourceValue::Text(text)) => Err((*text).to_owned()),
+            (number, _) => Ok(number.unwrap_or(f64::NAN)),
+        };
+        self.map(number).into_iter().collect()
+    }
+
+    /// What `of` makes of each value; of few different ones it is asked once for each.
+    pub(crate) fn map<T: Clone>(&self, of: impl Fn(&SourceValue<'a>) -> T) -> Vec<T> {
         match self {
             ViewedColumn::Numbers(values) => {
-                places.zip(values.iter()).for_each(|(place, &value)| *place = of(value));
+                values.iter().map(|&x| of(&SourceValue::of_number(x))).collect()
             }
             ViewedColumn::Coded { table, ids } => {
-                let numbers: Vec<Option<f64>> = table.iter().map(SourceValue::number).collect();
-                for (place, &id) in places.zip(ids) {
-                    match (numbers.get(id as usize).copied().flatten(), &table[id as usize]) {
-                        (Some(number), _) => *place = of(number),
-                        (None, SourceValue::Text(text)) => return Err((*text).to_owned()),
-                        (None, _) => *place = of(f64::NAN),
-                    }
-                }
+                let made: Vec<T> = table.iter().map(of).collect();
+                ids.iter().map(|&id| made[id as usize].clone()).collect()
             }
         }
-        Ok(())
     }
 
     /// Each value as a text; none where it is missing.
     pub(crate) fn texts(&self, kind: SourceKind) -> Vec<Option<Cow<'a, str>>> {
-        match self {
-            ViewedColumn::Numbers(values) => {
-                values.iter().map(|&value| number_text(value, kind).map(Cow::Owned)).collect()
-            }
-            ViewedColumn::Coded { table, ids } => {
-                let texts: Vec<Option<Cow<'a, str>>> =
-                    table.iter().map(|value| value.text(kind)).collect();
-                ids.iter().map(|&id| texts[id as usize].clone()).collect()
-            }
-        }
+        self.map(|value| value.text(kind))
     }
 }
 
@@ -243,10 +230,8 @@ mod tests {
             let feature = Feature { source, ..Feature::of("x", continuous, &[]) };
             let rows = FeatureRows::of(vec![FeatureColumn::Number(vec![0.7, 0.7])]);
             for at in [None, Some(&[1, 0][..])] {
-                let mut numbers = [0.0; 2];
                 let viewed = ViewedColumn::new(&feature, 0, &rows, at);
-                viewed.numbers(|x| x, 1, &mut numbers).unwrap();
-                assert_eq!(numbers, [expected; 2], "{kind:?}");
+                assert_eq!(viewed.numbers().unwrap(), [expected; 2], "{kind:?}");
             }
         }
     }
@@ -287,15 +272,14 @@ mod tests {
             SourceForm { kind: Some(SourceKind::Boolean), read_csv: true, ..SourceForm::default() };
         let rows = FeatureRows::of(vec![FeatureColumn::Code(vec![1, 0, MISSING])]);
         let viewed = ViewedColumn::new(&flag, 0, &rows, None);
-        let mut numbers = [9.0; 6];
-        viewed.numbers(|x| x, 2, &mut numbers).unwrap();
-        assert_eq!((numbers[0], numbers[1], numbers[2]), (1.0, 9.0, 0.0));
-        assert!(numbers[4].is_nan());
+        let numbers = viewed.numbers().unwrap();
+        assert_eq!(numbers[..2], [1.0, 0.0]);
+        assert!(numbers[2].is_nan());
         let texts = viewed.texts(SourceKind::Boolean);
         assert_eq!(texts, [Some("True".into()), Some("False".into()), None]);
         flag.source.kind = None;
         let viewed = ViewedColumn::new(&flag, 0, &rows, None);
-        assert_eq!(viewed.numbers(|x| x, 1, &mut numbers), Err("True".to_owned()));
+        assert_eq!(viewed.numbers(), Err("True".to_owned()));
         let known: Vec<_> =
             feature().known_words().map(|(word, at)| (word.into_owned(), at)).collect();
         assert!(known.contains(&("de ".to_owned(), 0)) && known.contains(&("?".to_owned(), 2)));

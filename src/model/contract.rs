@@ -20,7 +20,7 @@ use crate::data::canonical::canonical_text;
 use crate::data::exchange::row_stream::ClassPosition;
 use crate::data::source::list_words;
 use crate::data::{Feature, LabelDefinition};
-use crate::param::{ColumnName, Word, key_word};
+use crate::param::{ColumnName, Word};
 
 /// Names that a message lists.
 const NAMED: usize = 20;
@@ -40,13 +40,6 @@ pub(crate) enum TermSource {
     Convention,
 }
 
-impl TermSource {
-    /// How tables call it.
-    pub(crate) fn word(self) -> String {
-        key_word(&self)
-    }
-}
-
 /// What values an input takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -61,13 +54,6 @@ pub enum InputKind {
     Text,
     /// Whatever the source holds.
     Source,
-}
-
-impl InputKind {
-    /// How tables call it.
-    pub(crate) fn word(self) -> String {
-        key_word(&self)
-    }
 }
 
 /// What a missing value becomes for the model.
@@ -210,19 +196,13 @@ pub(crate) struct ContractGap {
     pub hint: String,
 }
 
-/// The code of a gap in the columns.
-pub(crate) const COLUMNS_GAP: &str = "model-columns";
-
-/// The code of a gap in the class.
-pub(crate) const CLASS_GAP: &str = "model-class";
-
 impl ContractGap {
     fn columns(what: impl Into<String>, hint: impl Into<String>) -> Self {
-        ContractGap { code: COLUMNS_GAP, key: "columns", what: what.into(), hint: hint.into() }
+        ContractGap { code: "model-columns", key: "columns", what: what.into(), hint: hint.into() }
     }
 
     fn class(what: impl Into<String>, hint: impl Into<String>) -> Self {
-        ContractGap { code: CLASS_GAP, key: "class", what: what.into(), hint: hint.into() }
+        ContractGap { code: "model-class", key: "class", what: what.into(), hint: hint.into() }
     }
 }
 
@@ -272,11 +252,6 @@ impl ScoreTerm {
     fn single() -> Self {
         let (classes, by_class) = (Vec::new(), IndexMap::new());
         ScoreTerm { class: None, position: None, classes, by_class, source: TermSource::Convention }
-    }
-
-    /// Number of scores of a row.
-    pub(crate) fn n_scores(&self) -> usize {
-        self.by_class.len().max(1)
     }
 
     /// The names by which the scores of a row are known; none for one number a row.
@@ -392,13 +367,9 @@ impl ModelContract {
         let visible = VisibleColumns(visible);
         let mut settled = Vec::new();
         let inputs = &signature.inputs;
-        if let Some((unknown, _)) = terms
-            .inputs
-            .into_iter()
-            .flatten()
-            .find(|(name, _)| inputs.iter().all(|input| input.name != **name))
-        {
-            let known: Vec<&str> = inputs.iter().map(|input| input.name.as_str()).collect();
+        let known: Vec<&str> = inputs.iter().map(|input| input.name.as_str()).collect();
+        let mut asked = terms.inputs.into_iter().flat_map(|inputs| inputs.keys());
+        if let Some(unknown) = asked.find(|name| !known.contains(&name.as_str())) {
             let gap = ContractGap::columns(
                 format!("the model has no input `{unknown}`"),
                 format!("its inputs are: {}", named(&known)),
@@ -406,7 +377,6 @@ impl ModelContract {
             return Err(ContractGap { key: "inputs", ..gap });
         }
         if !terms.columns.is_empty() && inputs.len() > 1 {
-            let known: Vec<&str> = inputs.iter().map(|input| input.name.as_str()).collect();
             return Err(ContractGap::columns(
                 format!("the model has {} inputs: {}", inputs.len(), named(&known)),
                 "`columns` orders the columns of a single input: name those of each input under \
@@ -889,7 +859,7 @@ mod tests {
             (open.clone(), ["0", "2", "1"], [0, 2, 1]),
         ] {
             let score = settle(output, names).unwrap().score;
-            assert_eq!((score.n_scores(), score.source), (3, TermSource::Job));
+            assert_eq!((score.by_class.len(), score.source), (3, TermSource::Job));
             assert_eq!(score.places(3), Some(places.to_vec()));
             assert_eq!([1, 2, 4].map(|width| score.places(width)), [None, None, None]);
         }

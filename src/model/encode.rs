@@ -76,7 +76,10 @@ impl FeatureEncoder {
             } else if is_number(feature) {
                 let has_missing = tallies[f].n_missing > 0 && tallies[f].n > 0;
                 let (mean, sd) = moments[f];
-                encoder.number(feature, mean, sd, has_missing)
+                let at = (sd > 0.0).then(|| encoder.column(feature.name.clone()));
+                let missing_at =
+                    has_missing.then(|| encoder.column(format!("{} missing", feature.name)));
+                FeatureEncoding::Number { mean, sd, at, missing_at }
             } else {
                 encoder.levels(feature, &tallies[f].levels)
             };
@@ -102,18 +105,6 @@ impl FeatureEncoder {
     fn column(&mut self, name: String) -> usize {
         self.columns.push(name);
         self.columns.len() - 1
-    }
-
-    fn number(
-        &mut self,
-        feature: &Feature,
-        mean: f64,
-        sd: f64,
-        has_missing: bool,
-    ) -> FeatureEncoding {
-        let at = (sd > 0.0).then(|| self.column(feature.name.clone()));
-        let missing_at = has_missing.then(|| self.column(format!("{} missing", feature.name)));
-        FeatureEncoding::Number { mean, sd, at, missing_at }
     }
 
     fn levels(&mut self, feature: &Feature, counts: &[u64]) -> FeatureEncoding {

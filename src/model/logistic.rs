@@ -37,8 +37,6 @@ pub(crate) struct LogisticModel {
     pub intercept: f64,
     /// One coefficient per encoded column.
     pub coefficients: Vec<f64>,
-    /// Newton steps taken.
-    pub steps: usize,
 }
 
 impl LogisticModel {
@@ -140,14 +138,14 @@ impl LogisticModel {
         let l2 = penalty / scale;
         let encoder = FeatureEncoder::fit(&inputs.features, &inputs.omit, rows)?;
         let width = encoder.width();
-        let mut model =
-            LogisticModel { encoder, intercept: 0.0, coefficients: vec![0.0; width], steps: 0 };
+        let mut model = LogisticModel { encoder, intercept: 0.0, coefficients: vec![0.0; width] };
         let mut loss_before = f64::INFINITY;
         let mut step = vec![0.0; width + 1];
         let mut halvings = 0;
         let mut people = n as f64;
         for pass in 0..MAX_STEPS {
-            let sums = Self::pass(&model, rows, scale)?;
+            let mut sums = NewtonSums::new(width + 1);
+            rows.fold(|group| sum_group(&model, group, scale), |part| sums.absorb(&part))?;
             if pass == 0 && scale != 1.0 {
                 // Where all coefficients are 0 the loss is ln 2 per unit of weight.
                 people = sums.loss.to_f64() / std::f64::consts::LN_2;
@@ -182,7 +180,6 @@ impl LogisticModel {
                 )
             })?;
             let decrease: f64 = 0.5 * gradient.iter().zip(&step).map(|(g, s)| g * s).sum::<f64>();
-            model.steps = pass + 1;
             if penalty == 0.0 && loss < 1e-6 * people {
                 break;
             }
@@ -200,13 +197,6 @@ impl LogisticModel {
             "the classes can be separated exactly, so without a penalty the coefficients \
              grow without limit: set `l2` above 0",
         )
-    }
-
-    fn pass(model: &LogisticModel, rows: &TrainingRows<'_>, scale: f64) -> Result<NewtonSums> {
-        let n = model.coefficients.len() + 1;
-        let mut whole = NewtonSums::new(n);
-        rows.fold(|group| sum_group(model, group, scale), |part| whole.absorb(&part))?;
-        Ok(whole)
     }
 
     /// Moves the coefficients by `-sign` times the step.

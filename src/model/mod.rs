@@ -4,9 +4,9 @@
 //! [`TrainedModel`], a [`Scorer`] that can be serialised: two types, so that an untrained model
 //! cannot score. Scores computed elsewhere have no scorer, and those of a program are kept in order
 //! by `score_spool`. The inputs and outputs of a model that is trained elsewhere are fixed by its
-//! [`contract`]. The decision rule for a score (threshold and comparison) is
-//! [`ThresholdComparison`], the same for the factual and the counterfactual row. Strategies and
-//! metrics are unknown here.
+//! [`contract`]. How a score is compared with the threshold is said by
+//! [`ThresholdRule`](kind::ThresholdRule), the same for the factual and the counterfactual row.
+//! Strategies and metrics are unknown here.
 
 pub(crate) mod contract;
 pub(crate) mod encode;
@@ -73,48 +73,4 @@ pub trait TrainedModel: Scorer {
 
     /// The model as JSON: the artifact of its stage, read back by the function of its kind.
     fn to_json(&self) -> serde_json::Value;
-}
-
-/// How a score is compared with the threshold: the decision rule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ThresholdComparison {
-    /// Positive where score >= threshold.
-    AtOrAbove,
-    /// Positive where score > threshold.
-    Above,
-    /// Positive where score <= threshold: the scale is turned.
-    AtOrBelow,
-    /// Positive where score < threshold: the scale is turned.
-    Below,
-}
-
-impl ThresholdComparison {
-    /// The decision; `None` where score or threshold is missing (NaN).
-    #[inline]
-    pub(crate) fn decide(self, score: f64, threshold: f64) -> Option<bool> {
-        if score.is_nan() || threshold.is_nan() {
-            return None;
-        }
-        Some(match self {
-            ThresholdComparison::AtOrAbove => score >= threshold,
-            ThresholdComparison::Above => score > threshold,
-            ThresholdComparison::AtOrBelow => score <= threshold,
-            ThresholdComparison::Below => score < threshold,
-        })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::ThresholdComparison;
-
-    #[test]
-    fn a_tie_is_decided_by_the_rule_and_a_missing_score_by_nobody() {
-        assert_eq!(ThresholdComparison::AtOrAbove.decide(0.5, 0.5), Some(true));
-        assert_eq!(ThresholdComparison::Above.decide(0.5, 0.5), Some(false));
-        assert_eq!(ThresholdComparison::AtOrBelow.decide(0.5, 0.5), Some(true));
-        assert_eq!(ThresholdComparison::Below.decide(0.5, 0.5), Some(false));
-        assert_eq!(ThresholdComparison::AtOrAbove.decide(f64::NAN, 0.5), None);
-        assert_eq!(ThresholdComparison::AtOrAbove.decide(0.5, f64::NAN), None);
-    }
 }

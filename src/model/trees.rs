@@ -40,11 +40,11 @@ pub(crate) enum TreeEnsemble {
 /// The artifact: what is needed to build the model again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct TreesArtifact {
-    ensemble: TreeEnsemble,
-    encoder: FeatureEncoder,
+pub(super) struct TreesArtifact {
+    pub(super) ensemble: TreeEnsemble,
+    pub(super) encoder: FeatureEncoder,
     /// The trees as LightGBM writes them; `Column_k` is the k-th encoded column.
-    lightgbm: String,
+    pub(super) lightgbm: String,
 }
 
 /// Trained trees.
@@ -73,28 +73,20 @@ struct DecisionNode {
 }
 
 impl TreesModel {
-    /// The model in LightGBM's text, over the columns of the encoder.
-    ///
-    /// # Errors
-    /// The text is not what LightGBM writes for such a model; the error says why.
-    pub(crate) fn new(
-        ensemble: TreeEnsemble,
-        encoder: FeatureEncoder,
-        lightgbm: String,
-    ) -> Result<TreesModel, String> {
-        TreesModel::from_artifact(TreesArtifact { ensemble, encoder, lightgbm })
-    }
-
     /// Reads the artifact back.
     ///
     /// # Errors
     /// The text is no such artifact; the error says why.
     pub(crate) fn from_json(text: &str) -> Result<TreesModel, String> {
         let artifact: TreesArtifact = serde_json::from_str(text).map_err(|e| e.to_string())?;
-        TreesModel::from_artifact(artifact)
+        TreesModel::new(artifact)
     }
 
-    fn from_artifact(artifact: TreesArtifact) -> Result<TreesModel, String> {
+    /// The model of LightGBM's text.
+    ///
+    /// # Errors
+    /// The text is not what LightGBM writes for such a model; the error says why.
+    pub(super) fn new(artifact: TreesArtifact) -> Result<TreesModel, String> {
         let mut trees = parse_trees(&artifact.lightgbm, artifact.encoder.width())?;
         if trees.is_empty() {
             return Err("the text of LightGBM holds no tree".to_owned());

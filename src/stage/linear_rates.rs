@@ -17,14 +17,14 @@ use crate::gate::decide_by::GateDecideBy;
 use crate::gate::hidden_cause as judging;
 use crate::gate::question::GateQuestion;
 use crate::gate::reason::GateStatus;
-use crate::job::FavourableClass;
+use crate::job::{FavourableClass, ThresholdRule};
 use crate::metric::interval::z_of_level;
 use crate::metric::rate::Undefined;
 use crate::metric::scope::MetricScope;
 use crate::metric::value::hidden_cause::{
     GroupMargins, HIDDEN_RATES, HiddenPush, HiddenStrength, MovingWorld, SwitchingSide,
 };
-use crate::model::{ThresholdComparison, TrainedModel};
+use crate::model::TrainedModel;
 use crate::param::{ColumnName, Seed};
 use crate::stage::applied_set::AppliedSet;
 use crate::stage::decided_scores::DecidedScores;
@@ -273,7 +273,7 @@ impl LinearRates<'_> {
             },
             |found| found.into_iter().for_each(|(group, person)| people[group].push(person)),
         )?;
-        let at_threshold = rule.decision == ThresholdComparison::AtOrAbove;
+        let at_threshold = rule.decision == ThresholdRule::Ge && !rule.scale.turned;
         let repeat = layout.person.is_some();
         let margins =
             people.into_iter().map(|of| GroupMargins::new(at_threshold, repeat, of.into_iter()));

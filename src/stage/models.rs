@@ -26,7 +26,7 @@ use crate::stage::plan::StagePlan;
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::score::asked_rows::AskedRows;
-use crate::stage::score::command::{CommandCall, ProgramFiles};
+use crate::stage::score::command::{CommandCall, ModelFolds, ProgramFiles};
 use crate::stage::score::rows::{score_by_fold, trained_groups};
 use crate::stage::stage_builder::{Opens, StageBuilder, StageInput};
 use crate::stage::train::repeat::TrainingRepeat;
@@ -72,9 +72,7 @@ impl<'a> StagePlan<'a> {
             program,
             kept: program.is_kept.then_some(kept),
             scale: self.score_scale(model),
-            n_folds: self.n_folds(),
-            first_fold: 0,
-            arm: None,
+            folds: ModelFolds { n: self.n_folds(), first: 0, arm: None },
             seed: self.job.run.seed,
         })
     }
@@ -139,12 +137,8 @@ pub(crate) struct UnitModels<'a> {
     unit: AuditUnit,
     /// The rows that they learn from, with one fold of roles for each model.
     pub(crate) rows: RowInputs<'a>,
-    /// How many.
-    pub(crate) n: usize,
-    /// What `{fold}` of a command is for the first of them.
-    first_fold: usize,
-    /// The arm, and what messages add to its name; none in the plain audit.
-    arm: Option<(ExperimentArm, &'static str)>,
+    /// Their folds.
+    pub(crate) folds: ModelFolds,
     /// Which further training made them; none of the audited ones.
     again: Option<TrainingRepeat>,
     /// The contract with a model that is trained elsewhere and asked in the run.
@@ -161,9 +155,9 @@ impl<'a> UnitModels<'a> {
         let is_asked = block.external().is_some() && block.given_scores().is_none();
         let contract = || b.need::<ContractStage>(&AuditUnit::of_model(name));
         let contract = is_asked.then(contract).transpose()?;
-        let of = |unit, rows, n, first_fold, arm| {
-            let unit = AuditUnit { repeat, ..unit };
-            UnitModels { plan, name, block, unit, rows, n, first_fold, arm, again, contract }
+        let of = |unit, rows, n, first, arm| {
+            let (unit, folds) = (AuditUnit { repeat, ..unit }, ModelFolds { n, first, arm });
+            UnitModels { plan, name, block, unit, rows, folds, again, contract }
         };
         if unit.experiment.is_empty() {
             let (own, rows) = (AuditUnit::of_model(name), RowInputs::of_job(b)?);
@@ -205,8 +199,7 @@ impl<'a> UnitModels<'a> {
         let call = self.plan.call(self.name, self.block)?;
         // Libraries take seeds of 31 bits.
         let seed = self.again.map_or(call.seed, |again| Seed(again.seed.0 >> 33));
-        let (n_folds, first_fold, arm) = (self.n, self.first_fold, self.arm);
-        Some(CommandCall { n_folds, first_fold, arm, seed, ..call })
+        Some(CommandCall { folds: self.folds, seed, ..call })
     }
 
     /// How the training rows are drawn again; none where they are not.
@@ -233,15 +226,10 @@ impl<'a> UnitModels<'a> {
                         b.seed();
                     }
                 }
-                b.value("folds", self.n);
+                b.value("folds", self.folds.n);
             }
         }
         Ok(())
-    }
-
-    /// The seed that they train with.
-    fn seed(&self) -> Seed {
-        self.again.map_or(self.plan.job.run.seed, |again| again.seed)
     }
 
     /// Trains one of them on this number of rows, into the folder of the stage.
@@ -252,21 +240,18 @@ impl<'a> UnitModels<'a> {
         (rows, n_rows): (&TrainingRows<'_>, u64),
         number: usize,
     ) -> Result<()> {
-        let of = (n_rows, self.seed());
+        let seed = self.again.map_or(self.plan.job.run.seed, |again| again.seed);
+        let of = (n_rows, seed);
         if let Some(trainer) = self.plan.trainer(self.name, self.block, layout, of)? {
             let path = ctx.out().join(artifact(number));
             return files::write_json(&path, &trainer.fit(rows)?.to_json());
         }
-        match self.call() {
-            Some(call) => {
-                let trained = call.train_on(ctx, layout, rows, (number, &self.contract(ctx)?));
-                trained.map_err(|error| call.with_place(error, "train"))
-            }
-            None => {
-                let what = format!("the model `{}` cannot be trained", self.name);
-                Err(Fault::new("no-training", what).into())
-            }
-        }
+        let Some(call) = self.call() else {
+            let what = format!("the model `{}` cannot be trained", self.name);
+            return Err(Fault::new("no-training", what).into());
+        };
+        let trained = call.train_on(ctx, layout, rows, (number, &self.contract(ctx)?));
+        trained.map_err(|error| call.with_place(error, "train"))
     }
 }
 
@@ -283,7 +268,6 @@ impl UnitModels<'_> {
 /// Models that are asked for scores, not yet opened.
 pub(crate) struct AskedModels<'a> {
     pub(crate) models: UnitModels<'a>,
-    call: Option<CommandCall<'a>>,
     train: Option<StageInput<TrainStage>>,
 }
 
@@ -291,42 +275,30 @@ impl<'a> AskedModels<'a> {
     /// The models of a unit, trained or as their files say.
     pub(crate) fn need(b: &mut StageBuilder<'_, 'a>, unit: &AuditUnit) -> Result<Self> {
         let models = UnitModels::of(unit, b)?;
-        let (call, block) = (models.call(), models.block);
-        let trains = block.is_trained();
-        let train = trains.then(|| b.need::<TrainStage>(&models.unit)).transpose()?;
-        if let Some(onnx) = &block.onnx {
-            b.value("onnx", (&onnx.output, &onnx.missing_text));
-        }
+        let block = models.block;
+        let train = block.is_trained().then(|| b.need::<TrainStage>(&models.unit)).transpose()?;
         b.value("scale", models.plan.score_scale(block));
-        if let Some(call) = &call {
-            b.texts(call.score_inputs()?);
-        }
-        model_files(b, models.name);
-        Ok(AskedModels { models, call, train })
+        answer_inputs(b, (models.name, block), models.call())?;
+        Ok(AskedModels { models, train })
     }
 
     /// The scorer of each fold, or one for all folds: trained here, or an ONNX file.
     pub(crate) fn scorers(&self, row_context: RowContext<'_>) -> Result<Vec<Box<dyn Scorer>>> {
         let (ctx, layout) = (row_context.ctx, row_context.rows.layout());
-        let UnitModels { plan, name, block, n, .. } = &self.models;
-        if self.models.contract.is_some() {
-            let contract = self.models.contract(ctx)?;
-            if let Some(loaded) = plan.load_scorer(name, block, layout, &contract)? {
-                return Ok(vec![loaded]);
-            }
+        if self.train.is_some() {
+            let trained = self.trained_here(ctx)?.into_iter();
+            return Ok(trained.map(|model| model as Box<dyn Scorer>).collect());
         }
-        match &self.train {
-            Some(train) => {
-                let models = train.models(ctx, block, *n)?.into_iter();
-                Ok(models.map(|model| model as Box<dyn Scorer>).collect())
-            }
-            None => Err(internal_error(format!("the model `{name}` cannot score rows"))),
-        }
+        let UnitModels { plan, name, block, .. } = &self.models;
+        let contract = self.models.contract(ctx)?;
+        let loaded = plan.load_scorer(name, block, layout, &contract)?;
+        let lacks = || internal_error(format!("the model `{name}` cannot score rows"));
+        loaded.map(|loaded| vec![loaded]).ok_or_else(lacks)
     }
 
     /// Opens them to be asked for scores.
     pub(crate) fn open<'o>(&'o self, row_context: RowContext<'o>) -> Result<OpenModels<'o>> {
-        let Some(call) = self.call else {
+        let Some(call) = self.models.call() else {
             return self.scorers(row_context).map(OpenModels::Here);
         };
         let trained = self.train.as_ref().map(|train| train.folder(row_context.ctx));
@@ -340,9 +312,9 @@ impl<'a> AskedModels<'a> {
         &self,
         ctx: &StageContext<'_>,
     ) -> Result<Vec<Box<dyn TrainedModel>>> {
-        let UnitModels { block, n, .. } = &self.models;
+        let UnitModels { block, folds, .. } = &self.models;
         let train = self.train.as_ref().filter(|_| block.is_trained_here());
-        train.map_or_else(|| Ok(Vec::new()), |train| train.models(ctx, block, *n))
+        train.map_or_else(|| Ok(Vec::new()), |train| train.models(ctx, block, folds.n))
     }
 
     /// For each of them the groups of an attribute that it knows, by the rows that it was trained
@@ -356,7 +328,7 @@ impl<'a> AskedModels<'a> {
             let groups = &row_context.rows.layout().attributes[attribute].groups;
             return Ok(vec![vec![true; groups.len()]]);
         }
-        let n = self.models.n;
+        let n = self.models.folds.n;
         self.models.rows.with(row_context.ctx, 0, |rows| trained_groups(rows, attribute, n))
     }
 }
@@ -370,25 +342,12 @@ pub(crate) enum OpenModels<'a> {
 }
 
 impl OpenModels<'_> {
-    /// Hands the scores of some rows to `take`, block by block, from the model here or its program,
-    /// of several classes those of a row one after another; rows that are not asked for get none. In how many bits they are given.
+    /// Hands what `make` makes of the scores of some rows to `take`, block by block: on all threads
+    /// where the models run here. Of several classes the scores of a row follow each other; rows
+    /// that are not asked for have none. In how many bits they are given.
     ///
     /// # Errors
     /// The rows cannot be read, the model fails, or the run is to stop.
-    pub(crate) fn score_into(
-        &self,
-        row_context: RowContext<'_>,
-        scored: &dyn AskedRows,
-        take: &mut dyn FnMut(Vec<f64>) -> Result<()>,
-    ) -> Result<FloatPrecision> {
-        self.score_blocks(row_context, scored, &|_, scores| Ok(scores), take)
-    }
-
-    /// As [`OpenModels::score_into`], with what `make` makes of the scores of each block, on all
-    /// threads where the models run here.
-    ///
-    /// # Errors
-    /// As [`OpenModels::score_into`].
     pub(crate) fn score_blocks<T: Send>(
         &self,
         row_context: RowContext<'_>,
@@ -421,8 +380,27 @@ impl OpenModels<'_> {
     }
 }
 
+/// Puts what makes the answers of a model stale into the key, in addition to what it is asked.
+///
+/// # Errors
+/// A part of it cannot be written.
+pub(crate) fn answer_inputs(
+    b: &mut StageBuilder<'_, '_>,
+    (name, block): (&str, &ModelBlock),
+    call: Option<CommandCall<'_>>,
+) -> Result<()> {
+    if let Some(onnx) = &block.onnx {
+        b.value("onnx", (&onnx.output, &onnx.missing_text));
+    }
+    if let Some(call) = call {
+        b.texts(call.score_inputs()?);
+    }
+    model_files(b, name);
+    Ok(())
+}
+
 /// The files on which the scores of a model depend, for every kind of model but `scores`.
-pub(crate) fn model_files(b: &mut StageBuilder<'_, '_>, model: &str) {
+fn model_files(b: &mut StageBuilder<'_, '_>, model: &str) {
     let kinds = MODEL_KINDS.iter().filter(|kind| **kind != "scores");
     kinds.for_each(|kind| b.files(&model_what(kind, model)));
 }

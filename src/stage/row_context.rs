@@ -1,6 +1,9 @@
 //! What is needed in addition to a row to count it: its layout, threshold, decision rule.
 
+use std::path::Path;
+
 use crate::data::Layout;
+use crate::data::rows::aligned::ScoreReader;
 use crate::data::rows::split::{RolesReader, RowRoles};
 use crate::data::rows::training::TrainingRows;
 use crate::data::rows::{PreparedBatch, Projection, RowsReader};
@@ -9,7 +12,6 @@ use crate::exec::StageContext;
 use crate::exec::accumulator::PieceLoop;
 use crate::exec::pieces::{StageWatch, WorkerPool};
 use crate::job::ThresholdRule;
-use crate::model::ThresholdComparison;
 use crate::num::float_precision::FloatPrecision;
 use crate::num::score_scale::ScoreScale;
 
@@ -47,6 +49,14 @@ impl<'a> RowContext<'a> {
         Ok((self.rows.read(group, of)?, self.roles.read(group)?))
     }
 
+    /// The scores of these rows, or of their counterfactuals, in a folder.
+    ///
+    /// # Errors
+    /// A damaged file.
+    pub(crate) fn scores(&self, folder: &Path) -> Result<ScoreReader> {
+        ScoreReader::open(folder, self.rows, self.roles)
+    }
+
     /// The training rows of a fold that have a label.
     pub(crate) fn training(&self, fold: u8) -> TrainingRows<'a> {
         TrainingRows::of_fold(self.rows, self.roles, fold, self.row_groups(), Vec::new())
@@ -57,7 +67,7 @@ impl<'a> RowContext<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct DecisionRule {
     /// The rule.
-    pub decision: ThresholdComparison,
+    pub decision: ThresholdRule,
     /// The threshold.
     pub threshold: RowThreshold,
     /// The scale of scores and thresholds.
@@ -84,13 +94,7 @@ pub(crate) enum RowThreshold {
 
 impl DecisionRule {
     /// The rule of scores of a scale.
-    pub(crate) fn new(rule: ThresholdRule, threshold: RowThreshold, scale: ScoreScale) -> Self {
-        let decision = match (rule, scale.turned) {
-            (ThresholdRule::Ge, false) => ThresholdComparison::AtOrAbove,
-            (ThresholdRule::Gt, false) => ThresholdComparison::Above,
-            (ThresholdRule::Ge, true) => ThresholdComparison::AtOrBelow,
-            (ThresholdRule::Gt, true) => ThresholdComparison::Below,
-        };
+    pub(crate) fn new(decision: ThresholdRule, threshold: RowThreshold, scale: ScoreScale) -> Self {
         let (scores, thresholds) = (FloatPrecision::Double, FloatPrecision::Double);
         DecisionRule { decision, threshold, scale, gives_scores: true, scores, thresholds }
     }
@@ -106,7 +110,7 @@ impl DecisionRule {
     #[inline]
     pub(crate) fn compare(&self, score: f64, threshold: f64) -> Option<bool> {
         // Scores of 32 bits have that precision already.
-        self.decision.decide(self.thresholds.round(score), threshold)
+        self.decision.decide(self.scale.turned, self.thresholds.round(score), threshold)
     }
 
     /// A score in the numbers of its scale, as tables show it; none of decisions without scores.

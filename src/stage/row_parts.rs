@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::data::exchange::row_stream::{RawBatch, RowSink};
+use crate::data::exchange::row_stream::RowSink;
 use crate::data::exchange::to_score::{PartsWriter, RowsBatch, part_name};
 use crate::error::Result;
 use crate::exec::files::{link, make_folder};
@@ -27,7 +27,7 @@ pub(crate) fn write_lists<'w>(
     let of_shards = passes.row_lists(row_context.ctx, lists, |list, folder| {
         let mut file = create(list, &folder.join(SHARD))?;
         let part = |g: usize| part(list, g);
-        each_part(row_context, part, |batch| file.push(RawBatch::of(batch)))?;
+        each_part(row_context, part, |batch| file.push(batch))?;
         file.finish()
     })?;
     let Some(of_shards) = of_shards else { return Ok(None) };

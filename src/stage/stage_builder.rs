@@ -301,6 +301,22 @@ impl<'b, 'a> StageBuilder<'b, 'a> {
         units.into_iter().map(|(of, unit)| Ok((of, self.need::<K>(&unit)?))).collect()
     }
 
+    /// As [`Self::need_each`], for what a JSON file of each stage holds.
+    pub(crate) fn read_each<
+        K: Stage<Output: 'a>,
+        T: Clone + Sync + 'a,
+        R: DeserializeOwned + 'a,
+    >(
+        &mut self,
+        units: impl IntoIterator<Item = (T, AuditUnit)>,
+        file: &'static str,
+    ) -> Result<Opens<'a, Vec<(T, R)>>> {
+        let stages = self.need_each::<K, _>(units)?;
+        Ok(Box::new(move |ctx| {
+            stages.iter().map(|(of, stage)| Ok((of.clone(), stage.read(ctx, file)?))).collect()
+        }))
+    }
+
     /// As [`Self::need_each`], without those that wait for scores.
     pub(crate) fn want_each<K: Stage, T>(
         &mut self,

@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use crate::data::canonical::canonical_text;
-use crate::data::exchange::keyed::{KeyedFile, ScoreEntry};
+use crate::data::exchange::keyed::{KeyedFile, ScoreEntry, ScoreKey};
 use crate::data::exchange::to_score::{CHANGED, VALID};
 use crate::data::source::list_words;
 use crate::data::source_form::SourceValue;
@@ -32,12 +32,8 @@ const LEVELS_SHOWN: usize = 10;
 /// One counterfactual of the file, in the order in which people are looked up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ExternalKey {
-    /// The key of the row.
-    pub row_key: u64,
-    /// Position of the target group.
-    pub to_group: u16,
-    /// Its number among the counterfactuals of the row and group.
-    pub cf_index: u16,
+    /// The row, the target group and the number.
+    pub key: ScoreKey,
     /// The row's own group, as the file has it; [`MISSING_GROUP`] where it does not say.
     pub from_group: u16,
     /// Position of its values.
@@ -64,10 +60,8 @@ pub(crate) struct ExternalRules<'a> {
 pub struct ExternalRows {
     /// Ascending.
     keys: Vec<ExternalKey>,
-    /// The features of the file, in the order of the file.
-    columns: Vec<(usize, FeatureColumn)>,
-    /// For each of them what a missing value is.
-    missing: Vec<MissingLevels>,
+    /// The features of the file, in the order of the file, each with what a missing value is.
+    columns: Vec<(usize, FeatureColumn, MissingLevels)>,
     /// Whether each is valid, in the order of the file; empty where the file does not say.
     valid: Vec<bool>,
 }
@@ -85,30 +79,25 @@ impl ExternalRows {
     ) -> Result<Self> {
         let known = columns_of(file, layout, rules)?;
         check_memory(file, &known, rules.memory)?;
-        let mut rows = ExternalRows {
-            keys: Vec::new(),
-            columns: known
-                .iter()
-                .filter(|(_, what)| *what == ColumnUse::Value)
-                .map(|&(f, _)| match layout.features[f].kind.is_coded() {
-                    true => (f, FeatureColumn::Code(Vec::new())),
-                    false => (f, FeatureColumn::Number(Vec::new())),
-                })
-                .collect(),
-            missing: Vec::new(),
-            valid: Vec::new(),
-        };
-        let of = rows.columns.iter().map(|(f, _)| MissingLevels::of(&layout.features[*f]));
-        rows.missing = of.collect();
+        let values = known.iter().filter(|(_, what)| *what == ColumnUse::Value);
+        let columns = values.map(|&(f, _)| {
+            let feature = &layout.features[f];
+            let empty = match feature.kind.is_coded() {
+                true => FeatureColumn::Code(Vec::new()),
+                false => FeatureColumn::Number(Vec::new()),
+            };
+            (f, empty, MissingLevels::of(feature))
+        });
+        let mut rows =
+            ExternalRows { keys: Vec::new(), columns: columns.collect(), valid: Vec::new() };
         for group in 0..file.n_groups() {
             rows.take_group(file, layout, (&known, rules), group)?;
         }
         rows.keys.sort_unstable();
-        let key = |key: &ExternalKey| (key.row_key, key.to_group, key.cf_index);
-        if let Some(twice) = rows.keys.windows(2).find(|pair| key(&pair[0]) == key(&pair[1])) {
+        if let Some(twice) = rows.keys.windows(2).find(|pair| pair[0].key == pair[1].key) {
             let (first, second) = (twice[0].file_row, twice[1].file_row);
             let fault = Fault::new("duplicate-key", "a counterfactual occurs twice".to_owned())
-                .in_file(file.path())
+                .in_file(&file.path)
                 .at_row(format!("{} and row {second}", file.describe_row(first)));
             let hint = "several counterfactuals of a person in a group differ in `cf_index`";
             return fault.fail(hint);
@@ -124,14 +113,12 @@ impl ExternalRows {
         group: usize,
     ) -> Result<()> {
         let entries: Vec<ScoreEntry> = file.read(group)?.iter().collect();
-        let first = file.first_row(group);
+        let first = file.first_rows[group];
         let place = |file_row: u64| usize::try_from(file_row - first).unwrap_or(usize::MAX);
         let start = self.keys.len();
         for (at, entry) in (start..).zip(&entries) {
             self.keys.push(ExternalKey {
-                row_key: entry.key.row_key,
-                to_group: entry.key.to_group,
-                cf_index: entry.key.cf_index,
+                key: entry.key,
                 from_group: entry.from_group.unwrap_or(MISSING_GROUP),
                 at: u32::try_from(at).unwrap_or(u32::MAX),
                 file_row: entry.file_row,
@@ -145,7 +132,7 @@ impl ExternalRows {
                 file.fault(what, &feature.name, entries[i].file_row).hint(hint)
             };
             if what == ColumnUse::Group {
-                let of = file.attribute();
+                let of = file.attribute.as_ref();
                 let level = |i: usize| {
                     let to = usize::from(entries[i].key.to_group);
                     of.and_then(|of| feature.levels.get(of.level_of_group[to] as usize))
@@ -166,7 +153,7 @@ impl ExternalRows {
                 }
                 continue;
             }
-            let Some((_, column)) = value.next() else { continue };
+            let Some((_, column, _)) = value.next() else { continue };
             let reader = ValueReader::new(feature, rules);
             for (i, entry) in entries.iter().enumerate() {
                 let at = place(entry.file_row);
@@ -194,23 +181,23 @@ impl ExternalRows {
 
     /// The positions among [`ExternalRows::keys`] of those of a row.
     pub(crate) fn of_row(&self, row_key: u64) -> std::ops::Range<usize> {
-        let start = self.keys.partition_point(|key| key.row_key < row_key);
-        let n = self.keys[start..].partition_point(|key| key.row_key == row_key);
+        let start = self.keys.partition_point(|of| of.key.row_key < row_key);
+        let n = self.keys[start..].partition_point(|of| of.key.row_key == row_key);
         start..start + n
     }
 
     /// The keys of a row in a group.
     pub(crate) fn of(&self, row_key: u64, to: usize) -> &[ExternalKey] {
         let of_row = &self.keys[self.of_row(row_key)];
-        let start = of_row.partition_point(|key| usize::from(key.to_group) < to);
-        let n = of_row[start..].partition_point(|key| usize::from(key.to_group) == to);
+        let start = of_row.partition_point(|of| usize::from(of.key.to_group) < to);
+        let n = of_row[start..].partition_point(|of| usize::from(of.key.to_group) == to);
         &of_row[start..start + n]
     }
 
     /// Writes the values of counterfactuals over those of their people. A missing value leaves what
     /// the source writes as one.
     pub(crate) fn write(&self, keys: &[ExternalKey], rows: &mut FeatureRows) {
-        for ((feature, values), missing) in self.columns.iter().zip(&self.missing) {
+        for (feature, values, missing) in &self.columns {
             match (&mut rows.columns[*feature], values) {
                 (FeatureColumn::Number(to), FeatureColumn::Number(from)) => {
                     to.iter_mut().zip(keys).for_each(|(to, key)| *to = from[key.at as usize])
@@ -294,10 +281,10 @@ fn columns_of(
                 "the features are {}; rename the column, or leave it out",
                 list_words(inputs, 20)
             );
-            let fault = Fault::new("bad-counterfactuals", what).in_file(file.path());
+            let fault = Fault::new("bad-counterfactuals", what).in_file(&file.path);
             return fault.in_column(name).fail(hint);
         };
-        let of_attribute = file.attribute().is_some_and(|of| of.feature == f);
+        let of_attribute = file.attribute.as_ref().is_some_and(|of| of.feature == f);
         if layout.derivation(f).is_some() {
             continue;
         }
@@ -324,7 +311,7 @@ fn check_memory(file: &KeyedFile, known: &[(usize, ColumnUse)], memory: u64) -> 
         memory >> 20
     );
     let hint = "give the run more by `--memory`, or audit the groups in several runs";
-    Fault::new("too-many-rows", what).in_file(file.path()).fail(hint)
+    Fault::new("too-many-rows", what).in_file(&file.path).fail(hint)
 }
 
 /// Reads values of a feature.
@@ -442,7 +429,8 @@ mod tests {
     fn read(path: &Path, memory: u64) -> Result<ExternalRows> {
         let layout = layout();
         let of = &layout.attributes[0];
-        let file = KeyedFile::open_rows(path, layout.row_id, of, &layout.attributes)?;
+        let parts = (path, &[path.to_path_buf()][..]);
+        let file = KeyedFile::open(parts, None, layout.row_id, Some(of), &layout.attributes)?;
         let rules = ExternalRules { set_with: &[0], ignored: &[], may_lack: [true; 3], memory };
         ExternalRows::read(&file, &layout, rules)
     }
@@ -468,7 +456,7 @@ mod tests {
 
         let rows = read(&path, 1 << 20).unwrap();
         let of = |id: i64, to: usize| rows.of(id.cast_unsigned(), to);
-        let indices: Vec<u16> = of(9, 1).iter().map(|key| key.cf_index).collect();
+        let indices: Vec<u16> = of(9, 1).iter().map(|key| key.key.cf_index).collect();
         assert_eq!(indices, [0, 1]);
         assert_eq!((of(9, 0).len(), of(-2, 0).len(), of(5, 1).len()), (0, 1, 0));
         assert_eq!(rows.of_row(4).len(), 1);

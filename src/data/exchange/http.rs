@@ -28,9 +28,11 @@ use serde_json::{Value, json};
 use crate::data::exchange::row_stream::{ClassPosition, POSITION};
 use crate::data::exchange::score_stream::SCORE;
 use crate::data::source_form::{SourceKind, number_text};
+use crate::error::{Error, Fault, Result};
 use crate::exec::files;
 use crate::exec::hash::sha256;
 use crate::exec::pieces::at_once;
+use crate::param::variant_of;
 
 /// Largest answer, for each row that was asked for, and for the rest of it.
 const ANSWER_BYTES: (u64, u64) = (1 << 10, 1 << 20);
@@ -39,19 +41,9 @@ const ANSWER_BYTES: (u64, u64) = (1 << 10, 1 << 20);
 const PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// Why rows have no scores.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HttpFault {
-    /// `bad-answer` where the endpoint answered, and wrongly; else `command-failed`.
-    pub code: &'static str,
-    /// What is wrong.
-    pub what: String,
-}
-
-impl From<String> for HttpFault {
-    fn from(what: String) -> Self {
-        HttpFault { code: "command-failed", what }
-    }
+/// The fault of an endpoint that cannot be asked.
+fn failed(what: impl ToString) -> Error {
+    Fault::new("command-failed", what.to_string()).into()
 }
 
 /// How an endpoint is asked.
@@ -96,25 +88,11 @@ pub enum HttpProtocol {
     Json,
 }
 
-impl HttpProtocol {
-    /// The word in a job.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            HttpProtocol::Mlflow => "mlflow",
-            HttpProtocol::KserveV2 => "kserve-v2",
-            HttpProtocol::SagemakerCsv => "sagemaker-csv",
-            HttpProtocol::Json => "json",
-        }
-    }
-}
-
 impl FromStr for HttpProtocol {
     type Err = String;
 
     fn from_str(word: &str) -> Result<Self, String> {
-        use HttpProtocol::{Json, KserveV2, Mlflow, SagemakerCsv};
-        let found = [Mlflow, KserveV2, SagemakerCsv, Json].into_iter().find(|p| p.word() == word);
-        found.ok_or_else(|| format!("`{word}` is no protocol"))
+        variant_of(word).ok_or_else(|| format!("`{word}` is no protocol"))
     }
 }
 
@@ -122,15 +100,10 @@ impl FromStr for HttpProtocol {
 ///
 /// # Errors
 /// The stream is damaged, an answer is wrong, or the endpoint does not answer; says which.
-pub fn score_stream(
-    endpoint: &HttpEndpoint,
-    rows: impl Read,
-    scores: impl Write,
-) -> Result<(), HttpFault> {
-    let said = |e: arrow::error::ArrowError| e.to_string();
-    let reader = StreamReader::try_new(rows, None).map_err(said)?;
+pub fn score_stream(endpoint: &HttpEndpoint, rows: impl Read, scores: impl Write) -> Result<()> {
+    let reader = StreamReader::try_new(rows, None).map_err(failed)?;
     let schema = Arc::new(Schema::new(vec![Field::new(SCORE, DataType::Float64, true)]));
-    let mut writer = StreamWriter::try_new(scores, &schema).map_err(said)?;
+    let mut writer = StreamWriter::try_new(scores, &schema).map_err(failed)?;
     let config = ureq::Agent::config_builder()
         .proxy(None)
         .http_status_as_error(false)
@@ -138,19 +111,20 @@ pub fn score_stream(
         .build();
     let agent = ureq::Agent::new_with_config(config);
     if let Some(folder) = &endpoint.answers {
-        files::make_folder(folder).map_err(|e| e.to_string())?;
+        files::make_folder(folder).map_err(failed)?;
     }
     let position =
         reader.schema().metadata().get(POSITION).and_then(|text| ClassPosition::parse(text));
+    let asked = AskedEndpoint { endpoint, agent, position };
     let (mut n, mut missing) = (0_u64, 0_u64);
     for batch in reader {
-        let found = score_batch(endpoint, &agent, &batch.map_err(said)?, position)?;
+        let found = asked.batch(&batch.map_err(failed)?)?;
         n += found.len() as u64;
         missing += found.iter().filter(|score| score.is_nan()).count() as u64;
         let column = found.into_iter().map(|score| (!score.is_nan()).then_some(score));
         let column = Arc::new(column.collect::<Float64Array>());
-        let batch = RecordBatch::try_new(Arc::clone(&schema), vec![column]).map_err(said)?;
-        writer.write(&batch).map_err(said)?;
+        let batch = RecordBatch::try_new(Arc::clone(&schema), vec![column]).map_err(failed)?;
+        writer.write(&batch).map_err(failed)?;
     }
     if missing as f64 > endpoint.missing_at_most * n as f64 {
         let what = format!(
@@ -158,53 +132,121 @@ pub fn score_stream(
              of {}",
             endpoint.missing_at_most
         );
-        return Err(HttpFault { code: "bad-answer", what });
+        return Err(Fault::new("bad-answer", what).into());
     }
-    Ok(writer.finish().map_err(said)?)
+    writer.finish().map_err(failed)
 }
 
-/// The scores of one batch, in requests of the endpoint's size.
-fn score_batch(
-    endpoint: &HttpEndpoint,
-    agent: &ureq::Agent,
-    rows: &RecordBatch,
+/// An endpoint that is being asked.
+struct AskedEndpoint<'a> {
+    endpoint: &'a HttpEndpoint,
+    agent: ureq::Agent,
+    /// The class of the scores, where the endpoint gives a number for each.
     position: Option<ClassPosition>,
-) -> Result<Vec<f64>, HttpFault> {
-    let size = endpoint.batch.max(1);
-    let n_requests = rows.num_rows().div_ceil(size);
-    let one = |k: usize| {
-        let from = k * size;
-        answer(endpoint, agent, &rows.slice(from, size.min(rows.num_rows() - from)), position)
-    };
-    let mut scores = Vec::with_capacity(rows.num_rows());
-    for answer in at_once(n_requests, endpoint.parallel, one) {
-        scores.extend(answer?);
-    }
-    Ok(scores)
 }
 
-/// The scores of the rows of one request: those that were written down, or the endpoint's.
-fn answer(
-    endpoint: &HttpEndpoint,
-    agent: &ureq::Agent,
-    rows: &RecordBatch,
-    position: Option<ClassPosition>,
-) -> Result<Vec<f64>, HttpFault> {
-    let (n, body) = (rows.num_rows(), endpoint.body(rows));
-    let id = sha256(&body);
-    let class = position.map_or_else(String::new, |position| format!("-{}", position.at));
-    let path = endpoint.answers.as_ref().map(|folder| folder.join(format!("{id}{class}")));
-    if let Some(known) = path.as_deref().and_then(|path| written_answer(path, n)) {
-        return Ok(known);
+impl AskedEndpoint<'_> {
+    /// The scores of one batch, in requests of the endpoint's size.
+    fn batch(&self, rows: &RecordBatch) -> Result<Vec<f64>> {
+        let size = self.endpoint.batch.max(1);
+        let n_requests = rows.num_rows().div_ceil(size);
+        let one = |k: usize| {
+            let from = k * size;
+            self.answer(&rows.slice(from, size.min(rows.num_rows() - from)))
+        };
+        let mut scores = Vec::with_capacity(rows.num_rows());
+        for answer in at_once(n_requests, self.endpoint.parallel, one) {
+            scores.extend(answer?);
+        }
+        Ok(scores)
     }
-    let scores = endpoint.ask(agent, (&body, &id), n, position)?;
-    if let Some(path) = path {
-        let bytes: Vec<u8> = scores.iter().flat_map(|score| score.to_le_bytes()).collect();
-        let scratch = path.with_extension("new");
-        files::write(&scratch, bytes).map_err(|e| e.to_string())?;
-        files::rename(&scratch, &path).map_err(|e| e.to_string())?;
+
+    /// The scores of the rows of one request: those that were written down, or the endpoint's.
+    fn answer(&self, rows: &RecordBatch) -> Result<Vec<f64>> {
+        let (n, body) = (rows.num_rows(), self.endpoint.body(rows));
+        let id = sha256(&body);
+        let class = self.position.map_or_else(String::new, |position| format!("-{}", position.at));
+        let path = self.endpoint.answers.as_ref().map(|folder| folder.join(format!("{id}{class}")));
+        if let Some(known) = path.as_deref().and_then(|path| written_answer(path, n)) {
+            return Ok(known);
+        }
+        let scores = self.ask((&body, &id), n)?;
+        if let Some(path) = path {
+            let bytes: Vec<u8> = scores.iter().flat_map(|score| score.to_le_bytes()).collect();
+            let scratch = path.with_extension("new");
+            files::write(&scratch, bytes).map_err(failed)?;
+            files::rename(&scratch, &path).map_err(failed)?;
+        }
+        Ok(scores)
     }
-    Ok(scores)
+
+    /// Asks until there is an answer, as often as the endpoint is to be asked.
+    fn ask(&self, request: (&[u8], &str), n: usize) -> Result<Vec<f64>> {
+        let (url, mut pause) = (&self.endpoint.url, PAUSE);
+        for tried in 0_u32.. {
+            let (what, wish) = match self.ask_once(request, n) {
+                Ok(scores) => return Ok(scores),
+                Err(FailedRequest::Final(error)) => {
+                    let of_url = |of: Fault| Fault { what: format!("{url} {}", of.what), ..of };
+                    return Err(error.map_fault(of_url));
+                }
+                Err(FailedRequest::Passing(what, wish)) => (what, wish),
+            };
+            if tried >= self.endpoint.retries {
+                let times = match tried {
+                    0 => String::new(),
+                    _ => format!(" ({} tries)", u64::from(tried) + 1),
+                };
+                return Err(failed(format!("{url} {what}{times}")));
+            }
+            std::thread::sleep(wish.unwrap_or(pause).min(LONGEST_PAUSE));
+            pause = (2 * pause).min(LONGEST_PAUSE);
+        }
+        Err(failed(format!("{url} gave no answer")))
+    }
+
+    fn ask_once(&self, (body, id): (&[u8], &str), n: usize) -> Result<Vec<f64>, FailedRequest> {
+        let HttpEndpoint { url, protocol, token, .. } = self.endpoint;
+        let kind = match protocol {
+            HttpProtocol::SagemakerCsv => "text/csv",
+            _ => "application/json",
+        };
+        let mut request = self
+            .agent
+            .post(url)
+            .header("content-type", kind)
+            .header("accept", kind)
+            .header("x-request-id", id);
+        if let Some(token) = token {
+            request = request.header("authorization", format!("Bearer {token}"));
+        }
+        let passing = |what: String| FailedRequest::Passing(what, None);
+        let response = request.send(body);
+        let mut response = response.map_err(|e| passing(format!("does not answer: {e}")))?;
+        let status = response.status().as_u16();
+        let (each, rest) = ANSWER_BYTES;
+        let limit = rest + each * n as u64;
+        if matches!(status, 408 | 429 | 500..=599) {
+            let wish = response.headers().get("retry-after").and_then(|v| v.to_str().ok());
+            let wish = wish.and_then(|seconds| seconds.trim().parse().ok());
+            let what = format!("answers with the status {status}");
+            return Err(FailedRequest::Passing(what, wish.map(Duration::from_secs)));
+        }
+        let text = response.body_mut().with_config().limit(limit).read_to_vec();
+        let text = text.map_err(|e| passing(format!("breaks off its answer: {e}")))?;
+        let text = String::from_utf8_lossy(&text);
+        if !(200..300).contains(&status) {
+            let begin: String = text.chars().take(200).flat_map(char::escape_debug).collect();
+            let what = format!("answers with the status {status}: `{begin}`");
+            return Err(FailedRequest::Final(failed(what)));
+        }
+        let wrong = |what: String| FailedRequest::Final(Fault::new("bad-answer", what).into());
+        let scores = self.endpoint.scores(&text, n, self.position).map_err(wrong)?;
+        if scores.len() != n {
+            return Err(wrong(format!("gives {} scores for {n} rows", scores.len())));
+        }
+        Ok(scores)
+    }
 }
 
 fn written_answer(path: &Path, n: usize) -> Option<Vec<f64>> {
@@ -218,96 +260,11 @@ fn written_answer(path: &Path, n: usize) -> Option<Vec<f64>> {
 enum FailedRequest {
     /// It may pass; after this pause, where the endpoint names one.
     Passing(String, Option<Duration>),
-    /// Asking again is no use.
-    Final(String),
-    /// There is an answer, but it is wrong: asking again does not help either.
-    Wrong(String),
+    /// Asking again is no use: it refuses, or its answer is wrong.
+    Final(Error),
 }
 
 impl HttpEndpoint {
-    /// Asks until there is an answer, as often as the endpoint is to be asked.
-    fn ask(
-        &self,
-        agent: &ureq::Agent,
-        request: (&[u8], &str),
-        n: usize,
-        position: Option<ClassPosition>,
-    ) -> Result<Vec<f64>, HttpFault> {
-        let mut pause = PAUSE;
-        for tried in 0_u32.. {
-            let (what, wish) = match self.ask_once(agent, request, n, position) {
-                Ok(scores) => return Ok(scores),
-                Err(FailedRequest::Final(what)) => {
-                    return Err(format!("{} {what}", self.url).into());
-                }
-                Err(FailedRequest::Wrong(what)) => {
-                    let what = format!("{} {what}", self.url);
-                    return Err(HttpFault { code: "bad-answer", what });
-                }
-                Err(FailedRequest::Passing(what, wish)) => (what, wish),
-            };
-            if tried >= self.retries {
-                let times = match tried {
-                    0 => String::new(),
-                    _ => format!(" ({} tries)", u64::from(tried) + 1),
-                };
-                return Err(format!("{} {what}{times}", self.url).into());
-            }
-            std::thread::sleep(wish.unwrap_or(pause).min(LONGEST_PAUSE));
-            pause = (2 * pause).min(LONGEST_PAUSE);
-        }
-        Err(format!("{} gave no answer", self.url).into())
-    }
-
-    fn ask_once(
-        &self,
-        agent: &ureq::Agent,
-        (body, id): (&[u8], &str),
-        n: usize,
-        position: Option<ClassPosition>,
-    ) -> Result<Vec<f64>, FailedRequest> {
-        let kind = if self.protocol == HttpProtocol::SagemakerCsv {
-            "text/csv"
-        } else {
-            "application/json"
-        };
-        let mut request = agent
-            .post(&self.url)
-            .header("content-type", kind)
-            .header("accept", kind)
-            .header("x-request-id", id);
-        if let Some(token) = &self.token {
-            request = request.header("authorization", format!("Bearer {token}"));
-        }
-        let fails = |e: ureq::Error| FailedRequest::Passing(format!("does not answer: {e}"), None);
-        let mut response = request.send(body).map_err(fails)?;
-        let status = response.status().as_u16();
-        let (each, rest) = ANSWER_BYTES;
-        let limit = rest + each * n as u64;
-        if matches!(status, 408 | 429 | 500..=599) {
-            let wish = response.headers().get("retry-after").and_then(|v| v.to_str().ok());
-            let wish = wish.and_then(|seconds| seconds.trim().parse().ok());
-            let what = format!("answers with the status {status}");
-            return Err(FailedRequest::Passing(what, wish.map(Duration::from_secs)));
-        }
-        let text = response.body_mut().with_config().limit(limit).read_to_vec();
-        let text =
-            text.map_err(|e| FailedRequest::Passing(format!("breaks off its answer: {e}"), None))?;
-        let text = String::from_utf8_lossy(&text);
-        if !(200..300).contains(&status) {
-            let begin: String = text.chars().take(200).flat_map(char::escape_debug).collect();
-            return Err(FailedRequest::Final(format!(
-                "answers with the status {status}: `{begin}`"
-            )));
-        }
-        let scores = self.scores(&text, n, position).map_err(FailedRequest::Wrong)?;
-        if scores.len() != n {
-            let what = format!("gives {} scores for {n} rows", scores.len());
-            return Err(FailedRequest::Wrong(what));
-        }
-        Ok(scores)
-    }
-
     /// The body of a request for these rows.
     fn body(&self, rows: &RecordBatch) -> Vec<u8> {
         let schema = rows.schema();

@@ -68,6 +68,16 @@ pub(crate) fn fill(source: &mut dyn Read, buffer: &mut [u8]) -> Result<usize> {
     Ok(n)
 }
 
+/// Reads this number of bytes.
+fn exactly(source: &mut dyn Read, length: u64) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let read = source.take(length).read_to_end(&mut bytes).map_err(|e| truncated_fault(&e))?;
+    match read as u64 == length {
+        true => Ok(bytes),
+        false => Err(truncated_fault(&io::ErrorKind::UnexpectedEof.into()).into()),
+    }
+}
+
 /// How output that is not a stream is shown; `None` after the first message.
 pub(crate) type ExcerptFormat<'a> = Option<&'a dyn Fn(&[u8]) -> String>;
 
@@ -110,13 +120,10 @@ pub(crate) fn next_part(source: &mut dyn Read, fit: ExcerptFormat<'_>) -> Result
         ))
         .into());
     }
-    let mut message = Vec::new();
-    let read =
-        source.take(length.into()).read_to_end(&mut message).map_err(|e| truncated_fault(&e))?;
-    if read < length as usize {
-        return Err(truncated_fault(&io::ErrorKind::UnexpectedEof.into()).into());
+    match length {
+        0 => Ok(NextMessage::EndMark),
+        _ => exactly(source, length.into()).map(NextMessage::Message),
     }
-    Ok(if length > 0 { NextMessage::Message(message) } else { NextMessage::EndMark })
 }
 
 fn not_a_stream_fault(source: &mut dyn Read, head: &[u8], fit: ExcerptFormat<'_>) -> Fault {
@@ -283,12 +290,7 @@ impl StreamedRows {
         if needed > self.allowed {
             return Err(too_large_fault(what, needed, self.allowed).into());
         }
-        let mut body = Vec::new();
-        let read = source.take(length).read_to_end(&mut body).map_err(|e| truncated_fault(&e))?;
-        if (read as u64) < length {
-            return Err(truncated_fault(&io::ErrorKind::UnexpectedEof.into()).into());
-        }
-        Ok(Buffer::from_vec(body))
+        exactly(source, length).map(Buffer::from_vec)
     }
 
     /// The rows of a message, whose bytes follow in the stream; none where it holds a dictionary.

@@ -50,7 +50,7 @@ pub struct ScoreEntry {
 }
 
 /// The entries of one row group of a keyed file, aligned.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct ScoreColumns {
     /// The key of the row.
     pub row_key: Vec<u64>,
@@ -160,9 +160,6 @@ const COUNTERFACTUALS: KeyedWords = KeyedWords {
     original: "the person",
 };
 
-/// What is wrong with the entry in a row of a batch.
-type EntryFault<'f> = &'f dyn Fn(usize) -> Result<Fault>;
-
 /// In how many bits the parts with rows hold a column.
 ///
 /// # Errors
@@ -194,8 +191,8 @@ fn precision_of(
 /// each other as the row groups of one file do.
 #[derive(Debug)]
 pub struct KeyedFile {
-    /// As the job names it.
-    path: PathBuf,
+    /// As the job names it: the file, or the folder of its parts.
+    pub(crate) path: PathBuf,
     /// The file itself, or its parts in their order; at least one.
     parts: Vec<ParquetFile>,
     /// By row group of all parts together the part, and the row group in it.
@@ -203,33 +200,36 @@ pub struct KeyedFile {
     words: &'static KeyedWords,
     /// The column of scores; none where it holds features.
     column: Option<String>,
-    precision: FloatPrecision,
+    /// In how many bits the parts hold the scores.
+    pub(crate) precision: FloatPrecision,
     row_id: RowIdKind,
-    attribute: Option<Attribute>,
+    /// The attribute that it was opened for.
+    pub(crate) attribute: Option<Attribute>,
     /// The names of all attributes of the job.
     attributes: Vec<String>,
-    first_rows: Vec<u64>,
+    /// The number of the first row of each row group, and of all rows.
+    pub(crate) first_rows: Vec<u64>,
     values: AnswerValues,
 }
 
 impl KeyedFile {
-    /// Opens a file of factual scores (`attribute` is `None`) or of counterfactual scores, which
-    /// the job calls `path` and which has these parts: itself, or those of a folder.
-    ///
-    /// The latter are for one of the job's attributes.
+    /// Opens a file of scores or decisions, `answers` being their column and what they are, or of
+    /// external counterfactuals without; of the rows as they are without an `attribute`, else for
+    /// one of the job's. The job calls it `path`, and it has these parts: itself, or those of a
+    /// folder.
     ///
     /// # Errors
     /// A file is absent, unreadable, or lacks a column.
     pub fn open(
         (path, parts): (&Path, &[PathBuf]),
-        column: &str,
+        answers: Option<(&str, AnswerValues)>,
         row_id: RowIdKind,
         attribute: Option<&Attribute>,
         attributes: &[Attribute],
-        values: AnswerValues,
     ) -> Result<Self> {
+        let (column, values) = answers.unzip();
         // An object was looked for before its parts were listed.
-        if !object::is_address(path) && !path.exists() {
+        if column.is_some() && !object::is_address(path) && !path.exists() {
             return Fault::new(
                 "missing-scores",
                 format!("the score file `{}` does not exist", path.display()),
@@ -240,38 +240,7 @@ impl KeyedFile {
                  relative to the working directory",
             );
         }
-        let words = (&SCORES, Some((column, values)));
-        KeyedFile::open_as((path, parts), words, row_id, attribute, attributes)
-    }
-
-    /// In how many bits the parts hold the scores.
-    pub(crate) fn precision(&self) -> FloatPrecision {
-        self.precision
-    }
-
-    /// Opens a file of external counterfactuals, for one of the job's attributes.
-    ///
-    /// # Errors
-    /// The file is unreadable, or lacks a column of the key.
-    pub(crate) fn open_rows(
-        path: &Path,
-        row_id: RowIdKind,
-        attribute: &Attribute,
-        attributes: &[Attribute],
-    ) -> Result<Self> {
-        let parts = (path, [path.to_path_buf()]);
-        let words = (&COUNTERFACTUALS, None);
-        KeyedFile::open_as((parts.0, &parts.1), words, row_id, Some(attribute), attributes)
-    }
-
-    fn open_as(
-        (path, parts): (&Path, &[PathBuf]),
-        (words, scored): (&'static KeyedWords, Option<(&str, AnswerValues)>),
-        row_id: RowIdKind,
-        attribute: Option<&Attribute>,
-        attributes: &[Attribute],
-    ) -> Result<Self> {
-        let (column, values) = scored.unzip();
+        let words = if column.is_some() { &SCORES } else { &COUNTERFACTUALS };
         let opened = ParquetFile::open_all(parts, FileOwner::User)?;
         let parts =
             opened.into_iter().map(ParquetFile::with_coded_texts).collect::<Result<Vec<_>>>()?;
@@ -366,12 +335,9 @@ impl KeyedFile {
     /// The key of a row of the file for messages, if it can be read.
     fn describe_key(&self, group: usize, file_row: u64) -> Option<String> {
         let offset = usize::try_from(file_row - self.first_rows[group]).ok()?;
-        let names: &[&str] = if self.attribute.is_some() {
-            &["row_id", "sensitive", "to_group", "cf_index"]
-        } else {
-            &["row_id"]
-        };
-        let there: Vec<&str> = names.iter().copied().filter(|n| self.has(n)).collect();
+        let names = ["row_id", "sensitive", "to_group", "cf_index"].into_iter();
+        let names = names.take(if self.attribute.is_some() { 4 } else { 1 });
+        let there: Vec<&str> = names.filter(|name| self.has(name)).collect();
         let (part, own) = self.groups[group];
         let batch = self.parts[part].read_slice(own, Some(&there), Some((offset, 1))).ok()?;
         let words = there.iter().map(|name| {
@@ -390,11 +356,6 @@ impl KeyedFile {
             .map_or("", String::as_str)
     }
 
-    /// The attribute that it was opened for.
-    pub(crate) fn attribute(&self) -> Option<&Attribute> {
-        self.attribute.as_ref()
-    }
-
     /// The names of its columns.
     pub(crate) fn columns(&self) -> impl Iterator<Item = &str> {
         let fields = self.parts.iter().take(1).flat_map(|part| part.schema().fields());
@@ -404,11 +365,6 @@ impl KeyedFile {
     /// Number of its rows.
     pub(crate) fn n_rows(&self) -> u64 {
         self.parts.iter().map(ParquetFile::n_rows).sum()
-    }
-
-    /// The number of the first row of a row group.
-    pub(crate) fn first_row(&self, group: usize) -> u64 {
-        self.first_rows[group]
     }
 
     /// Whether its values are words of decisions.
@@ -422,9 +378,7 @@ impl KeyedFile {
     /// A damaged file; a type that holds no single values.
     pub(crate) fn values(&self, group: usize, name: &str) -> Result<SourceValues> {
         let batch = self.read_group(group, &[name])?;
-        let hint = "write one number, text or boolean per row";
-        let values = SourceValues::new(&as_decimals(batch.column(0)));
-        values.map_err(|why| self.unusable(name, &why, hint).into())
+        self.any_values(&batch, name, "write one number, text or boolean per row")
     }
 
     /// A column of booleans in one row group, if the file has it; a null is false.
@@ -441,15 +395,10 @@ impl KeyedFile {
             }
             _ => {
                 let what = format!("column `{name}` holds no booleans");
-                let fault = Fault::new(self.words.code, what).in_file(self.path()).in_column(name);
+                let fault = Fault::new(self.words.code, what).in_file(&self.path).in_column(name);
                 fault.fail("write true where the row counts, or leave the column out")
             }
         }
-    }
-
-    /// The file, or the folder of its parts.
-    pub fn path(&self) -> &Path {
-        &self.path
     }
 
     /// The request that the file answers, by its metadata or its column; `None` if it names none.
@@ -461,7 +410,7 @@ impl KeyedFile {
         let mut found = notes.next().flatten().map(str::to_owned);
         if notes.any(|note| note != found.as_deref()) {
             let what = "the parts of the scores answer several requests";
-            let fault = Fault::new("other-request", what).in_file(self.path());
+            let fault = Fault::new("other-request", what).in_file(&self.path);
             let hint = "remove the parts that answer the rows to score of another run";
             return fault.fail(hint);
         }
@@ -482,7 +431,7 @@ impl KeyedFile {
                     let what =
                         format!("the scores answer several requests: this line has `{here}`");
                     let fault = Fault::new("other-request", what)
-                        .in_file(self.path())
+                        .in_file(&self.path)
                         .at_row(self.describe_row(self.first_rows[group] + i as u64));
                     return fault.in_column(REQUEST).fail(
                         "a file answers one request: every line has the `request` of the \
@@ -518,88 +467,75 @@ impl KeyedFile {
             ["sensitive", "from_group", "to_group"].map(|name| optional(name, ValueClass::Text));
         let (sensitive, from, to) = (sensitive?, from?, to?);
         let index = optional("cf_index", ValueClass::Int)?;
-        let row_key = keys_of(&ids, n);
-        let numbered = self.row_id == RowIdKind::RowNumber;
-        let is_no_number = |key: u64| numbered && key.cast_signed() < 0;
-        let some_id = ids.has_nulls() || row_key.iter().any(|&key| is_no_number(key));
-        let bad_id =
-            (0..n).filter(|_| some_id).find(|&i| ids.is_null(i) || is_no_number(row_key[i]));
-        let bad_score = score.iter().position(|&x| !x.is_nan() && !self.values.contains(x));
         let mut columns = ScoreColumns {
-            row_key,
+            row_key: keys_of(&ids, n),
             score,
-            to_group: Vec::new(),
-            cf_index: Vec::new(),
-            from_group: Vec::new(),
             first_row: self.first_rows[group],
-            rows: Vec::new(),
+            ..ScoreColumns::default()
         };
-        let (mut is_left_out, mut bad) = (Vec::new(), [None; 4]);
-        if let Some(attribute) = &self.attribute {
-            let own = Some(attribute.name.as_str());
-            if let Some(texts) = &sensitive {
-                is_left_out = (0..n).map(|i| texts.word(i).as_deref() != own).collect();
-                bad[0] = (0..n)
-                    .find(|&i| is_left_out[i] && !self.has_attribute(texts.word(i).as_deref()));
-            }
-            let counts = |i: &usize| !is_left_out.get(*i).copied().unwrap_or(false);
-            let groups = |texts: &SourceValues| groups_named(texts, attribute);
-            columns.to_group = to.as_ref().map_or_else(|| vec![MISSING_GROUP; n], groups);
-            columns.from_group = from.as_ref().map_or_else(Vec::new, groups);
-            let lacks = |groups: &[u16]| {
-                let may_lack = groups.contains(&MISSING_GROUP);
-                (0..n).filter(move |_| may_lack).filter(counts)
-            };
-            bad[1] = lacks(&columns.to_group).find(|&i| columns.to_group[i] == MISSING_GROUP);
-            let says = |i: usize| from.as_ref().is_some_and(|texts| !texts.is_null(i));
-            bad[2] = lacks(&columns.from_group)
-                .find(|&i| columns.from_group[i] == MISSING_GROUP && says(i));
-            let number = |i: usize, index: &SourceValues| u16::try_from(index.integer(i)?).ok();
-            let known = index.iter().flat_map(|index| (0..n).map(|i| number(i, index)));
-            let known: Vec<Option<u16>> = known.collect();
-            bad[3] = (0..known.len()).filter(counts).find(|&i| known[i].is_none());
-            columns.cf_index = known.into_iter().map(Option::unwrap_or_default).collect();
-        }
-        let row = |i: usize| self.first_rows[group] + i as u64;
-        let text = |texts: &Option<SourceValues>, i: usize| {
+        let word = |texts: &Option<SourceValues>, i: usize| {
             texts.as_ref().and_then(|texts| texts.word(i).map(Cow::into_owned))
         };
-        let [bad_attribute, bad_to, bad_from, bad_index] = bad;
-        let faults: [(Option<usize>, EntryFault<'_>); 6] = [
-            (bad_id, &|i| Ok(self.id_fault(&ids, i, row(i)))),
-            (bad_score, &|i| self.score_fault(batch, columns.score[i], i, row(i))),
-            (bad_attribute, &|i| Ok(self.attribute_fault(text(&sensitive, i), row(i)))),
-            (bad_to, &|i| Ok(self.group_fault("to_group", text(&to, i), row(i)))),
-            (bad_from, &|i| Ok(self.group_fault("from_group", text(&from, i), row(i)))),
-            (bad_index, &|i| Ok(self.index_fault(row(i)))),
-        ];
-        let first = faults.iter().filter_map(|(at, fault)| Some(((*at)?, fault)));
-        match first.min_by_key(|(at, _)| *at) {
-            Some((i, fault)) => Err(fault(i)?.into()),
-            None if is_left_out.contains(&true) => {
-                Ok(columns.only((0..n).filter(|&i| !is_left_out[i]).collect()))
-            }
-            None => Ok(columns),
+        let number = |index: &SourceValues, i: usize| u16::try_from(index.integer(i)?).ok();
+        let mut is_left_out = Vec::new();
+        if let Some(attribute) = &self.attribute {
+            let own = Some(attribute.name.as_str());
+            let groups = |texts: &SourceValues| groups_named(texts, attribute);
+            let others =
+                sensitive.iter().flat_map(|texts| (0..n).map(|i| texts.word(i).as_deref() != own));
+            is_left_out = others.collect();
+            columns.to_group = to.as_ref().map_or_else(|| vec![MISSING_GROUP; n], groups);
+            columns.from_group = from.as_ref().map_or_else(Vec::new, groups);
+            let indices = index.iter().flat_map(|of| (0..n).map(|i| number(of, i).unwrap_or(0)));
+            columns.cf_index = indices.collect();
         }
+        let lacks = |groups: &[u16], i: usize| groups.get(i) == Some(&MISSING_GROUP);
+        // What is wrong with an entry, in the order of the parts of a key.
+        let fault = |i: usize| -> Result<Option<Fault>> {
+            let (row, score) = (columns.first_row + i as u64, columns.score[i]);
+            let is_number =
+                self.row_id != RowIdKind::RowNumber || columns.row_key[i].cast_signed() >= 0;
+            Ok(Some(if ids.is_null(i) || !is_number {
+                self.id_fault(&ids, i, row)
+            } else if !score.is_nan() && !self.values.contains(score) {
+                self.score_fault(batch, score, i, row)?
+            } else if is_left_out.get(i) == Some(&true) {
+                let of = word(&sensitive, i);
+                if self.has_attribute(of.as_deref()) {
+                    return Ok(None);
+                }
+                self.attribute_fault(of, row)
+            } else if lacks(&columns.to_group, i) {
+                self.group_fault("to_group", word(&to, i), row)
+            } else if lacks(&columns.from_group, i) && from.iter().any(|texts| !texts.is_null(i)) {
+                self.group_fault("from_group", word(&from, i), row)
+            } else if index.iter().any(|index| number(index, i).is_none()) {
+                self.index_fault(row)
+            } else {
+                return Ok(None);
+            }))
+        };
+        for i in 0..n {
+            if let Some(fault) = fault(i)? {
+                return Err(fault.into());
+            }
+        }
+        if !is_left_out.contains(&true) {
+            return Ok(columns);
+        }
+        Ok(columns.only((0..n).filter(|&i| !is_left_out[i]).collect()))
     }
 
     fn column_names(&self) -> Vec<&str> {
-        let mut names: Vec<&str> =
-            std::iter::once("row_id").chain(self.column.as_deref()).collect();
-        if self.attribute.is_some() {
-            names.extend(
-                ["sensitive", "from_group", "to_group", "cf_index"]
-                    .into_iter()
-                    .filter(|n| self.has(n)),
-            );
-        }
-        names
+        let of_groups = ["sensitive", "from_group", "to_group", "cf_index"].into_iter();
+        let of_groups = of_groups.filter(|name| self.attribute.is_some() && self.has(name));
+        std::iter::once("row_id").chain(self.column.as_deref()).chain(of_groups).collect()
     }
 
     /// A fault in a row of the file.
     pub(crate) fn fault(&self, what: String, column: &str, file_row: u64) -> Fault {
         Fault::new(self.words.code, what)
-            .in_file(self.path())
+            .in_file(&self.path)
             .at_row(self.describe_row(file_row))
             .in_column(column)
     }
@@ -622,7 +558,7 @@ impl KeyedFile {
     /// The fault of a column that cannot be read.
     fn unusable(&self, name: &str, why: &str, hint: &str) -> Fault {
         let what = format!("column `{name}` of the {} cannot be used: {why}", self.words.noun);
-        Fault::new(self.words.code, what).in_file(self.path()).in_column(name).hint(hint)
+        Fault::new(self.words.code, what).in_file(&self.path).in_column(name).hint(hint)
     }
 
     /// The values of a column of whole numbers, of numbers or of texts. A value that is none of
@@ -705,10 +641,14 @@ impl KeyedFile {
 
     /// The words of the column of decisions.
     fn words(&self, batch: &RecordBatch, name: &str) -> Result<SourceValues> {
+        self.any_values(batch, name, "write the decisions as the rows do")
+    }
+
+    /// The values of a column of any type.
+    fn any_values(&self, batch: &RecordBatch, name: &str, hint: &str) -> Result<SourceValues> {
         let array = batch.column_by_name(name).ok_or_else(|| "it is missing".to_owned());
-        let hint = "write the decisions as the rows do";
-        let words = array.and_then(|array| SourceValues::new(&as_decimals(array)));
-        Ok(words.map_err(|why| self.unusable(name, &why, hint))?)
+        let values = array.and_then(|array| SourceValues::new(&as_decimals(array)));
+        Ok(values.map_err(|why| self.unusable(name, &why, hint))?)
     }
 
     fn group_fault(&self, column: &str, value: Option<String>, file_row: u64) -> Fault {
@@ -741,16 +681,12 @@ fn has_column(part: &ParquetFile, name: &str) -> bool {
 /// Each different text is looked up once, not in every row.
 fn groups_named(texts: &SourceValues, of: &Attribute) -> Vec<u16> {
     let distinct = texts.distinct();
-    let group = |text: Option<Cow<'_, str>>| text.and_then(|text| position(of, &text));
+    let group = |text: Option<Cow<'_, str>>| {
+        let position =
+            of.groups.iter().position(|declared| Some(declared.as_str()) == text.as_deref());
+        position.and_then(|position| u16::try_from(position).ok())
+    };
     let table = distinct.table(|row| group(texts.word(row)).unwrap_or(MISSING_GROUP).into());
     let at = |id: u32| if id == 0 { MISSING_GROUP } else { table[id as usize] as u16 };
     distinct.ids.iter().map(|&id| at(id)).collect()
-}
-
-/// The position of a declared group.
-fn position(of: &Attribute, group: &str) -> Option<u16> {
-    of.groups
-        .iter()
-        .position(|declared| declared == group)
-        .and_then(|position| u16::try_from(position).ok())
 }

@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::data::exchange::row_stream::RawBatch;
-use crate::data::values::{SourceValues, parse_number};
+use crate::data::source_form::SourceValue;
+use crate::data::values::parse_number;
 
 /// What messages call a value that is missing.
 const MISSING: &str = "a missing value";
@@ -39,7 +39,7 @@ impl KnownLevels {
             match level {
                 Value::Null => known.missing = true,
                 Value::Bool(flag) => {
-                    known.texts.insert(if *flag { "True" } else { "False" }.to_owned());
+                    known.texts.insert(word_of(*flag).to_owned());
                     known.numbers.insert(bits(f64::from(u8::from(*flag))));
                 }
                 Value::String(text) => {
@@ -53,78 +53,69 @@ impl KnownLevels {
         known
     }
 
-    fn has_text(&self, text: &str) -> bool {
-        self.texts.contains(text)
-            || parse_number(text).is_some_and(|x| self.numbers.contains(&bits(x)))
-    }
-
-    fn has_number(&self, x: f64) -> bool {
-        self.numbers.contains(&bits(x)) || self.numbers_in_text.contains(&bits(x))
-    }
-
-    fn has_flag(&self, flag: bool) -> bool {
-        self.texts.contains(if flag { "True" } else { "False" })
-            || self.numbers.contains(&bits(f64::from(u8::from(flag))))
-    }
-
-    /// The positions of the values of a column that are not known, and what they are.
-    pub(crate) fn unknown(&self, rows: &RawBatch, column: usize) -> Vec<(usize, String)> {
-        let Ok(values) = SourceValues::new(rows.column(column)) else { return Vec::new() };
-        let unknown = |i: usize| match &values {
-            of if of.is_null(i) => (!self.missing).then(|| MISSING.to_owned()),
-            SourceValues::Bool(flags) => {
-                let flag = flags.value(i);
-                (!self.has_flag(flag)).then(|| if flag { "True" } else { "False" }.to_owned())
+    /// How messages call a value that is not known; none of one that is.
+    pub(crate) fn unknown(&self, value: &SourceValue<'_>) -> Option<String> {
+        let has = |x: f64| self.numbers.contains(&bits(x));
+        match *value {
+            SourceValue::Null => (!self.missing).then(|| MISSING.to_owned()),
+            SourceValue::Boolean(flag) => {
+                let is_known = self.texts.contains(word_of(flag)) || has(f64::from(u8::from(flag)));
+                (!is_known).then(|| word_of(flag).to_owned())
             }
-            SourceValues::Int(_) | SourceValues::Float(_) => {
-                let number = values.number(i);
-                (!self.has_number(number)).then(|| number.to_string())
+            SourceValue::Integer(_) | SourceValue::Float(_) => {
+                let x = value.number().unwrap_or(f64::NAN);
+                let is_known = has(x) || self.numbers_in_text.contains(&bits(x));
+                (!is_known).then(|| x.to_string())
             }
-            SourceValues::Text(_) | SourceValues::Named(_) | SourceValues::Empty(_) => {
-                let text = values.word(i).unwrap_or_default();
-                (!self.has_text(&text)).then(|| text.into_owned())
+            SourceValue::Text(text) => {
+                let is_known = self.texts.contains(text) || parse_number(text).is_some_and(has);
+                (!is_known).then(|| text.to_owned())
             }
-        };
-        (0..values.n_rows()).filter_map(|i| Some((i, unknown(i)?))).collect()
+        }
     }
+}
+
+/// The text of a truth value, as Python writes it.
+fn word_of(flag: bool) -> &'static str {
+    if flag { "True" } else { "False" }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use arrow::array::{ArrayRef, BooleanArray, Float64Array, Int64Array, StringArray};
-    use arrow::record_batch::RecordBatch;
     use serde_json::json;
 
     use super::KnownLevels;
-    use crate::data::exchange::row_stream::RawBatch;
+    use crate::data::source_form::SourceValue::{self, Boolean, Float, Integer, Null, Text};
 
-    fn unknown(levels: &[serde_json::Value], missing: Option<&str>, of: ArrayRef) -> Vec<String> {
-        let batch = RecordBatch::try_from_iter_with_nullable([("x", of, true)]).unwrap();
-        let found = KnownLevels::new(levels, missing).unknown(&RawBatch::of(batch), 0);
-        found.into_iter().map(|(i, value)| format!("{i} {value}")).collect()
+    fn unknown(
+        levels: &[serde_json::Value],
+        missing: Option<&str>,
+        of: &[SourceValue<'_>],
+    ) -> Vec<String> {
+        let known = KnownLevels::new(levels, missing);
+        let found = of.iter().enumerate().filter_map(|(i, of)| Some((i, known.unknown(of)?)));
+        found.map(|(i, value)| format!("{i} {value}")).collect()
     }
 
     #[test]
     fn values_are_known_as_the_model_reads_them() {
-        let texts = || -> ArrayRef {
-            Arc::new(StringArray::from(vec![Some("east"), Some("East"), None, Some("1")]))
-        };
+        let texts = &[Text("east"), Text("East"), Null, Text("1")];
         let levels = [json!("east"), json!(1)];
-        assert_eq!(unknown(&levels, None, texts()), ["1 East", "2 a missing value"]);
-        assert_eq!(unknown(&levels, Some(""), texts()), ["1 East", "2 a missing value"]);
-        assert_eq!(unknown(&[json!("east"), json!("")], Some(""), texts()), ["1 East", "3 1"]);
-        assert_eq!(unknown(&[json!("east"), json!(null)], None, texts()), ["1 East", "3 1"]);
-        let spelt = || -> ArrayRef { Arc::new(StringArray::from(vec!["1", "01", "1.0"])) };
-        assert_eq!(unknown(&[json!("1")], None, spelt()), ["1 01", "2 1.0"]);
-        let numbers: ArrayRef = Arc::new(Float64Array::from(vec![1.0, 2.5, f64::NAN, -0.0]));
+        assert_eq!(unknown(&levels, None, texts), ["1 East", "2 a missing value"]);
+        assert_eq!(unknown(&levels, Some(""), texts), ["1 East", "2 a missing value"]);
+        assert_eq!(unknown(&[json!("east"), json!("")], Some(""), texts), ["1 East", "3 1"]);
+        assert_eq!(unknown(&[json!("east"), json!(null)], None, texts), ["1 East", "3 1"]);
+        let spelt = &[Text("1"), Text("01"), Text("1.0")];
+        assert_eq!(unknown(&[json!("1")], None, spelt), ["1 01", "2 1.0"]);
+        let numbers = [1.0, 2.5, f64::NAN, -0.0].map(SourceValue::of_number);
         let levels = [json!(1), json!("2.5"), json!(0)];
-        assert_eq!(unknown(&levels, None, numbers), ["2 a missing value"]);
-        let integers: ArrayRef = Arc::new(Int64Array::from(vec![Some(7), Some(8), None]));
+        assert_eq!(unknown(&levels, None, &numbers), ["2 a missing value"]);
+        let integers = &[Integer(7), Integer(8), Null];
         assert_eq!(unknown(&[json!(7), json!(null)], None, integers), ["1 8"]);
-        let flags = || -> ArrayRef { Arc::new(BooleanArray::from(vec![true, false])) };
-        assert_eq!(unknown(&[json!(true)], None, flags()), ["1 False"]);
-        assert_eq!(unknown(&[json!("True"), json!(0)], None, flags()), [""; 0]);
+        let floats = &[Float(0.5), Float(1.5)];
+        assert_eq!(unknown(&[json!(0.5)], None, floats), ["1 1.5"]);
+        let flags = &[Boolean(true), Boolean(false)];
+        assert_eq!(unknown(&[json!(true)], None, flags), ["1 False"]);
+        assert_eq!(unknown(&[json!("True"), json!(0)], None, flags), [""; 0]);
     }
 }

@@ -89,62 +89,44 @@ pub(crate) fn raw_array(
     position: usize,
     rows: &FeatureRows,
 ) -> Result<ArrayRef> {
-    let kind = feature.source_kind();
-    let (table, ids) = match ViewedColumn::new(feature, position, rows, None) {
-        ViewedColumn::Numbers(values) => {
-            let known = |&value: &f64| (!value.is_nan()).then_some(value);
-            return Ok(match kind {
-                SourceKind::Integer => Arc::new(integers(feature, &values)?),
-                SourceKind::Single => {
-                    let single = values.iter().map(|value| known(value).map(|x| x as f32));
-                    Arc::new(single.collect::<Float32Array>())
-                }
-                _ => Arc::new(values.iter().map(known).collect::<Float64Array>()),
-            });
-        }
-        ViewedColumn::Coded { table, ids } => (table, ids),
-    };
-    let value = |id: &u32| &table[*id as usize];
-    let float = |id: &u32| match value(id) {
+    let (kind, viewed) = (feature.source_kind(), ViewedColumn::new(feature, position, rows, None));
+    if let (SourceKind::Integer, ViewedColumn::Numbers(values)) = (kind, &viewed) {
+        return Ok(Arc::new(integers(feature, values)?));
+    }
+    let float = |value: &SourceValue<'_>| match value {
         SourceValue::Float(value) => Some(*value),
         _ => None,
     };
     Ok(match kind {
-        SourceKind::Integer => {
-            let integer = |id: &u32| match value(id) {
-                SourceValue::Integer(value) => Some(*value),
-                _ => None,
-            };
-            Arc::new(ids.iter().map(integer).collect::<Int64Array>())
-        }
-        SourceKind::Float => Arc::new(ids.iter().map(float).collect::<Float64Array>()),
+        SourceKind::Integer => Arc::new(Int64Array::from(viewed.map(|value| match value {
+            SourceValue::Integer(value) => Some(*value),
+            _ => None,
+        }))),
+        SourceKind::Float => Arc::new(Float64Array::from(viewed.map(float))),
         SourceKind::Single => {
-            let single = |id: &u32| float(id).map(|value| value as f32);
-            Arc::new(ids.iter().map(single).collect::<Float32Array>())
+            let single = |value: &SourceValue<'_>| float(value).map(|value| value as f32);
+            Arc::new(Float32Array::from(viewed.map(single)))
         }
-        SourceKind::Boolean => {
-            let flag = |id: &u32| match value(id) {
-                SourceValue::Boolean(flag) => Some(*flag),
-                _ => None,
-            };
-            Arc::new(ids.iter().map(flag).collect::<BooleanArray>())
-        }
+        SourceKind::Boolean => Arc::new(BooleanArray::from(viewed.map(|value| match value {
+            SourceValue::Boolean(flag) => Some(*flag),
+            _ => None,
+        }))),
         SourceKind::Text => {
-            let word = |id: &u32| match value(id) {
+            let words = viewed.map(|value| match value {
                 SourceValue::Text(word) => Some(*word),
                 _ => None,
-            };
-            if ids.iter().filter_map(word).map(str::len).sum::<usize>() > i32::MAX as usize {
+            });
+            if words.iter().flatten().map(|word| word.len()).sum::<usize>() > i32::MAX as usize {
                 let what = format!(
                     "{} rows of column `{}` hold more than 2 GiB of text",
-                    ids.len(),
+                    words.len(),
                     feature.name
                 );
                 return Fault::new("too-much-text", what)
                     .in_column(&feature.name)
                     .fail("run with `--batch-rows 1024`");
             }
-            Arc::new(ids.iter().map(word).collect::<StringArray>())
+            Arc::new(StringArray::from(words))
         }
     })
 }

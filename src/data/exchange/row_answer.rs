@@ -19,9 +19,9 @@ use arrow::datatypes::{
 use crate::data::exchange::ipc_message::{
     CLOSE_WRITER, NextMessage, StreamedRows, next_part, opening, parsed, stream_fault,
 };
-use crate::data::exchange::row_stream::{RawBatch, RowSink};
+use crate::data::exchange::row_stream::RowSink;
 use crate::data::values::{ValueClass, type_in_words};
-use crate::error::{Fault, Result};
+use crate::error::Result;
 use crate::table::field_marks::{cached, direct};
 use crate::table::file::{FileOwner, ParquetFile};
 
@@ -63,12 +63,15 @@ pub(crate) fn copy_rows(
             NextMessage::Message(bytes) => bytes,
             NextMessage::EndMark => break,
             // Nothing else shows whether these are all rows.
-            NextMessage::Nothing => return Err(no_end_mark_fault().into()),
+            NextMessage::Nothing => {
+                let fault = stream_fault("wrote a stream without its end, so rows may be missing");
+                return fault.fail(CLOSE_WRITER);
+            }
         };
         let message = parsed(&bytes)?;
         if let Some(batch) = rows.read(source, &message)? {
             n_rows += batch.num_rows() as u64;
-            file.push(RawBatch::of(batch))?;
+            file.push(batch)?;
         }
     }
     if source.read(&mut [0]).is_ok_and(|n| n > 0) {
@@ -76,10 +79,6 @@ pub(crate) fn copy_rows(
     }
     file.finish()?;
     Ok(n_rows)
-}
-
-fn no_end_mark_fault() -> Fault {
-    stream_fault("wrote a stream without its end, so rows may be missing").hint(CLOSE_WRITER)
 }
 
 /// Fails where a column of a stream cannot be copied.
@@ -153,16 +152,14 @@ fn passing_schema(plain: &Schema) -> Schema {
 pub(crate) fn other_columns(planned: &Path, found: &Path) -> Result<Option<String>> {
     let open = |path: &Path| ParquetFile::open(path, FileOwner::Program);
     let (planned, found) = (open(planned)?, open(found)?);
-    let same = |(a, b): &(&Field, &Field)| (a.name(), a.data_type()) == (b.name(), b.data_type());
-    let [planned, found] = [&planned, &found].map(|file| {
-        file.schema().fields().iter().map(std::convert::AsRef::as_ref).collect::<Vec<&Field>>()
-    });
+    let (planned, found) = (planned.schema().fields(), found.schema().fields());
+    let differ =
+        |(a, b): &(&FieldRef, &FieldRef)| (a.name(), a.data_type()) != (b.name(), b.data_type());
     let words = |field: &Field| {
         let kind = field.data_type();
         format!("`{}` ({}, Arrow type {kind})", field.name(), type_in_words(kind))
     };
-    let differ = planned.iter().copied().zip(found.iter().copied()).find(|pair| !same(pair));
-    Ok(match differ {
+    Ok(match planned.iter().zip(found.iter()).find(differ) {
         Some((planned, found)) => Some(format!(
             "its column {} stands where the plan has {}",
             words(found),

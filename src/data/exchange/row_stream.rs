@@ -22,7 +22,7 @@ use arrow::ipc::writer::StreamWriter;
 use crate::data::exchange::raw;
 use crate::data::{FeatureRows, Layout};
 use crate::error::{Error, Fault, Result};
-use crate::table::file::{GroupEncoder, GroupWriter};
+use crate::table::file::GroupWriter;
 
 /// Rows of a batch.
 pub(crate) const BATCH_ROWS: usize = 65_536;
@@ -101,25 +101,7 @@ pub(crate) const DESCRIPTION: &str = "cfaudit.description";
 pub(crate) struct RawColumns {
     layout: Layout,
     visible: Vec<usize>,
-    schema: SchemaRef,
-    labelled: bool,
-    weighted: bool,
-}
-
-/// Some rows in the source view.
-#[derive(Debug, Clone)]
-pub(crate) struct RawBatch(RecordBatch);
-
-impl RawBatch {
-    /// Rows of other columns.
-    pub(crate) fn of(batch: RecordBatch) -> Self {
-        RawBatch(batch)
-    }
-
-    /// A column by its position.
-    pub(crate) fn column(&self, position: usize) -> &ArrayRef {
-        self.0.column(position)
-    }
+    pub(crate) schema: SchemaRef,
 }
 
 impl RawColumns {
@@ -133,38 +115,26 @@ impl RawColumns {
         labelled: bool,
         about: HashMap<String, String>,
     ) -> Self {
-        let shown: Vec<usize> = names.iter().filter_map(|name| layout.feature(name)).collect();
+        let visible: Vec<usize> = names.iter().filter_map(|name| layout.feature(name)).collect();
         let mut fields: Vec<Field> =
-            shown.iter().map(|&f| raw::raw_field(&layout.features[f])).collect();
-        fields.extend(labelled.then(|| Field::new(LABEL, DataType::Int64, false)));
-        let weighted = labelled && layout.weight.is_some();
-        fields.extend(weighted.then(|| Field::new(WEIGHT, DataType::Float64, false)));
-        RawColumns {
-            layout: layout.clone(),
-            visible: shown,
-            schema: Arc::new(Schema::new_with_metadata(
-                fields,
-                about
-                    .into_iter()
-                    .chain(raw::source_note(&layout.features))
-                    .collect::<HashMap<_, _>>(),
-            )),
-            labelled,
-            weighted,
+            visible.iter().map(|&f| raw::raw_field(&layout.features[f])).collect();
+        if labelled {
+            fields.push(Field::new(LABEL, DataType::Int64, false));
+            let weight = layout.weight.as_ref();
+            fields.extend(weight.map(|_| Field::new(WEIGHT, DataType::Float64, false)));
         }
-    }
-
-    /// The columns.
-    pub(crate) fn schema(&self) -> &Schema {
-        &self.schema
+        let mut notes = about;
+        notes.extend(raw::source_note(&layout.features));
+        let schema = Arc::new(Schema::new_with_metadata(fields, notes));
+        RawColumns { layout: layout.clone(), visible, schema }
     }
 
     /// Rows to score: no label is among the columns.
     ///
     /// # Errors
     /// As [`raw::raw_arrays`].
-    pub(crate) fn batch(&self, rows: &FeatureRows) -> Result<RawBatch> {
-        self.training_batch(rows, &[], |_| 1.0)
+    pub(crate) fn batch(&self, rows: &FeatureRows) -> Result<RecordBatch> {
+        self.batch_with(rows, Vec::new())
     }
 
     /// Rows to train on; `labels` has one entry per row, and `weight` gives the weight of each.
@@ -176,61 +146,30 @@ impl RawColumns {
         rows: &FeatureRows,
         labels: &[bool],
         weight: impl Fn(usize) -> f64,
-    ) -> Result<RawBatch> {
-        let mut arrays: Vec<ArrayRef> = self
-            .visible
-            .iter()
-            .map(|&f| raw::raw_array(&self.layout.features[f], f, rows))
-            .collect::<Result<_>>()?;
-        if self.labelled {
-            arrays
-                .push(Arc::new(Int64Array::from_iter_values(labels.iter().map(|&y| i64::from(y)))));
+    ) -> Result<RecordBatch> {
+        let labels = labels.iter().map(|&y| i64::from(y));
+        let mut others: Vec<ArrayRef> = vec![Arc::new(Int64Array::from_iter_values(labels))];
+        if self.layout.weight.is_some() {
+            others.push(Arc::new(Float64Array::from_iter_values((0..rows.n).map(weight))));
         }
-        if self.weighted {
-            arrays.push(Arc::new(Float64Array::from_iter_values((0..rows.n).map(weight))));
-        }
+        self.batch_with(rows, others)
+    }
+
+    fn batch_with(&self, rows: &FeatureRows, others: Vec<ArrayRef>) -> Result<RecordBatch> {
+        let features =
+            self.visible.iter().map(|&f| raw::raw_array(&self.layout.features[f], f, rows));
+        let mut arrays = features.collect::<Result<Vec<ArrayRef>>>()?;
+        arrays.extend(others);
         let hint = "this is a bug in cfaudit: a column has another length or type than its field";
         RecordBatch::try_new(Arc::clone(&self.schema), arrays)
-            .map(RawBatch)
             .map_err(|e| Error::operator("write", "rows of a command", e, hint))
-    }
-}
-
-/// What batches are written to.
-trait BatchTarget {
-    fn write(&mut self, batch: &RecordBatch) -> Result<()>;
-
-    /// Writes the end mark.
-    fn end(&mut self) -> Result<()>;
-}
-
-/// An Arrow IPC stream.
-impl<W: Write> BatchTarget for StreamWriter<BufWriter<W>> {
-    fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        StreamWriter::write(self, batch).map_err(broken)
-    }
-
-    fn end(&mut self) -> Result<()> {
-        self.finish().map_err(broken)?;
-        self.get_mut().flush().map_err(|e| broken(ArrowError::from(e)))
-    }
-}
-
-/// A Parquet file.
-impl BatchTarget for (GroupEncoder, Option<GroupWriter>) {
-    fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        let encoded = self.0.encode(batch)?;
-        self.1.as_mut().map_or(Ok(()), |file| file.append(encoded))
-    }
-
-    fn end(&mut self) -> Result<()> {
-        self.1.take().map_or(Ok(()), GroupWriter::finish)
     }
 }
 
 /// A destination of rows for a program, which get there in batches of one length.
 pub(crate) struct RowSink<'a> {
-    target: Box<dyn BatchTarget + 'a>,
+    /// Writes a batch, or without one the end.
+    write: Box<dyn FnMut(Option<&RecordBatch>) -> Result<()> + 'a>,
     waiting: BatchCoalescer,
 }
 
@@ -242,8 +181,14 @@ impl<'a> RowSink<'a> {
     pub(crate) fn stream(sink: impl Write + 'a, schema: &Schema) -> Result<Self> {
         let buffered = BufWriter::with_capacity(1 << 16, sink);
         let mut writer = StreamWriter::try_new(buffered, schema).map_err(broken)?;
-        writer.get_mut().flush().map_err(|e| broken(ArrowError::from(e)))?;
-        Ok(RowSink::new(writer, schema))
+        writer.get_mut().flush().map_err(|e| broken(e.into()))?;
+        Ok(RowSink::new(schema, move |batch| match batch {
+            Some(batch) => writer.write(batch).map_err(broken),
+            None => {
+                writer.finish().map_err(broken)?;
+                writer.get_mut().flush().map_err(|e| broken(e.into()))
+            }
+        }))
     }
 
     /// Creates a Parquet file.
@@ -252,19 +197,23 @@ impl<'a> RowSink<'a> {
     /// The file cannot be created.
     pub(crate) fn file(path: &Path, schema: &Schema) -> Result<Self> {
         let (encoder, writer) = GroupWriter::create(path, schema, &[])?;
-        Ok(RowSink::new((encoder, Some(writer)), schema))
+        let mut open = Some(writer);
+        Ok(RowSink::new(schema, move |batch| match (batch, &mut open) {
+            (Some(batch), Some(writer)) => writer.append(encoder.encode(batch)?),
+            (_, open) => open.take().map_or(Ok(()), GroupWriter::finish),
+        }))
     }
 
-    fn new(target: impl BatchTarget + 'a, schema: &Schema) -> Self {
+    fn new(schema: &Schema, write: impl FnMut(Option<&RecordBatch>) -> Result<()> + 'a) -> Self {
         let waiting = BatchCoalescer::new(Arc::new(schema.clone()), BATCH_ROWS);
-        RowSink { target: Box::new(target), waiting }
+        RowSink { write: Box::new(write), waiting }
     }
 
     /// Appends rows; an incomplete batch is kept for the next call.
     ///
     /// # Errors
     /// The rows cannot be written.
-    pub(crate) fn push(&mut self, RawBatch(batch): RawBatch) -> Result<()> {
+    pub(crate) fn push(&mut self, batch: RecordBatch) -> Result<()> {
         for from in (0..batch.num_rows()).step_by(BATCH_ROWS) {
             let part = batch.slice(from, BATCH_ROWS.min(batch.num_rows() - from));
             self.waiting.push_batch(part).map_err(too_long)?;
@@ -280,13 +229,13 @@ impl<'a> RowSink<'a> {
     pub(crate) fn finish(mut self) -> Result<()> {
         self.waiting.finish_buffered_batch().map_err(too_long)?;
         self.write_whole()?;
-        self.target.end()
+        (self.write)(None)
     }
 
     /// Writes the batches that are complete.
     fn write_whole(&mut self) -> Result<()> {
         while let Some(batch) = self.waiting.next_completed_batch() {
-            self.target.write(&batch)?;
+            (self.write)(Some(&batch))?;
         }
         Ok(())
     }
@@ -368,7 +317,7 @@ mod tests {
     fn batches_do_not_depend_on_how_rows_arrive() {
         let columns = RawColumns::new(&layout(), &["a", "b"], true, HashMap::new());
         let mut bytes = Vec::new();
-        let mut stream = RowSink::stream(&mut bytes, columns.schema()).unwrap();
+        let mut stream = RowSink::stream(&mut bytes, &columns.schema).unwrap();
         fill(&mut stream, &columns);
         stream.finish().unwrap();
         let reader = StreamReader::try_new(bytes.as_slice(), None).unwrap();
@@ -389,7 +338,7 @@ mod tests {
 
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("rows.parquet");
-        let mut file = RowSink::file(&path, columns.schema()).unwrap();
+        let mut file = RowSink::file(&path, &columns.schema).unwrap();
         fill(&mut file, &columns);
         file.finish().unwrap();
         let file = ParquetFile::open(&path, FileOwner::User).unwrap();
@@ -401,7 +350,7 @@ mod tests {
     fn a_stream_without_rows_has_its_schema() {
         let columns = RawColumns::new(&layout(), &["secret", "a"], false, HashMap::new());
         let mut bytes = Vec::new();
-        RowSink::stream(&mut bytes, columns.schema()).unwrap().finish().unwrap();
+        RowSink::stream(&mut bytes, &columns.schema).unwrap().finish().unwrap();
         let reader = StreamReader::try_new(bytes.as_slice(), None).unwrap();
         let names: Vec<String> =
             reader.schema().fields().iter().map(|f| f.name().clone()).collect();

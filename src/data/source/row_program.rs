@@ -32,6 +32,6 @@ pub struct RowProgramBlock {
     #[schemars(extend("x-noun" = "variable"))]
     pub secret_env: Vec<String>,
     /// How long the program may take.
-    #[serde(default = "TimeLimit::an_hour")]
+    #[serde(default)]
     pub time_limit: TimeLimit,
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{self, Visitor};
+use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::model::kind::scale_key::BetterEnd;
@@ -22,6 +22,9 @@ pub struct AmountBlock {
     /// amount, `100`. From 0 any change matters to a share.
     pub matters_from: MattersFrom,
 }
+
+/// What it is.
+const MATTERS_FROM: &str = "a share such as `5%`, or an amount such as `100`";
 
 /// The least change of an amount that matters.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -61,38 +64,21 @@ impl Serialize for MattersFrom {
 
 impl<'de> Deserialize<'de> for MattersFrom {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct MattersVisitor;
-        impl Visitor<'_> for MattersVisitor {
-            type Value = MattersFrom;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a share such as `5%`, or an amount such as `100`")
-            }
-
-            fn visit_f64<E: de::Error>(self, value: f64) -> Result<MattersFrom, E> {
-                Finite::new(value)
-                    .map(MattersFrom::Amount)
-                    .ok_or_else(|| E::invalid_value(de::Unexpected::Float(value), &self))
-            }
-
-            fn visit_u64<E: de::Error>(self, value: u64) -> Result<MattersFrom, E> {
-                self.visit_f64(value as f64)
-            }
-
-            fn visit_i64<E: de::Error>(self, value: i64) -> Result<MattersFrom, E> {
-                self.visit_f64(value as f64)
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<MattersFrom, E> {
-                let number = text.strip_suffix('%').map(str::trim_end);
-                number
-                    .and_then(|number| number.parse().ok())
-                    .and_then(Finite::new)
-                    .map(MattersFrom::Percent)
-                    .ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))
-            }
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Written {
+            Amount(f64),
+            Percent(String),
         }
-        deserializer.deserialize_any(MattersVisitor)
+        let (is_share, number) = match Written::deserialize(deserializer)? {
+            Written::Amount(number) => (false, Some(number)),
+            Written::Percent(text) => {
+                let number = text.strip_suffix('%').map(str::trim_end);
+                (true, number.and_then(|number| number.parse().ok()))
+            }
+        };
+        let number = number.and_then(Finite::new).ok_or_else(|| D::Error::custom(MATTERS_FROM))?;
+        Ok(if is_share { MattersFrom::Percent(number) } else { MattersFrom::Amount(number) })
     }
 }
 
@@ -104,7 +90,7 @@ impl JsonSchema for MattersFrom {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let number = generator.subschema_for::<Finite>();
         json_schema!({
-            "x-is": "a share such as `5%`, or an amount such as `100`",
+            "x-is": MATTERS_FROM,
             "anyOf": [{"type": "string", "pattern": "^[0-9.]+ ?%$"}, number]
         })
     }

@@ -12,7 +12,7 @@ use crate::param::{ColumnName, CommandArgument, TimeLimit, Word};
 /// columns under their source names, never the label, and gives one score in [0, 1] per row, in the
 /// order of the rows; of several classes one for each. It runs in the working directory of cfaudit with PATH, HOME, TMPDIR,
 /// LANG=C.UTF-8, TZ=UTC and what `pass_env` and `secret_env` name. Every status but 0 ends the run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CommandBlock {
     /// The program that scores, and its arguments. Filled when it starts: `{model}` (the file
@@ -20,13 +20,11 @@ pub struct CommandBlock {
     /// folds), and with `parquet-files` the paths `{rows}` and `{scores}`.
     pub score: Vec<CommandArgument>,
     /// The trained model: a file or folder, hashed like those under `watch`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-filled" = "name the file or folder of the model", "x-plain" = true))]
     pub model: Option<String>,
     /// The program that trains, instead of `model`, and its arguments: gets the training rows
     /// with a last column `label` (1 = positive, 0 = negative) and writes a file or folder to
     /// `{model}`. With folds it runs once per fold.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub train: Option<Vec<CommandArgument>>,
     /// How rows and scores travel.
     #[serde(default)]
@@ -46,11 +44,10 @@ pub struct CommandBlock {
     #[schemars(extend("x-noun" = "variable"))]
     pub secret_env: Vec<String>,
     /// How long one run of the program may take.
-    #[serde(default = "TimeLimit::an_hour")]
+    #[serde(default)]
     pub time_limit: TimeLimit,
     /// Where `data.label` has `classes`: the column of the answer with the score of each class,
     /// `{Low: p_low, High: p_high}`. The answer has these columns and no others.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub classes: Option<IndexMap<Word, Word>>,
     /// The columns that the program gets, in order. Default: all, sensitive ones first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -68,16 +65,8 @@ impl CommandBlock {
     pub(super) fn shipped(score: impl IntoIterator<Item = String>, time_limit: TimeLimit) -> Self {
         CommandBlock {
             score: score.into_iter().map(CommandArgument).collect(),
-            model: None,
-            train: None,
-            stream: StreamFormat::Arrow,
-            watch: Vec::new(),
-            pass_env: Vec::new(),
-            secret_env: Vec::new(),
             time_limit,
-            classes: None,
-            columns: Vec::new(),
-            omit: Vec::new(),
+            ..CommandBlock::default()
         }
     }
 
@@ -107,8 +96,6 @@ pub struct ExternalModel<'a> {
     pub words: String,
     /// What it gives for a row, after "it", where it names no class of its own.
     pub answer: String,
-    /// Columns that it does not see; none for scores, which read what they like.
-    pub omit: Option<&'a [ColumnName]>,
     /// Whether it is asked for the scores of some rows a second time.
     pub is_asked_twice: bool,
     /// The program that scores, where it is one.
@@ -126,7 +113,6 @@ impl<'a> ExternalModel<'a> {
             noun,
             words,
             answer: ONE_SCORE.to_owned(),
-            omit: Some(terms.omit),
             is_asked_twice: true,
             program: None,
             terms,
@@ -139,7 +125,6 @@ impl<'a> ExternalModel<'a> {
         let signature = ModelSignature { inputs: Vec::new(), output: ScoreOutput::Single };
         ExternalModel {
             answer,
-            omit: None,
             is_asked_twice: false,
             signature: Some(signature),
             ..ExternalModel::new(noun, words, ContractTerms::default())

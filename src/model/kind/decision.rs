@@ -21,7 +21,6 @@ const WORDS_NAMED: usize = 5;
 #[serde(deny_unknown_fields)]
 pub struct DecisionBlock {
     /// The column of the rows that holds the decisions, as words, truth values or whole numbers.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub column: Option<ColumnName>,
     /// The words of the positive decision: that of the positive label, where the job has one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -29,26 +28,20 @@ pub struct DecisionBlock {
     pub positive: Vec<Word>,
     /// The words of the negative decision. Default: all other words of the column. If given, any
     /// other word is an error.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minItems" = 1, "x-noun" = "word"))]
     pub negative: Option<Vec<Word>>,
     /// Instead of `column`: the column of the rows with amounts, any finite numbers.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub amount: Option<ColumnName>,
     /// For amounts: which end people want, `lower` or `higher`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub better: Option<BetterEnd>,
     /// For amounts: the least change that matters to a person, a share of the amount as it is,
     /// `5%`, or an amount, `100`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub matters_from: Option<MattersFrom>,
     /// The decisions about the counterfactuals, in the same words or unit. Default: only families
     /// without counterfactuals can be measured.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counterfactual: Option<CounterfactualDecisions>,
     /// Asks for the decisions about some rows again in the file of the counterfactuals, to catch
     /// another version of the model. Default: none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recheck: Option<RecheckBlock>,
 }
 
@@ -62,7 +55,6 @@ pub struct CounterfactualDecisions {
     #[schemars(extend("x-filled" = "name a Parquet file", "x-address" = "object"))]
     pub parquet: String,
     /// The column with the decision. Default: the same name as in the rows.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub column: Option<ColumnName>,
 }
 

@@ -8,7 +8,7 @@ use crate::model::contract::{
     ContractTerms, InputColumns, MissingAs, ModelInput, ModelSignature, ScoreOutput,
 };
 use crate::model::kind::command::{CommandBlock, ExternalModel, ScoringProgram, without};
-use crate::param::{ColumnName, Fraction, TimeLimit, Word};
+use crate::param::{ColumnName, Fraction, TimeLimit, Word, key_word};
 
 /// An HTTP endpoint that scores rows. It gets the features and the sensitive columns under their
 /// source names, never the label, in requests of `batch` rows. A request that fails for a reason
@@ -48,11 +48,10 @@ pub struct HttpBlock {
     pub missing_at_most: Fraction,
     /// Name of the environment variable with a token, for the header `Authorization: Bearer`. Its
     /// value is never hashed or written.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-noun" = "variable"))]
     pub secret_env: Option<String>,
     /// How long the scores of the rows, or of one counterfactual set, may take.
-    #[serde(default = "TimeLimit::an_hour")]
+    #[serde(default)]
     pub time_limit: TimeLimit,
     /// The columns that the endpoint gets, in order; required for `sagemaker-csv`, which has no
     /// names. Default: all, sensitive ones first.
@@ -63,7 +62,6 @@ pub struct HttpBlock {
     /// class: these are the classes 0, 1, ... in their order. Default: the one that equals the
     /// positive value of a label of such values; one number a row is the score of the positive
     /// class.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<Word>,
     /// Columns that the endpoint does not see.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -99,15 +97,13 @@ impl HttpBlock {
     }
 
     fn program(&self) -> ScoringProgram {
-        let share = self.missing_at_most.get().to_string();
-        let words = [
-            ("--url", self.url.as_str()),
-            ("--model-version", self.version.as_str()),
-            ("--protocol", self.protocol.word()),
-            ("--missing-at-most", &share),
-        ];
         let score = ["{cfaudit}", "ask-http", "{how}", "--answers={answers}"].map(str::to_owned);
-        let words = words.map(|(key, word)| format!("{key}={word}"));
+        let words = [
+            format!("--url={}", self.url),
+            format!("--model-version={}", self.version),
+            format!("--protocol={}", key_word(&self.protocol)),
+            format!("--missing-at-most={}", self.missing_at_most.get()),
+        ];
         let token = self.secret_env.as_deref().unwrap_or_default();
         let seconds = self.timeout.get().as_secs();
         ScoringProgram {

@@ -24,7 +24,6 @@ pub struct LightgbmBlock {
     /// The class whose probability is the score: LightGBM gives that of the class 1, and 0 is the
     /// other one. Default: the one that equals the positive value of a label of 0 and 1; for any
     /// other label the score is that of the positive class.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<Word>,
 }
 

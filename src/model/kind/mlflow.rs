@@ -27,7 +27,6 @@ pub struct MlflowBlock {
     pub model: String,
     /// The class whose probability is the score, as `classes_` of the model names it. Default: the
     /// one that equals the positive value of the label.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<Word>,
     /// The columns that it gets, in order; required for a model that knows them by their position
     /// alone. Default: those that it names itself.
@@ -35,7 +34,6 @@ pub struct MlflowBlock {
     #[schemars(extend("x-noun" = "column"))]
     pub columns: Vec<ColumnName>,
     /// The interpreter. Default: that of the environment VIRTUAL_ENV, else `python3`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-filled" = "name a file", "x-plain" = true))]
     pub with: Option<String>,
     /// Names of further environment variables that it sees; a changed value runs it again.
@@ -48,7 +46,7 @@ pub struct MlflowBlock {
     #[schemars(extend("x-noun" = "variable"))]
     pub secret_env: Vec<String>,
     /// How long the scores of the rows, or of one counterfactual set, may take.
-    #[serde(default = "TimeLimit::an_hour")]
+    #[serde(default)]
     pub time_limit: TimeLimit,
     /// Columns that it does not see.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

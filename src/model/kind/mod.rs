@@ -84,12 +84,10 @@ macro_rules! model_kinds {
             /// What the numbers of scores and thresholds are: `{from: 300, to: 850}`, or
             /// `log-odds`. Default: probabilities of the positive class. Decisions compare these
             /// numbers; metrics that need scores of [0, 1] take the share of the scale.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
             pub scale: Option<ScaleBlock>,
             /// Which end of the scale people want: `higher` or `lower`. Where that end is not the
             /// positive prediction's, a prediction is positive at or below the threshold. Default:
             /// high scores mean the positive prediction.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
             pub better: Option<BetterEnd>,
             /// Whether the share of a scale `{from: ..., to: ...}` that a score is is the
             /// probability of the positive class. Without it Brier score, observed over expected,
@@ -99,15 +97,12 @@ macro_rules! model_kinds {
             /// The outcome is an amount, such as a premium, and no score: which end people want,
             /// and which change matters. Instead of `threshold`, next to `command`, `python`
             /// or `http`.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
             pub amount: Option<AmountBlock>,
             /// Scores that the model is known to give: the run compares its own with them. Default:
             /// nothing is compared.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
             pub expect: Option<ExpectBlock>,
             /// Trains the model again with other seeds, or also on rows drawn again: how far each
             /// value depends on the training. Only for models that the run trains.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
             pub doubt: Option<TrainingDoubtBlock>,
         }
 
@@ -286,7 +281,8 @@ impl ModelBlock {
     /// read what they like.
     pub fn omitted(&self) -> Option<&[ColumnName]> {
         let trained = self.trained_here().map(|(_, knobs)| knobs.omit);
-        trained.or_else(|| self.external().and_then(|(_, model)| model.omit))
+        let asked = self.external().filter(|_| self.given_scores().is_none());
+        trained.or_else(|| asked.map(|(_, model)| model.terms.omit))
     }
 }
 
@@ -299,4 +295,36 @@ pub enum ThresholdRule {
     Ge,
     /// Negative.
     Gt,
+}
+
+impl ThresholdRule {
+    /// The decision about a score, for which low scores are positive on a turned scale; none where
+    /// score or threshold is missing (NaN).
+    #[inline]
+    pub(crate) fn decide(self, turned: bool, score: f64, threshold: f64) -> Option<bool> {
+        let (upper, lower) = if turned { (threshold, score) } else { (score, threshold) };
+        (!score.is_nan() && !threshold.is_nan()).then(|| match self {
+            ThresholdRule::Ge => upper >= lower,
+            ThresholdRule::Gt => upper > lower,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ThresholdRule::{Ge, Gt};
+
+    #[test]
+    fn the_rule_compares() {
+        assert_eq!(Ge.decide(false, 0.5, 0.5), Some(true));
+        assert_eq!(Gt.decide(false, 0.5, 0.5), Some(false));
+        assert_eq!(Ge.decide(true, 0.5, 0.5), Some(true));
+        assert_eq!(Gt.decide(true, 0.5, 0.5), Some(false));
+        assert_eq!(
+            [false, true].map(|turned| Gt.decide(turned, 0.6, 0.5)),
+            [Some(true), Some(false)]
+        );
+        assert_eq!(Ge.decide(false, f64::NAN, 0.5), None);
+        assert_eq!(Ge.decide(false, 0.5, f64::NAN), None);
+    }
 }

@@ -29,16 +29,13 @@ pub struct OnnxBlock {
     pub inputs: IndexMap<String, Vec<ColumnName>>,
     /// The output that holds the probabilities. Default: the one with `prob` in its name, or the
     /// only one that holds numbers.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
     /// The class whose probability is the score, as the file writes it. Default: the one that
     /// equals the positive value of the label; an output of one column is the score of the
     /// positive class.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<Word>,
     /// Instead of `class` where `data.label` has `classes`: what the file calls each class,
     /// `{Low: 0, High: 1}`. An output whose classes the file does not name has the classes 0, 1, ...
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub classes: Option<IndexMap<Word, Word>>,
     /// What a missing value is in an input of text. Default: the empty text.
     #[serde(default, skip_serializing_if = "String::is_empty")]

@@ -248,13 +248,18 @@ class Estimator:
         except Exception as cause:
             # What a library of another version keeps elsewhere is not known: the scores are.
             print(f"cfaudit: the levels that the model knows cannot be read: {cause!r}", file=sys.stderr)
-        return {
-            "columns": self.names,
-            "width": None if self.width is None else int(self.width),
-            "classes": None if classes is None else [plain(value) for value in classes],
+        table = {
+            "name": "",
+            "columns": {"named": self.names}
+            if self.names is not None
+            else "any" if self.width is None else {"unnamed": int(self.width)},
+            "kind": "source",
+            "missing": "pandas",
             "levels": [levels.get(column) for column in columns or []],
-            "sha256": self.sha256,
         }
+        output = {"unnamed": None} if classes is None else {"classes": [plain(value) for value in classes]}
+        # As the contract has them; and the hash of the files of a registered version.
+        return [{"inputs": [table], "output": output}, self.sha256]
 
     def check(self, sha256):
         """Ends where the files are not those with which the run settled its contract."""

@@ -23,16 +23,13 @@ pub struct PythonBlock {
     /// `module:function`. The module is a file below the working directory, which is hashed. The
     /// function gets a pandas frame (a pyarrow table where there is no pandas) of at most 65,536
     /// rows and returns one number in [0, 1] for each, the probability of the positive class.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<String>,
     /// Instead of `call`: a model with `predict_proba`, such as a scikit-learn pipeline, that was
     /// written by pickle or joblib. Loading it runs what is in it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-filled" = "name a file", "x-plain" = true))]
     pub pickle: Option<String>,
     /// The class of a pickled model whose probability is the score, as its `classes_` name it.
     /// Default: the one that equals the positive value of the label.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<Word>,
     /// The columns that it gets, in order; required for a pickled model that knows them by their
     /// position alone. Default: those that it names itself, or all.
@@ -40,7 +37,6 @@ pub struct PythonBlock {
     #[schemars(extend("x-noun" = "column"))]
     pub columns: Vec<ColumnName>,
     /// The interpreter. Default: that of the environment VIRTUAL_ENV, else `python3`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-filled" = "name a file", "x-plain" = true))]
     pub with: Option<String>,
     /// Further files, folders or globs that decide the scores: when one changes, it runs again.
@@ -56,7 +52,7 @@ pub struct PythonBlock {
     #[schemars(extend("x-noun" = "variable"))]
     pub secret_env: Vec<String>,
     /// How long the scores of the rows, or of one counterfactual set, may take.
-    #[serde(default = "TimeLimit::an_hour")]
+    #[serde(default)]
     pub time_limit: TimeLimit,
     /// Columns that it does not see.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -18,11 +18,9 @@ pub struct ScoresBlock {
     pub factual: FactualScores,
     /// The scores of the counterfactuals. Default: only families without counterfactuals can be
     /// measured.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counterfactual: Option<CounterfactualScores>,
     /// Asks for some factual rows again in the file of the counterfactuals, to catch scores of
     /// another model version. Default: none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recheck: Option<RecheckBlock>,
 }
 
@@ -50,15 +48,12 @@ pub struct RecheckBlock {
 pub struct FactualScores {
     /// A Parquet file with the columns `row_id` and `column`, one line for every audited row;
     /// default: `column` is a column of the rows.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-filled" = "name a Parquet file", "x-address" = "object"))]
     pub parquet: Option<String>,
     /// The column that holds the score.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub column: Option<ColumnName>,
     /// Instead of `column` where `data.label` has `classes`: the column with the score of each
     /// class, `{Low: p_low, High: p_high}`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub columns: Option<IndexMap<Word, ColumnName>>,
 }
 
@@ -72,11 +67,9 @@ pub struct CounterfactualScores {
     #[schemars(extend("x-filled" = "name a Parquet file", "x-address" = "object"))]
     pub parquet: String,
     /// The column that holds the score.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub column: Option<ColumnName>,
     /// Instead of `column` where `data.label` has `classes`: the column with the score of each
     /// class.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub columns: Option<IndexMap<Word, ColumnName>>,
 }
 

@@ -76,26 +76,13 @@ impl TrainedKind<'_> {
 
     /// Whether chance has a part in its training.
     pub fn draws(&self) -> bool {
-        match &self.recipe {
-            TrainerRecipe::Logistic(_) => false,
-            TrainerRecipe::Trees(settings) => settings.draws(),
-        }
+        matches!(&self.recipe, TrainerRecipe::Trees(settings) if settings.draws())
     }
 
-    /// Whether it is derived from trees.
+    /// Whether it is derived from trees; else its score rises or falls with each encoded column,
+    /// regardless of the others.
     pub fn grows_trees(&self) -> bool {
-        match self.recipe {
-            TrainerRecipe::Logistic(_) => false,
-            TrainerRecipe::Trees(_) => true,
-        }
-    }
-
-    /// Whether its score rises or falls with each encoded column, regardless of the others.
-    pub fn is_linear(&self) -> bool {
-        match self.recipe {
-            TrainerRecipe::Logistic(_) => true,
-            TrainerRecipe::Trees(_) => false,
-        }
+        matches!(self.recipe, TrainerRecipe::Trees(_))
     }
 
     /// The trainer for rows with these features; `omit` are those that the model must not see.
@@ -128,10 +115,7 @@ impl TrainedKind<'_> {
     /// # Errors
     /// The text is not an artifact of such a model; says why.
     pub fn missing_trees(&self, json: &str) -> Result<Option<(u64, u64)>, String> {
-        let settings = match &self.recipe {
-            TrainerRecipe::Logistic(_) => return Ok(None),
-            TrainerRecipe::Trees(settings) => settings,
-        };
+        let TrainerRecipe::Trees(settings) = &self.recipe else { return Ok(None) };
         let grown = TreesModel::from_json(json)?.n_trees() as u64;
         Ok((grown < settings.trees).then_some((grown, settings.trees)))
     }

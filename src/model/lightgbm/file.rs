@@ -84,6 +84,9 @@ struct LightgbmHead {
     levels: Vec<Vec<Value>>,
 }
 
+/// What to do about a file that is none.
+const OWN_FILE: &str = "name a model file that LightGBM's `save_model` has written";
+
 fn unclear(path: &Path, what: impl Into<String>) -> Fault {
     Fault::new("bad-model", what).in_file(path)
 }
@@ -91,27 +94,25 @@ fn unclear(path: &Path, what: impl Into<String>) -> Fault {
 impl LightgbmHead {
     /// Reads the head and the end of a model file.
     fn parse(path: &Path, text: &str) -> Result<Self> {
-        let fault = |what: String| {
-            unclear(path, what).hint("name a model file that LightGBM's `save_model` has written")
-        };
+        let refused = |what: &str| unclear(path, what).fail(OWN_FILE);
         let value = |key: &str| {
             let head = text.lines().take_while(|line| !line.starts_with("Tree="));
             head.filter_map(|line| line.split_once('=')).find(|(k, _)| *k == key).map(|(_, v)| v)
         };
         if text.contains('\0') || !text.starts_with("tree\n") || !text.contains("\nend of trees") {
-            return Err(fault("this is no whole model file of LightGBM".to_owned()).into());
+            return refused("this is no whole model file of LightGBM");
         }
         let objective = value("objective").unwrap_or("none");
         if !matches!(objective.split(' ').next(), Some("binary" | "cross_entropy")) {
             let what = format!("its objective is `{objective}`, which gives no probability");
             let hint = "train it with `objective: binary`, or score elsewhere (`scores`, `python`)";
-            return fault(what).fail(hint);
+            return unclear(path, what).fail(hint);
         }
         let names: Vec<String> =
             value("feature_names").unwrap_or_default().split(' ').map(str::to_owned).collect();
         let infos: Vec<&str> = value("feature_infos").unwrap_or_default().split(' ').collect();
         if names.len() != infos.len() || names.iter().any(String::is_empty) {
-            return Err(fault("its columns and their descriptions do not match".to_owned()).into());
+            return refused("its columns and their descriptions do not match");
         }
         let listed = parameter(text, "categorical_feature").unwrap_or_default();
         let listed: Option<BTreeSet<usize>> = listed
@@ -128,7 +129,7 @@ impl LightgbmHead {
         let Some(categories) = known else {
             let what = "its parameter `categorical_feature` and its columns do not agree on which \
                         columns are categories";
-            return Err(fault(what.to_owned()).into());
+            return refused(what);
         };
         let categories: Vec<usize> = categories.into_iter().collect();
         let levels = text.lines().rev().find_map(|line| line.strip_prefix("pandas_categorical:"));
@@ -136,7 +137,7 @@ impl LightgbmHead {
             None | Some(Ok(None)) => Vec::new(),
             Some(Ok(Some(levels))) => levels,
             Some(Err(e)) => {
-                return Err(fault(format!("its line `pandas_categorical` is damaged: {e}")).into());
+                return refused(&format!("its line `pandas_categorical` is damaged: {e}"));
             }
         };
         if !levels.is_empty() && levels.len() != categories.len() {
@@ -206,10 +207,8 @@ impl LightgbmScorer {
             check_levels(path, &column, &features[feature])?;
             inputs.push(column);
         }
-        library::check(&text, inputs.len()).map_err(|e| {
-            unclear(path, format!("LightGBM cannot read it: {e}"))
-                .hint("name a model file that LightGBM's `save_model` has written")
-        })?;
+        library::check(&text, inputs.len())
+            .map_err(|e| unclear(path, format!("LightGBM cannot read it: {e}")).hint(OWN_FILE))?;
         let complement = contract.score.position == Some(0);
         let (path, features) = (path.to_path_buf(), features.to_vec());
         Ok(LightgbmScorer { path, text, inputs, features, complement })
@@ -261,16 +260,9 @@ impl Scorer for LightgbmScorer {
         for (at, input) in self.inputs.iter().enumerate() {
             let places = values.iter_mut().skip(at).step_by(width);
             let feature = &self.features[input.feature];
-            match ViewedColumn::new(feature, input.feature, rows, None) {
-                ViewedColumn::Numbers(numbers) => {
-                    places.zip(numbers.iter()).for_each(|(place, number)| *place = *number);
-                }
-                ViewedColumn::Coded { table, ids } => {
-                    let number = |value| input.number(value).unwrap_or(f64::NAN);
-                    let numbers: Vec<f64> = table.iter().map(number).collect();
-                    places.zip(ids).for_each(|(place, id)| *place = numbers[id as usize]);
-                }
-            }
+            let viewed = ViewedColumn::new(feature, input.feature, rows, None);
+            let numbers = viewed.map(|value| input.number(value).unwrap_or(f64::NAN));
+            places.zip(numbers).for_each(|(place, number)| *place = number);
         }
         let given = library::predict(&self.text, &values, width)
             .map_err(|e| unclear(&self.path, format!("LightGBM failed: {e}")))?;

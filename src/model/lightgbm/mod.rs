@@ -21,7 +21,7 @@ use crate::data::rows::training::{TrainingBatch, TrainingRows};
 use crate::error::{Fault, Result};
 use crate::model::TrainerInputs;
 use crate::model::encode::FeatureEncoder;
-use crate::model::trees::{TreeEnsemble, TreesModel, to_single};
+use crate::model::trees::{TreeEnsemble, TreesArtifact, TreesModel, to_single};
 use crate::num::fixed::FixedSum;
 use crate::num::moments::scale_above;
 
@@ -58,6 +58,7 @@ impl TreeSettings {
 }
 
 /// The training rows as the library takes them.
+#[derive(Default)]
 struct LightgbmMatrix {
     /// Row by row.
     values: Vec<f32>,
@@ -91,20 +92,11 @@ impl TreeSettings {
             return Fault::new("undetermined-model", what).fail(hint);
         }
         let text = library::train(matrix, self.parameters(inputs.seed), &|| rows.check_running())?;
-        let model = TreesModel::new(self.ensemble, encoder, text).map_err(|why| {
+        let artifact = TreesArtifact { ensemble: self.ensemble, encoder, lightgbm: text };
+        let model = TreesModel::new(artifact).map_err(|why| {
             Fault::new("training-failed", format!("the trees of LightGBM cannot be used: {why}"))
                 .hint("this is a bug of cfaudit: please report it with the job")
         })?;
-        if model.n_trees() < self.trees as usize && !model.is_constant() {
-            let n = model.n_trees();
-            // A model of the job also gets an issue in the run; for an arm of an experiment this
-            // line is the only report.
-            tracing::debug!(
-                "{n} of {} trees: the next trees could not split on the columns that they drew; \
-                 use a larger `column_share`",
-                self.trees
-            );
-        }
         if model.is_constant() {
             let what = format!(
                 "no tree was split: every leaf must hold {} training rows and make the labels \
@@ -114,6 +106,15 @@ impl TreeSettings {
             return Fault::new("undetermined-model", what).fail(
                 "give `smallest_leaf` a smaller number or `column_share` a larger one, or \
                      train on more rows",
+            );
+        }
+        let (n, asked) = (model.n_trees(), self.trees);
+        if n < asked as usize {
+            // A model of the job also gets an issue in the run; for an arm of an experiment this
+            // line is the only report.
+            tracing::debug!(
+                "{n} of {asked} trees: the next trees could not split on the columns that they \
+                 drew; use a larger `column_share`"
             );
         }
         Ok(model)
@@ -152,8 +153,7 @@ impl LightgbmMatrix {
         let (_, n) = rows.count()?;
         let scale = scale_above(rows.largest_weight()?);
         let n = usize::try_from(n).unwrap_or(usize::MAX);
-        let mut whole =
-            LightgbmMatrix { values: Vec::new(), labels: Vec::new(), weights: Vec::new(), width };
+        let mut whole = LightgbmMatrix { width, ..LightgbmMatrix::default() };
         if whole.values.try_reserve_exact(n.saturating_mul(width)).is_err() {
             let what = format!(
                 "{n} training rows of {width} encoded columns do not fit into memory for LightGBM"
@@ -183,12 +183,7 @@ impl LightgbmMatrix {
     ///
     /// The weights are empty where all are 1.
     fn encode_group(encoder: &FeatureEncoder, group: &TrainingBatch) -> (LightgbmMatrix, Vec<f64>) {
-        let mut part = LightgbmMatrix {
-            values: Vec::new(),
-            labels: Vec::new(),
-            weights: Vec::new(),
-            width: encoder.width(),
-        };
+        let mut part = LightgbmMatrix { width: encoder.width(), ..LightgbmMatrix::default() };
         let mut weights = Vec::new();
         let mut entries = Vec::new();
         for i in (0..group.rows.n).filter(|&i| group.weight(i) > 0.0) {

@@ -9,13 +9,11 @@
 //! CategoryMapper, ArrayFeatureExtractor, ZipMap, the classifiers).
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::io::{Read, Seek};
 use std::path::Path;
 
 use serde_json::Value;
 
 use super::protobuf::{ProtobufFile, ProtobufValue};
-use crate::exec::files;
 
 /// Most nodes of a graph that is read.
 const MAX_NODES: usize = 1 << 20;
@@ -94,17 +92,16 @@ impl OnnxGraph {
     /// # Errors
     /// The file cannot be read, or is not the protobuf of a model; in words.
     pub(super) fn read(path: &Path) -> Result<Self, String> {
-        let file = files::open(path).map_err(|e| e.cause())?;
-        let end = file.metadata().map_err(|e| e.to_string())?.len();
+        let (mut file, end) = ProtobufFile::open(path)?;
         let mut graph = OnnxGraph::default();
-        ProtobufFile::new(file).fields(end, |file, number, value| match (number, value) {
+        file.fields(end, |file, number, value| match (number, value) {
             (7, ProtobufValue::Bytes(end)) => graph.add(file, end),
             _ => Ok(()),
         })?;
         Ok(graph)
     }
 
-    fn add<R: Read + Seek>(&mut self, file: &mut ProtobufFile<R>, end: u64) -> Result<(), String> {
+    fn add(&mut self, file: &mut ProtobufFile, end: u64) -> Result<(), String> {
         file.fields(end, |file, number, value| match (number, value) {
             (1, ProtobufValue::Bytes(end)) => {
                 if self.nodes.len() == MAX_NODES {
@@ -271,7 +268,7 @@ impl OnnxGraph {
     }
 }
 
-fn node<R: Read + Seek>(file: &mut ProtobufFile<R>, end: u64) -> Result<OnnxNode, String> {
+fn node(file: &mut ProtobufFile, end: u64) -> Result<OnnxNode, String> {
     let mut node = OnnxNode::default();
     file.fields(end, |file, number, value| {
         let ProtobufValue::Bytes(end) = value else { return Ok(()) };
@@ -292,10 +289,7 @@ fn node<R: Read + Seek>(file: &mut ProtobufFile<R>, end: u64) -> Result<OnnxNode
 }
 
 /// An attribute, if it is one that is read: its name comes first.
-fn attribute<R: Read + Seek>(
-    file: &mut ProtobufFile<R>,
-    end: u64,
-) -> Result<Option<(String, OnnxList)>, String> {
+fn attribute(file: &mut ProtobufFile, end: u64) -> Result<Option<(String, OnnxList)>, String> {
     let (mut name, mut list) = (String::new(), OnnxList::default());
     file.fields(end, |file, number, value| {
         match (number, value) {
@@ -314,10 +308,7 @@ fn attribute<R: Read + Seek>(
 }
 
 /// The name of a tensor and its values, if they are whole numbers or texts that are in the file.
-fn tensor<R: Read + Seek>(
-    file: &mut ProtobufFile<R>,
-    end: u64,
-) -> Result<(String, OnnxList), String> {
+fn tensor(file: &mut ProtobufFile, end: u64) -> Result<(String, OnnxList), String> {
     const INT64: u64 = 7;
     const TEXT: u64 = 8;
     let (mut name, mut kind, mut list) = (String::new(), 0, OnnxList::default());

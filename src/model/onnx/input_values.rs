@@ -6,6 +6,7 @@ use std::ops::Range;
 use ort::value::TensorElementType;
 
 use super::OnnxParams;
+use super::library::first_line;
 use crate::data::FeatureRows;
 use crate::data::source_view::ViewedColumn;
 use crate::error::{Fault, Result};
@@ -14,66 +15,64 @@ use crate::num::score_scale::ScaleNumbers;
 /// Largest rounding error of a probability in single precision.
 const ROUNDING: f64 = 1e-6;
 
-/// The values of an input, row by row.
+/// The values of an input, column by column.
 pub(super) enum InputValues {
     /// Numbers; whole ones and booleans are, too.
-    Numbers(Vec<f64>),
+    Numbers(Vec<Vec<f64>>),
     /// Texts.
-    Texts(Vec<String>),
+    Texts(Vec<Vec<String>>),
 }
 
-/// The rows `at` of values that stand row by row, the last row repeated up to `n` rows.
-pub(super) fn padded<T: Clone>(values: &[T], width: usize, at: &Range<usize>, n: usize) -> Vec<T> {
-    let mut some = Vec::with_capacity(n * width);
-    some.extend_from_slice(&values[at.start * width..at.end * width]);
-    for _ in at.len()..n {
-        some.extend_from_slice(&values[(at.end - 1) * width..at.end * width]);
-    }
-    some
+/// The rows `at` of columns, row by row, the last row repeated up to `n` rows.
+pub(super) fn row_by_row<T: Clone>(columns: &[Vec<T>], at: &Range<usize>, n: usize) -> Vec<T> {
+    let rows = at.clone().chain(std::iter::repeat_n(at.end - 1, n - at.len()));
+    rows.flat_map(|i| columns.iter().map(move |column| column[i].clone())).collect()
 }
 
 impl OnnxParams {
-    /// A fault about this model's file.
-    pub(super) fn fault(&self, code: &'static str, what: impl Into<String>) -> Fault {
-        Fault::new(code, what).in_file(&self.path)
+    /// What is wrong with this model's file.
+    pub(super) fn bad(&self, what: impl Into<String>) -> Fault {
+        Fault::new("bad-model", what).in_file(&self.path)
     }
 
-    /// Writes a column as numbers into every `width`-th place: a boolean is 1 or 0, NaN is missing.
+    /// The same, by what the runtime says.
+    pub(super) fn bad_by(&self, what: &str, cause: &impl std::fmt::Display) -> Fault {
+        self.bad(format!("{what}: {}", first_line(cause)))
+    }
+
+    /// A column as numbers: a boolean is 1 or 0, NaN is missing.
     pub(super) fn numbers(
         &self,
         rows: &FeatureRows,
-        range: &[usize],
+        at: &[usize],
         column: usize,
-        width: usize,
-        into: &mut [f64],
-    ) -> Result<()> {
+    ) -> Result<Vec<f64>> {
         let feature = &self.features[column];
-        let viewed = ViewedColumn::new(feature, column, rows, Some(range));
-        viewed.numbers(|x| x, width, into).map_err(|text| {
+        ViewedColumn::new(feature, column, rows, Some(at)).numbers().map_err(|text| {
             let what = format!(
                 "the column `{}` holds the text `{text}`, but the model expects numbers for it",
                 feature.name
             );
             let hint = "leave the column out by `omit`, or export the model with an input of \
                         strings for it";
-            self.fault("bad-model", what).hint(hint).into()
+            self.bad(what).hint(hint).into()
         })
     }
 
     /// Fails where the numbers of a column are not whole, or not the two of a truth value.
-    pub(super) fn check_whole<'n>(
+    pub(super) fn check_whole(
         &self,
         column: usize,
         element: TensorElementType,
-        mut numbers: impl Iterator<Item = &'n f64>,
+        numbers: &[f64],
     ) -> Result<()> {
         let (is_flag, name) = (element == TensorElementType::Bool, &self.features[column].name);
         let is_short = element == TensorElementType::Int32;
-        let fits = |x: &&f64| match is_flag {
-            true => **x == 0.0 || **x == 1.0,
+        let fits = |x: f64| match is_flag {
+            true => x == 0.0 || x == 1.0,
             false => x.fract() == 0.0 && x.abs() < if is_short { 2_147_483_648.0 } else { 9e15 },
         };
-        let Some(x) = numbers.find(|x| !fits(x)) else { return Ok(()) };
+        let Some(x) = numbers.iter().find(|x| !fits(**x)) else { return Ok(()) };
         let (found, way) = match x.is_nan() {
             true => ("a missing value".to_owned(), "fill or drop such rows (`data.missing`)"),
             false => (
@@ -86,27 +85,18 @@ impl OnnxParams {
             "the column `{name}` holds {found}, but the model takes {takes} for it, of the type \
              {element:?}"
         );
-        self.fault("bad-model", what)
-            .fail(format!("{way}, or export the model with an input of floats"))
+        self.bad(what).fail(format!("{way}, or export the model with an input of floats"))
     }
 
-    /// Writes a column as texts into every `width`-th place, as Python's `str` writes its values; a
-    /// missing one is the empty text, or what the job says.
-    pub(super) fn words<'a>(
-        &'a self,
-        rows: &'a FeatureRows,
-        range: &[usize],
-        column: usize,
-        width: usize,
-        into: &mut [Cow<'a, str>],
-    ) {
+    /// A column as texts, as Python's `str` writes its values; a missing one is the empty text, or
+    /// what the job says.
+    pub(super) fn words(&self, rows: &FeatureRows, at: &[usize], column: usize) -> Vec<String> {
         let feature = &self.features[column];
-        let viewed = ViewedColumn::new(feature, column, rows, Some(range));
-        let missing = Cow::Borrowed(self.missing_text.as_str());
-        let places = into.iter_mut().step_by(width);
-        for (text, to) in viewed.texts(feature.source_kind()).into_iter().zip(places) {
-            *to = text.unwrap_or_else(|| missing.clone());
-        }
+        let texts = ViewedColumn::new(feature, column, rows, Some(at)).texts(feature.source_kind());
+        let word = |text: Option<Cow<'_, str>>| {
+            text.map_or_else(|| self.missing_text.clone(), Cow::into_owned)
+        };
+        texts.into_iter().map(word).collect()
     }
 
     /// A score, clamped if it is outside of its scale by rounding only.
@@ -127,6 +117,6 @@ impl OnnxParams {
         };
         let hint = "the score is the probability of the positive class, or a number of the model's \
                     `scale`; name the output that holds it under `output`";
-        self.fault("bad-scores", what).fail(hint)
+        Fault::new("bad-scores", what).in_file(&self.path).fail(hint)
     }
 }

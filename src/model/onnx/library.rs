@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use ort::environment::Environment;
 use ort::logging::LogLevel;
 
-use crate::error::Result;
+use crate::error::{Fault, Result};
 use crate::model::onnx::OnnxParams;
 
 /// How to install the library.
@@ -88,18 +88,15 @@ pub(super) fn environment(libraries: &[PathBuf], params: &OnnxParams) -> Result<
 ///
 /// If only one place was given, the error names its cause.
 pub(super) fn load_library(libraries: &[PathBuf], params: &OnnxParams) -> Result<Environment> {
+    let fault = |what: String| Fault::new("no-runtime", what).in_file(&params.path);
     let mut tried = Vec::new();
     for library in libraries {
         match ort::init_from(library) {
             Ok(builder) => {
-                let fault = |e: ort::Error| {
-                    params.fault(
-                        "no-runtime",
-                        format!("the ONNX runtime does not start: {}", first_line(&e)),
-                    )
-                };
-                let environment =
-                    builder.with_name("cfaudit").with_telemetry(false).build().map_err(fault)?;
+                let environment = builder.with_name("cfaudit").with_telemetry(false).build();
+                let environment = environment.map_err(|e| {
+                    fault(format!("the ONNX runtime does not start: {}", first_line(&e)))
+                })?;
                 // Its warnings would mix with the lines of this program.
                 environment.set_log_level(LogLevel::Error);
                 return Ok(environment);
@@ -111,7 +108,7 @@ pub(super) fn load_library(libraries: &[PathBuf], params: &OnnxParams) -> Result
         [one] => format!("the ONNX runtime cannot be loaded: {one}"),
         _ => "the library of the ONNX runtime, version 1.18 or newer, was not found".to_owned(),
     };
-    params.fault("no-runtime", what).fail(INSTALL_HINT)
+    fault(what).fail(INSTALL_HINT)
 }
 
 pub(super) fn first_line(error: &impl std::fmt::Display) -> String {

@@ -5,7 +5,10 @@
 //! bounded by [`MAX_TAKEN`].
 //! Source: "Encoding" of the Protocol Buffers documentation.
 
-use std::io::{BufReader, Read, Seek};
+use std::io::{BufReader, Read};
+use std::path::Path;
+
+use crate::exec::files::{self, File};
 
 /// Bytes of texts and lists that one reading may take.
 pub(super) const MAX_TAKEN: u64 = 64 << 20;
@@ -22,16 +25,21 @@ pub(super) enum ProtobufValue {
 }
 
 /// A file with a position.
-pub(super) struct ProtobufFile<R> {
-    file: BufReader<R>,
+pub(super) struct ProtobufFile {
+    file: BufReader<File>,
     at: u64,
     taken: u64,
 }
 
-impl<R: Read + Seek> ProtobufFile<R> {
-    /// The file from its beginning.
-    pub(super) fn new(file: R) -> Self {
-        ProtobufFile { file: BufReader::new(file), at: 0, taken: 0 }
+impl ProtobufFile {
+    /// A file from its beginning, and where it ends.
+    ///
+    /// # Errors
+    /// It cannot be read; in words.
+    pub(super) fn open(path: &Path) -> Result<(Self, u64), String> {
+        let file = files::open(path).map_err(|e| e.cause())?;
+        let end = file.metadata().map_err(|e| e.to_string())?.len();
+        Ok((ProtobufFile { file: BufReader::new(file), at: 0, taken: 0 }, end))
     }
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N], String> {

@@ -1,6 +1,5 @@
 //! The calls of the ONNX runtime: sessions, tables in, probabilities out.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -15,11 +14,11 @@ use ort::value::{
 
 use super::OnnxParams;
 use super::graph::OnnxGraph;
-use super::input_values::{InputValues, padded};
-use super::library::{environment, first_line};
+use super::input_values::{InputValues, row_by_row};
+use super::library::environment;
 use crate::data::FeatureRows;
 use crate::data::exchange::row_stream::ClassPosition;
-use crate::error::{Error, Result};
+use crate::error::{Fault, Result};
 use crate::model::Scorer;
 use crate::model::contract::{
     InputColumns, InputKind, MissingAs, ModelContract, ModelInput, ModelSignature, ScoreOutput,
@@ -71,7 +70,7 @@ fn input_shapes<'s>(params: &OnnxParams, session: &'s Session) -> Result<Vec<Inp
         let (name, kind) = (input.name(), input.dtype());
         let (Some(element), Some(shape)) = (kind.tensor_type(), kind.tensor_shape()) else {
             let what = format!("the input `{name}` of the model is not a table");
-            return Err(Error::from(params.fault("bad-model", what)));
+            return Err(params.bad(what).into());
         };
         let fixed = |at: usize| {
             let n = shape.get(at).copied().and_then(|n| usize::try_from(n).ok());
@@ -154,9 +153,8 @@ impl OnnxScorer {
         let batch = shapes.iter().find_map(|shape| shape.batch);
         let mut inputs = Vec::new();
         for InputShape { name, element, flat, .. } in shapes {
-            let columns = contract
-                .features(name, &params.features)
-                .map_err(|what| params.fault("bad-model", what))?;
+            let columns = contract.features(name, &params.features);
+            let columns = columns.map_err(|what| params.bad(what))?;
             inputs.push(OnnxInput { name: name.to_owned(), element, flat, columns });
         }
         let output = output(&params, &session)?;
@@ -176,78 +174,56 @@ impl OnnxScorer {
     ) -> Result<()> {
         let mut values: Vec<(&str, SessionInputValue<'_>)> = Vec::new();
         for (input, all) in self.inputs.iter().zip(inputs) {
-            let tensor = tensor(input, all, at, n).map_err(|e| {
-                let what = format!("rows do not fit the model: {}", first_line(&e));
-                self.params.fault("bad-model", what)
-            })?;
+            let tensor = tensor(input, all, at, n)
+                .map_err(|e| self.params.bad_by("rows do not fit the model", &e))?;
             values.push((input.name.as_str(), tensor.into()));
         }
-        let failed = |e: ort::Error| {
-            self.params.fault("bad-model", format!("the model failed: {}", first_line(&e)))
-        };
-        let mut outputs = session.run(values).map_err(failed)?;
-        let Some(output) = outputs.remove(self.output.as_str()) else {
-            return Err(self
-                .params
-                .fault(
-                    "bad-model",
-                    format!("the model did not return the output `{}`", self.output),
-                )
-                .into());
-        };
-        self.read(output, n, scores)
+        let outputs = session.run(values);
+        let mut outputs = outputs.map_err(|e| self.params.bad_by("the model failed", &e))?;
+        let output = outputs.remove(self.output.as_str());
+        let lacks = || format!("the model did not return the output `{}`", self.output);
+        self.read(output.ok_or_else(|| self.params.bad(lacks()))?, n, scores)
     }
 
     /// The values of an input for the rows at these positions.
     fn values(&self, input: &OnnxInput, rows: &FeatureRows, at: &[usize]) -> Result<InputValues> {
-        let (width, params) = (input.columns.len(), &self.params);
-        let n = at.len() * width;
-        let mut columns = input.columns.iter().copied().enumerate();
+        let (params, columns) = (&self.params, input.columns.iter());
         let whole = match input.element {
             TensorElementType::Float32 | TensorElementType::Float64 => false,
             TensorElementType::Int64 | TensorElementType::Int32 | TensorElementType::Bool => true,
             TensorElementType::String => {
-                let mut values = vec![Cow::Borrowed(""); n];
-                columns.for_each(|(k, c)| params.words(rows, at, c, width, &mut values[k..]));
-                return Ok(InputValues::Texts(values.into_iter().map(Cow::into_owned).collect()));
+                let words = columns.map(|&c| params.words(rows, at, c));
+                return Ok(InputValues::Texts(words.collect()));
             }
             other => {
                 let what = format!(
                     "the input `{}` of the model takes values of type {other:?}",
                     input.name
                 );
-                return params
-                    .fault("bad-model", what)
-                    .fail("export it with inputs of floats, whole numbers or strings");
+                let hint = "export it with inputs of floats, whole numbers or strings";
+                return params.bad(what).fail(hint);
             }
         };
-        let mut values = vec![0.0; n];
-        columns.try_for_each(|(k, c)| {
-            let into = &mut values[k..];
-            params.numbers(rows, at, c, width, into)?;
-            let numbers = into.iter().step_by(width);
-            if whole { params.check_whole(c, input.element, numbers) } else { Ok(()) }
-        })?;
-        Ok(InputValues::Numbers(values))
+        let column = |&c: &usize| {
+            let numbers = params.numbers(rows, at, c)?;
+            if whole {
+                params.check_whole(c, input.element, &numbers)?;
+            }
+            Ok(numbers)
+        };
+        columns.map(column).collect::<Result<_>>().map(InputValues::Numbers)
     }
 
     /// Reads the scores of an output for `n` rows.
     fn read(&self, output: DynValue, n: usize, scores: &mut Vec<f64>) -> Result<()> {
-        let params = &self.params;
-        let wrong = |what: String| params.fault("bad-model", what);
-        let failed = |e: ort::Error| {
-            wrong(format!("the output `{}` cannot be read: {}", self.output, first_line(&e)))
-        };
+        let (params, output_is) = (&self.params, format!("the output `{}`", self.output));
+        let failed = |e: ort::Error| params.bad_by(&format!("{output_is} cannot be read"), &e);
         if matches!(output.dtype(), ValueType::Sequence(_)) {
             let sequence = output.downcast::<ort::value::DynSequenceValueType>().map_err(failed)?;
             let maps: Vec<DynMap> = sequence.try_extract_sequence().map_err(failed)?;
             if maps.len() != n {
-                return Err(wrong(format!(
-                    "the output `{}` has {} entries for {n} rows",
-                    self.output,
-                    maps.len()
-                ))
-                .into());
+                let what = format!("{output_is} has {} entries for {n} rows", maps.len());
+                return Err(params.bad(what).into());
             }
             return maps.iter().try_for_each(|map| self.entries(map, scores));
         }
@@ -264,44 +240,43 @@ impl OnnxScorer {
         let is_of_rows = shape.first() == i64::try_from(n).ok().as_ref()
             || n == 1 && shape.is_empty() && self.batch == Some(1);
         if n == 0 || values.len() % n != 0 || values.is_empty() || !is_of_rows {
-            return Err(wrong(format!(
-                "the output `{}` has the shape {shape:?} for {n} rows",
-                self.output
-            ))
-            .into());
+            let what = format!("{output_is} has the shape {shape:?} for {n} rows");
+            return Err(params.bad(what).into());
         }
         let width = values.len() / n;
-        let places = self.score.places(width).ok_or_else(|| {
-            let refusal = match self.score.by_class.len() {
-                0 => ClassPosition::refusal(width),
-                n => format!("gives {width} numbers for a row, and the label has {n} classes"),
-            };
-            wrong(format!("the output `{}` {refusal}", self.output))
-        })?;
+        let places = self.score.places(width).ok_or_else(|| self.misfit(width))?;
         values
             .chunks(width)
             .flat_map(|row: &[f64]| places.iter().map(move |&at| row[at]))
             .try_for_each(|score| params.checked(score).map(|score| scores.push(score)))
     }
 
+    /// What is wrong where a row of this many numbers does not have the scores.
+    fn misfit(&self, width: usize) -> Fault {
+        let refusal = match self.score.by_class.len() {
+            0 => ClassPosition::refusal(width),
+            n => format!("gives {width} numbers for a row, and the label has {n} classes"),
+        };
+        self.params.bad(format!("the output `{}` {refusal}", self.output))
+    }
+
     /// Appends the probabilities of the classes of the scores in the map of a row.
     fn entries(&self, map: &DynMap, scores: &mut Vec<f64>) -> Result<()> {
-        let wrong = |what: String| self.params.fault("bad-model", what);
         let found: HashMap<String, f32> = match map.try_extract_map::<i64, f32>() {
             Ok(numbers) => numbers.into_iter().map(|(of, p)| (of.to_string(), p)).collect(),
             Err(_) => map.try_extract_map().map_err(|e| {
-                wrong(format!("the output `{}` cannot be read: {}", self.output, first_line(&e)))
+                self.params.bad_by(&format!("the output `{}` cannot be read", self.output), &e)
             })?,
         };
         let names = self.score.names().unwrap_or_else(|| vec![""]);
         if names.len() > 1 && names.len() != found.len() {
-            let (n, classes) = (found.len(), names.len());
-            let what = format!("gives {n} numbers for a row, and the label has {classes} classes");
-            return Err(wrong(format!("the output `{}` {what}", self.output)).into());
+            return Err(self.misfit(found.len()).into());
         }
         for class in names {
             let score = found.get(class).ok_or_else(|| {
-                wrong(format!("the model gives no probability of the class `{class}` for a row"))
+                let what =
+                    format!("the model gives no probability of the class `{class}` for a row");
+                self.params.bad(what)
             })?;
             scores.push(self.params.checked(f64::from(*score))?);
         }
@@ -339,7 +314,7 @@ impl Scorer for OnnxScorer {
     }
 
     fn width(&self) -> usize {
-        self.score.n_scores()
+        self.score.by_class.len().max(1)
     }
 
     fn precision(&self) -> FloatPrecision {
@@ -363,12 +338,11 @@ fn tensor(
         let values: Vec<T> = values.iter().map(|&x| convert(x)).collect();
         Tensor::from_array((shape, values)).map(Tensor::into_dyn)
     }
-    let width = input.columns.len();
-    let shape = if input.flat { vec![n] } else { vec![n, width] };
+    let shape = if input.flat { vec![n] } else { vec![n, input.columns.len()] };
     let all = match values {
-        InputValues::Numbers(all) => padded(all, width, at, n),
-        InputValues::Texts(all) => {
-            let texts = padded(all, width, at, n);
+        InputValues::Numbers(columns) => row_by_row(columns, at, n),
+        InputValues::Texts(columns) => {
+            let texts = row_by_row(columns, at, n);
             return Tensor::from_string_array((shape, texts.as_slice())).map(Tensor::into_dyn);
         }
     };
@@ -392,13 +366,7 @@ fn open_session(params: &OnnxParams, environment: &Environment) -> Result<Sessio
     session().map_err(|e: ort::Error| {
         let hint =
             "the file must be an ONNX model with operators that the installed runtime supports";
-        params
-            .fault(
-                "bad-model",
-                format!("the ONNX runtime does not accept the model: {}", first_line(&e)),
-            )
-            .hint(hint)
-            .into()
+        params.bad_by("the ONNX runtime does not accept the model", &e).hint(hint).into()
     })
 }
 
@@ -427,11 +395,9 @@ fn output<'s>(params: &OnnxParams, session: &'s Session) -> Result<&'s Outlet> {
             Some(output) if holds_scores(output) => Ok(output),
             Some(output) => {
                 let what = format!("{}, not probabilities", holds(output));
-                params.fault("bad-model", what).fail(hint)
+                params.bad(what).fail(hint)
             }
-            None => {
-                params.fault("bad-model", format!("the model has no output `{name}`")).fail(hint)
-            }
+            None => params.bad(format!("the model has no output `{name}`")).fail(hint),
         };
     }
     let is_named = |output: &&&Outlet| output.name().to_lowercase().contains("prob");
@@ -444,7 +410,7 @@ fn output<'s>(params: &OnnxParams, session: &'s Session) -> Result<&'s Outlet> {
         ),
         _ => "several outputs of the model may hold the probabilities".to_owned(),
     };
-    params.fault("bad-model", what).fail(hint)
+    params.bad(what).fail(hint)
 }
 
 /// Whether an output may hold the probabilities: numbers with a fraction, or maps of them.

@@ -1,13 +1,12 @@
 //! ONNX models against Python's onnxruntime (tests/onnx, made by make.py). Without the library they
 //! are skipped with a message.
 
-use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
 use ort::value::TensorElementType;
 
-use super::input_values::padded;
+use super::input_values::row_by_row;
 use super::library::load_library;
 use super::{OnnxParams, OnnxScorer};
 use crate::data::source_form::SourceForm;
@@ -303,23 +302,18 @@ fn missing_text_is_empty_and_missing_numbers_are_nan() {
     let mut gone = rows.take(&[0, 1]);
     gone.columns[0] = FeatureColumn::Code(vec![MISSING, 1]);
     gone.columns[1] = FeatureColumn::Number(vec![f64::NAN, 3.0]);
-    let mut words = vec![Cow::Borrowed("x"); 2];
-    named.words(&gone, &[0, 1], 0, 1, &mut words);
-    assert_eq!(words, ["", "nurse"]);
+    assert_eq!(named.words(&gone, &[0, 1], 0), ["", "nurse"]);
     let named = OnnxParams { missing_text: "none".to_owned(), ..named };
-    let mut words = vec![Cow::Borrowed("x"); 2];
-    named.words(&gone, &[0, 1], 0, 1, &mut words);
-    assert_eq!(words, ["none", "nurse"]);
-    let mut numbers = [0.0; 4];
-    named.numbers(&gone, &[0, 1], 1, 2, &mut numbers[1..]).unwrap();
-    assert!(numbers[1].is_nan() && numbers[3] == 3.0 && numbers[0] == 0.0);
+    assert_eq!(named.words(&gone, &[0, 1], 0), ["none", "nurse"]);
+    let numbers = named.numbers(&gone, &[0, 1], 1).unwrap();
+    assert!(numbers[0].is_nan() && numbers[1] == 3.0);
     for (element, found, words) in [
         (TensorElementType::Int64, f64::NAN, ["a missing value", "takes whole numbers"]),
         (TensorElementType::Int32, 0.5, ["holds `0.5`", "type Int32"]),
         (TensorElementType::Int32, 3e9, ["holds `3000000000`", "type Int32"]),
         (TensorElementType::Bool, 2.0, ["holds `2`", "takes truth values"]),
     ] {
-        let fault = named.check_whole(1, element, [1.0, 0.0, found].iter()).unwrap_err();
+        let fault = named.check_whole(1, element, &[1.0, 0.0, found]).unwrap_err();
         fault.to_string().says(&words);
     }
 }
@@ -327,7 +321,7 @@ fn missing_text_is_empty_and_missing_numbers_are_nan() {
 /// Every batch of a file with a fixed number of rows holds rows of the block that was made once.
 #[test]
 fn a_batch_holds_its_rows_and_the_last_one_repeated() {
-    let values = ["a0", "b0", "a1", "b1", "a2", "b2"];
-    assert_eq!(padded(&values, 2, &(0..2), 2), ["a0", "b0", "a1", "b1"]);
-    assert_eq!(padded(&values, 2, &(2..3), 3), ["a2", "b2", "a2", "b2", "a2", "b2"]);
+    let columns = [vec!["a0", "a1", "a2"], vec!["b0", "b1", "b2"]];
+    assert_eq!(row_by_row(&columns, &(0..2), 2), ["a0", "b0", "a1", "b1"]);
+    assert_eq!(row_by_row(&columns, &(2..3), 3), ["a2", "b2", "a2", "b2", "a2", "b2"]);
 }

@@ -7,11 +7,9 @@
 //! folder of the model).
 
 use std::collections::BTreeSet;
-use std::io::{Read, Seek};
 use std::path::Path;
 
 use super::protobuf::{ProtobufFile, ProtobufValue};
-use crate::exec::files;
 
 /// Largest nesting of messages: attributes of nodes hold graphs, which hold nodes.
 const MAX_DEPTH: usize = 100;
@@ -56,16 +54,15 @@ const EXTERNAL_DATA: u64 = 13;
 /// # Errors
 /// The file cannot be read, or is not the protobuf of a model; in words.
 pub(crate) fn locations(path: &Path) -> Result<BTreeSet<String>, String> {
-    let file = files::open(path).map_err(|e| e.cause())?;
-    let end = file.metadata().map_err(|e| e.to_string())?.len();
+    let (mut file, end) = ProtobufFile::open(path)?;
     let mut found = BTreeSet::new();
-    tensors(&mut ProtobufFile::new(file), OnnxMessage::Model, end, 0, &mut found)?;
+    tensors(&mut file, OnnxMessage::Model, end, 0, &mut found)?;
     Ok(found)
 }
 
 /// Adds the locations of all tensors of a message that ends at `end`.
-fn tensors<R: Read + Seek>(
-    file: &mut ProtobufFile<R>,
+fn tensors(
+    file: &mut ProtobufFile,
     message: OnnxMessage,
     end: u64,
     depth: usize,
@@ -87,11 +84,7 @@ fn tensors<R: Read + Seek>(
 }
 
 /// Reads a pair of key and value; the value of a location is kept.
-fn location<R: Read + Seek>(
-    file: &mut ProtobufFile<R>,
-    end: u64,
-    found: &mut BTreeSet<String>,
-) -> Result<(), String> {
+fn location(file: &mut ProtobufFile, end: u64, found: &mut BTreeSet<String>) -> Result<(), String> {
     let (mut key, mut value) = (String::new(), String::new());
     file.fields(end, |file, number, field| {
         match (number, field) {

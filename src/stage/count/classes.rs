@@ -39,9 +39,7 @@ impl ClassScores {
     /// A file is damaged.
     pub(crate) fn open(stage: &Path, row_context: RowContext<'_>, classes: usize) -> Result<Self> {
         (0..classes)
-            .map(|class| {
-                ScoreReader::open(&folder_of(stage, class), row_context.rows, row_context.roles)
-            })
+            .map(|class| row_context.scores(&folder_of(stage, class)))
             .collect::<Result<_>>()
             .map(ClassScores)
     }

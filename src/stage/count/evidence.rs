@@ -17,6 +17,7 @@ use crate::data::{Attribute, Layout, MISSING, MISSING_GROUP};
 use crate::error::{Fault, Result};
 use crate::exec::accumulator::{Accumulator, merge_all, merge_each, merge_present};
 use crate::exec::internal_error;
+use crate::job::ThresholdRule;
 use crate::metric::evidence::counting_unit::CountingUnit;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::group_counts::GroupFactualCounts;
@@ -27,7 +28,6 @@ use crate::metric::evidence::strata::Strata;
 use crate::metric::scope::GroupSelection;
 use crate::metric::value::classes::FactualClassCounts;
 use crate::metric::value::sanity::ModelSanity;
-use crate::model::ThresholdComparison;
 use crate::num::MAX_TOTAL_WEIGHT;
 use crate::num::seed::h;
 use crate::stage::count::slices::AttributeSlices;
@@ -121,7 +121,7 @@ pub(crate) fn score_grid(layout: &Layout, rule: &DecisionRule) -> ScoreGrid {
     let threshold = threshold.map(|threshold| rule.as_compared(threshold));
     ScoreGrid {
         scale: rule.scale,
-        strict: matches!(rule.decision, ThresholdComparison::Above | ThresholdComparison::Below),
+        strict: rule.decision == ThresholdRule::Gt,
         weighted: layout.weight.is_some(),
         threshold: threshold.filter(|threshold| threshold.is_finite()),
     }

@@ -13,7 +13,7 @@ pub(crate) mod switches;
 use serde::Serialize;
 
 use crate::data::rows::aligned::CounterfactualReader;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::exec::{StageContext, files, internal_error};
 use crate::job::Job;
 use crate::metric::MetricFamily;
@@ -209,10 +209,7 @@ impl StagePlan<'_> {
                     allow more with `--memory`";
         let needed_and_allowed = (needed, memory::allowed(self.settings));
         let refused = refuse_memory(needed_and_allowed, "too-many-persons", what, hint);
-        refused.map_err(|error| match error {
-            Error::Data(fault) => fault.in_column(&person.column).into(),
-            other => other,
-        })
+        refused.map_err(|error| error.map_fault(|fault| fault.in_column(&person.column)))
     }
 
     /// Whether outcomes may be kept in the output folder.

@@ -18,7 +18,7 @@ use crate::counterfactual::write_back::features_set_with;
 use crate::data::MISSING_GROUP;
 use crate::data::exchange::external::{ExternalRows, ExternalRules};
 use crate::data::exchange::keyed::KeyedFile;
-use crate::data::exchange::row_stream::{RawBatch, RowSink};
+use crate::data::exchange::row_stream::RowSink;
 use crate::data::exchange::to_score::{RequestRow, SentRows};
 use crate::data::prepare::params::MissingRule;
 use crate::data::rows::Projection;
@@ -157,7 +157,7 @@ fn send_people(
         let sent = SentRows::Counterfactual.batch(layout, of, &asked, &[&batch.rows], None)?;
         Ok((sent.num_rows() as u64, sent))
     };
-    row_context.row_groups().in_order(part, |_, batch| stream.push(RawBatch::of(batch)))?;
+    row_context.row_groups().in_order(part, |_, batch| stream.push(batch))?;
     stream.finish()
 }
 
@@ -188,7 +188,8 @@ impl<'a> StagePlan<'a> {
     ) -> Result<Arc<ExternalRows>> {
         let layout = row_context.rows.layout();
         let of = &layout.attributes[applied.position];
-        let file = KeyedFile::open_rows(file, layout.row_id, of, &layout.attributes)?;
+        let parts = (file, &[file.to_path_buf()][..]);
+        let file = KeyedFile::open(parts, None, layout.row_id, Some(of), &layout.attributes)?;
         let rules = ExternalRules {
             set_with: &features_set_with(layout, applied.position),
             ignored: &columns_beside(self.job),
@@ -239,7 +240,7 @@ fn check_people(
         for (i, &row_key) in batch.row_key.iter().enumerate() {
             let (own, keys) = (batch.groups[position][i], rows.of_row(row_key));
             for key in rows.keys()[keys.clone()].iter().filter(|_| own != MISSING_GROUP) {
-                if key.to_group == own {
+                if key.key.to_group == own {
                     let group = &of.groups[usize::from(own)];
                     let what = format!("this person belongs to `{group}` already");
                     let hint = "write counterfactuals in the other groups alone".to_owned();
@@ -286,14 +287,14 @@ fn check_people(
         );
         let hint = "write a row for each person and each other group; leave people out of the \
                     audit by `data.keep`";
-        return Fault::new("incomplete-counterfactuals", what).in_file(file.path()).fail(hint);
+        return Fault::new("incomplete-counterfactuals", what).in_file(&file.path).fail(hint);
     }
     if let Some(at) = of_somebody.iter().position(|found| !found) {
         let row = file.describe_row(rows.keys()[at].file_row);
         let fault = Fault::new("unknown-key", "the data have no such row".to_owned());
         let hint = "make the counterfactuals of the rows of this job: `cfaudit run JOB --until \
                     generate --out DIR` with `run.keep_rows: counterfactuals` writes some of them";
-        return fault.in_file(file.path()).at_row(row).fail(hint);
+        return fault.in_file(&file.path).at_row(row).fail(hint);
     }
     Ok(())
 }

@@ -41,7 +41,7 @@ use crate::stage::generate::rows::{GenerateInputs, MadeGroup, write_backs};
 use crate::stage::generate::support::SupportTests;
 use crate::stage::plan::StagePlan;
 use crate::stage::row_context::{DecisionRule, RowContext};
-use crate::stage::score::rows::{blank_unknown, score_by_fold};
+use crate::stage::score::rows::{knowing_fold, score_by_fold};
 
 /// What a repeat of a set changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -340,13 +340,11 @@ impl RepeatInputs<'_> {
             cf_index: valid.iter().map(|&k| keys.cf_index[k]).collect(),
         };
         let rows = rows.take(&valid);
-        let fold = |k: usize| roles.audited(keys.parent[k] as usize);
         let score = |model: &RepeatModel| {
-            let mut scores = score_by_fold(&model.scorers, &rows, fold)?;
-            if !making.keeps_attribute {
-                blank_unknown(&mut scores, &keys, &model.known, fold);
-            }
-            Ok(scores)
+            let known = if making.keeps_attribute { &[][..] } else { &model.known };
+            score_by_fold(&model.scorers, &rows, |k| {
+                knowing_fold(known, roles.audited(keys.parent[k] as usize)?, keys.to_group[k])
+            })
         };
         let scores = self.models.iter().map(score).collect::<Result<_>>()?;
         Ok(RepeatScores { keys, unsupported, scores })

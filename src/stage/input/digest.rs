@@ -81,7 +81,7 @@ impl PlannedFile {
     /// A file as it is now.
     pub(crate) fn new(stamp: &FileStamp, hash: PlannedHash) -> Self {
         PlannedFile {
-            path: stamp.path().to_string_lossy().into_owned(),
+            path: stamp.path.to_string_lossy().into_owned(),
             bytes: stamp.bytes(),
             written: stamp.written(),
             hash,
@@ -142,7 +142,7 @@ fn other_files(path: &Path, what: String) -> Fault {
 
 /// What replaces a hash that is not known yet.
 fn stand_in(stamp: &FileStamp) -> String {
-    sha256(format!("not hashed: {} {}", stamp.path().display(), stamp.version()).as_bytes())
+    sha256(format!("not hashed: {} {}", stamp.path.display(), stamp.version()).as_bytes())
 }
 
 /// The remembered hashes, and those of this run that are worth remembering.

@@ -259,7 +259,7 @@ impl JobInputs {
     pub(crate) fn versions_of_rows(&self) -> impl Iterator<Item = (&InputFile, String)> {
         self.of(DATA).map(|file| {
             let mut stamps = self.stamps.iter();
-            let stamp = stamps.find(|stamp| stamp.path() == Path::new(&file.path));
+            let stamp = stamps.find(|stamp| stamp.path == Path::new(&file.path));
             (file, stamp.map_or_else(|| file.identity(), FileStamp::version))
         })
     }
@@ -519,6 +519,14 @@ pub(crate) fn locate(
         }
         Some(RowSource::Stream(name)) => {
             let CopiedRows { path, first_row } = copy.ok_or_else(|| no_stream(checked))?;
+            search.input.files.push(InputFile {
+                what: DATA.to_owned(),
+                path: name.to_owned(),
+                sha256: search.input.digests.stream_hash(name),
+                etag: None,
+                // Only the engine knows how it stores them.
+                bytes: 0,
+            });
             search.input.row_files.push(path.clone());
             search.input.copied = Some((name.to_owned(), *first_row));
         }
@@ -589,21 +597,10 @@ pub(crate) fn locate(
         }
     }
     let mut input = search.hash(workers)?;
-    match rows.source() {
-        Some(RowSource::Command(_)) => {
-            // The copy has the name of its cache.
-            let rows = input.files.iter_mut().filter(|file| file.what == DATA);
-            rows.for_each(|file| file.path = ASKED_ROWS.to_owned());
-        }
-        Some(RowSource::Stream(name)) => input.files.push(InputFile {
-            what: DATA.to_owned(),
-            path: name.to_owned(),
-            sha256: input.digests.stream_hash(name),
-            etag: None,
-            // Only the engine knows how it stores them.
-            bytes: 0,
-        }),
-        _ => {}
+    if rows.command.is_some() {
+        // The copy has the name of its cache.
+        let rows = input.files.iter_mut().filter(|file| file.what == DATA);
+        rows.for_each(|file| file.path = ASKED_ROWS.to_owned());
     }
     if let Some(csv) = &checked.job.data.rows.csv {
         let hashes = input.of(DATA).map(|file| file.sha256.clone()).collect();

@@ -27,18 +27,16 @@ use crate::data::rows::aligned::CounterfactualReader;
 use crate::data::rows::content::ContentHash;
 use crate::data::rows::split::RowRoles;
 use crate::data::rows::{PreparedBatch, Projection};
-use crate::error::{Error, Fault, Result};
+use crate::error::{Fault, Result};
 use crate::exec::StageContext;
 use crate::exec::accumulator::{Accumulator, merge_each};
 use crate::exec::files::write_json;
 use crate::folder::manifest::AnsweredRequest;
 use crate::job::Job;
-use crate::param::Name;
-use crate::stage::applied_set::AppliedSet;
 use crate::stage::generate::made_of_set;
 use crate::stage::input::answer::{ANSWER, ScoreAnswer, folder_of};
 use crate::stage::input::hash_of_scores;
-use crate::stage::input::score_files::scores_path;
+use crate::stage::input::score_files::{AwaitedFile, score_files};
 use crate::stage::kinds::{RequestStage, ScoreStage};
 use crate::stage::plan::StagePlan;
 use crate::stage::row_context::RowContext;
@@ -332,7 +330,7 @@ impl ScoreAnswers {
         let named = file.request()?;
         let refuse = |found: String, hint: &str| {
             let what = format!("{found}, and the rows to score are now `{}`", short(&asked));
-            Fault::new("other-request", what).in_file(file.path()).hint(format!(
+            Fault::new("other-request", what).in_file(&file.path).hint(format!(
                 "score the rows of a waiting run, and copy their column `request`; {hint}"
             ))
         };
@@ -382,43 +380,33 @@ fn leftover_fault(file: &KeyedFile, entries: u64) -> Fault {
     );
     let hint = "the others name rows that the data do not have, or name a row twice; run the job \
                 without shards on a part of the rows to see which";
-    Fault::new("unknown-key", what).in_file(file.path()).hint(hint)
+    Fault::new("unknown-key", what).in_file(&file.path).hint(hint)
 }
 
 /// What each file of scores states about the request that it answers.
 pub(crate) fn answered_requests<'a>(
     b: &mut StageBuilder<'_, 'a>,
 ) -> Result<Opens<'a, Vec<AnsweredRequest>>> {
-    let plan = b.plan;
-    let applied_sets = plan.applied_sets();
+    let (plan, applied_sets) = (b.plan, b.plan.applied_sets());
     let mut answers = Vec::new();
-    let mut push = |name: &Name, set: Option<&str>, path: &str, unit: &AuditUnit| {
-        let found = plan.input.scores_of(name.as_str(), set);
+    for AwaitedFile { model, set, path, .. } in score_files(plan.job) {
+        let unit = match &set {
+            None => AuditUnit::of_model(&model),
+            // One stage of a set answers for all.
+            Some(set) => match applied_sets.iter().find(|applied| applied.set == set) {
+                Some(applied) => applied.unit_of(&model),
+                None => continue,
+            },
+        };
+        let found = plan.input.scores_of(&model, set.as_deref());
         let answer = AnsweredRequest {
-            model: name.to_string(),
-            counterfactual: set.unwrap_or_default().to_owned(),
-            path: path.to_owned(),
             sha256: if found.is_empty() { String::new() } else { hash_of_scores(&found) },
+            counterfactual: set.unwrap_or_default(),
+            model,
+            path,
             ..AnsweredRequest::default()
         };
-        answers.push((answer, b.need::<ScoreStage>(unit)?));
-        Ok::<_, Error>(())
-    };
-    for (name, model) in &plan.job.models {
-        let Some(scores) = model.given_scores() else { continue };
-        if let Some(path) = &scores.factual.parquet {
-            push(name, None, path, &AuditUnit::of_model(name.as_str()))?;
-        }
-        let Some(file) = &scores.counterfactual else { continue };
-        let asked: Vec<&AppliedSet<'_>> =
-            applied_sets.iter().filter(|applied| applied.block.asks(name)).collect();
-        for (i, applied) in asked.iter().enumerate() {
-            // One stage of a set answers for all.
-            if i == 0 || asked[i - 1].set != applied.set {
-                let path = scores_path(&file.parquet, applied.set);
-                push(name, Some(applied.set), &path, &applied.unit_of(name.as_str()))?;
-            }
-        }
+        answers.push((answer, b.need::<ScoreStage>(&unit)?));
     }
     Ok(Box::new(move |ctx| {
         let answered = |(answer, stage): &(AnsweredRequest, StageInput<ScoreStage>)| {

@@ -7,8 +7,8 @@ use serde::Serialize;
 use crate::data::source::found_files::{FoundFiles, find_files_once, is_half_written};
 use crate::error::{Error, Result};
 use crate::exec::object;
-use crate::job::Job;
-use crate::param::ColumnName;
+use crate::job::{Job, ScoresBlock};
+use crate::param::{ColumnName, Word};
 
 /// The file that says that a folder of scores has all of its parts: Spark and Hadoop write it last.
 const WHOLE: &str = "_SUCCESS";
@@ -31,9 +31,24 @@ pub(crate) fn file_name_of(set: &str) -> String {
     set.replace('/', ".")
 }
 
-/// The path of a counterfactual score file for a set.
-pub(crate) fn scores_path(pattern: &str, set: &str) -> String {
-    pattern.replace("{counterfactual}", &file_name_of(set))
+/// The file with the scores of a set, or of the rows as they are, by its path with placeholders
+/// filled; none where the job names none.
+pub(crate) fn file_of(scores: &ScoresBlock, set: Option<&str>) -> Option<String> {
+    let Some(set) = set else { return scores.factual.parquet.clone() };
+    let file = scores.counterfactual.as_ref()?;
+    Some(file.parquet.replace("{counterfactual}", &file_name_of(set)))
+}
+
+/// The column of the scores of a set, or of the rows as they are; or those of the classes.
+pub(crate) fn columns_of<'s>(
+    scores: &'s ScoresBlock,
+    set: Option<&str>,
+    classes: Option<&[Word]>,
+) -> Vec<&'s ColumnName> {
+    match (set, &scores.counterfactual) {
+        (Some(_), Some(file)) => file.score_columns(classes),
+        _ => scores.factual.score_columns(classes),
+    }
 }
 
 /// What is found at the path of a file of scores.
@@ -96,27 +111,19 @@ pub(super) fn look(file: &str) -> Result<ScoresPresence> {
 
 /// Every file of scores that the job names, in the order of models and sets.
 pub(super) fn score_files(job: &Job) -> Vec<AwaitedFile> {
-    let mut files = Vec::new();
+    let (sets, classes, mut files) = (job.sets(), job.data.label.classes(), Vec::new());
     for (name, model) in &job.models {
         let Some(scores) = model.given_scores() else { continue };
-        let mut push = |set: Option<&str>, path: String, columns: Vec<&ColumnName>| {
-            let columns = columns.into_iter().map(ToString::to_string).collect();
+        let asked = sets.iter().filter(|(_, set)| set.asks(name)).map(|(set, _)| set.as_str());
+        for set in [None].into_iter().chain(asked.map(Some)) {
+            let Some(path) = file_of(&scores, set) else { continue };
+            let columns = columns_of(&scores, set, classes).into_iter().map(ToString::to_string);
             files.push(AwaitedFile {
                 model: name.to_string(),
                 set: set.map(str::to_owned),
                 path,
-                columns,
+                columns: columns.collect(),
             });
-        };
-        let classes = job.data.label.classes();
-        if let Some(path) = &scores.factual.parquet {
-            push(None, path.clone(), scores.factual.score_columns(classes));
-        }
-        if let Some(file) = &scores.counterfactual {
-            for (set, _) in job.sets().into_iter().filter(|(_, set)| set.asks(name)) {
-                let path = scores_path(&file.parquet, &set);
-                push(Some(&set), path, file.score_columns(classes));
-            }
         }
     }
     files

@@ -23,7 +23,7 @@ pub(super) const SETTLED: Duration = Duration::from_secs(2);
 /// A file and its state when it was hashed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FileStamp {
-    path: PathBuf,
+    pub(crate) path: PathBuf,
     state: InputState,
 }
 
@@ -81,13 +81,11 @@ impl FileStamp {
     /// # Errors
     /// The file system or the store does not tell.
     pub(crate) fn of(path: &Path) -> Result<Self> {
-        let state = if object::is_address(path) {
-            let version = object::version(path)?.ok_or_else(|| object::absent(path))?;
-            InputState::Object(version)
-        } else {
+        if !object::is_address(path) {
             return Ok(FileStamp::of_file(path, FileState::of(path)?));
-        };
-        Ok(FileStamp { path: path.to_path_buf(), state })
+        }
+        let version = object::version(path)?.ok_or_else(|| object::absent(path))?;
+        Ok(FileStamp { path: path.to_path_buf(), state: InputState::Object(version) })
     }
 
     /// The stamp of a file of this machine in this state.
@@ -109,11 +107,6 @@ impl FileStamp {
             InputState::File(_) => None,
             InputState::Object(version) => Some(&version.etag),
         }
-    }
-
-    /// The file.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
     }
 
     /// When it was last written to, in seconds and nanoseconds; 0 for an object, which its ETag

@@ -73,7 +73,7 @@ impl RecourseInputs<'_> {
             }
             Ok(())
         };
-        self.models.score_into(context, &changed, &mut take)?;
+        self.models.score_blocks(context, &changed, &|_, scores| Ok(scores), &mut take)?;
         Ok(distinct.answers(plan, needed, &favourable))
     }
 }

@@ -84,7 +84,7 @@ impl Stage for RecourseStage {
                 recourse: block,
                 people: &people,
                 models: &asked.open(row_context)?,
-                linear: model.trained_here().is_some_and(|(_, knobs)| knobs.is_linear()),
+                linear: model.trained_here().is_some_and(|(_, knobs)| !knobs.grows_trees()),
                 seed,
             };
             run(row_context, &of, ctx.out())

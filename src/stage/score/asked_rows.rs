@@ -8,7 +8,7 @@ use crate::data::{Attribute, FeatureRows, RowIdKind};
 use crate::error::Result;
 use crate::stage::row_context::RowContext;
 use crate::stage::score::join::RecheckSample;
-use crate::stage::score::rows::training_rows;
+use crate::stage::score::rows::{knowing_fold, training_rows};
 
 /// Rows of a block of those that a stage makes.
 pub(crate) const BATCH: usize = 16_384;
@@ -73,28 +73,22 @@ impl AskedRows for PairedRows<'_> {
     }
 }
 
-/// Which of the prepared rows are asked.
-#[derive(Clone, Copy)]
-pub(crate) enum AskedPart {
-    /// Those that are audited.
-    Audited,
-    /// Those with a label that train for a fold.
-    Training(u8),
+/// Prepared rows: those that are audited, or those with a label that train for a fold.
+pub(crate) struct PreparedRows<'a> {
+    pub context: RowContext<'a>,
+    pub training: Option<u8>,
 }
-
-/// Prepared rows.
-pub(crate) struct PreparedRows<'a>(pub RowContext<'a>, pub AskedPart);
 
 impl AskedRows for PreparedRows<'_> {
     fn n_blocks(&self) -> usize {
-        self.0.rows.n_groups()
+        self.context.rows.n_groups()
     }
 
     fn folds(&self, group: usize) -> Result<Vec<Option<u8>>> {
-        let RowContext { rows, roles, .. } = self.0;
+        let RowContext { rows, roles, .. } = self.context;
         let roles = roles.read(group)?;
         let folds: Vec<Option<u8>> = (0..roles.0.len()).map(|i| roles.audited(i)).collect();
-        let AskedPart::Training(fold) = self.1 else { return Ok(folds) };
+        let Some(fold) = self.training else { return Ok(folds) };
         let mut found = vec![None; folds.len()];
         training_rows(&rows.read(group, Projection::NO_FEATURES)?, &roles, fold)
             .into_iter()
@@ -103,11 +97,11 @@ impl AskedRows for PreparedRows<'_> {
     }
 
     fn rows(&self, group: usize) -> Result<FeatureRows> {
-        self.0.rows.read(group, Projection::ALL).map(|batch| batch.rows)
+        self.context.rows.read(group, Projection::ALL).map(|batch| batch.rows)
     }
 
     fn name(&self, group: usize, i: usize) -> Result<String> {
-        row_name(self.0, group, i)
+        row_name(self.context, group, i)
     }
 }
 
@@ -159,8 +153,11 @@ impl AskedRows for RecheckedRows<'_> {
 /// The counterfactuals of a set and attribute.
 pub(crate) struct CounterfactualRows<'a> {
     pub context: RowContext<'a>,
-    pub made: &'a CounterfactualReader,
-    pub attribute: &'a Attribute,
+    pub made: CounterfactualReader,
+    /// Position of the attribute.
+    pub attribute: usize,
+    /// The groups that the model knows, for each fold or for all; empty where it is not known.
+    pub known: Vec<Vec<bool>>,
     /// Whether they are those of the worlds of causal graphs.
     pub of_worlds: bool,
 }
@@ -172,7 +169,10 @@ impl AskedRows for CounterfactualRows<'_> {
 
     fn folds(&self, group: usize) -> Result<Vec<Option<u8>>> {
         let (keys, roles) = (self.made.keys(group)?, self.context.roles.read(group)?);
-        Ok(keys.parent.iter().map(|&parent| roles.audited(parent as usize)).collect())
+        let fold = |(&parent, &to): (&u32, &u16)| {
+            knowing_fold(&self.known, roles.audited(parent as usize)?, to)
+        };
+        Ok(keys.parent.iter().zip(&keys.to_group).map(fold).collect())
     }
 
     fn rows(&self, group: usize) -> Result<FeatureRows> {
@@ -180,14 +180,15 @@ impl AskedRows for CounterfactualRows<'_> {
     }
 
     fn name(&self, group: usize, i: usize) -> Result<String> {
-        let (keys, Attribute { name, groups, .. }) = (self.made.keys(group)?, self.attribute);
+        let keys = self.made.keys(group)?;
+        let Attribute { name, groups, .. } = &self.context.rows.layout().attributes[self.attribute];
         let row = row_name(self.context, group, keys.parent[i] as usize)?;
         let to = &groups[usize::from(keys.to_group[i])];
         Ok(format!("{row}, counterfactual with `{name}` = `{to}`"))
     }
 
     fn of_worlds(&self) -> Option<&CounterfactualReader> {
-        self.of_worlds.then_some(self.made)
+        self.of_worlds.then_some(&self.made)
     }
 }
 

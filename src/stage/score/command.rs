@@ -16,7 +16,7 @@ use crate::data::exchange::row_stream::{
     DESCRIPTION, MODEL_HASH, POSITION, RawColumns, RowSink, ask_description,
 };
 use crate::data::exchange::score_stream::{
-    SCORE, WantedScores, read_answer, read_description, read_file, read_stream,
+    SCORE, WantedScores, read_description, read_file, read_stream,
 };
 use crate::data::rows::training::{TrainingBatch, TrainingRows};
 use crate::error::{Error, Fault, FilePlace, Result};
@@ -57,15 +57,21 @@ pub(crate) struct CommandCall<'a> {
     pub kept: Option<&'a KeptProgram>,
     /// The scale of its scores.
     pub scale: ScoreScale,
-    /// Number of folds that are trained and scored; 1 without.
-    pub n_folds: usize,
-    /// The number of the first of them; 0 but where an experiment takes one at a time.
-    pub first_fold: usize,
-    /// The arm of an experiment that is worked on, and what messages add to its name; none in the
-    /// plain audit.
-    pub arm: Option<(ExperimentArm, &'static str)>,
+    /// The folds that are trained and scored.
+    pub folds: ModelFolds,
     /// What `{seed}` represents.
     pub seed: Seed,
+}
+
+/// Which folds the models of a unit are of.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ModelFolds {
+    /// How many models: 1 without folds.
+    pub n: usize,
+    /// The number of the first fold: 0 but where an experiment takes one at a time.
+    pub first: usize,
+    /// The arm of an experiment, and what messages add to its name; none in the plain audit.
+    pub arm: Option<(ExperimentArm, &'static str)>,
 }
 
 /// What a program needs: the models that it trained, and the contract with it.
@@ -113,7 +119,7 @@ impl<'a> CommandCall<'a> {
         let command = &self.program.command;
         let mut made_of = self.inputs(&command.score, command.model.as_deref())?;
         made_of
-            .extend(self.scores_by_fold().then(|| ("folds".to_owned(), self.n_folds.to_string())));
+            .extend(self.scores_by_fold().then(|| ("folds".to_owned(), self.folds.n.to_string())));
         Ok(made_of)
     }
 
@@ -124,7 +130,7 @@ impl<'a> CommandCall<'a> {
     pub(crate) fn model_inputs(&self) -> Result<Vec<(String, String)>> {
         let train = self.program.command.train.as_deref().unwrap_or_default();
         let mut made_of = self.inputs(train, None)?;
-        made_of.push(("folds".to_owned(), self.n_folds.to_string()));
+        made_of.push(("folds".to_owned(), self.folds.n.to_string()));
         Ok(made_of)
     }
 
@@ -182,7 +188,7 @@ impl<'a> CommandCall<'a> {
         let fill = |word: &str| match word {
             "seed" => Some(self.seed.0.to_string()),
             "threads" => Some(self.plan.settings.threads.to_string()),
-            "fold" => Some((self.first_fold + fold).to_string()),
+            "fold" => Some((self.folds.first + fold).to_string()),
             "python" => Some(default_python()),
             "how" => Some(self.program.how.clone()),
             "cfaudit" => {
@@ -193,10 +199,10 @@ impl<'a> CommandCall<'a> {
                 .find(|(name, _)| *name == word)
                 .map(|(_, path)| path.to_string_lossy().into_owned()),
         };
-        let arm = self.arm.map_or_else(String::new, |(arm, of)| format!(", arm {arm}{of}"));
-        let by_fold = self.arm.is_some() || self.n_folds > 1 && self.scores_by_fold();
+        let arm = self.folds.arm.map_or_else(String::new, |(arm, of)| format!(", arm {arm}{of}"));
+        let by_fold = self.folds.arm.is_some() || self.folds.n > 1 && self.scores_by_fold();
         let of_fold =
-            if by_fold { format!(", fold {}", self.first_fold + fold) } else { String::new() };
+            if by_fold { format!(", fold {}", self.folds.first + fold) } else { String::new() };
         Ok(ChildProgram {
             name: format!("the {} of model `{}`{arm}{of_fold}", self.noun(), self.model),
             argv: arguments.iter().map(|a| a.fill(fill)).collect(),
@@ -260,13 +266,8 @@ impl<'a> CommandCall<'a> {
         let told = child::run(ctx, &program, |_| Ok(()), |_| Ok(()));
         let hint = "this interpreter must be able to import it: install it there, or name another \
                     interpreter under `with`";
-        told.map(|_| ()).map_err(|error| {
-            let error = match error {
-                Error::Data(fault) => fault.hint(hint).into(),
-                other => other,
-            };
-            self.with_place(error, "score")
-        })
+        told.map(|_| ())
+            .map_err(|error| self.with_place(error.map_fault(|fault| fault.hint(hint)), "score"))
     }
 
     /// Trains the model of a fold, counted from the first one, on these rows into
@@ -329,7 +330,7 @@ impl<'a> CommandCall<'a> {
         files: &ProgramFiles<'_>,
         take: &mut dyn FnMut(Vec<f64>) -> Result<()>,
     ) -> Result<FloatPrecision> {
-        let n_folds = if self.scores_by_fold() { self.n_folds } else { 1 };
+        let n_folds = if self.scores_by_fold() { self.folds.n } else { 1 };
         // Without folds of its own one process scores the rows of all.
         let process =
             |fold: Option<u8>| fold.map(|f| if n_folds == 1 { 0 } else { usize::from(f) });
@@ -349,7 +350,7 @@ impl<'a> CommandCall<'a> {
             scored.folds(g)?.into_iter().filter_map(process).for_each(|p| n_rows[p] += 1);
         }
         if let Some(equal) = &equal {
-            n_rows[0] = equal.n();
+            n_rows[0] = equal.n;
         }
         let scratch = row_context.ctx.out().join(SCRATCH);
         make_folder(&scratch)?;
@@ -358,7 +359,7 @@ impl<'a> CommandCall<'a> {
             let feed = |sink: &mut RowSink<'_>| {
                 let part = |g: usize| {
                     let mine: Vec<usize> = match &equal {
-                        Some(equal) => equal.asked(g).to_vec(),
+                        Some(equal) => equal.first[g].clone(),
                         None => {
                             let folds = scored.folds(g)?.into_iter().map(process);
                             folds.enumerate().filter(|(_, f)| *f == Some(p)).map(|f| f.0).collect()
@@ -458,24 +459,20 @@ impl<'a> CommandCall<'a> {
         let shown = |bytes: &[u8]| program.excerpt(bytes);
         let read = |output: &mut dyn Read| {
             let mut take = |part: &[f64]| spool.push(part);
-            match self.kept {
-                None => read_stream(output, wanted, &shown, &mut take),
-                Some(_) => {
-                    let (precision, loaded) = read_answer(output, wanted, &shown, &mut take)?;
-                    ctx.note_loaded(loaded);
-                    Ok(precision)
-                }
+            let goes_on = self.kept.is_some();
+            let (precision, loaded) = read_stream(output, wanted, (&shown, goes_on), &mut take)?;
+            if goes_on {
+                ctx.note_loaded(loaded);
             }
+            Ok(precision)
         };
         let (streamed, ended) = self.feed((ctx, &program), (columns, &rows), &mut feed, read)?;
         let precision = match streamed {
             Some(precision) => precision,
             None => {
                 let read = read_file(&scores, wanted, &mut |part| spool.push(part));
-                let precision = read.map_err(|e| match e {
-                    Error::Data(fault) => ended.complete(*fault).into(),
-                    other => other,
-                })?;
+                let precision =
+                    read.map_err(|error| error.map_fault(|fault| ended.complete(fault)))?;
                 remove_file(&rows)?;
                 remove_file(&scores)?;
                 precision
@@ -496,12 +493,12 @@ impl CommandCall<'_> {
         read: impl FnOnce(&mut dyn Read) -> Result<T> + Send,
     ) -> Result<(Option<T>, ProgramExit)> {
         if self.program.command.stream == StreamFormat::ParquetFiles {
-            send(RowSink::file(rows, columns.schema())?, feed)?;
+            send(RowSink::file(rows, &columns.schema)?, feed)?;
             let ((), ended) = child::run(ctx, program, |_| Ok(()), |_| Ok(()))?;
             return Ok((None, ended));
         }
         let ask =
-            |input: &mut ProgramInput<'_>| send(RowSink::stream(input, columns.schema())?, feed);
+            |input: &mut ProgramInput<'_>| send(RowSink::stream(input, &columns.schema)?, feed);
         let (told, ended) = match self.kept {
             None => child::run(ctx, program, ask, read)?,
             Some(kept) => kept.ask(ctx, program, ask, read)?,

@@ -2,7 +2,6 @@
 //! score. The contract itself is made by [`ModelContract::settle`]; here the description that the
 //! model's file or process gives of itself is read.
 
-use serde::Deserialize;
 use serde_json::Value;
 
 use crate::data::Layout;
@@ -12,14 +11,11 @@ use crate::exec::folder::ScratchFolder;
 use crate::exec::{StageContext, files, internal_error};
 use crate::job::ModelBlock;
 use crate::job::check::path;
-use crate::model::contract::{
-    ContractGap, InputColumns, InputKind, MissingAs, ModelContract, ModelInput, ModelSignature,
-    ScoreOutput,
-};
+use crate::model::contract::{ContractGap, MissingAs, ModelContract, ModelSignature};
 use crate::model::model_file::ModelFile;
 use crate::stage::artifact::CONTRACT;
 use crate::stage::kinds::{ContractStage, PrepareStage};
-use crate::stage::models::model_files;
+use crate::stage::models::answer_inputs;
 use crate::stage::plan::StagePlan;
 use crate::stage::stage_builder::{Planned, Stage, StageBuilder, StageInput, work};
 use crate::unit::AuditUnit;
@@ -44,51 +40,13 @@ impl Stage for ContractStage {
             Some(signature) => {
                 b.value("signature", signature);
             }
-            None => {
-                b.value("onnx", model.onnx.as_ref().map(|onnx| (&onnx.output, &onnx.missing_text)));
-                if let Some(call) = plan.call(name, model) {
-                    b.texts(call.score_inputs()?);
-                }
-                model_files(b, name);
-            }
+            None => answer_inputs(b, (name, model), plan.call(name, model))?,
         }
         work(move |ctx| {
             let rows = rows.open(ctx)?;
             let contract = plan.contract(ctx, name, model, rows.layout())?;
             files::write_json(&ctx.out().join(CONTRACT), &contract)
         })
-    }
-}
-
-/// What a Python model says about itself.
-#[derive(Debug, Deserialize)]
-struct PythonDescription {
-    /// The names of its columns, where it knows them.
-    columns: Option<Vec<String>>,
-    /// The number of its columns, where it knows that.
-    width: Option<usize>,
-    /// Its classes, in the order of its probabilities.
-    classes: Option<Vec<Value>>,
-    /// By column, the levels that its encoders know.
-    levels: Vec<Option<Vec<Value>>>,
-    /// SHA-256 over its files, where a registry holds it.
-    sha256: Option<String>,
-}
-
-impl From<PythonDescription> for ModelSignature {
-    fn from(of: PythonDescription) -> Self {
-        let columns = match (of.columns, of.width) {
-            (Some(names), _) => InputColumns::Named(names),
-            (None, Some(width)) => InputColumns::Unnamed(Some(width)),
-            (None, None) => InputColumns::Any,
-        };
-        let output = match of.classes {
-            Some(classes) => ScoreOutput::Classes(classes),
-            None => ScoreOutput::Unnamed(None),
-        };
-        let (kind, missing) = (InputKind::Source, MissingAs::Pandas);
-        let input = ModelInput { name: String::new(), columns, kind, missing, levels: of.levels };
-        ModelSignature { inputs: vec![input], output }
     }
 }
 
@@ -168,13 +126,49 @@ impl StagePlan<'_> {
         };
         let scratch = ScratchFolder::of_system()?;
         let text = call.describe(ctx, scratch.path())?;
-        let mut described: PythonDescription = serde_json::from_str(&text).map_err(|e| {
-            Fault::new(
-                "bad-output",
-                format!("the description of the model `{name}` is damaged: {e}"),
-            )
-        })?;
-        let sha256 = described.sha256.take();
-        Ok((described.into(), sha256))
+        Ok(serde_json::from_str(&text).map_err(|e| {
+            let what = format!("the description of the model `{name}` is damaged: {e}");
+            Fault::new("bad-output", what)
+        })?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::model::contract::{
+        InputColumns, MissingAs, ModelInput, ModelSignature, ScoreOutput,
+    };
+
+    /// The forms in which `python.py` writes what a model says about itself.
+    #[test]
+    fn a_python_model_describes_itself_as_the_contract_has_it() {
+        let named = InputColumns::Named(vec!["a".to_owned()]);
+        let classes = ScoreOutput::Classes(vec![json!(0), json!("b")]);
+        for (columns, output, expected_columns, expected_output) in [
+            (json!("any"), json!({"unnamed": null}), InputColumns::Any, ScoreOutput::Unnamed(None)),
+            (
+                json!({"unnamed": 2}),
+                json!({"unnamed": null}),
+                InputColumns::Unnamed(Some(2)),
+                ScoreOutput::Unnamed(None),
+            ),
+            (json!({"named": ["a"]}), json!({"classes": [0, "b"]}), named, classes),
+        ] {
+            let table = json!({
+                "name": "", "columns": columns, "kind": "source", "missing": "pandas",
+                "levels": [null, ["x"]],
+            });
+            let text = json!([{"inputs": [table], "output": output}, null]).to_string();
+            let found: (ModelSignature, Option<String>) = serde_json::from_str(&text).unwrap();
+            let levels = vec![None, Some(vec![json!("x")])];
+            let input = ModelInput {
+                columns: expected_columns,
+                levels,
+                ..ModelInput::any(MissingAs::Pandas)
+            };
+            assert_eq!(found.0, ModelSignature { inputs: vec![input], output: expected_output });
+        }
     }
 }

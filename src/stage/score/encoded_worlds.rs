@@ -52,7 +52,7 @@ impl<'a> EncodedWorlds<'a> {
         };
         let all = positions.iter().flat_map(|from| positions.iter().map(move |to| (from, to)));
         let movements = all.map(|(from, to)| between(from, to)).collect();
-        let reach = ColumnReach::new(&worlds.encoding, model.encoder());
+        let reach = column_reach(&worlds.encoding, model.encoder());
         EncodedWorlds { worlds, model, clip, groups: positions.len(), movements, reach }
     }
 
@@ -85,7 +85,7 @@ impl<'a> EncodedWorlds<'a> {
             let EncodedModelRow { graph, model, moved, asked, .. } = &mut *row;
             asked.clone_from(model);
             self.each_change(movement, (graph.as_slice(), moved), |column, change| {
-                self.reach.add(column, change, asked);
+                self.reach[column].iter().for_each(|&(at, unit)| asked[at] += change * unit);
             });
             self.model.score_encoded(asked)
         })
@@ -97,7 +97,7 @@ impl<'a> EncodedWorlds<'a> {
         let weight = |reach: &Vec<(usize, f64)>| {
             reach.iter().map(|&(at, unit)| coefficients[at] * unit).sum::<f64>()
         };
-        self.reach.columns.iter().map(weight).collect()
+        self.reach.iter().map(weight).collect()
     }
 
     /// How a world moves the columns of the graph for people of a direction.
@@ -121,8 +121,8 @@ impl<'a> EncodedWorlds<'a> {
             let variables = &self.worlds.encoding.variables;
             let variable = variables.iter().find(|of| of.columns.contains(&column));
             let Some(variable) = variable.filter(|_| change != 0.0) else { return };
-            let of_model = &self.reach.columns[column];
-            let of_model = of_model.iter().map(|&(at, unit)| (at, change * unit)).collect();
+            let of_model =
+                self.reach[column].iter().map(|&(at, unit)| (at, change * unit)).collect();
             all.push(GraphChange { feature: variable.feature, of_model });
         });
         all
@@ -157,46 +157,38 @@ pub(crate) struct GraphChange {
 
 /// For each column of the graphs the columns of a model that it moves, with what a movement of 1 is
 /// there.
-struct ColumnReach {
-    columns: Vec<Vec<(usize, f64)>>,
-}
+type ColumnReach = Vec<Vec<(usize, f64)>>;
 
-impl ColumnReach {
-    fn new(encoding: &GraphEncoding, encoder: &FeatureEncoder) -> Self {
-        let mut columns = vec![Vec::new(); encoding.width()];
-        for variable in &encoding.variables {
-            let level = |code: u32, unit: f64| {
-                encoder.level_column(variable.feature, code).map(|at| (at, unit))
-            };
-            match &variable.form {
-                VariableForm::Number { sd, .. } => {
-                    let at = encoder.number_column(variable.feature);
-                    columns[variable.columns.start].extend(at.map(|(at, unit)| (at, sd * unit)));
-                }
-                // One indicator of the second level: the first is what is left, and a model may
-                // have a column for it.
-                VariableForm::Levels { seen, .. } if variable.columns.len() == 1 => {
-                    columns[variable.columns.start].extend(level(seen[1], 1.0));
-                    columns[variable.columns.start].extend(level(seen[0], -1.0));
-                }
-                VariableForm::Levels { seen, .. } => {
-                    for (column, &code) in variable.columns.clone().zip(seen) {
-                        columns[column].extend(level(code, 1.0));
-                    }
+fn column_reach(encoding: &GraphEncoding, encoder: &FeatureEncoder) -> ColumnReach {
+    let mut columns = vec![Vec::new(); encoding.width()];
+    for variable in &encoding.variables {
+        let level = |code: u32, unit: f64| {
+            encoder.level_column(variable.feature, code).map(|at| (at, unit))
+        };
+        match &variable.form {
+            VariableForm::Number { sd, .. } => {
+                let at = encoder.number_column(variable.feature);
+                columns[variable.columns.start].extend(at.map(|(at, unit)| (at, sd * unit)));
+            }
+            // One indicator of the second level: the first is what is left, and a model may
+            // have a column for it.
+            VariableForm::Levels { seen, .. } if variable.columns.len() == 1 => {
+                columns[variable.columns.start].extend(level(seen[1], 1.0));
+                columns[variable.columns.start].extend(level(seen[0], -1.0));
+            }
+            VariableForm::Levels { seen, .. } => {
+                for (column, &code) in variable.columns.clone().zip(seen) {
+                    columns[column].extend(level(code, 1.0));
                 }
             }
         }
-        ColumnReach { columns }
     }
-
-    fn add(&self, column: usize, change: f64, row: &mut [f64]) {
-        self.columns[column].iter().for_each(|&(at, unit)| row[at] += change * unit);
-    }
+    columns
 }
 
 #[cfg(test)]
 mod tests {
-    use super::ColumnReach;
+    use super::column_reach;
     use crate::causal::encoding::{GraphEncoding, GraphVariable, MissingRows};
     use crate::data::rows::training::TrainingRows;
     use crate::data::{Feature, FeatureColumn, FeatureKind, FeatureRows};
@@ -236,12 +228,12 @@ mod tests {
         let (encoding, blocks) =
             GraphEncoding::fit(&variables, &rows, MissingRows::Drop, None).unwrap();
         assert_eq!((blocks.dropped, encoding.width()), (1, 4));
-        let reach = ColumnReach::new(&encoding, &encoder);
-        assert_eq!(reach.columns[0], [(1, 1.0), (0, -1.0)]);
-        assert_eq!(reach.columns[2], [(5, 1.0), (4, -1.0)]);
-        assert_eq!(reach.columns[3], []);
+        let reach = column_reach(&encoding, &encoder);
+        assert_eq!(reach[0], [(1, 1.0), (0, -1.0)]);
+        assert_eq!(reach[2], [(5, 1.0), (4, -1.0)]);
+        assert_eq!(reach[3], []);
         // Deviations are those of four rows here and of five there: 10, 20, 30, 40 and 50 too.
-        let &[(at, unit)] = reach.columns[1].as_slice() else { panic!("one column") };
+        let &[(at, unit)] = reach[1].as_slice() else { panic!("one column") };
         assert!(at == 3 && (unit - (125.0_f64 / 200.0).sqrt()).abs() < 1e-12, "{unit}");
     }
 }

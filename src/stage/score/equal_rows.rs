@@ -18,9 +18,10 @@ const SEEDS: [u64; 2] = [11, 12];
 pub(crate) struct EqualRows {
     /// For each row group the number of each row among the different ones, in order.
     numbers: Vec<Vec<u32>>,
-    /// For each row group the positions of the rows that are new.
-    first: Vec<Vec<usize>>,
-    n: u64,
+    /// For each row group the positions of the rows that are new, about which the model is asked.
+    pub(crate) first: Vec<Vec<usize>>,
+    /// Different rows.
+    pub(crate) n: u64,
 }
 
 impl EqualRows {
@@ -54,16 +55,6 @@ impl EqualRows {
         )?;
         all.n = known.len() as u64;
         Ok(all)
-    }
-
-    /// Different rows.
-    pub(crate) fn n(&self) -> u64 {
-        self.n
-    }
-
-    /// The positions in a row group of the rows that the model is asked about.
-    pub(crate) fn asked(&self, group: usize) -> &[usize] {
-        &self.first[group]
     }
 
     /// The number of a row among the different ones, in the order in which they are asked.

@@ -13,11 +13,10 @@ use crate::error::{Fault, Result};
 use crate::exec::{files, internal_error};
 use crate::folder::manifest::ExpectWords;
 use crate::job::ModelBlock;
-use crate::model::kind::expect_key::ExpectBlock;
 use crate::stage::kinds::{ExpectStage, ScoreStage};
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::score::rows::carried_column;
-use crate::stage::stage_builder::{Opens, Planned, Stage, StageBuilder, StageInput};
+use crate::stage::stage_builder::{Opens, Planned, Stage, StageBuilder};
 use crate::unit::AuditUnit;
 
 /// File of the stage.
@@ -44,14 +43,6 @@ pub(crate) struct ExpectResult {
 }
 
 impl ExpectResult {
-    /// No row yet.
-    fn new(expect: &ExpectBlock) -> Self {
-        let (column, tolerance) = (expect.column.to_string(), expect.tolerance.get());
-        let words =
-            ExpectWords { column, tolerance, at_most: expect.at_most, ..ExpectWords::default() };
-        ExpectResult { words, first: None }
-    }
-
     fn add(&mut self, row: u64, score: f64, known: f64) {
         let words = &mut self.words;
         if known.is_nan() {
@@ -70,16 +61,6 @@ impl ExpectResult {
         if difference.is_finite() {
             words.largest = words.largest.max(difference);
         }
-    }
-
-    /// Adds the comparison of later rows.
-    fn merge(&mut self, other: ExpectResult) {
-        let (words, other_words) = (&mut self.words, other.words);
-        words.rows += other_words.rows;
-        words.unknown += other_words.unknown;
-        words.differ += other_words.differ;
-        words.largest = words.largest.max(other_words.largest);
-        self.first = self.first.or(other.first);
     }
 
     /// The fault that ends the run; none where no more rows differ than the job allows.
@@ -122,18 +103,22 @@ impl Stage for ExpectStage {
         rows.work(1, move |ctx, row_context| {
             let known = carried_column(row_context, expect.column.as_str())?;
             let scores = scored.open(row_context)?;
-            let mut found = ExpectResult::new(expect);
+            let (column, tolerance) = (expect.column.to_string(), expect.tolerance.get());
+            let at_most = expect.at_most;
+            let words = ExpectWords { column, tolerance, at_most, ..ExpectWords::default() };
+            let mut found = ExpectResult { words, first: None };
             row_context.row_groups().in_turn(
                 |g| {
                     let (batch, roles) = row_context.read(g, Projection::NO_FEATURES)?;
                     let (scores, known) = (scores.read(g)?, &batch.carried[known]);
-                    let mut part = ExpectResult::new(expect);
-                    for i in (0..batch.row.len()).filter(|&i| roles.audited(i).is_some()) {
-                        part.add(batch.row[i], scores[i], known[i]);
-                    }
-                    Ok((batch.row.len() as u64, part))
+                    let audited = (0..batch.row.len()).filter(|&i| roles.audited(i).is_some());
+                    let rows: Vec<(u64, f64, f64)> =
+                        audited.map(|i| (batch.row[i], scores[i], known[i])).collect();
+                    Ok((batch.row.len() as u64, rows))
                 },
-                |part| found.merge(part),
+                |rows| {
+                    rows.into_iter().for_each(|(row, score, known)| found.add(row, score, known))
+                },
             )?;
             if let Some((fault, row)) = found.fault(name) {
                 let fault = match row {
@@ -160,13 +145,8 @@ pub(crate) fn expected_scores<'a>(
         plan.job.models.iter().filter(|(_, model): &(_, &ModelBlock)| model.expect.is_some());
     // A model whose scores are awaited does not keep the others from being compared.
     let known = known.map(|(name, _)| name.as_str()).filter(|name| !plan.input.awaits(name, None));
-    let known = b.need_each::<ExpectStage, _>(known.map(|of| (of, AuditUnit::of_model(of))))?;
-    Ok(Box::new(move |ctx| {
-        let read = |(model, stage): &(_, StageInput<ExpectStage>)| {
-            Ok((*model, stage.read(ctx, EXPECTED)?))
-        };
-        known.iter().map(read).collect()
-    }))
+    let known = known.map(|of| (of, AuditUnit::of_model(of)));
+    b.read_each::<ExpectStage, _, _>(known, EXPECTED)
 }
 
 #[cfg(test)]
@@ -176,8 +156,7 @@ mod tests {
     #[test]
     fn rows_are_compared_where_a_score_is_known() {
         let words = ExpectWords { tolerance: 1e-6, ..ExpectWords::default() };
-        let nothing = ExpectResult { words, first: None };
-        let mut found = nothing.clone();
+        let mut found = ExpectResult { words, first: None };
         for (row, (score, known)) in [
             (0.5, 0.5),
             (0.5, f64::NAN),
@@ -189,9 +168,7 @@ mod tests {
         .into_iter()
         .enumerate()
         {
-            let mut one = nothing.clone();
-            one.add(row as u64, score, known);
-            found.merge(one);
+            found.add(row as u64, score, known);
         }
         let ExpectWords { rows, unknown, differ, largest, .. } = found.words;
         assert_eq!((rows, unknown, differ), (4, 2, 2));

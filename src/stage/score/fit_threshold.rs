@@ -7,7 +7,7 @@
 //! in all arms. The stage `measure` gathers the tables of all.
 
 use crate::data::rows::{PreparedBatch, Projection};
-use crate::error::{Fault, Result};
+use crate::error::Result;
 use crate::exec::internal_error;
 use crate::model::fitted_threshold::{FittedThreshold, ScoredTrainingRow};
 use crate::model::kind::threshold_key::{ThresholdBlock, ThresholdOf};
@@ -18,8 +18,8 @@ use crate::stage::experiment::plan::arm_name;
 use crate::stage::kinds::ThresholdStage;
 use crate::stage::models::AskedModels;
 use crate::stage::row_context::RowContext;
-use crate::stage::score::asked_rows::{AskedPart, PreparedRows};
-use crate::stage::score::rows::{carried_column, training_rows};
+use crate::stage::score::asked_rows::PreparedRows;
+use crate::stage::score::rows::{carried_column, off_scale, training_rows};
 use crate::stage::stage_builder::{Planned, Stage, StageBuilder, work};
 use crate::table::file::write_rows;
 use crate::table::{ThresholdRow, whole};
@@ -69,17 +69,14 @@ fn fit_asked(
     let models = asked.open(row_context)?;
     fit_folds(row_context, objective, |fold| {
         let of_block = |g: usize, scores: Vec<f64>| {
-            let score = |_: &PreparedBatch, mine: &[usize]| {
-                Ok(mine.iter().map(|&i| scores[i]).collect::<Vec<f64>>())
-            };
-            cases_of(row_context, (objective.1, fold), g, score)
+            cases_of(row_context, (objective.1, fold), g, |_, i| Ok(scores[i]))
         };
         let mut cases = Vec::new();
         let take = &mut |part| {
             cases.extend(part);
             Ok(())
         };
-        let scored = PreparedRows(row_context, AskedPart::Training(fold));
+        let scored = PreparedRows { context: row_context, training: Some(fold) };
         let precision = models.score_blocks(row_context, &scored, &of_block, take)?;
         Ok((cases, precision))
     })
@@ -109,25 +106,26 @@ fn fit_folds(
     (0..row_context.roles.n_folds()).map(fit).collect()
 }
 
-/// The cases of a row group that train in a fold and have a score. `score` gives the scores of the
-/// rows that it is handed the positions of.
+/// The cases of a row group that train in a fold and have a score, which `score` gives for the row
+/// at a position.
 fn cases_of(
     row_context: RowContext<'_>,
     (scale, fold): (ScoreScale, u8),
     g: usize,
-    score: impl FnOnce(&PreparedBatch, &[usize]) -> Result<Vec<f64>>,
+    score: impl Fn(&PreparedBatch, usize) -> Result<f64>,
 ) -> Result<Vec<ScoredTrainingRow>> {
     let (batch, roles) = row_context.read(g, Projection::NO_FEATURES)?;
-    let mine = training_rows(&batch, &roles, fold);
-    let scores = score(&batch, &mine)?;
-    let case = |(&i, score): (&usize, f64)| ScoredTrainingRow {
-        score: ascending(scale, score),
-        positive: batch.label[i] == Some(true),
-        weight: weight_units(row_context.rows.layout(), &batch, i),
-    };
-    let scored = mine.iter().zip(scores).filter(|(_, score)| !score.is_nan());
-    // A row of weight 0 counts for nothing, and its score separates nothing.
-    Ok(scored.map(case).filter(|case| case.weight > 0).collect())
+    let mut cases = Vec::new();
+    for i in training_rows(&batch, &roles, fold) {
+        let score = score(&batch, i)?;
+        let weight = weight_units(row_context.rows.layout(), &batch, i);
+        // A row of weight 0 counts for nothing, and its score separates nothing.
+        if !score.is_nan() && weight > 0 {
+            let positive = batch.label[i] == Some(true);
+            cases.push(ScoredTrainingRow { score: ascending(scale, score), positive, weight });
+        }
+    }
+    Ok(cases)
 }
 
 /// Fits the thresholds of scores that the rows carry.
@@ -141,23 +139,13 @@ pub(crate) fn fit_carried(
 ) -> Result<Vec<FittedThreshold>> {
     let carried = carried_column(row_context, column)?;
     let precision = row_context.rows.layout().precision_of_carried(column);
-    let score = |batch: &PreparedBatch, mine: &[usize]| {
-        let scores: Vec<f64> = mine.iter().map(|&i| batch.carried[carried][i]).collect();
-        match mine
-            .iter()
-            .zip(&scores)
-            .find(|(_, score)| !score.is_nan() && !objective.1.contains(**score))
-        {
-            Some((&i, score)) => Err(Fault::new(
-                "bad-scores",
-                format!("the score `{score}` is not {}", objective.1.in_words()),
-            )
-            .at_row(format!("row {}", batch.row[i]))
-            .in_column(column)
-            .hint(objective.1.hint())
-            .into()),
-            None => Ok(scores),
+    let score = |batch: &PreparedBatch, i: usize| {
+        let score = batch.carried[carried][i];
+        if score.is_nan() || objective.1.contains(score) {
+            return Ok(score);
         }
+        let fault = off_scale(score, objective.1, column);
+        Err(fault.at_row(format!("row {}", batch.row[i])).into())
     };
     fit_folds(row_context, objective, |fold| {
         let mut cases = Vec::new();

@@ -136,16 +136,6 @@ fn eligible(batch: &PreparedBatch, roles: &RowRoles, attribute: Option<usize>, i
         && attribute.is_none_or(|attribute| batch.groups[attribute][i] != MISSING_GROUP)
 }
 
-/// What a file of counterfactual scores is compared with.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct RecheckAgainst<'a> {
-    /// The rows that are scored again.
-    pub sample: &'a RecheckSample,
-    /// Their factual scores and the largest difference; none where another model of the job asks
-    /// for the rows.
-    pub factual: Option<(&'a ScoreReader, f64)>,
-}
-
 impl Additive for RecheckWords {
     fn absorb(&mut self, other: &RecheckWords) {
         self.rows += other.rows;
@@ -192,14 +182,16 @@ struct WantedGroup {
 }
 
 /// The counterfactuals whose scores a file holds.
-#[derive(Clone, Copy)]
-pub(crate) struct JoinedCounterfactuals<'a> {
+pub(crate) struct JoinedCounterfactuals {
     /// For one set and attribute.
-    pub(crate) made: &'a CounterfactualReader,
+    pub(crate) made: CounterfactualReader,
     /// Position of the attribute.
     pub(crate) attribute: usize,
-    /// The rows that are scored again.
-    pub(crate) recheck: Option<RecheckAgainst<'a>>,
+    /// The rows that are scored again, where a model of the job asks for them.
+    pub(crate) sample: Option<RecheckSample>,
+    /// Their factual scores, class by class, and the largest difference; none where only another
+    /// model asks for the rows.
+    pub(crate) factual: Option<(Vec<ScoreReader>, f64)>,
 }
 
 /// A file of scores being joined to the audited rows, or to their counterfactuals; other rows get
@@ -207,8 +199,10 @@ pub(crate) struct JoinedCounterfactuals<'a> {
 pub(crate) struct ScoreFileJoin<'a> {
     pub(crate) context: RowContext<'a>,
     pub(crate) file: &'a KeyedFile,
+    /// The class whose scores it holds; 0 where there is one score a row.
+    pub(crate) class: usize,
     /// None for factual scores.
-    pub(crate) set: Option<JoinedCounterfactuals<'a>>,
+    pub(crate) set: Option<&'a JoinedCounterfactuals>,
 }
 
 /// The rows of a row group that are audited, as they are.
@@ -230,7 +224,7 @@ impl ScoreFileJoin<'_> {
 
     /// How far scores of rows that are scored again may differ.
     fn tolerance(&self) -> Option<f64> {
-        self.set?.recheck?.factual.map(|(_, tolerance)| tolerance)
+        self.set?.factual.as_ref().map(|(_, tolerance)| *tolerance)
     }
 
     /// The key of a counterfactual, or of a row in a group.
@@ -245,12 +239,12 @@ impl ScoreFileJoin<'_> {
         let (mut asked, mut factual, mut n_scores) = (Vec::new(), Vec::new(), batch.row.len());
         match self.set {
             None => asked.extend(audited_rows(&roles)),
-            Some(JoinedCounterfactuals { made, attribute, recheck }) => {
-                asked.extend(RequestRow::of_keys(&made.keys(g)?, attribute, 1));
+            Some(JoinedCounterfactuals { made, attribute, sample, factual: known }) => {
+                asked.extend(RequestRow::of_keys(&made.keys(g)?, *attribute, 1));
                 n_scores = asked.len();
-                if let Some(RecheckAgainst { sample, factual: Some((scores, _)) }) = recheck {
-                    asked.extend(sample.asked(&batch, &roles, attribute));
-                    factual = scores.read(g)?;
+                if let (Some(sample), Some((scores, _))) = (sample, known) {
+                    asked.extend(sample.asked(&batch, &roles, *attribute));
+                    factual = scores[self.class].read(g)?;
                 }
             }
         }
@@ -266,7 +260,7 @@ impl ScoreFileJoin<'_> {
     fn known(&self, g: usize) -> Result<Vec<(ScoreKey, LeftoverScore)>> {
         let (batch, roles) = self.context.read(g, Projection::KEYS)?;
         let key = |of: RequestRow| Self::key(&batch, &of);
-        let Some(JoinedCounterfactuals { made, attribute, recheck }) = self.set else {
+        let Some(JoinedCounterfactuals { made, attribute, sample, factual }) = self.set else {
             let left = |i: usize| match roles.audited(i) {
                 Some(_) => LeftoverScore::Duplicate,
                 None => LeftoverScore::NotAsked,
@@ -274,7 +268,7 @@ impl ScoreFileJoin<'_> {
             let rows = 0..batch.row.len();
             return Ok(rows.map(|i| (key(RequestRow::of_row(i, 0, 0)), left(i))).collect());
         };
-        let keys = made.keys(g)?;
+        let (keys, attribute) = (made.keys(g)?, *attribute);
         let made = RequestRow::of_keys(&keys, attribute, 1);
         let mut known: Vec<_> = made.map(|of| (key(of), LeftoverScore::Duplicate)).collect();
         let n_groups = self.attribute().map_or(0, |of| of.groups.len());
@@ -287,9 +281,11 @@ impl ScoreFileJoin<'_> {
                 known.extend((0..n_groups).map(|to| (of(to), LeftoverScore::NotAsked)));
             }
         }
-        if let Some(RecheckAgainst { sample, factual }) = recheck {
-            let left =
-                if factual.is_some() { LeftoverScore::Duplicate } else { LeftoverScore::NotAsked };
+        if let Some(sample) = sample {
+            let left = match factual {
+                Some(_) => LeftoverScore::Duplicate,
+                None => LeftoverScore::NotAsked,
+            };
             known.extend(sample.asked(&batch, &roles, attribute).map(|of| (key(of), left)));
         }
         Ok(known)
@@ -371,7 +367,7 @@ impl ScoreFileJoin<'_> {
             self.check_complete(file, entries, &lacking)?;
         }
         writer.finish()?;
-        write_precision(out, self.file.precision())?;
+        write_precision(out, self.file.precision)?;
         if let (Some((g, row)), Some(tolerance)) = (compared.first, tolerance) {
             return Err(self.recheck_fault(&compared, tolerance, g, row)?.into());
         }
@@ -390,7 +386,7 @@ impl ScoreFileJoin<'_> {
                 "no-scores-found",
                 "the score file has no score for any audited row",
             )
-            .in_file(self.file.path())
+            .in_file(&self.file.path)
             .in_column("row_id")
             .fail(format!(
                 "{SCORE_KEY_HINT}: row_id must be the job's `data.row_id`, or, without one, \
@@ -458,7 +454,7 @@ impl ScoreFileJoin<'_> {
              is {key}"
         );
         Ok(Fault::new("incomplete-scores", what)
-            .in_file(self.file.path())
+            .in_file(&self.file.path)
             .hint(format!("{hint}; {STALE_SCORES_HINT}")))
     }
 
@@ -496,7 +492,7 @@ impl ScoreFileJoin<'_> {
         };
         let what = format!("{found}: the two come from different models or data");
         Ok(Fault::new("recheck-differs", what)
-            .in_file(self.file.path())
+            .in_file(&self.file.path)
             .at_row(format!("row_id `{}` (the first)", self.id(g, row)?))
             .hint(
                 "score the rows and their counterfactuals with the same version of the model, \

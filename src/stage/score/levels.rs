@@ -3,15 +3,15 @@
 //! The score that a model gives for a value that it was not trained on is no statement about the
 //! people who have it. If there are many such people, gates on the model are inconclusive.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::data::exchange::known_levels::KnownLevels;
-use crate::data::exchange::row_stream::RawColumns;
 use crate::data::rows::split::RowRoles;
 use crate::data::rows::{PreparedBatch, Projection};
+use crate::data::source_view::ViewedColumn;
 use crate::data::{Layout, MISSING_GROUP};
 use crate::error::Result;
 use crate::exec::accumulator::Accumulator;
@@ -19,8 +19,8 @@ use crate::folder::manifest::ContractWords;
 use crate::metric::evidence::additive::additive;
 use crate::model::contract::{ContractColumn, MissingAs, ModelContract};
 use crate::num::additive::Additive;
+use crate::param::key_word;
 use crate::stage::kinds::{ContractStage, LevelsStage};
-use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::sharding::share::ShardPass;
 use crate::stage::stage_builder::{Opens, Planned, Stage, StageBuilder, StageInput};
@@ -121,52 +121,47 @@ impl Accumulator for UnknownValues {
     }
 }
 
-/// The columns of a contract whose levels the model knows.
-struct LookedUp {
-    columns: RawColumns,
-    levels: Vec<(String, KnownLevels)>,
-}
+/// The features of a contract whose levels the model knows. A feature may go into several inputs.
+struct LookedUp(Vec<(usize, KnownLevels)>);
 
 impl LookedUp {
     /// The tally of a model; none where it names no levels.
-    fn of(row_context: RowContext<'_>, contract: &ModelContract) -> Option<Self> {
+    fn of(layout: &Layout, contract: &ModelContract) -> Option<Self> {
         let known = |column: &ContractColumn| {
             let missing = match &column.missing {
                 MissingAs::Text(text) => Some(text.as_str()),
                 _ => None,
             };
             let levels = KnownLevels::new(column.levels.as_deref()?, missing);
-            Some((column.column.clone(), levels))
+            Some((layout.feature(&column.column)?, levels))
         };
         let levels: Vec<_> = contract.columns.iter().filter_map(known).collect();
-        let names: Vec<&str> = levels.iter().map(|(name, _)| name.as_str()).collect();
-        let columns = RawColumns::new(row_context.rows.layout(), &names, false, HashMap::new());
-        (!levels.is_empty()).then_some(LookedUp { columns, levels })
+        (!levels.is_empty()).then_some(LookedUp(levels))
     }
 
-    fn count(&self, batch: &PreparedBatch, roles: &RowRoles) -> Result<UnknownValues> {
+    fn count(&self, layout: &Layout, batch: &PreparedBatch, roles: &RowRoles) -> UnknownValues {
         let audited: Vec<usize> =
             (0..batch.row.len()).filter(|&i| roles.audited(i).is_some()).collect();
-        let rows = self.columns.batch(&batch.rows.take(&audited))?;
         let mut found = UnknownValues::default();
         audited.iter().for_each(|&i| found.audited.add(batch, i));
-        let mut is_unknown = vec![false; audited.len()];
-        // A column may go into several inputs: a row counts once.
+        // A row counts once in a column, and once in all of them.
         let mut unknown_in: BTreeMap<&str, BTreeMap<usize, String>> = BTreeMap::new();
-        for (at, (column, levels)) in self.levels.iter().enumerate() {
-            unknown_in.entry(column.as_str()).or_default().extend(levels.unknown(&rows, at));
+        for (f, levels) in &self.0 {
+            let feature = &layout.features[*f];
+            let viewed = ViewedColumn::new(feature, *f, &batch.rows, Some(&audited));
+            let words = audited.iter().zip(viewed.map(|value| levels.unknown(value)));
+            let words = words.filter_map(|(&i, word)| Some((i, word?)));
+            unknown_in.entry(&feature.name).or_default().extend(words);
         }
-        for (column, unknown) in unknown_in.into_iter().filter(|(_, rows)| !rows.is_empty()) {
+        let anywhere: BTreeSet<usize> =
+            unknown_in.values().flat_map(|rows| rows.keys().copied()).collect();
+        anywhere.into_iter().for_each(|i| found.unknown.add(batch, i));
+        for (column, rows) in unknown_in.into_iter().filter(|(_, rows)| !rows.is_empty()) {
             let of = found.columns.entry(column.to_owned()).or_default();
-            for &i in unknown.keys() {
-                is_unknown[i] = true;
-                of.tally.add(batch, audited[i]);
-            }
-            of.add(unknown.into_values().map(|value| (value, 1)));
+            rows.keys().for_each(|&i| of.tally.add(batch, i));
+            of.add(rows.into_values().map(|value| (value, 1)));
         }
-        let unknown = audited.iter().zip(is_unknown).filter(|(_, unknown)| *unknown);
-        unknown.for_each(|(&i, _)| found.unknown.add(batch, i));
-        Ok(found)
+        found
     }
 }
 
@@ -205,17 +200,18 @@ impl Stage for LevelsStage {
         let passes = b.row_passes();
         rows.work(1, move |ctx, row_context| {
             let contract = contract.open(ctx)?;
-            let looked_up = LookedUp::of(row_context, &contract);
+            let layout = row_context.rows.layout();
+            let looked_up = LookedUp::of(layout, &contract);
             let count = || {
                 let Some(looked_up) = &looked_up else { return Ok(UnknownValues::default()) };
                 row_context.row_groups().gather(UnknownValues::default, |found, g| {
-                    let batch = row_context.rows.read(g, Projection::ALL)?;
-                    found.merge(looked_up.count(&batch, &row_context.roles.read(g)?)?);
+                    let (batch, roles) = row_context.read(g, Projection::ALL)?;
+                    found.merge(looked_up.count(layout, &batch, &roles));
                     Ok(batch.row.len() as u64)
                 })
             };
             let Some(found) = passes.map(ctx, ShardPass::Count, count)? else { return Ok(()) };
-            let rows = looked_up.as_ref().map(|_| found.rows(&name, row_context.rows.layout()));
+            let rows = looked_up.as_ref().map(|_| found.rows(&name, layout));
             write_rows(ctx.out(), &rows.unwrap_or_default())
         })
     }
@@ -241,10 +237,10 @@ impl SettledModel<'_> {
             input: of.input.as_str().into(),
             position: whole(of.position as u64),
             column: of.column.as_str().into(),
-            kind: of.kind.word().as_str().into(),
+            kind: key_word(&of.kind).as_str().into(),
             missing_as: of.missing.words().into(),
             levels_known: of.levels.as_deref().map(n),
-            source: of.source.word().as_str().into(),
+            source: key_word(&of.source).as_str().into(),
         };
         let score = &self.contract.score;
         let classes = (!score.classes.is_empty()).then(|| whole(score.classes.len() as u64));
@@ -254,7 +250,7 @@ impl SettledModel<'_> {
             column: score.class.as_deref().unwrap_or_default().into(),
             kind: "score".into(),
             levels_known: classes,
-            source: score.source.word().as_str().into(),
+            source: key_word(&score.source).as_str().into(),
             ..ModelContractRow::default()
         };
         let of_class = |(class, (name, _)): (&String, &(String, usize))| ModelContractRow {
@@ -275,7 +271,7 @@ impl SettledModel<'_> {
             class: score.class.clone(),
             classes: score.classes.clone(),
             by_class: score.by_class.iter().map(|(of, at)| (of.clone(), at.0.clone())).collect(),
-            class_from: score.source.word(),
+            class_from: key_word(&score.source),
             sha256: self.contract.sha256.clone(),
         }
     }

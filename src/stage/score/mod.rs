@@ -23,24 +23,22 @@ use crate::data::column::declared::DeclaredColumns;
 use crate::data::exchange::keyed::{AnswerValues, KeyedFile};
 use crate::data::rows::aligned::{SCORES, ScoreReader, write_precision};
 use crate::data::rows::number_file::NumberEncoder;
-use crate::error::{Error, Fault, Result};
+use crate::error::{Fault, Result};
 use crate::exec::{files, internal_error};
 use crate::job;
 use crate::param::ColumnName;
 use crate::stage::applied_set::AppliedSet;
 use crate::stage::count::classes::{self, ClassScores};
 use crate::stage::input::request::{ScoreAnswers, recheck_inputs};
-use crate::stage::input::score_files::scores_path;
+use crate::stage::input::score_files::{columns_of, file_of};
 use crate::stage::kinds::{GenerateStage, ScoreStage};
 use crate::stage::models::{AskedModels, OpenModels};
 use crate::stage::plan::StagePlan;
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
-use crate::stage::score::asked_rows::{AskedPart, AskedRows, CounterfactualRows, PreparedRows};
-use crate::stage::score::join::{
-    JoinedCounterfactuals, JoinedScores, RecheckAgainst, ScoreFileJoin,
-};
-use crate::stage::score::rows::{blank_unknown, carried_column, check_carried};
+use crate::stage::score::asked_rows::{AskedRows, CounterfactualRows, PreparedRows};
+use crate::stage::score::join::{JoinedCounterfactuals, JoinedScores, ScoreFileJoin};
+use crate::stage::score::rows::check_carried;
 use crate::stage::stage_builder::{Planned, Stage, StageBuilder, StageInput, work};
 use crate::unit::AuditUnit;
 
@@ -77,7 +75,7 @@ impl StageInput<ScoreStage> {
 
     /// The scores.
     pub(crate) fn open(&self, row_context: RowContext<'_>) -> Result<ScoreReader> {
-        ScoreReader::open(self.folder(row_context.ctx), row_context.rows, row_context.roles)
+        row_context.scores(self.folder(row_context.ctx))
     }
 }
 
@@ -108,33 +106,28 @@ impl Stage for ScoreStage {
                 return Ok(());
             }
             rows.with(ctx, 1, |row_context| {
-                let layout = row_context.rows.layout();
-                let made = match &made {
+                let models = asked.open(row_context)?;
+                let counterfactuals = match &made {
                     None => None,
-                    Some((made, position, of_worlds)) => {
-                        Some((made.open(row_context)?, *position, *of_worlds))
+                    Some((made, attribute, of_worlds)) => {
+                        let known = match &models {
+                            OpenModels::Here(_) => asked.known_groups(row_context, *attribute)?,
+                            OpenModels::Program(..) => Vec::new(),
+                        };
+                        ctx.set_total(row_context.rows.layout().n_rows);
+                        Some(CounterfactualRows {
+                            context: row_context,
+                            made: made.open(row_context)?,
+                            attribute: *attribute,
+                            known,
+                            of_worlds: *of_worlds,
+                        })
                     }
                 };
-                let models = asked.open(row_context)?;
-                let rows = PreparedRows(row_context, AskedPart::Audited);
-                let counterfactuals =
-                    made.as_ref().map(|&(ref made, at, of_worlds)| CounterfactualRows {
-                        context: row_context,
-                        made,
-                        attribute: &layout.attributes[at],
-                        of_worlds,
-                    });
+                let rows = PreparedRows { context: row_context, training: None };
                 let scored: &dyn AskedRows = match &counterfactuals {
                     Some(counterfactuals) => counterfactuals,
                     None => &rows,
-                };
-                let known = match (&made, &models) {
-                    (Some((made, at, _)), OpenModels::Here(_)) => {
-                        let known = asked.known_groups(row_context, *at)?;
-                        ctx.set_total(layout.n_rows);
-                        known.iter().flatten().any(|known| !known).then_some((made, known))
-                    }
-                    _ => None,
                 };
                 // One column, or one for each class.
                 let folders = (0..n_columns).map(|class| score_folder(plan, ctx.out(), class));
@@ -145,12 +138,7 @@ impl Stage for ScoreStage {
                 });
                 let (encoders, mut writers): (Vec<_>, Vec<_>) =
                     files.collect::<Result<Vec<_>>>()?.into_iter().unzip();
-                let encoded = |g: usize, mut scores: Vec<f64>| {
-                    if let Some((made, known)) = &known {
-                        let (keys, roles) = (made.keys(g)?, row_context.roles.read(g)?);
-                        let fold = |i: usize| roles.audited(keys.parent[i] as usize);
-                        blank_unknown(&mut scores, &keys, known, fold);
-                    }
+                let encoded = |_, scores: Vec<f64>| {
                     let column = |(class, encoder): (usize, &NumberEncoder<_>)| {
                         let of_class = scores.iter().skip(class).step_by(n_columns);
                         encoder.encode(of_class.copied().collect())
@@ -186,15 +174,12 @@ fn plan_given_scores<'a>(
     let set = applied.as_ref().map(|applied| applied.set);
     let rows = RowInputs::of_job(b)?;
     b.value("scores", scores);
-    if let Some(classes) = plan.job.data.label.classes() {
+    let classes = plan.job.data.label.classes();
+    if let Some(classes) = classes {
         b.value("data.label.classes", classes);
     }
     let mut answer = None;
-    let file = match (set, &scores.counterfactual) {
-        (None, _) => scores.factual.parquet.clone(),
-        (Some(set), file) => file.as_ref().map(|file| scores_path(&file.parquet, set)),
-    };
-    if let Some(file) = file {
+    if let Some(file) = file_of(scores, set) {
         answer = ScoreAnswers::need(b, (name, file.into()), set)?;
         if answer.is_none() {
             return b.wait();
@@ -202,17 +187,16 @@ fn plan_given_scores<'a>(
     }
     let passes = plan.n_classes().unwrap_or(1) as u64;
     let share = b.row_passes();
-    let key = if applied.is_some() { "counterfactual" } else { "factual" };
-    let classes = plan.job.data.label.classes();
+    let key = if set.is_some() { "counterfactual" } else { "factual" };
     // One column, or one for each class.
-    let (columns, set) = match applied {
-        None => (scores.factual.score_columns(classes), None),
+    let columns = columns_of(scores, set, classes);
+    let set = match applied {
+        None => None,
+        Some(_) if answer.is_none() => {
+            let what = format!("the model `{name}` has no scores of counterfactuals");
+            return Err(internal_error(what));
+        }
         Some(applied) => {
-            let Some(file) = scores.counterfactual.as_ref().filter(|_| answer.is_some()) else {
-                return Err(internal_error(format!(
-                    "the model `{name}` has no scores of counterfactuals"
-                )));
-            };
             recheck_inputs(b);
             // The scores of the rows as they are, and how far those that are scored again may
             // differ.
@@ -223,8 +207,7 @@ fn plan_given_scores<'a>(
                     Some((factual, recheck.tolerance.get()))
                 }
             };
-            let made = b.need::<GenerateStage>(unit)?;
-            (file.score_columns(classes), Some((made, applied.position, again)))
+            Some((b.need::<GenerateStage>(unit)?, applied.position, again))
         }
     };
     let columns: Vec<ColumnName> = columns.into_iter().cloned().collect();
@@ -236,40 +219,37 @@ fn plan_given_scores<'a>(
         let each_column = || columns.iter().map(|column| column.as_str()).enumerate();
         let Some(answer) = &answer else {
             return each_column().try_for_each(|(class, column)| {
-                let carried = (carried_column(row_context, column)?, column);
-                let place = |fault, row| plan.with_source_row(fault, row);
                 let out = score_folder(plan, ctx.out(), class);
                 files::make_folder(&out)?;
-                check_carried(row_context, carried, scale, &place, &out)
+                check_carried(plan, row_context, column, scale, &out)
             });
         };
-        let opened = set.as_ref().map(|(made, position, again)| {
-            let sample = plan.recheck_sample(row_context, *position)?;
-            Ok::<_, Error>((made.open(row_context)?, *position, again, sample))
-        });
-        let opened = opened.transpose()?;
+        let opened = match &set {
+            None => None,
+            Some((made, attribute, again)) => {
+                let factual = again.as_ref().map(|(scores, tolerance)| {
+                    scores.open_each(row_context).map(|scores| (scores, *tolerance))
+                });
+                Some(JoinedCounterfactuals {
+                    made: made.open(row_context)?,
+                    attribute: *attribute,
+                    sample: plan.recheck_sample(row_context, *attribute)?,
+                    factual: factual.transpose()?,
+                })
+            }
+        };
         let words = layout.decisions.iter().find(|of| Some(of.column.as_str()) == decided);
         let values = words.cloned().map_or(AnswerValues::Scores(scale), AnswerValues::Decisions);
         let attribute = set.as_ref().map(|(_, position, _)| &layout.attributes[*position]);
         let open = |column: &str| {
-            let (files, of) = (answer.files(), (layout.row_id, attribute));
-            KeyedFile::open(files, column, of.0, of.1, &layout.attributes, values.clone())
+            let (files, answers) = (answer.files(), Some((column, values.clone())));
+            KeyedFile::open(files, answers, layout.row_id, attribute, &layout.attributes)
         };
         let join = |class: usize, column: &str| {
             let (file, out) = (open(column)?, score_folder(plan, ctx.out(), class));
             files::make_folder(&out)?;
-            let file_join =
-                |set| ScoreFileJoin { context: row_context, file: &file, set }.join(&out);
-            let Some((made, attribute, again, sample)) = &opened else { return file_join(None) };
-            let factual = again.as_ref().map(|(scores, tolerance)| {
-                let folder = score_folder(plan, scores.folder(ctx), class);
-                let scores = ScoreReader::open(&folder, row_context.rows, row_context.roles)?;
-                Ok::<_, Error>((scores, *tolerance))
-            });
-            let factual = factual.transpose()?;
-            let factual = factual.as_ref().map(|(scores, tolerance)| (scores, *tolerance));
-            let recheck = sample.as_ref().map(|sample| RecheckAgainst { sample, factual });
-            file_join(Some(JoinedCounterfactuals { made, attribute: *attribute, recheck }))
+            ScoreFileJoin { context: row_context, file: &file, class, set: opened.as_ref() }
+                .join(&out)
         };
         let Some(first) = columns.first() else { return Ok(()) };
         let join_all = || {

@@ -140,10 +140,7 @@ pub(crate) fn rechecks<'a>(
         model.external().is_some_and(|(_, knobs)| knobs.is_asked_twice)
     });
     let models = models.map(|(name, _)| (name.as_str(), AuditUnit::of_model(name.as_str())));
-    let asked = b.need_each::<RecheckStage, _>(models)?;
-    Ok(Box::new(move |ctx| {
-        asked.iter().map(|(model, stage)| Ok((*model, stage.read(ctx, RECHECKED)?))).collect()
-    }))
+    b.read_each::<RecheckStage, _, _>(models, RECHECKED)
 }
 
 /// The issue that a model scored the same rows differently. For given scores, a difference has

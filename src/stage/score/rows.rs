@@ -3,13 +3,14 @@
 
 use std::path::Path;
 
-use crate::data::rows::aligned::{CarriedScores, CounterfactualKeys};
+use crate::data::rows::aligned::CarriedScores;
 use crate::data::rows::split::RowRoles;
 use crate::data::rows::{PreparedBatch, Projection};
 use crate::data::{FeatureRows, MISSING_GROUP};
 use crate::error::{Fault, Result};
 use crate::model::Scorer;
 use crate::num::score_scale::ScoreScale;
+use crate::stage::plan::StagePlan;
 use crate::stage::row_context::RowContext;
 
 /// The rows of a group that train for a fold and have a label.
@@ -54,21 +55,12 @@ pub(crate) fn trained_groups(
     row_context.row_groups().fold(|| none.clone(), look, either)
 }
 
-/// Removes the score of counterfactuals in groups that the model of their fold does not know: no
-/// score is better than one that looks as if nothing changed. `known` are the groups that it does,
-/// for each fold or for all ([`trained_groups`]).
-pub(crate) fn blank_unknown(
-    scores: &mut [f64],
-    keys: &CounterfactualKeys,
-    known: &[Vec<bool>],
-    fold: impl Fn(usize) -> Option<u8>,
-) {
-    for (i, score) in scores.iter_mut().enumerate() {
-        let fold = if known.len() == 1 { 0 } else { fold(i).map_or(0, usize::from) };
-        if !known[fold][usize::from(keys.to_group[i])] {
-            *score = f64::NAN;
-        }
-    }
+/// The fold whose model is asked about a counterfactual in a group; none where that model does not
+/// know the group: no score is better than one that looks as if nothing changed. `known` are the
+/// groups that it does, for each fold or for all ([`trained_groups`]); none: all.
+pub(crate) fn knowing_fold(known: &[Vec<bool>], fold: u8, to_group: u16) -> Option<u8> {
+    let of_fold = known.get(usize::from(fold)).or(known.first());
+    of_fold.is_none_or(|known| known[usize::from(to_group)]).then_some(fold)
 }
 
 /// The scores of rows by the models of their folds, one after another where a row has several; NaN
@@ -99,19 +91,17 @@ pub(crate) fn score_by_fold(
 
 /// Checks the scores of a carried column of the audited rows, and notes that these are the scores.
 ///
-/// `place` says where a row is in the user's files.
-///
 /// # Errors
 /// A score outside of its scale: names row and value; the rows cannot be read; the disk refuses;
 /// the run is to stop.
 pub(crate) fn check_carried(
+    plan: &StagePlan<'_>,
     row_context: RowContext<'_>,
-    (carried, column): (usize, &str),
+    column: &str,
     scale: ScoreScale,
-    place: &(dyn Fn(Fault, u64) -> Fault + Sync),
     out: &Path,
 ) -> Result<()> {
-    let scores = CarriedScores { carried };
+    let scores = CarriedScores { carried: carried_column(row_context, column)? };
     row_context.row_groups().in_order(
         |g| {
             let found = scores.read(row_context.rows, row_context.roles, g)?;
@@ -119,16 +109,18 @@ pub(crate) fn check_carried(
             let Some(i) = found.iter().position(wrong) else {
                 return Ok((found.len() as u64, ()));
             };
-            let what = format!("the score `{}` is not {}", found[i], scale.in_words());
             let row = row_context.rows.read(g, Projection::NO_FEATURES)?.row[i];
-            Err(place(Fault::new("bad-scores", what), row)
-                .in_column(column)
-                .hint(scale.hint())
-                .into())
+            Err(plan.with_source_row(off_scale(found[i], scale, column), row).into())
         },
         |_, ()| Ok(()),
     )?;
     scores.write(out)
+}
+
+/// The fault of a score of a carried column that is none of its scale.
+pub(crate) fn off_scale(score: f64, scale: ScoreScale, column: &str) -> Fault {
+    let what = format!("the score `{score}` is not {}", scale.in_words());
+    Fault::new("bad-scores", what).in_column(column).hint(scale.hint())
 }
 
 /// The position of a carried column.

@@ -177,7 +177,7 @@ impl<'a> ScoreFile<'a> {
                 let what = "the file does not hold the keys of the rows of a shard in their order";
                 let hint = "sort the file by row_id, then in the order of the rows to score, and \
                             let it hold every row that is asked for; without shards any order does";
-                let fault = Fault::new("unsorted-scores", what).in_file(self.file.path());
+                let fault = Fault::new("unsorted-scores", what).in_file(&self.file.path);
                 return fault.fail(hint);
             }
             let found = self.find(next.key)?;
@@ -202,7 +202,7 @@ impl<'a> ScoreFile<'a> {
             name(wanted.own)
         );
         Fault::new("bad-scores", what)
-            .in_file(self.file.path())
+            .in_file(&self.file.path)
             .at_row(self.file.describe_row(entry.file_row))
             .in_column("from_group")
             .fail(format!("the scores were computed from other data; {STALE_SCORES_HINT}"))
@@ -301,7 +301,7 @@ impl<'a> ScoreFile<'a> {
                 ),
             };
             return Err(fault
-                .in_file(self.file.path())
+                .in_file(&self.file.path)
                 .at_row(self.file.describe_row(entry.file_row))
                 .in_column("row_id")
                 .into());
@@ -311,7 +311,7 @@ impl<'a> ScoreFile<'a> {
 
     fn duplicate(&self, first: u64, second: u64) -> Error {
         Fault::new("duplicate-key", "the same key occurs twice in the score file")
-            .in_file(self.file.path())
+            .in_file(&self.file.path)
             .at_row(format!("row {first} and again in {}", self.file.describe_row(second)))
             .hint(SCORE_KEY_HINT)
             .into()

@@ -207,7 +207,6 @@ struct WorldPart {
     counts: WorldCounts,
     /// By direction, at from * groups + to.
     variances: Vec<Vec<f64>>,
-    means: Vec<f64>,
     /// Empty where they are not kept.
     persons: Vec<WorldScoreRow>,
     n_dropped: u64,
@@ -235,33 +234,33 @@ impl GraphScoring<'_> {
             (0..groups).filter(|&group| !saw[group]).map(|group| self.ranks[group]).collect()
         };
         let absent = self.saw.iter().map(absent).collect();
-        let nobody = WorldCounts::new(kinds, groups, absent, sampled);
-        let nobody = match row_context.rows.layout().person {
-            Some(_) => nobody.with_persons(),
-            None => nobody,
+        let empty = WorldCounts::new(kinds, groups, absent, sampled);
+        let empty = match row_context.rows.layout().person {
+            Some(_) => empty.with_persons(),
+            None => empty,
         };
         let keeps = self.keys.n_rows() <= PEOPLE_AT_MOST;
         let (encoder, mut writer) = SCORES.create(out)?;
         let names = self.kept.map(|kept| ScoreNames::new(kept, attribute, &self.ranks));
         let mut persons =
             names.as_ref().map(|_| RowWriter::<WorldScoreRow>::create(out)).transpose()?;
-        let mut counts = nobody.clone();
+        let mut counts = empty.clone();
         let (mut variances, mut n_dropped) = (vec![Vec::new(); groups * groups], 0);
         row_context.row_groups().in_order(
             |g| {
                 let mut part = WorldPart {
-                    counts: nobody.clone(),
+                    counts: empty.clone(),
                     variances: vec![Vec::new(); groups * groups],
-                    means: Vec::new(),
                     persons: Vec::new(),
                     n_dropped: 0,
                 };
+                let mut means = Vec::new();
                 let (rows, dropped) = self.each_row(row_context, g, |row| {
                     part.counts.add(row.key, row.person, row.counterfactuals);
                     for (t, &to) in row.targets.iter().enumerate() {
                         let scores = row.scores.iter().skip(t).step_by(row.targets.len());
                         let (mean, variance) = self.score_moments(scores.copied());
-                        part.means.push(mean);
+                        means.push(mean);
                         let of_direction = &mut part.variances[row.person.group * groups + to];
                         of_direction.extend(variance.filter(|_| keeps));
                         let told = |names| self.person_scores(row, t, (mean, variance), names);
@@ -270,7 +269,6 @@ impl GraphScoring<'_> {
                 })?;
                 part.n_dropped = dropped;
                 part.counts.settle();
-                let means = std::mem::take(&mut part.means);
                 Ok((rows, (encoder.encode(means)?, part)))
             },
             |_, (encoded, part)| {
@@ -484,7 +482,7 @@ impl StageInput<WorldsStage> {
 
     /// For each key the mean of the scores over all graphs.
     pub(crate) fn scores(&self, row_context: RowContext<'_>) -> Result<ScoreReader> {
-        ScoreReader::open(self.folder(row_context.ctx), row_context.rows, row_context.roles)
+        row_context.scores(self.folder(row_context.ctx))
     }
 }
 
@@ -601,9 +599,9 @@ mod tests {
     use super::variance_summary;
 
     #[test]
-    fn variances_of_nobody_are_no_number() {
-        let nobody = variance_summary(&[]);
-        assert_eq!((nobody.n, nobody.mean, nobody.lo, nobody.hi), (0, None, None, None));
+    fn variances_of_empty_are_no_number() {
+        let empty = variance_summary(&[]);
+        assert_eq!((empty.n, empty.mean, empty.lo, empty.hi), (0, None, None, None));
         let one = variance_summary(&[0.25]);
         assert_eq!((one.n, one.mean, one.lo), (1, Some(0.25), None));
     }

@@ -444,13 +444,13 @@ fn planned_files(
     }
     let mut n_others = 0;
     for stamp in &input.stamps {
-        let path = stamp.path().to_string_lossy();
+        let path = stamp.path.to_string_lossy();
         let Some(file) = by_path.get(path.as_ref()) else { continue };
         let hash = if let Some(etag) = stamp.etag() {
             PlannedHash::Etag(etag.to_owned())
         } else if grows_with_rows(&file.what) {
             // The last shard that begins no later; empty ones before it begin there too.
-            let of_rows = first_pieces.get(stamp.path()).and_then(|&piece| {
+            let of_rows = first_pieces.get(stamp.path.as_path()).and_then(|&piece| {
                 shards.partition_point(|shard| shard.first_piece <= piece).checked_sub(1)
             });
             n_others += usize::from(of_rows.is_none());

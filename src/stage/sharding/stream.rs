@@ -63,13 +63,11 @@ impl StreamCopy {
             copy_rows(&mut StoppableInput { source, cancel }, to, &shown, allowed)
         };
         cancel.check()?;
-        let rows = copied.map_err(|error| match error {
-            Error::Data(fault) => {
-                let what = format!("the sender of {name} {}", fault.what);
-                Error::Data(Box::new(Fault { what, ..*fault }))
-            }
-            other => other,
-        })?;
+        let sent = |fault: Fault| {
+            let what = format!("the sender of {name} {}", fault.what);
+            Fault { what, ..fault }
+        };
+        let rows = copied.map_err(|error| error.map_fault(sent))?;
         let (sha256, _) = files::hash_unless(&path, &mut || cancel.check())?;
         Ok(StreamCopy { folder, rows, sha256 })
     }

@@ -51,7 +51,7 @@ impl Stage for TrainStage {
                         },
                     );
                 }
-                (0..models.n).try_for_each(|fold| {
+                (0..models.folds.n).try_for_each(|fold| {
                     let number = u8::try_from(fold).unwrap_or(u8::MAX);
                     let training = rows.training(number).drawn(models.draw());
                     models.train_on(ctx, layout, (&training, rows.roles.n_trained()), fold)

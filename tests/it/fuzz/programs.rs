@@ -10,7 +10,7 @@ use arrow::array::{ArrayRef, AsArray, Float64Array, StringArray, UInt32Array};
 use arrow::compute::take;
 use arrow::datatypes::Float64Type;
 
-use cfaudit::data::exchange::http::{HttpEndpoint, HttpFault, HttpProtocol, score_stream};
+use cfaudit::data::exchange::http::{HttpEndpoint, HttpProtocol, score_stream};
 use cfaudit::data::exchange::score_stream::{WantedScores, read_stream};
 
 use super::mutate::{self, Dice};
@@ -186,7 +186,8 @@ impl Target for Endpoint {
         let numbers: ArrayRef = Arc::new(Float64Array::from(vec![0.0; ROWS]));
         let rows = tables::stream_cut_at(&vec![("x".to_owned(), numbers)], ROWS).unwrap();
         let mut scores = Vec::new();
-        if let Err(HttpFault { what, .. }) = score_stream(&endpoint, rows.as_slice(), &mut scores) {
+        if let Err(error) = score_stream(&endpoint, rows.as_slice(), &mut scores) {
+            let what = error.to_string();
             let bounded = !what.is_empty() && what.len() < 2000 && !what.contains('\0');
             return bounded.then_some(Verdict::Refused).ok_or(format!("says {what:?}"));
         }
@@ -194,7 +195,7 @@ impl Target for Endpoint {
         let read = read_stream(
             &mut scores.as_slice(),
             WantedScores { n_rows: ROWS as u64, columns: &["score"] },
-            &|bytes| String::from_utf8_lossy(bytes).into_owned(),
+            (&|bytes| String::from_utf8_lossy(bytes).into_owned(), false),
             &mut |scores| {
                 n += scores.len();
                 Ok(())

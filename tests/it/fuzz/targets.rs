@@ -412,11 +412,10 @@ pub(super) const SCORES: WrittenColumns = WrittenColumns {
         let read = || {
             let file = KeyedFile::open(
                 (&path, std::slice::from_ref(&path)),
-                "score",
+                Some(("score", AnswerValues::Scores(ScoreScale::default()))),
                 kind,
                 (!dice.one_in(4)).then_some(&attributes[0]),
                 attributes,
-                AnswerValues::Scores(ScoreScale::default()),
             )?;
             (0..file.n_groups()).try_for_each(|group| {
                 let entries = file.read(group)?;
@@ -441,7 +440,7 @@ pub(super) const STREAMS: WrittenColumns = WrittenColumns {
         let read = read_stream(
             &mut input,
             WantedScores { n_rows, columns: &["score"] },
-            &|bytes| String::from_utf8_lossy(bytes).into_owned(),
+            (&|bytes| String::from_utf8_lossy(bytes).into_owned(), false),
             &mut |scores| {
                 n += scores.len() as u64;
                 Ok(())

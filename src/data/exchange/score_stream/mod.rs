@@ -50,8 +50,9 @@ pub struct WantedScores<'a> {
     pub columns: &'a [&'a str],
 }
 
-/// Reads a stream, after which nothing may follow; passes the scores to `sink` in order, and says
-/// in how many bits it holds them.
+/// Reads a stream up to its end mark; passes the scores to `sink` in order, and says in how many
+/// bits it holds them, and which files of code it says are loaded. Of a program that `goes_on`
+/// another stream may follow, else nothing.
 ///
 /// `fit` makes a text of the beginning of output that is not a stream, without secret values.
 ///
@@ -59,26 +60,8 @@ pub struct WantedScores<'a> {
 /// The output is not such a stream, or has not exactly the wanted scores; or the error of `sink`.
 pub fn read_stream(
     source: &mut dyn Read,
-    wanted: WantedScores<'_>,
-    fit: &dyn Fn(&[u8]) -> String,
-    sink: &mut dyn FnMut(&[f64]) -> Result<()>,
-) -> Result<FloatPrecision> {
-    let (precision, _) = read_answer(source, wanted, fit, sink)?;
-    if fill(source, &mut [0])? > 0 {
-        return Err(stream_fault("wrote to its standard output after the end of the stream").into());
-    }
-    Ok(precision)
-}
-
-/// Reads one stream up to its end mark and no more, as [`read_stream`] does: of a program that goes
-/// on, another may follow. Also gives the files of code that the stream says are loaded.
-///
-/// # Errors
-/// As [`read_stream`].
-pub(crate) fn read_answer(
-    source: &mut dyn Read,
     WantedScores { n_rows, columns }: WantedScores<'_>,
-    fit: &dyn Fn(&[u8]) -> String,
+    (fit, goes_on): (&dyn Fn(&[u8]) -> String, bool),
     sink: &mut dyn FnMut(&[f64]) -> Result<()>,
 ) -> Result<(FloatPrecision, LoadedFiles)> {
     let schema = opening(source, fit, "")?;
@@ -110,6 +93,9 @@ pub(crate) fn read_answer(
     }
     if n_scores < n_rows {
         return Err(too_few_scores_fault(n_scores, n_rows).into());
+    }
+    if !goes_on && fill(source, &mut [0])? > 0 {
+        return Err(stream_fault("wrote to its standard output after the end of the stream").into());
     }
     Ok((precision, loaded))
 }
@@ -225,12 +211,10 @@ pub fn read_file(
                  `{scores}`",
         );
     }
-    let unreadable = |e: Error| match e {
-        Error::Data(fault) => {
-            stream_fault(format!("wrote a file `{{scores}}` that cannot be read: {}", fault.what))
-                .into()
-        }
-        other => other,
+    let unreadable = |e: Error| {
+        e.map_fault(|Fault { what, .. }| {
+            stream_fault(format!("wrote a file `{{scores}}` that cannot be read: {what}"))
+        })
     };
     let file = ParquetFile::open(path, FileOwner::User).map_err(unreadable)?;
     let mut precisions = Vec::new();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Float32Array, Float64Array, Int64Array, RecordBatch, StringArray};
 use arrow::ipc::writer::{FileWriter, StreamWriter};
 
-use super::{SCORE, WantedScores, read_answer, read_file, read_stream};
+use super::{SCORE, WantedScores, read_file, read_stream};
 use crate::error::{Error, Result};
 use crate::num::float_precision::FloatPrecision;
 
@@ -40,7 +40,7 @@ fn read_columns(bytes: &[u8], wanted: WantedScores<'_>) -> Result<Vec<f64>> {
     read_stream(
         &mut source,
         wanted,
-        &|bytes| String::from_utf8_lossy(bytes).replace("s3cr3t", "[TOKEN]"),
+        (&|bytes| String::from_utf8_lossy(bytes).replace("s3cr3t", "[TOKEN]"), false),
         &mut |part| {
             scores.extend_from_slice(part);
             Ok(())
@@ -74,7 +74,9 @@ fn batches_are_cut_freely() {
     let single = stream(&[vec![("score", single)]]);
     assert_eq!(read(&single, 2).unwrap(), [f64::from(0.1_f32), 0.5]);
     let precision = |bytes: &[u8], n| {
-        read_stream(&mut &*bytes, wanted(n), &|_| String::new(), &mut |_| Ok(())).unwrap()
+        let read =
+            read_stream(&mut &*bytes, wanted(n), (&|_| String::new(), false), &mut |_| Ok(()));
+        read.unwrap().0
     };
     assert_eq!(precision(&single, 2), FloatPrecision::Single);
     let double = stream(&[vec![("score", doubles(&[Some(0.5)]))]]);
@@ -159,7 +161,7 @@ fn answers_follow_each_other() {
             found.extend_from_slice(part);
             Ok(())
         };
-        read_answer(&mut source, wanted(n), &|_| String::new(), &mut take).unwrap();
+        read_stream(&mut source, wanted(n), (&|_| String::new(), true), &mut take).unwrap();
         assert_eq!(found, expected);
     }
     assert!(source.is_empty());
