@@ -41,7 +41,7 @@ pub struct MapFlipRules {
     pub condition: Conditioning,
     /// The rule for ties of numbers.
     pub cdf: Cdf,
-    /// Which variables may change.
+    /// Which variables may change by what the reference rows say.
     pub named: Vec<bool>,
     /// The variables that may change if they differ enough between the two groups; none: they may
     /// change in every pair of groups.
@@ -72,6 +72,21 @@ pub struct FittedStrategy {
     /// Column positions in it count only the columns of these variables.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) distance: Option<TransportDistance>,
+}
+
+impl MapFlipRules {
+    /// Which variables may change from one group to another.
+    pub(super) fn may_change(
+        &self,
+        strata: &ReferenceStrata,
+        variables: &[StrategyVariable],
+        own: usize,
+        to: usize,
+    ) -> Vec<bool> {
+        let Some(relation) = &self.relation else { return self.named.clone() };
+        let related = relation.related(strata, variables, own, to, self.flips.min_stratum);
+        self.named.iter().zip(related).map(|(&named, related)| named && related).collect()
+    }
 }
 
 impl FittedStrategy {
@@ -157,13 +172,7 @@ impl MapFlipGenerator {
             fitted.n_groups,
             fitted.rules.condition,
         );
-        let rules = &fitted.rules;
-        let pair = |own: usize, to: usize| {
-            let Some(relation) = &rules.relation else { return rules.named.clone() };
-            let least = rules.flips.min_stratum;
-            let related = relation.related(&strata, &fitted.variables, own, to, least);
-            rules.named.iter().zip(related).map(|(&named, related)| named && related).collect()
-        };
+        let pair = |own, to| fitted.rules.may_change(&strata, &fitted.variables, own, to);
         let eligible = (0..fitted.n_groups)
             .map(|own| (0..fitted.n_groups).map(|to| pair(own, to)).collect())
             .collect();

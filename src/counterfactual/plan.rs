@@ -245,8 +245,11 @@ impl<'a> StrategyPlan<'a> {
             }
             _ => None,
         };
+        // What an external source gives needs no reference rows.
+        let learns = !matches!(self.engine, StrategyEngine::External(_));
         let may = |variable: &StrategyVariable| {
-            self.may_move(&variable.name)
+            learns
+                && self.may_move(&variable.name)
                 && variable.columns.iter().all(|column| !kept.contains(column))
         };
         let rules = MapFlipRules {

@@ -23,7 +23,7 @@ use crate::table::{AuditKey, GateRow, MetricRow, TableRow, finite, whole};
 
 /// What prevents a pass; if there are several reasons, the first.
 const AGAINST_A_PASS: [fn(GateCase<'_>) -> Option<GateReason>; 11] = [
-    objection::one_decision,
+    objection::alike_for_all,
     objection::few_by_weight,
     objection::unmoved_features,
     objection::contradicted_knowledge,

@@ -39,7 +39,7 @@ pub(crate) mod decide_by;
 pub(crate) mod evidence;
 pub(crate) mod hidden_cause;
 mod holm;
-mod objection;
+pub(crate) mod objection;
 mod observe;
 mod people;
 pub(crate) mod power;

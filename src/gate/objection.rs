@@ -20,15 +20,16 @@ use crate::table::{IssueRow, KnowledgeFitRow, SetPair, UnknownLevelRow};
 /// From this share of bootstraps on, graphs that fit worse contradict their statements.
 const CONTRADICTED: f64 = 0.95;
 
-/// The measure of the features of a counterfactual that its set could not move.
-const UNMOVED: &str = "kept_mean";
+/// The measures of the features of a counterfactual that its set could not move as meant: for lack
+/// of reference rows, or because none of them has the value of the person.
+const UNMOVED: [&str; 2] = ["kept_mean", "unknown_share"];
 
 /// The arm that adds nothing, with which the others are compared.
 const BASE: &str = "base";
 
 /// From this share of people on, values that the model does not know, or that the reference rows
 /// hardly hold, and features that these rows could not move leave gates on them undecided.
-pub(super) const MANY_PEOPLE: f64 = 0.05;
+pub(crate) const MANY_PEOPLE: f64 = 0.05;
 
 /// Whether a question is about a group, among others.
 fn is_about(question: &GateQuestion, group: &str) -> bool {
@@ -73,19 +74,23 @@ fn of_arm(question: &GateQuestion, tables: GateTables<'_>) -> Option<GateReason>
 }
 
 /// What prevents a pass: the model of the question decides alike about all counterfactuals of its
-/// set. A fail stands: the switches that break the limit are there.
-pub(super) fn one_decision(case: GateCase<'_>) -> Option<GateReason> {
+/// set, or scores each as its row. A fail stands: what breaks the limit is there.
+pub(super) fn alike_for_all(case: GateCase<'_>) -> Option<GateReason> {
     let question = case.question;
     let of_plain_audit = of_model(question, case.tables).filter(|_| question.arm.is_empty());
-    let mut own = of_plain_audit.filter_map(|objection| {
-        let GateReason::OneCounterfactualDecision { model, mut sets } = objection else {
-            return None;
-        };
-        sets.retain(|set| {
-            set.counterfactual == question.counterfactual
-                && question.attributes.contains(&set.sensitive)
-        });
-        (!sets.is_empty()).then_some(GateReason::OneCounterfactualDecision { model, sets })
+    let is_asked = |counterfactual: &String, sensitive: &String| {
+        *counterfactual == question.counterfactual && question.attributes.contains(sensitive)
+    };
+    let mut own = of_plain_audit.filter_map(|objection| match objection {
+        GateReason::OneCounterfactualDecision { model, mut sets } => {
+            sets.retain(|set| is_asked(&set.counterfactual, &set.sensitive));
+            (!sets.is_empty()).then_some(GateReason::OneCounterfactualDecision { model, sets })
+        }
+        GateReason::UnmovedScores { model, mut sets } => {
+            sets.retain(|set| is_asked(&set.counterfactual, &set.sensitive));
+            (!sets.is_empty()).then_some(GateReason::UnmovedScores { model, sets })
+        }
+        _ => None,
     });
     own.find(|objection| !question.accepts(objection))
 }
@@ -105,22 +110,25 @@ pub(super) fn few_by_weight(case: GateCase<'_>) -> Option<GateReason> {
     })
 }
 
-/// What prevents a pass: the set could not move features of many people, for lack of reference
-/// rows, so that the decisions about these people are nearly those of their rows.
+/// What prevents a pass: the set could not move features of many people as meant, for lack of
+/// reference rows that know them, so that the decisions about these people are nearly those of
+/// their rows.
 pub(super) fn unmoved_features(case: GateCase<'_>) -> Option<GateReason> {
     let GateCase { question, observed, tables } = case;
     let of_groups = |[scope, from, to]: [&str; 3]| {
         let groups = if scope == "direction" { [from, to] } else { ["", ""] };
-        let row = tables.quality.iter().find(|row| {
+        let (row, mean) = tables.quality.iter().find_map(|row| {
             let SetPair { counterfactual, sensitive, from_group, to_group } = &row.pair;
-            row.metric == UNMOVED
+            let is_asked = UNMOVED.contains(&row.metric.as_str())
                 && *counterfactual == question.counterfactual
                 && *sensitive == observed.row.key.sensitive
-                && [from_group, to_group] == groups
-        });
-        let mean = row?.value.filter(|mean| *mean >= MANY_PEOPLE)?;
-        let counterfactual = question.counterfactual.clone();
-        Some(GateReason::UnmovedFeatures { counterfactual, groups: groups.map(Into::into), mean })
+                && [from_group, to_group] == groups;
+            let mean = row.value.filter(|mean| is_asked && *mean >= MANY_PEOPLE)?;
+            Some((row, mean))
+        })?;
+        let (counterfactual, unknown) = (question.counterfactual.clone(), row.metric == UNMOVED[1]);
+        let groups = groups.map(Into::into);
+        Some(GateReason::UnmovedFeatures { counterfactual, groups, mean, unknown })
     };
     let mut found = observed.sides().into_iter().filter_map(of_groups);
     found.find(|objection| !question.accepts(objection))
@@ -195,7 +203,7 @@ fn of_model<'a>(
 /// Why a question cannot be decided, whatever its verdict would be; empty where it can.
 pub(super) fn of_question(question: &GateQuestion, tables: GateTables<'_>) -> Vec<GateReason> {
     let of_model = of_model(question, tables).filter_map(|objection| match objection {
-        GateReason::OneCounterfactualDecision { .. } => None,
+        GateReason::OneCounterfactualDecision { .. } | GateReason::UnmovedScores { .. } => None,
         GateReason::ThresholdByGroup { model, attributes } => {
             let attributes = thresholds_asked(question, attributes);
             (!attributes.is_empty()).then_some(GateReason::ThresholdByGroup { model, attributes })

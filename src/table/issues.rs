@@ -34,8 +34,8 @@ tables! {
         state: Option<SharedText>,
         /// the arguments of the code, as a JSON object: of `selective` its `shares`, each two that
         /// differ, of rows where `of_rows`, and the `model`; of `inverted-scores`,
-        /// `not-repeatable`, `one-counterfactual-decision` and `threshold-by-group` those of the
-        /// reason of that code in `gates`; empty = another code
+        /// `not-repeatable`, `one-counterfactual-decision`, `threshold-by-group` and
+        /// `unmoved-scores` those of the reason of that code in `gates`; empty = another code
         args: SharedText,
     }
 }

@@ -135,6 +135,51 @@ fn counterfactuals_on_another_scale_leave_gates_undecided() {
     assert_ne!(accepted.0[1], "one-counterfactual-decision");
 }
 
+/// Whoever scored the counterfactuals looked the features of the rows up by their keys.
+#[test]
+fn scores_that_no_moved_feature_changes_leave_gates_undecided() {
+    use crate::work::Rows;
+    let drawn = |i: i64| i * 37 % 400;
+    let score = |i: i64| drawn(i) as f64 / 400.0;
+    let row = |i: i64| {
+        let (sex, income) = (["m", "f"][i as usize % 2], drawn(i) + 100 * (i % 2));
+        format!("{sex},{},{},{income}\n", i64::from(drawn(i) > 150), score(i))
+    };
+    let rows = (0..400).map(row).collect::<String>();
+    let gate = "metric: sr, counterfactual: world, model: m, at_most: 0.5";
+    let scores = "scores: {factual: {column: score}, counterfactual: {parquet: cf.parquet, column: \
+                  score}}, threshold: 0.5";
+    let with = |strategy: &str, move_by: f64, more: &str| {
+        let work = Work::new();
+        work.write("people.csv", &format!("sex,y,score,income\n{rows}"));
+        let sets = format!(
+            "  features: {{continuous: [income]}}\ncounterfactuals: {{world: {strategy}}}\nmodels:\n"
+        );
+        let text = job(LABEL, &format!("{scores}{more}"), gate).replace("models:\n", &sets);
+        work.write("job.yaml", &text.replace("metrics: {families: [group]}\n", ""));
+        Rows::of(0..400_i64)
+            .with("row_id", |i| i)
+            .with("to_group", |i| ["f", "m"][i as usize % 2])
+            .with("score", |i| score(i) * (1.0 - move_by))
+            .write(&work, "cf.parquet");
+        work.run(0, "job.yaml", "");
+        let ([verdict, code, _], codes) = judged(&work);
+        let is_told = codes.contains(&"unmoved-scores".to_owned());
+        assert_eq!(work.read("out/report.html").contains("No score of a"), is_told);
+        // The folder alone says so, too.
+        let open = work.cfaudit(0, "gate out").summary()["gates"]["inconclusive"].clone();
+        assert_eq!(open, i32::from(verdict == "inconclusive"));
+        (verdict + " " + &code, is_told)
+    };
+    let moved = "{plausible: {move: [income], condition_on: none}}";
+    let of = |code: &str, is_told: bool| (code.to_owned(), is_told);
+    assert_eq!(with(moved, 0.0, ""), of("inconclusive unmoved-scores", true));
+    assert_eq!(with(moved, 0.0, ", accept: [unmoved-scores]"), of("pass limit-kept", true));
+    assert_eq!(with(moved, 0.01, ""), of("pass limit-kept", false));
+    // A model need not read the attribute.
+    assert_eq!(with("naive", 0.0, ""), of("pass limit-kept", false));
+}
+
 /// The score of a class is that of another one: of three classes those two are inverted.
 #[test]
 fn scores_of_exchanged_classes_are_found() {

@@ -126,6 +126,62 @@ fn where_everybody_is_supported_nothing_is_told() {
     assert!(!of("all").is_empty());
 }
 
+/// A reference that writes levels, or units, otherwise than the rows knows nothing of these people.
+#[test]
+fn a_reference_that_lacks_the_values_of_the_people_decides_nothing() {
+    let plain = |nurse: bool| ["eng", "nurse"][usize::from(nurse)];
+    let verdict = |reference: &str, set: &str| {
+        let work = with_people(true);
+        let people = |name: &str, level: fn(bool) -> &'static str, unit: i64| {
+            Rows::of(0..N)
+                .column("id", column(0..N))
+                .with("sex", sex)
+                .with("job", |i| level((i / 2 % 10 < 8) != (i % 2 == 0)))
+                .with("income", |i| unit * (1000 + 300 * (1 - i % 2) + i))
+                .with("score", |i| score(i, false))
+                .write(&work, &format!("{name}.parquet"));
+        };
+        people("people", plain, 12);
+        people("levels", |nurse| ["eng", "NURSE"][usize::from(nurse)], 12);
+        people("months", plain, 1);
+        Rows::of(0..N)
+            .with("row_id", |i| i)
+            .with("to_group", |i| sex(i + 1))
+            .with("score", |i| score(i, true))
+            .write(&work, "flip.parquet");
+        let steps = format!(
+            "@  sensitive
++  features: {{nominal: [job], continuous: [income]}}
++  reference: {{parquet: {reference}.parquet}}
+~counterfactuals: {{flip: {{{set}}}}}
+~  harm: {{harm_to: {{sex: f}}, model: live, counterfactual: flip, at_most: 0.9}}"
+        );
+        work.job("scored", &steps, "");
+        work.run(0, "job.yaml", "");
+        let quality = work.table("cf_quality");
+        let unknown = ["m", "f"].map(|from| {
+            quality.at(&format!("metric=unknown_share, from_group={from}")).real("value")
+        });
+        (work.table("gates").at("decides=1").text("reason_code").to_owned(), unknown)
+    };
+    let told = |code: &str, unknown: [f64; 2]| (code.to_owned(), unknown.map(Some));
+    // A fifth of the men are nurses, and four fifths of the women.
+    let expected = [
+        told("limit-kept", [0.0; 2]),
+        told("unmoved-features", [0.2, 0.8]),
+        told("unmoved-features", [1.0; 2]),
+    ];
+    let named = "{move: [job, income], condition_on: none}";
+    for set in [
+        format!("plausible: {named}"),
+        format!("transport: {named}"),
+        "greedy: {condition_on: none}".to_owned(),
+    ] {
+        let found = ["people", "levels", "months"].map(|reference| verdict(reference, &set));
+        assert_eq!(found, expected, "{set}");
+    }
+}
+
 /// Columns of which exactly one is 1 in every reference row are a group, also where the job lists
 /// them separately.
 #[test]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::counterfactual::conditional::{StratumClass, StratumTable};
 use crate::counterfactual::joint::{LevelCounts, share_gaps};
+use crate::counterfactual::map_flip::MapFlipRules;
 use crate::counterfactual::quality::sums::{PairSums, QualitySums, VariableSums, change_unit};
 use crate::counterfactual::quality::{
     CounterfactualQuality, QualityFigures, QualityReference, VariableQuality,
@@ -62,17 +63,47 @@ impl QualityReference {
     pub(crate) fn quality(
         &self,
         sums: &QualitySums,
+        rules: &MapFlipRules,
     ) -> (BTreeMap<(usize, usize), CounterfactualQuality>, CounterfactualQuality) {
         let mut all = PairSums::default();
         sums.pairs.values().for_each(|pair| all.absorb(pair));
         all.classes.clear();
+        let mut all_unknown = vec![0; self.variables.len()];
         let of_pair = |(&(own, to), pair): (&(usize, usize), &PairSums)| {
             let variables = (0..self.variables.len()).map(|v| self.variable(v, to, pair)).collect();
             let real = sums.reference_plausibility.get(&to).and_then(quantiles);
-            ((own, to), CounterfactualQuality { values: overall(pair, real), variables })
+            let may_change = rules.may_change(&self.strata, &self.variables, own, to);
+            let unknown = self.unknown(own, &may_change, pair);
+            all_unknown.iter_mut().zip(&unknown).for_each(|(all, n)| *all += n);
+            ((own, to), CounterfactualQuality { values: overall(pair, &unknown, real), variables })
         };
-        let total = CounterfactualQuality { values: overall(&all, None), variables: Vec::new() };
-        (sums.pairs.iter().map(of_pair).collect(), total)
+        let pairs = sums.pairs.iter().map(of_pair).collect();
+        let values = overall(&all, &all_unknown, None);
+        (pairs, CounterfactualQuality { values, variables: Vec::new() })
+    }
+
+    /// By variable that may change, the counterfactuals whose row has a level that no reference row
+    /// of its group has, or a number beyond all of them: nothing says what becomes of it.
+    fn unknown(&self, own: usize, may_change: &[bool], pair: &PairSums) -> Vec<u64> {
+        let table = self.strata.table(own, self.strata.pooled_slot());
+        let of_class = |(sums, at): (&VariableSums, usize)| match sums {
+            VariableSums::Number(sums) => {
+                let before = sums.before.ecdf();
+                let within = |(least, most)| before.around(most).1 - before.around(least).0;
+                let outside = before.total() - table.values[at].ends().map_or(0, within);
+                sums.n * outside / before.total().max(1)
+            }
+            VariableSums::Levels(sums) => {
+                let absent =
+                    (0..).zip(&sums.before).filter(|(l, _)| table.levels[at].count(*l) == 0);
+                absent.map(|(_, n)| n).sum()
+            }
+        };
+        let of_variable = |(v, may_change): (usize, &bool)| {
+            let classes = pair.classes.values().filter(|_| *may_change);
+            classes.map(|of_variables| of_class((&of_variables[v], self.position(v)))).sum()
+        };
+        may_change.iter().enumerate().map(of_variable).collect()
     }
 
     fn variable(&self, v: usize, to: usize, pair: &PairSums) -> VariableQuality {
@@ -163,7 +194,7 @@ impl VariableTotals {
     }
 }
 
-fn overall(pair: &PairSums, real: Option<[f64; 3]>) -> QualityFigures {
+fn overall(pair: &PairSums, unknown: &[u64], real: Option<[f64; 3]>) -> QualityFigures {
     let of_valid = |sum: u64| mean_per(sum as f64, pair.n_valid);
     let at = |quantiles: Option<[f64; 3]>, k: usize| quantiles.map(|quantiles| quantiles[k]);
     let made = quantiles(&pair.plausibility);
@@ -181,6 +212,7 @@ fn overall(pair: &PairSums, real: Option<[f64; 3]>) -> QualityFigures {
         ("clamped_mean", of_valid(pair.n_clamped)),
         ("fallback_mean", of_valid(pair.n_fallback)),
         ("kept_mean", of_valid(pair.n_kept)),
+        ("unknown_share", of_valid(unknown.iter().copied().max().unwrap_or(0))),
         ("plausibility_05", at(made, 0)),
         ("plausibility_50", at(made, 1)),
         ("plausibility_95", at(made, 2)),
@@ -196,7 +228,7 @@ impl CounterfactualQuality {
     pub(crate) fn of_nobody(is_number: bool, varies: bool) -> Self {
         let values = VariableTotals::default().values(1.0, is_number, varies);
         let variable = VariableQuality { name: "x".to_owned(), is_number, varies, values };
-        let values = overall(&PairSums::default(), None);
+        let values = overall(&PairSums::default(), &[], None);
         CounterfactualQuality { values, variables: vec![variable] }
     }
 }

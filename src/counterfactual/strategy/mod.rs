@@ -155,7 +155,7 @@ pub struct FitDoubtBlock {
 pub enum AcceptedOfSet {
     /// A verdict depends on counterfactual people of a kind that the reference rows do not hold.
     UnsupportedPeople,
-    /// It could not move features of many people, for lack of reference rows.
+    /// It could not move features of many people, for lack of reference rows that know them.
     UnmovedFeatures,
     /// The statements of a scenario fit the rows worse than those of another.
     ContradictedKnowledge,

@@ -382,7 +382,7 @@ fn worked_examples() {
 fn values(quality: &CounterfactualQuality) -> Map<String, Json> {
     let is_told = |(name, _): &&(&str, Option<f64>)| {
         !name.starts_with("plausibility")
-            && !["n_pairs_valid", "n_values", "n_compared"].contains(name)
+            && !["n_pairs_valid", "n_values", "n_compared", "unknown_share"].contains(name)
     };
     let number = |&(name, value): &(&str, Option<f64>)| match name.starts_with("n_") {
         true => (name.to_owned(), json!(value.map(|n| n as u64))),
@@ -436,6 +436,7 @@ fn check_quality(
         attribute.groups.len(),
         fitted.rules.condition,
     );
+    let rules = fitted.rules.clone();
     let mover = MapFlipGenerator::new(fitted);
     let mut parts = Vec::new();
     for half in [0, 1] {
@@ -458,7 +459,7 @@ fn check_quality(
         classes: &reference.classes,
     };
     sums.merge(yardstick.reference_sums(&filter, &reference));
-    let (pairs, total) = yardstick.quality(&sums);
+    let (pairs, total) = yardstick.quality(&sums, &rules);
     let mut faults = Vec::new();
     for wanted in list(&expected["pairs"]) {
         // Groups that are whole numbers have a decimal point here.

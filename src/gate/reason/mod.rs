@@ -178,6 +178,14 @@ pub(crate) struct OneSidedSet {
     pub(crate) before: u64,
 }
 
+/// Counterfactuals of a set and attribute that all have the scores of their rows.
+pub(crate) struct UnmovedSet {
+    pub(crate) counterfactual: String,
+    pub(crate) sensitive: String,
+    /// The share of them of which features changed.
+    pub(crate) changed: f64,
+}
+
 /// Groups of an attribute of which each two have hardly any threshold in common.
 pub(crate) struct ThresholdsApart {
     pub(crate) sensitive: String,
@@ -378,9 +386,18 @@ pub(crate) enum GateReason {
         worst: ComparedPart,
         end: Option<f64>,
     },
-    /// Features that a set could not move from one group to another, empty for all groups together:
-    /// so many of a counterfactual on average.
-    UnmovedFeatures { counterfactual: String, groups: [String; 2], mean: f64 },
+    /// Features that a set could not move as meant from one group to another, empty for all groups
+    /// together: so many of a counterfactual on average.
+    UnmovedFeatures {
+        counterfactual: String,
+        groups: [String; 2],
+        mean: f64,
+        /// Whether it is the share with a value of one feature that no reference row knows.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        unknown: bool,
+    },
+    /// A model of a file scores all counterfactuals of sets that moved features as their rows.
+    UnmovedScores { model: String, sets: Vec<UnmovedSet> },
     /// Of what no score showed a change.
     UnseenChange { part: UnseenPart },
     /// What only the supported people give.
@@ -414,6 +431,7 @@ impl GateReason {
             "not-repeatable",
             "one-counterfactual-decision",
             "threshold-by-group",
+            "unmoved-scores",
         ];
         objecting.contains(&issue.code.as_str()) && GateReason::of_issue(issue).is_none()
     }

@@ -218,6 +218,10 @@ fn a_pass_is_withdrawn_where_features_of_many_could_not_move() {
         of(&cells, &kept, "<= 0.3 | pass");
     }
     of("metric=fallback_mean, value=2", &kept, "<= 0.3 | pass");
+    let open = "<= 0.3 | verdict=inconclusive, reason_code=unmoved-features | a share of 0.0500 of \
+                the counterfactuals of `flip`";
+    of("metric=unknown_share, value=0.05", &kept, open);
+    of("metric=unknown_share, value=0.049", &kept, "<= 0.3 | pass");
     let accepts = GateQuestion { accepts: vec!["unmoved-features".to_owned()], ..kept };
     of("metric=kept_mean, value=2", &accepts, "<= 0.3 | pass");
 }

@@ -75,6 +75,7 @@ pub(crate) const MEASURES: &[QualityMetric] = measures! {
     "clamped_mean", ..NUMBER;
     "fallback_mean", ..NUMBER;
     "kept_mean", ..NUMBER;
+    "unknown_share", range: SHARE, ..NUMBER;
     "plausibility_05", ..NUMBER;
     "plausibility_50", ..NUMBER;
     "plausibility_95", ..NUMBER;

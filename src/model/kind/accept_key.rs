@@ -17,4 +17,6 @@ pub enum AcceptedOfModel {
     OneCounterfactualDecision,
     /// Its thresholds, a column of the rows, follow the groups.
     ThresholdByGroup,
+    /// Its scores, from a file, are the same for all counterfactuals of a set that moved features.
+    UnmovedScores,
 }

@@ -105,6 +105,7 @@ impl QualitySample {
             ("clamped_mean", Some(valid(3.0))),
             ("fallback_mean", Some(0.0)),
             ("kept_mean", Some(0.0)),
+            ("unknown_share", Some(0.0)),
             ("plausibility_50", Some(0.9)),
             ("plausibility_05", Some(0.6)),
             ("plausibility_95", Some(1.4)),
@@ -227,8 +228,8 @@ fn what_was_made_and_what_moved() {
                0.0200 each 0.900 0.600 to 1.400 0.800 0.500 to 1.600";
     assert!(text.contains(row), "{text}");
     text.says(&[
-        "Here no row lacked its class, no feature was mapped without its class \
-         and no feature was kept",
+        "Here no row lacked its class, no feature was mapped without its class, no feature was \
+         kept because of too few reference rows and no moved feature had a value that the",
         "age nearer 50.0 % 75 of 150 −2.50 size 0.250 sd 0.400 0.100 0.200 \
          before 0.700 0 % 0 of 150",
         "job nearer 50.0 % 75 of 150 – 0.400 0.110 – 0 % 0 of 150",

@@ -78,11 +78,8 @@ pub(crate) fn judge(
         counted.push(gate);
     }
     let mut asked = questions(checked);
-    // Values are read only for gates.
-    let metrics = match asked.is_empty() && counted.is_empty() {
-        true => MetricTable::default(),
-        false => MetricTable::read(measured.all.folder(ctx))?,
-    };
+    let metrics = MetricTable::read(measured.all.folder(ctx))?;
+    issues.extend(model_issues::unmoved(&checked.job, &metrics.all, &quality));
     let is_there = |question: &GateQuestion| {
         metrics.all.iter().any(|row| {
             row.key.model == question.model

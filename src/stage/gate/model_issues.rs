@@ -1,20 +1,27 @@
 //! The issues about models that gates depend on: a model that answers differently when it is asked
 //! twice, scores or decisions that contradict the labels, one decision for everybody or for all
-//! counterfactuals of a set, and thresholds that follow the group. The stage `gate` finds them, and
+//! counterfactuals of a set, scores that no moved feature changes, and thresholds that follow the
+//! group. The stage `gate` finds them, and
 //! the folder of the run holds them, so that judging the folder again uses the same ones.
 
 use std::collections::BTreeMap;
 
 use crate::error::Result;
-use crate::gate::reason::{CommonDecision, GateReason, OneSidedSet, ThresholdsApart};
+use crate::gate::objection::MANY_PEOPLE;
+use crate::gate::reason::{CommonDecision, GateReason, OneSidedSet, ThresholdsApart, UnmovedSet};
 use crate::job::Job;
+use crate::metric::MetricFamily;
+use crate::metric::catalog::find;
 use crate::metric::value::sanity::{ModelSanity, one_decision_after};
-use crate::param::ColumnName;
+use crate::model::kind::{ModelBlock, ModelKind};
+use crate::param::{ColumnName, Name};
 use crate::stage::artifact::SANITY;
 use crate::stage::kinds::CountStage;
 use crate::stage::score::recheck::{not_repeatable, rechecks};
 use crate::stage::stage_builder::{Opens, StageBuilder};
-use crate::table::{AuditKey, CountRow, IssueRow, unsigned, whole};
+use crate::table::{
+    AuditKey, CfQualityRow, CountRow, IssueRow, MetricRow, SetPair, unsigned, whole,
+};
 use crate::unit::AuditUnit;
 
 /// Code of the issue about a model that decides alike about everybody.
@@ -135,6 +142,39 @@ pub(crate) fn one_sided(counts: &[CountRow], of_classes: bool) -> Vec<IssueRow> 
         GateReason::OneCounterfactualDecision { model: model_name, sets }.issue_about(model, n)
     };
     found.into_iter().map(issue).collect()
+}
+
+/// The issues about files of scores that are the same for all counterfactuals of a set, of which
+/// many have other features than their rows. A model that the run asks saw these features.
+pub(crate) fn unmoved(job: &Job, metrics: &[MetricRow], quality: &[CfQualityRow]) -> Vec<IssueRow> {
+    let issue = |(name, model): (&Name, &ModelBlock)| {
+        let set = |row: &CfQualityRow| {
+            let SetPair { counterfactual, sensitive, from_group, .. } = &row.pair;
+            let is_of_all = row.metric == "unchanged_share" && from_group.is_empty();
+            let changed = 1.0 - row.value.filter(|_| is_of_all)?;
+            // Distances that are 0 only if no score moves.
+            let mut moves = metrics.iter().filter(|row| {
+                let AuditKey { arm, slice, scope, model, .. } = &row.key;
+                let own = [arm.as_str(), slice, scope, model] == ["", "", "total", name.as_str()];
+                let metric = find(&row.metric).filter(|metric| metric.shows_every_move);
+                own && (&row.key.counterfactual, &row.key.sensitive) == (counterfactual, sensitive)
+                    && metric.is_some_and(|metric| metric.family == MetricFamily::Shift)
+            });
+            let is_still =
+                moves.clone().next().is_some() && moves.all(|row| row.value == Some(0.0));
+            let [counterfactual, sensitive] = [counterfactual, sensitive].map(ToString::to_string);
+            (changed >= MANY_PEOPLE && is_still).then_some(UnmovedSet {
+                counterfactual,
+                sensitive,
+                changed,
+            })
+        };
+        let is_file = model.kinds().iter().any(|kind| matches!(kind, ModelKind::Scores(_)));
+        let sets = Vec::from_iter(quality.iter().filter(|_| is_file).filter_map(set));
+        let (n, model) = (sets.len() as u64, name.to_string());
+        (n > 0).then(|| GateReason::UnmovedScores { model, sets }.issue_about(name.as_str(), n))
+    };
+    job.models.iter().filter_map(issue).collect()
 }
 
 #[cfg(test)]

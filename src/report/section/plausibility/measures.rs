@@ -14,7 +14,7 @@ use crate::text::fact;
 
 /// The columns: the measures of each, by the first of which it is called, and whether a sentence
 /// takes its place where every value shown is 0.
-const COLUMNS: [(&[&str], bool); 14] = [
+const COLUMNS: [(&[&str], bool); 15] = [
     (&["n_cf", "n_pairs"], false),
     (&["n_without_class"], true),
     (&["n_without_target"], true),
@@ -25,6 +25,7 @@ const COLUMNS: [(&[&str], bool); 14] = [
     (&["clamped_mean"], true),
     (&["fallback_mean"], true),
     (&["kept_mean"], true),
+    (&["unknown_share"], true),
     (&["approximate_share"], true),
     (&["transport_cost"], false),
     (&["plausibility_50"], false),
