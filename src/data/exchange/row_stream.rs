@@ -166,10 +166,12 @@ impl RawColumns {
     }
 }
 
+/// Writes a batch, or without one the end.
+type WriteBatch<'a> = Box<dyn FnMut(Option<&RecordBatch>) -> Result<()> + 'a>;
+
 /// A destination of rows for a program, which get there in batches of one length.
 pub(crate) struct RowSink<'a> {
-    /// Writes a batch, or without one the end.
-    write: Box<dyn FnMut(Option<&RecordBatch>) -> Result<()> + 'a>,
+    write: WriteBatch<'a>,
     waiting: BatchCoalescer,
 }
 

@@ -303,7 +303,7 @@ impl ThresholdRule {
     #[inline]
     pub(crate) fn decide(self, turned: bool, score: f64, threshold: f64) -> Option<bool> {
         let (upper, lower) = if turned { (threshold, score) } else { (score, threshold) };
-        (!score.is_nan() && !threshold.is_nan()).then(|| match self {
+        (!score.is_nan() && !threshold.is_nan()).then_some(match self {
             ThresholdRule::Ge => upper >= lower,
             ThresholdRule::Gt => upper > lower,
         })

@@ -460,7 +460,7 @@ impl<'a> CommandCall<'a> {
         let read = |output: &mut dyn Read| {
             let mut take = |part: &[f64]| spool.push(part);
             let goes_on = self.kept.is_some();
-            let (precision, loaded) = read_stream(output, wanted, (&shown, goes_on), &mut take)?;
+            let (precision, loaded) = read_stream(output, wanted, &shown, goes_on, &mut take)?;
             if goes_on {
                 ctx.note_loaded(loaded);
             }

@@ -195,7 +195,8 @@ impl Target for Endpoint {
         let read = read_stream(
             &mut scores.as_slice(),
             WantedScores { n_rows: ROWS as u64, columns: &["score"] },
-            (&|bytes| String::from_utf8_lossy(bytes).into_owned(), false),
+            &|bytes| String::from_utf8_lossy(bytes).into_owned(),
+            false,
             &mut |scores| {
                 n += scores.len();
                 Ok(())

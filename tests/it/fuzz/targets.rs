@@ -440,7 +440,8 @@ pub(super) const STREAMS: WrittenColumns = WrittenColumns {
         let read = read_stream(
             &mut input,
             WantedScores { n_rows, columns: &["score"] },
-            (&|bytes| String::from_utf8_lossy(bytes).into_owned(), false),
+            &|bytes| String::from_utf8_lossy(bytes).into_owned(),
+            false,
             &mut |scores| {
                 n += scores.len() as u64;
                 Ok(())

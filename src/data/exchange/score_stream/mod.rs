@@ -61,7 +61,8 @@ pub struct WantedScores<'a> {
 pub fn read_stream(
     source: &mut dyn Read,
     WantedScores { n_rows, columns }: WantedScores<'_>,
-    (fit, goes_on): (&dyn Fn(&[u8]) -> String, bool),
+    fit: &dyn Fn(&[u8]) -> String,
+    goes_on: bool,
     sink: &mut dyn FnMut(&[f64]) -> Result<()>,
 ) -> Result<(FloatPrecision, LoadedFiles)> {
     let schema = opening(source, fit, "")?;

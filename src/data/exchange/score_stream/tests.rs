@@ -40,7 +40,8 @@ fn read_columns(bytes: &[u8], wanted: WantedScores<'_>) -> Result<Vec<f64>> {
     read_stream(
         &mut source,
         wanted,
-        (&|bytes| String::from_utf8_lossy(bytes).replace("s3cr3t", "[TOKEN]"), false),
+        &|bytes| String::from_utf8_lossy(bytes).replace("s3cr3t", "[TOKEN]"),
+        false,
         &mut |part| {
             scores.extend_from_slice(part);
             Ok(())
@@ -74,8 +75,7 @@ fn batches_are_cut_freely() {
     let single = stream(&[vec![("score", single)]]);
     assert_eq!(read(&single, 2).unwrap(), [f64::from(0.1_f32), 0.5]);
     let precision = |bytes: &[u8], n| {
-        let read =
-            read_stream(&mut &*bytes, wanted(n), (&|_| String::new(), false), &mut |_| Ok(()));
+        let read = read_stream(&mut &*bytes, wanted(n), &|_| String::new(), false, &mut |_| Ok(()));
         read.unwrap().0
     };
     assert_eq!(precision(&single, 2), FloatPrecision::Single);
@@ -161,7 +161,7 @@ fn answers_follow_each_other() {
             found.extend_from_slice(part);
             Ok(())
         };
-        read_stream(&mut source, wanted(n), (&|_| String::new(), true), &mut take).unwrap();
+        read_stream(&mut source, wanted(n), &|_| String::new(), true, &mut take).unwrap();
         assert_eq!(found, expected);
     }
     assert!(source.is_empty());
