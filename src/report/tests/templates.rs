@@ -278,7 +278,8 @@ fn verdicts() -> Vec<Value> {
     sentences.push(json!({"kind": "total", "limit": plain}));
     for several in [true, false] {
         let nobody = json!({"kind": "nobody", "attribute": attribute(several), "whole": 9,
-            "highest": if several { 0.1 } else { 0.0 }, "only_entry": several});
+            "highest": if several { 0.1 } else { 0.0 }, "only_entry": several,
+            "widest": several.then(|| result(&sets[0], "lost"))});
         sentences.push(nobody);
     }
     let shares = json!([share("M"), share("F")]);
