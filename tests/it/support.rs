@@ -172,14 +172,13 @@ fn a_reference_that_lacks_the_values_of_the_people_decides_nothing() {
         told("unmoved-features", [1.0; 2]),
     ];
     let named = "{move: [job, income], condition_on: none}";
-    for set in [
-        format!("plausible: {named}"),
-        format!("transport: {named}"),
-        "greedy: {condition_on: none}".to_owned(),
-    ] {
+    for set in [format!("plausible: {named}"), "greedy: {condition_on: none}".to_owned()] {
         let found = ["people", "levels", "months"].map(|reference| verdict(reference, &set));
         assert_eq!(found, expected, "{set}");
     }
+    // People who are matched with each other take values that the reference need not know.
+    let (_, unknown) = verdict("levels", &format!("transport: {named}"));
+    assert_eq!(unknown, [Some(0.0); 2]);
 }
 
 /// Columns of which exactly one is 1 in every reference row are a group, also where the job lists

@@ -59,11 +59,13 @@ impl QualityReference {
         }
     }
 
-    /// The quality for each ordered pair of own and target group, and in total.
+    /// The quality for each ordered pair of own and target group, and in total. Rows that are
+    /// matched with each other (`matched`) take values that the reference need not know.
     pub(crate) fn quality(
         &self,
         sums: &QualitySums,
         rules: &MapFlipRules,
+        matched: bool,
     ) -> (BTreeMap<(usize, usize), CounterfactualQuality>, CounterfactualQuality) {
         let mut all = PairSums::default();
         sums.pairs.values().for_each(|pair| all.absorb(pair));
@@ -72,7 +74,8 @@ impl QualityReference {
         let of_pair = |(&(own, to), pair): (&(usize, usize), &PairSums)| {
             let variables = (0..self.variables.len()).map(|v| self.variable(v, to, pair)).collect();
             let real = sums.reference_plausibility.get(&to).and_then(quantiles);
-            let may_change = rules.may_change(&self.strata, &self.variables, own, to);
+            let mut may_change = rules.may_change(&self.strata, &self.variables, own, to);
+            may_change.iter_mut().for_each(|may_change| *may_change &= !matched);
             let unknown = self.unknown(own, &may_change, pair);
             all_unknown.iter_mut().zip(&unknown).for_each(|(all, n)| *all += n);
             ((own, to), CounterfactualQuality { values: overall(pair, &unknown, real), variables })

@@ -459,7 +459,7 @@ fn check_quality(
         classes: &reference.classes,
     };
     sums.merge(yardstick.reference_sums(&filter, &reference));
-    let (pairs, total) = yardstick.quality(&sums, &rules);
+    let (pairs, total) = yardstick.quality(&sums, &rules, false);
     let mut faults = Vec::new();
     for wanted in list(&expected["pairs"]) {
         // Groups that are whole numbers have a decimal point here.

@@ -75,6 +75,7 @@ fn values_that_are_no_numbers() {
         ("c", infinite, carry, "infinite-value", Some("row 2")),
         ("u", huge, u, "unreadable-value", None),
         ("x", integers(&[1, 2, 3, 9_007_199_254_740_993]), "", "large-integer", Some("row 3")),
+        ("x", integers(&[1, i64::MAX, 3, 4]), "", "large-integer", Some("row 1")),
     ] {
         let fault = check(name, array, change);
         let found = (fault.code, fault.row.as_deref(), fault.column.as_deref());

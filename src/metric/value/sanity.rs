@@ -33,7 +33,7 @@ const SHARED_CUTOFFS: f64 = 0.05;
 const ROWS_AT_A_CUTOFF: u64 = 10;
 
 /// How many neighbours count as one at most, as a power of two.
-const NEIGHBOURS: u32 = 6;
+const NEIGHBOURS: u32 = 10;
 
 /// The findings about one model.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -232,6 +232,8 @@ mod tests {
             ModelSanity::of_sides(&counts, false).apart
         };
         assert_eq!(apart(|group, _| if group == 2 { 0.6 } else { 0.5 }), [[0, 2], [1, 2]]);
+        let of_fraud = |group, _| if group == 2 { 0.0008 } else { 0.0002 };
+        assert_eq!(apart(of_fraud), [[0, 2], [1, 2]]);
         let of_products = |group, row| (row % 2) as f64 / 4.0 + group as f64 / 10.0;
         assert_eq!(apart(of_products), [[0, 1], [0, 2], [1, 2]]);
         // A row of each group has the threshold of the other.
@@ -241,7 +243,7 @@ mod tests {
         let of_branches = |group, row| if group == 2 { 0.25 } else { (row % 4) as f64 / 4.0 };
         assert!(apart(of_branches).is_empty(), "all in one branch");
         // Each row has its own.
-        let in_order = |group, row| 0.3 * group as f64 + row as f64 / 200.0;
+        let in_order = |group, row| 0.3 + 0.2 * group as f64 + row as f64 / 400.0;
         assert_eq!(apart(in_order), [[0, 1], [0, 2], [1, 2]]);
         assert!(apart(|group, row| (row as f64 + 0.3 * group as f64) / 50.0).is_empty(), "alike");
     }

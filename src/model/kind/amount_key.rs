@@ -23,7 +23,7 @@ pub struct AmountBlock {
     pub matters_from: MattersFrom,
 }
 
-/// What it is.
+/// What a least change is.
 const MATTERS_FROM: &str = "a share such as `5%`, or an amount such as `100`";
 
 /// The least change of an amount that matters.

@@ -70,7 +70,8 @@ impl OnnxParams {
         let is_short = element == TensorElementType::Int32;
         let fits = |x: f64| match is_flag {
             true => x == 0.0 || x == 1.0,
-            false => x.fract() == 0.0 && x.abs() < if is_short { 2_147_483_648.0 } else { 9e15 },
+            false if is_short => f64::from(x as i32) == x,
+            false => x.fract() == 0.0 && x.abs() < 9e15,
         };
         let Some(x) = numbers.iter().find(|x| !fits(**x)) else { return Ok(()) };
         let (found, way) = match x.is_nan() {

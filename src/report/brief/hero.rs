@@ -255,7 +255,8 @@ impl<'a> BriefInputs<'a> {
         let end = |of: &HarmResult| of.point.interval.map_or(0.0, |(_, end)| end);
         let widest = self.results.iter().max_by(|a, b| end(a).total_cmp(&end(b)));
         context! {
-            kind => "nobody", widest => fact(&widest.filter(|of| end(of) > 0.0)), whole => whole.or_else(all).unwrap_or(0),
+            kind => "nobody", widest => fact(&widest.filter(|of| end(of) > 0.0)),
+            whole => whole.or_else(all).unwrap_or(0),
             attribute => fact(&self.results.first().map(|result| &result.attribute)),
             highest => ends.map(|ends| ends.1).fold(0.0, f64::max), only_entry => self.only_entry(),
         }

@@ -71,7 +71,8 @@ fn worst_selective(audit: &AuditFolder) -> Option<(&IssueRow, &str)> {
 /// What must be read before the sentence of the page: the worst of the states that hold some people
 /// more often than others, switches that rounding may explain, scores against the labels, one
 /// decision for everybody or for all counterfactuals, thresholds that follow the group, scores that
-/// no moved feature changes, and groups, labels and decisions that may be another spelling of others.
+/// no moved feature changes, and groups, labels and decisions that may be another spelling of
+/// others.
 fn first_of_all(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Value {
     let codes = [
         "rounding-at-threshold",

@@ -1,8 +1,8 @@
 //! The issues about models that gates depend on: a model that answers differently when it is asked
 //! twice, scores or decisions that contradict the labels, one decision for everybody or for all
 //! counterfactuals of a set, scores that no moved feature changes, and thresholds that follow the
-//! group. The stage `gate` finds them, and
-//! the folder of the run holds them, so that judging the folder again uses the same ones.
+//! group. The stage `gate` finds them, and the folder of the run holds them, so that judging the
+//! folder again uses the same ones.
 
 use std::collections::BTreeMap;
 

@@ -79,7 +79,7 @@ impl QualityInputs<'_> {
             first.rules.condition,
         );
         let (sums, without_class) = self.sums(&yardstick, attribute)?;
-        let (pairs, total) = yardstick.quality(&sums, &first.rules);
+        let (pairs, total) = yardstick.quality(&sums, &first.rules, first.distance.is_some());
 
         let exact = self.learnt.iter().all(|learnt| learnt.counts.is_exact());
         write_rows(out, &self.quality(attribute, (&pairs, &total), exact, &without_class))?;

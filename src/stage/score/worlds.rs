@@ -599,7 +599,7 @@ mod tests {
     use super::variance_summary;
 
     #[test]
-    fn variances_of_empty_are_no_number() {
+    fn no_variance_is_no_number() {
         let empty = variance_summary(&[]);
         assert_eq!((empty.n, empty.mean, empty.lo, empty.hi), (0, None, None, None));
         let one = variance_summary(&[0.25]);

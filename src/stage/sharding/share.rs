@@ -253,10 +253,7 @@ impl RowShare {
             }
         }
     }
-}
 
-/// The passes of a stage over rows.
-impl RowShare {
     /// Whether later stages read the prepared rows: those that are only surveyed are not written.
     pub(crate) fn writes_rows(&self) -> bool {
         match self {

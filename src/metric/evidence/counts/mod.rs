@@ -32,8 +32,12 @@ use crate::num::additive::Additive;
 
 pub(crate) use switches::CounterfactualCounts;
 
-/// Bins of thresholds along the scale.
-const CUTOFF_BINS: f64 = 1024.0;
+/// Thresholds below this share of the scale are one.
+const LEAST_CUTOFF: f64 = 1.0 / 1_048_576.0;
+
+/// Bits of a share that are left out, so that thresholds are told apart to one in 4,096 of their
+/// size.
+const CUTOFF_BITS: u32 = 40;
 
 /// The factual rows of all groups under one model and one sensitive attribute.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -54,8 +58,7 @@ pub(crate) struct FactualCounts {
     /// The scores of people with a label, if scores are measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scores: Option<LabelledScores>,
-    /// Rows by threshold and group where rows carry their thresholds, in [`CUTOFF_BINS`] parts of
-    /// the scale.
+    /// Rows by threshold and group where rows carry their thresholds, in ascending order.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub cutoffs: BTreeMap<u64, Vec<u64>>,
     /// All people with a score, for the curves over all thresholds, if these are measured.
@@ -174,7 +177,7 @@ impl FactualCounts {
     /// Adds the threshold of a row of a group, as a share of the scale, in addition to the row
     /// itself.
     pub(crate) fn add_cutoff(&mut self, group: usize, threshold: f64) {
-        let bin = (threshold.clamp(0.0, 1.0) * CUTOFF_BINS) as u64;
+        let bin = threshold.clamp(LEAST_CUTOFF, 1.0).to_bits() >> CUTOFF_BITS;
         self.cutoffs.entry(bin).or_insert_with(|| vec![0; self.groups.len()])[group] += 1;
     }
 
