@@ -39,7 +39,7 @@ impl ColumnEncoder {
 pub(crate) struct NumberFile<T: ArrowPrimitiveType> {
     pub(super) file: &'static str,
     pub(super) column: &'static str,
-    /// What stands for null.
+    /// The value that represents null.
     pub(super) missing: T::Native,
 }
 

@@ -35,8 +35,7 @@ pub(crate) use switches::CounterfactualCounts;
 /// Thresholds below this share of the scale are one.
 const LEAST_CUTOFF: f64 = 1.0 / 1_048_576.0;
 
-/// Bits of a share that are left out, so that thresholds are told apart to one in 4,096 of their
-/// size.
+/// Bits of a share that are left out: thresholds that differ by one in 4,096 of their size are two.
 const CUTOFF_BITS: u32 = 40;
 
 /// The factual rows of all groups under one model and one sensitive attribute.
