@@ -11,7 +11,7 @@ use crate::data::prepare::view::SourceView;
 use crate::data::prepare::weight::WeightSummary;
 use crate::data::source::SourceSlice;
 use crate::data::source::side_table::{EXAMPLES, UnmatchedRule};
-use crate::data::values::{SourceValues, parse_number};
+use crate::data::values::{EXACT, SourceValues, parse_number};
 use crate::error::Result;
 use crate::num::additive::additive;
 
@@ -204,9 +204,13 @@ pub(super) fn check_numbers(
         SourceValues::Empty(_) => Ok(()),
         SourceValues::Int(a) => {
             let mut numbers = plan.features.iter().filter(|feature| !feature.kind.is_coded());
-            let is_feature = numbers.any(|feature| feature.column == column);
+            if !numbers.any(|feature| feature.column == column) {
+                return Ok(());
+            }
             let is_rounded = |(i, x): &(usize, &i64)| {
-                is_feature && a.is_valid(*i) && **x as f64 as i128 != i128::from(**x)
+                x.unsigned_abs() > EXACT as u64
+                    && a.is_valid(*i)
+                    && **x as f64 as i128 != i128::from(**x)
             };
             let found = a.values().iter().enumerate().find(is_rounded);
             let Some((i, x)) = found else { return Ok(()) };

@@ -46,6 +46,11 @@ pub(crate) const METRICS: &[Metric] = records! {
         range: (0.0, f64::INFINITY), shown: at![ScoreShifts 7], ..SHIFT;
 };
 
+/// Those that are 0 only where no score moves.
+pub(crate) fn of_every_move() -> impl Iterator<Item = &'static Metric> {
+    METRICS.iter().filter(|metric| metric.shows_every_move)
+}
+
 fn mean(shift: &ScoreShift, sum: f64) -> MetricValue {
     total_weight(shift).map(|n| sum / n)
 }

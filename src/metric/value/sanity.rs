@@ -33,7 +33,7 @@ const SHARED_CUTOFFS: f64 = 0.05;
 const ROWS_AT_A_CUTOFF: u64 = 10;
 
 /// How many neighbours count as one at most, as a power of two.
-const NEIGHBOURS: u32 = 10;
+const NEIGHBOURS: usize = 10;
 
 /// The findings about one model.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -138,33 +138,46 @@ pub(crate) fn one_decision_after(decided: Vec<u64>, before: &[u64]) -> Option<(u
     newcombe(Rate::of(n, n), of_rows, z).filter(|ends| ends.lo > 0.0).map(|_| (decision, n))
 }
 
+/// Rows by threshold and group.
+type RowsByCutoff = BTreeMap<u64, Vec<u64>>;
+
 /// Each two groups that have hardly any threshold in common.
-fn cutoffs_apart(cutoffs: &BTreeMap<u64, Vec<u64>>) -> Vec<[usize; 2]> {
+fn cutoffs_apart(cutoffs: &RowsByCutoff) -> Vec<[usize; 2]> {
     let groups = cutoffs.values().next().map_or(0, Vec::len);
+    let mut by_neighbours = vec![cutoffs.clone()];
+    for power in 0..NEIGHBOURS {
+        by_neighbours.push(halved(&by_neighbours[power]));
+    }
     let pairs = (0..groups).flat_map(|a| (a + 1..groups).map(move |b| [a, b]));
     // With as few neighbours together as have enough rows.
-    let is_apart = |of: &[usize; 2]| (0..=NEIGHBOURS).find_map(|power| apart(cutoffs, *of, power));
+    let is_apart = |of: &[usize; 2]| by_neighbours.iter().find_map(|rows| apart(rows, *of));
     pairs.filter(|of| is_apart(of) == Some(true)).collect()
 }
 
-/// Whether two groups have hardly any threshold in common, where 2^`power` next to each other are
-/// one: of either less than [`SHARED_CUTOFFS`] of the rows have a threshold that is usual in the
-/// other group, which is one with at least a fifth of its average. None where a threshold has fewer
-/// than [`ROWS_AT_A_CUTOFF`] rows of a group on average.
-fn apart(cutoffs: &BTreeMap<u64, Vec<u64>>, groups: [usize; 2], power: u32) -> Option<bool> {
-    let mut rows: BTreeMap<u64, [u64; 2]> = BTreeMap::new();
-    for (bin, of) in cutoffs {
-        let sums = rows.entry(bin >> power).or_default();
-        sums.iter_mut().zip(groups).for_each(|(sum, group)| *sum += of[group]);
+/// The same rows with each two neighbours as one threshold.
+fn halved(cutoffs: &RowsByCutoff) -> RowsByCutoff {
+    let mut halved = RowsByCutoff::new();
+    for (bin, rows) in cutoffs {
+        let sums = halved.entry(bin / 2).or_insert_with(|| vec![0; rows.len()]);
+        sums.iter_mut().zip(rows).for_each(|(sum, n)| *sum += n);
     }
-    let all = [0, 1].map(|side| rows.values().map(|of| of[side]).sum::<u64>());
-    let used = [0, 1].map(|side| rows.values().filter(|of| of[side] > 0).count() as u64);
-    let shares = |a: usize, b: usize| {
-        let usual = rows.values().filter(|of| 5 * of[b] * used[b] >= all[b]);
-        usual.map(|of| of[a]).sum::<u64>() as f64 >= SHARED_CUTOFFS * all[a] as f64
+    halved
+}
+
+/// Whether two groups have hardly any threshold in common: of either less than [`SHARED_CUTOFFS`]
+/// of the rows have a threshold that is usual in the other group, which is one with at least a
+/// fifth of its average. None where a threshold has fewer than [`ROWS_AT_A_CUTOFF`] rows of a group
+/// on average.
+fn apart(cutoffs: &RowsByCutoff, [a, b]: [usize; 2]) -> Option<bool> {
+    let all = |group: usize| cutoffs.values().map(|rows| rows[group]).sum::<u64>();
+    let used = |group: usize| cutoffs.values().filter(|rows| rows[group] > 0).count() as u64;
+    let [of_a, of_b] = [a, b].map(|group| (group, all(group), used(group)));
+    let shares = |(group, all, _): (usize, u64, u64), (other, all_others, used)| {
+        let usual = cutoffs.values().filter(|rows| 5 * rows[other] * used >= all_others);
+        usual.map(|rows| rows[group]).sum::<u64>() as f64 >= SHARED_CUTOFFS * all as f64
     };
-    let is_known = |side: usize| used[side] > 0 && all[side] >= ROWS_AT_A_CUTOFF * used[side];
-    (is_known(0) && is_known(1)).then(|| !shares(0, 1) && !shares(1, 0))
+    let is_known = |(_, all, used)| used > 0 && all >= ROWS_AT_A_CUTOFF * used;
+    (is_known(of_a) && is_known(of_b)).then(|| !shares(of_a, of_b) && !shares(of_b, of_a))
 }
 
 fn inverted_scores(counts: &FactualCounts, class: Option<usize>) -> Option<InvertedOrder> {

@@ -104,7 +104,7 @@ impl<'a> BriefInputs<'a> {
                     (&shares.model.name, &shares.attribute.name) == (&key.model, &key.attribute)
                 });
                 let gap = shares.and_then(|shares| {
-                    let gap = shares.clear_gap(self.audit, self.voice)?;
+                    let gap = shares.clear_gap(self.audit)?;
                     let names = [gap.low, gap.high].map(GroupFavourableShare::name);
                     let same = [&key.from, &key.to].iter().all(|of| names.contains(&of.as_str()));
                     same.then_some(HeroSubject::Gap(shares, gap))

@@ -37,8 +37,7 @@ impl<'a> BriefInputs<'a> {
     ) -> Option<(&'a ModelShares, ClearGap<'a>)> {
         let is_asked = |of: &&ModelShares| attribute.is_none_or(|name| of.attribute.name == name);
         let clear = self.shares.iter().filter(is_asked).filter_map(|shares| {
-            let gap =
-                shares.clear_gap(self.audit, self.voice).filter(|gap| gap.is_clear_of(compared))?;
+            let gap = shares.clear_gap(self.audit).filter(|gap| gap.is_clear_of(compared))?;
             Some((shares, gap))
         });
         clear.reduce(|worst, next| if next.1.harmed > worst.1.harmed { next } else { worst })

@@ -47,6 +47,8 @@ pub(crate) struct ModelShares {
     pub(crate) model: CalledModel,
     /// The attribute.
     pub(crate) attribute: CalledAttribute,
+    /// Of a label of several classes the one that is shared; else empty.
+    class: String,
     /// Its groups.
     pub(crate) groups: Vec<GroupFavourableShare>,
 }
@@ -118,6 +120,7 @@ pub(crate) fn all(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Vec<ModelShare
             let mut of = ModelShares {
                 model: voice.called_model(&model.name),
                 attribute: voice.called_attribute(&attribute.name),
+                class: voice.positive_class().to_owned(),
                 groups: Vec::new(),
             };
             let groups = audit.groups_of(&attribute.name);
@@ -138,7 +141,7 @@ fn share(
 ) -> Option<GroupFavourableShare> {
     let (model, attribute) = (of.model.name.as_str(), of.attribute.name.as_str());
     let of_all = ResultKey::new([model, "", attribute], "group", [group, ""]);
-    let key = of_all.of_class(voice.positive_class());
+    let key = of_all.of_class(&of.class);
     let measure = audit.measure(&key, "pprev")?;
     let (part, whole) = measure.counts()?;
     let value = measure.value?;
@@ -175,16 +178,12 @@ impl ModelShares {
 
     /// The gap between the reference and another group that harms most, unless two other groups
     /// harm twice as many; none where no interval of a difference leaves out zero.
-    pub(crate) fn clear_gap(
-        &self,
-        audit: &AuditFolder,
-        voice: &AuditVoice<'_>,
-    ) -> Option<ClearGap<'_>> {
+    pub(crate) fn clear_gap(&self, audit: &AuditFolder) -> Option<ClearGap<'_>> {
         let least = |low: &GroupFavourableShare, high: &GroupFavourableShare| {
             let of = [self.model.name.as_str(), "", self.attribute.name.as_str()];
             let ends = [low.name(), high.name()];
             let pairs = [ends, [ends[1], ends[0]]]
-                .map(|ends| ResultKey::new(of, "pair", ends).of_class(voice.positive_class()));
+                .map(|ends| ResultKey::new(of, "pair", ends).of_class(&self.class));
             let difference = pairs.iter().find_map(|key| audit.measure(key, "pprev_difference"));
             // Where the job does not measure the difference, intervals that do not meet are clear.
             let apart = low.point.interval.zip(high.point.interval);

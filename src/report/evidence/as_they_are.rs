@@ -32,7 +32,7 @@ fn lead(inputs: &BriefInputs<'_>) -> Value {
 /// How far the groups of a model are apart, and the one with the lowest share, where it is another
 /// one: the gap is the one about most people.
 fn apart(inputs: &BriefInputs<'_>, of: &ModelShares) -> Option<Value> {
-    let gap = of.clear_gap(inputs.audit, inputs.voice)?;
+    let gap = of.clear_gap(inputs.audit)?;
     let large = of.groups.iter().filter(|group| !group.is_small);
     let lowest = large.min_by(|a, b| a.point.value.total_cmp(&b.point.value));
     let lowest = lowest.filter(|lowest| lowest.name() != gap.low.name());

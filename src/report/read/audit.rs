@@ -299,8 +299,7 @@ impl AuditFolder {
 
     /// The measured values of the metrics that are 0 only where no score moves.
     pub(crate) fn score_moves(&self, key: &ResultKey) -> impl Iterator<Item = Option<f64>> {
-        let telling = shift::METRICS.iter().filter(|metric| metric.shows_every_move);
-        telling.filter_map(move |metric| Some(self.measure(key, metric.id)?.value))
+        shift::of_every_move().filter_map(|metric| Some(self.measure(key, metric.id)?.value))
     }
 
     /// The counts of a direction or total; none where the folder has none.

@@ -194,8 +194,9 @@ impl<'a> RowCounting<'a> {
         if key_and_weight.1 == 0 {
             return;
         }
-        if let Some(threshold) =
-            self.rule.share(threshold).filter(|_| self.blocks.cutoffs && predicted.is_some())
+        if self.blocks.cutoffs
+            && predicted.is_some()
+            && let Some(threshold) = self.rule.share(threshold)
         {
             part.add_cutoff(group, threshold);
         }

@@ -10,8 +10,7 @@ use crate::error::Result;
 use crate::gate::objection::MANY_PEOPLE;
 use crate::gate::reason::{CommonDecision, GateReason, OneSidedSet, ThresholdsApart, UnmovedSet};
 use crate::job::Job;
-use crate::metric::MetricFamily;
-use crate::metric::catalog::find;
+use crate::metric::catalog::shift;
 use crate::metric::value::sanity::{ModelSanity, one_decision_after};
 use crate::model::kind::{ModelBlock, ModelKind};
 use crate::param::{ColumnName, Name};
@@ -144,37 +143,46 @@ pub(crate) fn one_sided(counts: &[CountRow], of_classes: bool) -> Vec<IssueRow> 
     found.into_iter().map(issue).collect()
 }
 
-/// The issues about files of scores that are the same for all counterfactuals of a set, of which
-/// many have other features than their rows. A model that the run asks saw these features.
-pub(crate) fn unmoved(job: &Job, metrics: &[MetricRow], quality: &[CfQualityRow]) -> Vec<IssueRow> {
-    let issue = |(name, model): (&Name, &ModelBlock)| {
-        let set = |row: &CfQualityRow| {
-            let SetPair { counterfactual, sensitive, from_group, .. } = &row.pair;
-            let is_of_all = row.metric == "unchanged_share" && from_group.is_empty();
-            let changed = 1.0 - row.value.filter(|_| is_of_all)?;
-            // Distances that are 0 only if no score moves.
-            let mut moves = metrics.iter().filter(|row| {
-                let AuditKey { arm, slice, scope, model, .. } = &row.key;
-                let own = [arm.as_str(), slice, scope, model] == ["", "", "total", name.as_str()];
-                let metric = find(&row.metric).filter(|metric| metric.shows_every_move);
-                own && (&row.key.counterfactual, &row.key.sensitive) == (counterfactual, sensitive)
-                    && metric.is_some_and(|metric| metric.family == MetricFamily::Shift)
-            });
-            let is_still =
-                moves.clone().next().is_some() && moves.all(|row| row.value == Some(0.0));
-            let [counterfactual, sensitive] = [counterfactual, sensitive].map(ToString::to_string);
-            (changed >= MANY_PEOPLE && is_still).then_some(UnmovedSet {
-                counterfactual,
-                sensitive,
-                changed,
-            })
-        };
-        let is_file = model.kinds().iter().any(|kind| matches!(kind, ModelKind::Scores(_)));
-        let sets = Vec::from_iter(quality.iter().filter(|_| is_file).filter_map(set));
+/// The models whose scores come from a file: one that the run asks saw the features.
+fn of_files(job: &Job) -> impl Iterator<Item = &Name> {
+    let is_file =
+        |model: &ModelBlock| model.kinds().iter().any(|kind| matches!(kind, ModelKind::Scores(_)));
+    job.models.iter().filter(move |(_, model)| is_file(model)).map(|(name, _)| name)
+}
+
+/// The sets of which many counterfactuals have other features than their rows, where the scores of
+/// a model come from a file.
+pub(crate) fn moved_sets(job: &Job, quality: &[CfQualityRow]) -> Vec<UnmovedSet> {
+    let moved = |row: &CfQualityRow| {
+        let SetPair { counterfactual, sensitive, from_group, .. } = &row.pair;
+        let is_of_all = row.metric == "unchanged_share" && from_group.is_empty();
+        let changed = 1.0 - row.value.filter(|_| is_of_all)?;
+        let [counterfactual, sensitive] = [counterfactual, sensitive].map(ToString::to_string);
+        let set = UnmovedSet { counterfactual, sensitive, changed };
+        (changed >= MANY_PEOPLE).then_some(set)
+    };
+    let asks = of_files(job).next().is_some();
+    quality.iter().filter(|_| asks).filter_map(moved).collect()
+}
+
+/// The issues about files of scores that are the same for all counterfactuals of such a set.
+pub(crate) fn unmoved(job: &Job, moved: &[UnmovedSet], metrics: &[MetricRow]) -> Vec<IssueRow> {
+    let is_still = |name: &Name, set: &UnmovedSet| {
+        let audit = [name.as_str(), &set.counterfactual, &set.sensitive];
+        let mut moves = metrics.iter().filter(|row| {
+            let AuditKey { arm, slice, scope, model, counterfactual, sensitive, .. } = &row.key;
+            [arm.as_str(), slice, scope] == ["", "", "total"]
+                && [model.as_str(), counterfactual, sensitive] == audit
+                && shift::of_every_move().any(|metric| row.metric == metric.id)
+        });
+        moves.clone().next().is_some() && moves.all(|row| row.value == Some(0.0))
+    };
+    let issue = |name: &Name| {
+        let sets: Vec<_> = moved.iter().filter(|set| is_still(name, set)).cloned().collect();
         let (n, model) = (sets.len() as u64, name.to_string());
         (n > 0).then(|| GateReason::UnmovedScores { model, sets }.issue_about(name.as_str(), n))
     };
-    job.models.iter().filter_map(issue).collect()
+    of_files(job).filter_map(issue).collect()
 }
 
 #[cfg(test)]
