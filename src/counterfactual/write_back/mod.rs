@@ -177,10 +177,9 @@ struct FeatureAssignment {
 }
 
 impl FeatureAssignment {
-    /// Every feature that changes in a row, with its value.
-    ///
-    /// A feature that has its value already is left unchanged, and so are the features below it.
-    fn changes(&self, originals: &FeatureRows, parent: usize) -> Vec<(usize, CountedValue)> {
+    /// Whether a row changes: a feature that has its value already is left unchanged, and so are
+    /// the features below it.
+    fn changes(&self, originals: &FeatureRows, parent: usize) -> bool {
         let there = match (&originals.columns[self.feature], self.value) {
             (FeatureColumn::Code(codes), CountedValue::Level(code)) => codes[parent] == code,
             (FeatureColumn::Number(numbers), CountedValue::Number(bits)) => {
@@ -188,11 +187,21 @@ impl FeatureAssignment {
             }
             _ => false,
         };
-        if there {
-            return Vec::new();
+        !there
+    }
+
+    /// Adds every assignment that changes a row.
+    fn list<'a>(&'a self, originals: &FeatureRows, parent: usize, changed: &mut Vec<&'a Self>) {
+        if self.changes(originals, parent) {
+            changed.push(self);
+            self.parents.iter().for_each(|set| set.list(originals, parent, changed));
         }
-        let below = self.parents.iter().flat_map(|set| set.changes(originals, parent));
-        [(self.feature, self.value)].into_iter().chain(below).collect()
+    }
+
+    /// Whether it changes a feature of a row.
+    fn sets(&self, originals: &FeatureRows, parent: usize, feature: usize) -> bool {
+        let below = || self.parents.iter().any(|set| set.sets(originals, parent, feature));
+        self.changes(originals, parent) && (self.feature == feature || below())
     }
 }
 
@@ -290,9 +299,11 @@ impl WriteBack {
             self.assignments.get(change.to)?[class].as_ref()
         };
         let mut written = WrittenCounts::default();
+        let mut changed = Vec::new();
         for change in changes {
             let Some(set) = set(change) else { continue };
-            for (feature, cell) in set.changes(originals, change.parent) {
+            set.list(originals, change.parent, &mut changed);
+            for &FeatureAssignment { feature, value: cell, .. } in changed.drain(..) {
                 if !self.recomputations.iter().any(|again| again.derived.feature == feature) {
                     let bits = match cell {
                         CountedValue::Level(code) => u64::from(code),
@@ -312,8 +323,7 @@ impl WriteBack {
             }
         }
         self.compute_again(made, originals, changes.iter().copied(), |change, derived| {
-            let set = set(change).map_or(Vec::new(), |set| set.changes(originals, change.parent));
-            set.iter().any(|(feature, _)| *feature == derived)
+            set(change).is_some_and(|set| set.sets(originals, change.parent, derived))
         });
         written
     }
