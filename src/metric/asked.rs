@@ -34,6 +34,8 @@ impl Metric {
                 MetricFamily::Performance | MetricFamily::Scores => &[Total, Group],
                 MetricFamily::Group => &[Pair, WorstCase],
                 MetricFamily::Clarify => &[Pair],
+                // Over all directions changes up and down would cancel.
+                MetricFamily::Shift if self.is_signed() => &[Direction, Pair],
                 MetricFamily::Ccm | MetricFamily::Eccm | MetricFamily::Shift => {
                     &[Total, Direction, Pair]
                 }

@@ -494,13 +494,17 @@ impl Metric {
         self.transform().is_some_and(GapTransform::has_order)
     }
 
+    /// Whether its values lie on both sides of an ideal of 0.
+    pub(crate) fn is_signed(&self) -> bool {
+        self.ideal == Some(0.0) && self.range.0 < 0.0 && self.range.1 > 0.0
+    }
+
     /// Whether its value for two groups has two sides: it is a ratio of either order, or its sign
     /// says which group is above. For a value of one direction a pair is the difference of both.
     pub(crate) fn has_sides(&self) -> bool {
-        let is_signed = self.ideal == Some(0.0) && self.range.0 < 0.0 && self.range.1 > 0.0;
         let of_directions =
             matches!(self.family, MetricFamily::Ccm | MetricFamily::Eccm | MetricFamily::Shift);
-        is_signed || of_directions || self.has_order()
+        self.is_signed() || of_directions || self.has_order()
     }
 
     /// How rates of favourable predictions are compared by it; none where it reads others.

@@ -5,12 +5,13 @@
 use crate::data::source::list_words;
 use crate::data::{FeatureKind, Layout};
 use crate::job::check::{CheckedJob, path};
+use crate::job::new::guess::{WANTED_WORDS, is_among, is_unwanted};
 use crate::job::resolve::roles::FeatureObstacle;
-use crate::job::{FavourableClass, GateBetween, GateBlock, Job};
+use crate::job::{FavourableClass, GateBetween, GateBlock, GateDirection, Job};
 use crate::metric::asked::GateScope;
 use crate::metric::catalog::find;
 use crate::metric::{GapTransform, Metric};
-use crate::param::{ColumnName, Finite};
+use crate::param::{ColumnName, Finite, Word};
 use crate::table::{INFO, IssueRow, WARNING, whole};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -21,6 +22,7 @@ pub(crate) fn of_job(checked: &CheckedJob) -> Vec<IssueNote> {
     refits(checked)
         .into_iter()
         .chain(unweighted(job))
+        .chain(other_side(job))
         .chain(unexplained(job))
         .chain(unchecked(job, WARNING))
         .chain(unkept(job, WARNING))
@@ -31,8 +33,8 @@ pub(crate) fn of_job(checked: &CheckedJob) -> Vec<IssueNote> {
 /// What every run also reports in the table `issues`. Only `check` warns that scores are not
 /// checked: a night of cron must be silent.
 pub(crate) fn of_run(job: &Job) -> Vec<IssueNote> {
-    let said = unweighted(job).into_iter().chain(unexplained(job)).chain(unchecked(job, INFO));
-    said.chain(unkept(job, INFO)).collect()
+    let said = unweighted(job).into_iter().chain(other_side(job)).chain(unexplained(job));
+    said.chain(unchecked(job, INFO)).chain(unkept(job, INFO)).collect()
 }
 
 /// The columns whose counterfactuals hold whole numbers because their values do, reported by every
@@ -103,19 +105,30 @@ fn refits(checked: &CheckedJob) -> Vec<IssueNote> {
 /// gate, and whether it is the upper end of the first minus the second, or over it.
 type LimitedEnd<'a> = (&'a ColumnName, [&'a str; 2], bool);
 
-/// What a gate with one limit asks of a comparison that has two sides; none of other gates, such as
-/// those on a change.
+/// The limits of a gate from above and from below, on a value or on its change.
+fn limits(gate: &GateBlock) -> (Option<Finite>, Option<Finite>) {
+    match gate.against {
+        None => (gate.at_most, gate.at_least),
+        Some(_) => (gate.rise_at_most, gate.fall_at_most),
+    }
+}
+
+/// What a gate with one limit asks of a comparison that has two sides, or of a signed value of a
+/// direction; none of other gates.
 fn limited_end(gate: &GateBlock) -> Option<(LimitedEnd<'_>, &'static Metric)> {
-    let metric = find(gate.metric.as_deref().filter(|_| gate.against.is_none())?)?;
-    let Some(GateBetween::Pair(groups)) = &gate.between else { return None };
-    let (attribute, [first, second]) = groups.iter().next()?;
-    let is_upper = match (gate.at_most, gate.at_least) {
+    let metric = find(gate.metric.as_deref()?)?;
+    let pair = match (&gate.between, &gate.direction) {
+        (Some(GateBetween::Pair(pair)), _) if metric.has_sides() => pair,
+        (_, Some(GateDirection::Pair(pair))) if metric.is_signed() => pair,
+        _ => return None,
+    };
+    let (attribute, [first, second]) = pair.iter().next()?;
+    let is_upper = match limits(gate) {
         (Some(_), None) => true,
         (None, Some(_)) => false,
         _ => return None,
     };
-    let end = (attribute, [first.as_str(), second.as_str()], is_upper);
-    metric.has_sides().then_some((end, metric))
+    Some(((attribute, [first.as_str(), second.as_str()], is_upper), metric))
 }
 
 /// Gates that limit a comparison on one side only, and so do not see it the other way round.
@@ -125,33 +138,32 @@ fn one_sided(job: &Job) -> Vec<IssueNote> {
         let Some(((attribute, [first, second], is_upper), metric)) = limited_end(gate) else {
             continue;
         };
-        let is_ratio = metric.has_order();
+        let (is_ratio, of_direction) = (metric.has_order(), gate.direction.is_some());
         let sees_the_other = |other: &&GateBlock| {
             let alike = (&other.metric, &other.model, &other.counterfactual, &other.arm)
                 == (&gate.metric, &gate.model, &gate.counterfactual, &gate.arm)
-                && other.class == gate.class;
+                && (&other.class, other.against) == (&gate.class, gate.against)
+                && other.direction.is_some() == of_direction;
             let ends = limited_end(other).map(|(end, _)| end);
-            let turned = ends == Some((attribute, [second, first], is_upper));
+            let turned = !of_direction && ends == Some((attribute, [second, first], is_upper));
             let other_end = ends == Some((attribute, [first, second], !is_upper));
             // The distance of the furthest groups has no sign: a limit from above holds both ways,
             // and so does one from below on the smallest ratio.
-            let limit = if is_ratio { other.at_least } else { other.at_most };
+            let (upper, lower) = limits(other);
             let of_all = other.between == Some(GateBetween::WorstCase)
-                && other.against.is_none()
-                && limit.is_some()
+                && if is_ratio { lower } else { upper }.is_some()
                 && other.sensitive.as_ref().is_none_or(|asked| asked == attribute);
             alike && (turned || other_end || of_all)
         };
         if job.gates.values().any(|other| sees_the_other(&other)) {
             continue;
         }
-        let (limit, from) = match is_upper {
-            true => (gate.at_most, "above"),
-            false => (gate.at_least, "below"),
-        };
+        let (upper, lower) = limits(gate);
+        let (limit, from) = if is_upper { (upper, "above") } else { (lower, "below") };
         // A higher share of positive decisions harms where these are unfavourable.
         let of_favourable = metric.of_favourable() == Some(GapTransform::Inverse);
-        let harmed = job.data.favourable_side().filter(|_| {
+        let of_change = gate.against.is_some();
+        let harmed = job.data.favourable_side().filter(|_| !of_change).filter(|_| {
             let of_decisions = metric.gap_of.is_some_and(|(base, _)| base == "pprev");
             (of_decisions || of_favourable) && gate.class.is_none()
         });
@@ -162,6 +174,7 @@ fn one_sided(job: &Job) -> Vec<IssueNote> {
         });
         let has_worst_case = metric.scopes().contains(&GateScope::WorstCase);
         let of_all = match (has_worst_case, is_ratio) {
+            _ if of_direction => "",
             (false, _) => "",
             (true, false) => {
                 ", or `between: worst_case`, which judges the distance of the groups furthest apart"
@@ -172,19 +185,32 @@ fn one_sided(job: &Job) -> Vec<IssueNote> {
             }
         };
         let text = format!(
-            "the gate `{name}` limits `{}`, `{first}` {} `{second}`, only from {from}: it sees \
-             {sees}no gap the other way round, however large",
+            "the gate `{name}` limits {}`{}`, `{first}` {} `{second}`, only from {from}: it sees \
+             {sees}no {} the other way round, however large",
+            if of_change { "the change of " } else { "" },
             metric.id,
-            if is_ratio { "over" } else { "minus" },
+            if of_direction {
+                "as"
+            } else if is_ratio {
+                "over"
+            } else {
+                "minus"
+            },
+            if of_direction { "change" } else { "gap" },
         );
         let hint = if is_ratio {
             // A group may be called anything: the words of the job are JSON, which YAML reads.
             let quoted = json!({attribute.as_str(): [second, first]});
             format!("add a gate with the same limit and `between: {quoted}`{of_all}")
         } else {
-            let other = if is_upper { "at_least" } else { "at_most" };
             let limit = limit.map_or(0.0, Finite::get);
-            format!("add a gate with `{other}: {}`{of_all}", 0.0 - limit)
+            let (other, limit) = match (of_change, is_upper) {
+                (false, true) => ("at_least", 0.0 - limit),
+                (false, false) => ("at_most", 0.0 - limit),
+                (true, true) => ("fall_at_most", limit),
+                (true, false) => ("rise_at_most", limit),
+            };
+            format!("add a gate with `{other}: {limit}`{of_all}")
         };
         let place = path(&["gates", name.as_str()]);
         found.push(IssueNote::warning("one-sided-gate", place, 0, text).with_hint(hint));
@@ -254,6 +280,39 @@ fn unweighted(job: &Job) -> Option<IssueNote> {
     (!sets.is_empty()).then(|| issue("unweighted-fit", INFO, "data.weight".to_owned(), text))
 }
 
+/// Positive labels and decisions that are probably on the other side than the job says, by the
+/// words that `cfaudit new` goes by.
+fn other_side(job: &Job) -> Vec<IssueNote> {
+    let Some(side) = job.data.favourable_side() else { return Vec::new() };
+    let wants_positive = side == FavourableClass::Positive;
+    let label = job.data.label.column();
+    let label = label.map(|of| ("data.label".to_owned(), of.column.as_str(), &of.positive));
+    let decisions = job.models.iter().filter_map(|(name, model)| {
+        let decision = model.decision.as_ref()?;
+        let place = path(&["models", name.as_str(), "decision"]);
+        Some((place, decision.column.as_ref()?.as_str(), &decision.positive))
+    });
+    let note = |(place, name, values): (String, &str, &Vec<Word>)| {
+        let is_turned = |value: &&str| match wants_positive {
+            true => is_unwanted(name, value),
+            false => is_among(WANTED_WORDS, value),
+        };
+        let value = values.iter().map(Word::as_str).find(is_turned)?;
+        let (side, what) = match wants_positive {
+            true => ("positive", "not what people want"),
+            false => ("negative", "what people want"),
+        };
+        let text = format!(
+            "`{value}` of `{name}` counts as positive and is probably {what}, but the job says \
+             `favourable: {side}`"
+        );
+        let hint = "`positive` lists the values of one side, the same for labels and decisions, and \
+                    `favourable` says whether people want that side";
+        Some(IssueNote::warning("favourable-side", place, 0, text).with_hint(hint.to_owned()))
+    };
+    label.into_iter().chain(decisions).filter_map(note).collect()
+}
+
 /// A problem that did not stop the work.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct IssueNote {
@@ -319,9 +378,11 @@ mod tests {
             if known.scopes().contains(&GateScope::Pair) && is_of_decisions {
                 let set = if known.needs_counterfactual() { ", counterfactual: flip" } else { "" };
                 let id = known.id;
+                let is_ratio = known.ideal == Some(1.0);
+                let of_directions = known.scopes().contains(&GateScope::Direction);
+                let key = if is_ratio && !of_directions { "at_least" } else { "at_most" };
                 gates += &format!(
-                    "  g-{}: {{metric: {id}, model: m{set}, between: {{g: [a, b]}}, at_most: \
-                     0.2}}\n",
+                    "  g-{}: {{metric: {id}, model: m{set}, between: {{g: [a, b]}}, {key}: 0.2}}\n",
                     id.replace('_', "-")
                 );
                 asked.push((format!("g-{}", id.replace('_', "-")), known));

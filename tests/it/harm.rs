@@ -136,6 +136,28 @@ fn a_check_knows_who_is_at_risk_by_decisions() {
     }
 }
 
+/// The words that `new` goes by say that a positive value is a bad outcome.
+#[test]
+fn a_bad_outcome_that_people_want_is_told() {
+    let work = Work::new();
+    let checked = |label: &str| {
+        work.job("scored", &format!("~  label: {label}\n-  favourable"), "");
+        work.cfaudit(0, "check job.yaml --no-data").stdout
+    };
+    let bad = "{column: default, positive: [1], favourable: positive}";
+    checked(bad).says(&[
+        "warning[favourable-side]: `1` of `default` counts as positive and is probably not what people \
+         want, but the job says `favourable: positive`",
+    ]);
+    for right in [
+        "{column: default, positive: [1], favourable: negative}",
+        "{column: default, positive: [0], favourable: positive}",
+        "{column: paid, positive: [1], favourable: positive}",
+    ] {
+        checked(right).lacks(&["favourable-side"]);
+    }
+}
+
 /// A limit on a signed gap sees one side of it: `check` says which, and what closes it.
 #[test]
 fn a_limit_on_one_side_of_a_gap_is_told() {
@@ -206,6 +228,25 @@ fn a_limit_on_one_side_of_a_gap_is_told() {
         let found = checked("positive", &format!("{ratio}{}", gate("back", "di", other)));
         assert!(!found.contains("one-sided-gate"), "{other}: {found}");
     }
+    // A change of a gap, and a mean that has a sign in each direction.
+    let change = gate(
+        "c",
+        "demp_difference",
+        "between: {sex: [f, m]}, against: baseline, \
+                                              rise_at_most: 0.02",
+    );
+    checked("positive", &change).says(&[
+        "the gate `c` limits the change of `demp_difference`, `f` minus `m`, only from above: it \
+         sees no gap the other way round",
+        "hint: add a gate with `fall_at_most: 0.02`, or `between: worst_case`",
+    ]);
+    let back = gate(
+        "d",
+        "demp_difference",
+        "between: {sex: [f, m]}, against: baseline, \
+                                            fall_at_most: 0.02",
+    );
+    checked("positive", &format!("{change}{back}")).lacks(&["one-sided-gate"]);
     let sound = gate("b", "eodds", "between: {sex: [f, m]}, at_most: 0.1");
     checked("positive", &sound).lacks(&["one-sided-gate"]);
 }

@@ -296,6 +296,22 @@ fn a_changed_import_scores_again() {
     }
 }
 
+/// A file that a module names in quotes, such as a pickle, scores again when it changes.
+#[test]
+fn a_changed_file_that_a_module_names_scores_again() {
+    let Some(python) = interpreter("pyarrow, pandas") else { return };
+    let work = with_python(&format!("{{call: \"scoring:score\", with: {python}}}"));
+    work.write("model.txt", "0.25");
+    let module = "K = float(open('model.txt').read())\ndef score(rows): return [K] * len(rows)\n";
+    work.write("scoring.py", module);
+    work.run(0, "job.yaml", "");
+    work.run(0, "job.yaml", "").says(&["nothing to do"]);
+    work.write("model.txt", "0.125");
+    work.run(0, "job.yaml", "").says(&["score/model=live: runs, `file model.txt` changed"]);
+    let outcomes = work.table("outcomes");
+    assert!(outcomes.records().all(|row| row.real("score") == Some(0.125)));
+}
+
 /// Few rows are asked again in part and in another order, so that a model is found that gives the
 /// scores in an order of its own, or by what the other rows are.
 #[test]

@@ -76,31 +76,31 @@ pub(super) fn attribute_of(
     }
     let others: Vec<(&str, u64)> =
         tally.by_count().into_iter().filter(|(word, _)| !is_declared(word)).collect();
-    if !others.is_empty() {
-        let n = others.iter().map(|(_, n)| n).sum();
-        let group_like = |word: &str| {
-            attribute.groups.iter().find_map(|(group, _)| Some((group, differ_only(word, group)?)))
-        };
-        let one = |(word, n): &(&str, u64)| match group_like(word) {
-            Some((group, by)) => format!("`{word}` ({n}; it and `{group}` differ only by {by})"),
+    let group_like = |word: &str| {
+        attribute.groups.iter().find_map(|(group, _)| Some((group, likeness(word, group)?)))
+    };
+    // The user should correct probable misspellings.
+    let (slips, rest): (Vec<_>, Vec<_>) =
+        others.iter().partition(|(word, _)| group_like(word).is_some());
+    for (code, words) in [("similar-groups", slips), ("undeclared-group", rest)] {
+        let n: u64 = words.iter().map(|(_, n)| n).sum();
+        let one = |(word, n): (&str, u64)| match group_like(word) {
+            Some((_, likeness)) => format!("`{word}` ({n}; {likeness})"),
             None => format!("`{word}` ({n})"),
         };
         let pairs: Vec<(&str, &str)> =
-            others.iter().filter_map(|(word, _)| Some((*word, group_like(word)?.0))).collect();
-        // Probable misspellings come first: the user should correct them.
-        let (slips, rest): (Vec<_>, Vec<_>) =
-            others.iter().partition(|(word, _)| group_like(word).is_some());
-        let list = list_words(slips.into_iter().chain(rest).map(one), MAX_SHOWN);
+            words.iter().filter_map(|(word, _)| Some((*word, group_like(word)?.0))).collect();
+        let mend = match pairs.is_empty() {
+            true => String::new(),
+            false => format!("; where they mean a group, {}", joined_by(plan, column, pairs)),
+        };
         let text = format!(
-            "{n} rows have a value of `{name}` that is not among its groups: {list}; they belong \
-             to no group{}",
-            if pairs.is_empty() {
-                String::new()
-            } else {
-                format!("; where they mean a group, {}", joined_by(plan, column, pairs))
-            }
+            "{n} rows have a value of `{name}` that is not among its groups: {}; they belong to no \
+             group{mend}",
+            list_words(words.iter().map(|of| one(*of)), MAX_SHOWN)
         );
-        issues.push(IssueRow::warning("undeclared-group", name, whole(n), text));
+        let issue = || IssueRow::warning(code, name, whole(n), text);
+        issues.extend((!words.is_empty()).then(issue));
     }
     let level =
         |value: &str| levels.iter().position(|l| l == value).and_then(|i| u32::try_from(i).ok());
@@ -125,6 +125,18 @@ fn differ_only(a: &str, b: &str) -> Option<&'static str> {
         () if small(&bare(a)) == small(&bare(b)) => Some("case and blanks"),
         () => None,
     }
+}
+
+/// Why a word may mean a group, where it may: it differs only by its spelling, or one of the two is
+/// a short form of the other, such as `f` of `female`.
+fn likeness(word: &str, group: &str) -> Option<String> {
+    if let Some(by) = differ_only(word, group) {
+        return Some(format!("it and `{group}` differ only by {by}"));
+    }
+    let (short, long) = if word.len() < group.len() { (word, group) } else { (group, word) };
+    let is_short = short.chars().all(char::is_alphabetic) && (1..=3).contains(&short.len());
+    let begins = long.to_lowercase().starts_with(&short.to_lowercase());
+    (is_short && begins && long.len() >= short.len() + 3).then(|| format!("it may mean `{group}`"))
 }
 
 /// The value of the data that a word of the job may be a misspelling of.

@@ -285,10 +285,16 @@ fn groups_that_differ_only_by_case_or_blanks() {
         absent.ends_with("; the data hold `female`, and `Female` and `female` differ only by case"),
         "{absent}"
     );
-    let others = text_of("Male, Female", values, "undeclared-group");
+    let others = text_of("Male, Female", values, "similar-groups");
     let both = "`female` (2; it and `Female` differ only by case), `ma le` (1; it and `Male` \
                 differ only by case and blanks)";
     assert!(others.contains(both), "{others}");
+    // A short form, which is no other group such as AB of A.
+    let short = text_of("m, f", ["m", "f", "female", "ma"], "similar-groups");
+    short.says(&[
+        "`female` (1; it may mean `f`); they belong to no group; where they mean a group, \
+                  merge them by `map`",
+    ]);
     let two = text_of("Male, female, ma le", values, "similar-groups");
     assert!(
         two.starts_with(

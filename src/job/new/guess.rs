@@ -21,7 +21,7 @@ use crate::param::ColumnName;
 pub(super) const NOMINAL_LEVELS_AT_MOST: usize = 100;
 
 /// What people want to see, and what not.
-pub(super) const WANTED_WORDS: &str = "grant approve accept granted approved accepted admitted \
+pub(crate) const WANTED_WORDS: &str = "grant approve accept granted approved accepted admitted \
     hired paid repaid passed pass good offered selected";
 
 pub(super) const UNWANTED_WORDS: &str = "decline refused rejected denied declined refuse reject \
@@ -37,7 +37,7 @@ pub(super) const YES_WORDS: &str = "1 1.0 true yes y positive";
 
 pub(super) const NO_WORDS: &str = "0 0.0 false no n negative";
 
-pub(super) fn is_among(words: &str, text: &str) -> bool {
+pub(crate) fn is_among(words: &str, text: &str) -> bool {
     let text = text.to_lowercase();
     words.split(' ').any(|word| word == text)
 }
@@ -91,16 +91,23 @@ pub(super) fn person_column<'a>(
     })
 }
 
+/// Whether a name says something bad: a bad word, or another one that is negated.
+fn is_bad(name: &str) -> bool {
+    let parts = parts(name);
+    let turns = parts.iter().filter(|part| is_among(NEGATIONS, part)).count();
+    parts.iter().any(|part| is_among(UNWANTED_WORDS, part)) != (turns % 2 == 1)
+}
+
+/// Whether people probably do not want a value of a column: it is a bad word, or it says that
+/// something bad is so.
+pub(crate) fn is_unwanted(column: &str, value: &str) -> bool {
+    is_among(UNWANTED_WORDS, value) || (is_among(YES_WORDS, value) && is_bad(column))
+}
+
 /// Which prediction people probably want: what the positive value says, reversed where the label is
 /// named after something bad, and once more for each negation in its name.
-pub(super) fn side(label: &ColumnProfile, positive: &str) -> FavourableClass {
-    let parts = parts(&label.name);
-    let turns = parts.iter().filter(|part| is_among(NEGATIONS, part)).count();
-    let is_bad = parts.iter().any(|part| is_among(UNWANTED_WORDS, part)) != (turns % 2 == 1);
-    if is_among(UNWANTED_WORDS, positive)
-        || (is_among(YES_WORDS, positive) && is_bad)
-        || (is_among(NO_WORDS, positive) && !is_bad)
-    {
+pub(super) fn probable_side(label: &str, positive: &str) -> FavourableClass {
+    if is_unwanted(label, positive) || (is_among(NO_WORDS, positive) && !is_bad(label)) {
         FavourableClass::Negative
     } else {
         FavourableClass::Positive
@@ -235,7 +242,12 @@ pub(super) fn decision_column<'a>(
     });
     let by_words = decisions.iter().filter_map(|(name, _)| {
         let profile = profile(name).filter(|profile| profile.levels.len() == 2)?;
-        Some((profile, values(profile, &|value| side(profile, value) == FavourableClass::Positive)))
+        Some((
+            profile,
+            values(profile, &|value| {
+                probable_side(&profile.name, value) == FavourableClass::Positive
+            }),
+        ))
     });
     let found =
         |by_words: bool| move |(profile, favourable)| Decided { profile, favourable, by_words };

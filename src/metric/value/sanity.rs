@@ -10,6 +10,9 @@
 //! it decides the same for all counterfactuals of a set only, their scores are probably on another
 //! scale.
 //!
+//! If far more or far fewer people have a positive decision than a positive label, the threshold is
+//! probably not that of the model, or the scores are on another scale.
+//!
 //! A threshold that rows carry *follows the group* if two groups have hardly any in common. A
 //! counterfactual is compared with the threshold of its row, so it does not show what another group
 //! would change there.
@@ -24,6 +27,14 @@ use crate::metric::rate::Rate;
 use crate::metric::scope::GroupSelection;
 use crate::metric::value::scores::auc_of_all;
 use crate::param::Level;
+
+/// From this share of people with a label on, decisions are compared with labels: where labels are
+/// known for some decisions only, shares say nothing.
+const LABELLED: f64 = 0.95;
+
+/// Odds of a positive decision this many times those of a positive label, or a part as small, are
+/// far from them.
+const FAR_ODDS: f64 = 5.0;
 
 /// Two groups that share less of their thresholds have different ones.
 const SHARED_CUTOFFS: f64 = 0.05;
@@ -43,6 +54,10 @@ pub(crate) struct ModelSanity {
     pub(crate) inverted: Vec<InvertedOrder>,
     /// The number of people by decision: negative and positive, or each class.
     decided: Vec<u64>,
+    /// People with a positive decision, with a positive label, and all, of those with both, where
+    /// the first two are far apart and nearly everybody has a label.
+    #[serde(default)]
+    pub(crate) off_labels: Option<[u64; 3]>,
     /// Each two groups that have hardly any threshold in common, by rank.
     #[serde(default)]
     pub(crate) apart: Vec<[usize; 2]>,
@@ -99,7 +114,11 @@ impl ModelSanity {
             is_below.then_some(InvertedOrder::Decisions([of_positive, of_negative]))
         };
         let apart = cutoffs_apart(&counts.cutoffs);
-        ModelSanity { inverted: inverted.into_iter().collect(), decided, apart }
+        let n = confusion.n();
+        let of_labels = [confusion.predicted_positive(), confusion.actual_positive(), n];
+        let are_known = n as f64 >= LABELLED * confusion.predicted() as f64;
+        let off_labels = Some(of_labels).filter(|of| are_known && are_far(*of));
+        ModelSanity { inverted: inverted.into_iter().collect(), decided, off_labels, apart }
     }
 
     /// For several classes, each against the rest, in their order.
@@ -111,7 +130,7 @@ impl ModelSanity {
         ModelSanity {
             inverted: inverted.collect(),
             decided: one_vs_rest.iter().map(decided).collect(),
-            apart: Vec::new(),
+            ..ModelSanity::default()
         }
     }
 
@@ -124,6 +143,14 @@ impl ModelSanity {
             _ => None,
         }
     }
+}
+
+/// Whether the odds of a positive decision are far from those of a positive label; not where all
+/// decisions or all labels are the same.
+fn are_far([decided, labelled, n]: [u64; 3]) -> bool {
+    let odds = |of: u64| of as f64 / (n - of) as f64;
+    let ratio = odds(decided) / odds(labelled);
+    ratio.is_finite() && ratio > 0.0 && !(1.0 / FAR_ODDS..=FAR_ODDS).contains(&ratio)
 }
 
 /// The decision that all counterfactuals have, and their number, where their rows have others: the
@@ -212,6 +239,16 @@ mod tests {
         assert!(decided(0, [45, 55, 50, 50]).inverted.is_empty(), "by chance");
         assert!(decided(0, [60, 40, 30, 70]).inverted.is_empty());
         assert!(decided(5, [0, 0, 6, 4]).inverted.is_empty(), "no person has a positive label");
+    }
+
+    #[test]
+    fn decisions_far_from_the_share_of_labels_are_found() {
+        let far = [8, 52, 0, 940];
+        assert_eq!(decided(0, far).off_labels, Some([8, 60, 1000]));
+        assert_eq!(decided(0, [60, 0, 400, 540]).off_labels, Some([460, 60, 1000]));
+        assert_eq!(decided(60, far).off_labels, None, "labels are known for some people only");
+        assert_eq!(decided(0, [40, 20, 20, 920]).off_labels, None);
+        assert_eq!(decided(0, [0, 60, 0, 940]).off_labels, None, "one decision for all");
     }
 
     #[test]

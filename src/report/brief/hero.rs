@@ -11,6 +11,8 @@
 //! a limit there is no such sentence if that end is within what chance gives. With 40 independent
 //! results and no difference the ordinary interval of the largest misses in 62 % of audits.
 
+use std::collections::BTreeSet;
+
 use minijinja::context;
 use minijinja::value::Value;
 
@@ -23,6 +25,7 @@ use crate::report::brief::voice::CalledGroup;
 use crate::report::page::number::NumberFormat;
 use crate::report::read::judged::JudgedValue;
 use crate::report::read::panel::ResultKey;
+use crate::report::read::quality::FeatureQuality;
 use crate::report::section::graphs::knowledge::stated_knowledge;
 use crate::report::section::recourse;
 use crate::table::deciding_range::DecidingRange;
@@ -293,6 +296,21 @@ impl<'a> BriefInputs<'a> {
         (all > 0 && share >= least).then_some((same, all))
     }
 
+    /// The features that the set of a result may change and that no counterfactual of its direction
+    /// changes; empty where none changes.
+    fn still(&self, result: &HarmResult) -> Vec<String> {
+        let features = self.audit.quality.features(&result.key.of_any_model());
+        let is_named =
+            |of: &&FeatureQuality| result.set.moved.iter().flatten().any(|f| *f == of.name);
+        let (moved, still): (Vec<_>, Vec<_>) = features
+            .into_iter()
+            .filter(|of| of.n() > 0)
+            .filter(is_named)
+            .partition(|of| of.moved());
+        let still = still.iter().map(|of| of.name.clone());
+        still.filter(|_| !moved.is_empty()).collect()
+    }
+
     /// A group of a comparison that has few people, and how many; none where both have enough.
     fn few_people(&self, key: &ResultKey) -> Option<(CalledGroup, i64)> {
         let n = |group: &String| {
@@ -367,6 +385,7 @@ impl<'a> BriefInputs<'a> {
         // That nobody switches is about all sets.
         let is_nobody = matches!(finding.subject, HeroSubject::Nobody);
         let tested = own.into_iter().chain(self.results.iter().filter(|_| is_nobody));
+        let still: BTreeSet<String> = tested.clone().flat_map(|of| self.still(of)).collect();
         let unmoved = tested.filter_map(|result| self.unmoved(&result.key));
         let share = |(same, all): &(i64, i64)| *same as f64 / *all as f64;
         let unmoved = unmoved.max_by(|a, b| share(a).total_cmp(&share(b)));
@@ -375,7 +394,7 @@ impl<'a> BriefInputs<'a> {
         context! {
             result => fact(&own), knowledge, decided_by, errors,
             unsupported => own.and_then(|own| self.unsupported(own)),
-            unmoved => fact(&unmoved),
+            unmoved => fact(&unmoved), still => fact(&still),
             few => fact(&own.and_then(|own| self.few_people(&own.key))),
             turns => own.and_then(|own| self.turns(own)),
             // Whether no person switches in tests that change one entry.

@@ -372,6 +372,7 @@ impl<'a> GateShape<'a> {
         }
         let (both, pair) = (is_pair(row), row.scope == "pair");
         let kind = match row.metric.as_str() {
+            metric if find(metric).is_some_and(|of| of.is_gap_in(&row.scope)) => "direction_gap",
             metric if HARM.contains(&metric) && both && !row.class.is_empty() => {
                 return context!(kind => "class_switches", enters => self.enters_class(row));
             }

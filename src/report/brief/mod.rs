@@ -77,6 +77,8 @@ fn first_of_all(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Value {
     let codes = [
         "rounding-at-threshold",
         "inverted-scores",
+        "at-threshold",
+        "off-labels",
         "one-decision",
         "one-counterfactual-decision",
         "threshold-by-group",
@@ -84,6 +86,7 @@ fn first_of_all(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Value {
         "similar-groups",
         "unlisted-label",
         "unlisted-decision",
+        "favourable-side",
     ];
     let others = audit.issues.iter().map(|issue| (issue, issue.code.as_str()));
     let told = worst_selective(audit).into_iter().chain(others.filter(|of| codes.contains(&of.1)));

@@ -113,7 +113,7 @@ pub(crate) struct CalledSet {
     /// Whether a person has several counterfactuals as a member of another group.
     pub(crate) several: bool,
     /// The features that it may move; none where it may move all.
-    moved: Option<Vec<String>>,
+    pub(crate) moved: Option<Vec<String>>,
     /// Whether another set reads alike, so that its name must be added.
     ambiguous: bool,
     /// For a set of causal graphs, what its values are.

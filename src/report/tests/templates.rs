@@ -99,7 +99,8 @@ fn limits() -> Vec<Value> {
     };
     let decided = |gets: &str| json!({"kind": "decided", "gets": gets});
     let set = &sets()[0];
-    let kinds = ["switches", "ratio", "subgroups", "patterns", "compared", "value"];
+    let kinds =
+        ["direction_gap", "switches", "ratio", "subgroups", "patterns", "compared", "value"];
     let mut subjects: Vec<Value> = kinds.iter().map(|kind| json!({"kind": kind})).collect();
     subjects.extend(
         ["pair", "group", "total"]
@@ -213,7 +214,7 @@ fn verdicts() -> Vec<Value> {
     let plain = limit(vec![part(json!({"kind": "value"}), &sets[0])]);
     let nothing = || json!({"kind": "nothing"});
     let none = json!({"result": null, "knowledge": null, "unsupported": null, "unmoved": null,
-        "few": null, "turns": null, "only_entry": true, "by_graphs": true, "errors": null, "more": null, "unsupported_of_more": null, "decided_by": null, "level": null});
+        "still": [], "few": null, "turns": null, "only_entry": true, "by_graphs": true, "errors": null, "more": null, "unsupported_of_more": null, "decided_by": null, "level": null});
     let effects = |n: usize| json!(vec![["a", "b"]; n]);
     let knowledge = json!({"scenario": "low", "statements": [
         {"kind": "order", "tiers": [["a", "b"], ["c"]]},
@@ -229,7 +230,7 @@ fn verdicts() -> Vec<Value> {
         let test = json!({"result": contested, "knowledge": knowledge,
             "only_entry": false, "by_graphs": false, "decided_by": decided,
             "errors": {"measured": "gap", "from": group("M"), "to": group("F"), "value": 0.28, "ends": [0.2, 0.35], "of": 2, "model": {"name": "m", "ambiguous": false}},
-            "unsupported": rare, "unmoved": [1, 9], "few": [group("M"), 3],
+            "unsupported": rare, "unmoved": [1, 9], "still": ["job"], "few": [group("M"), 3],
             "turns": {"value": 0.1, "ends": [-0.1, 0.3], "range": range()},
             "more": switch(result(set, "gained")), "unsupported_of_more": rare, "level": 0.95});
         with(&test, fields)
@@ -287,7 +288,7 @@ fn verdicts() -> Vec<Value> {
     sentences.push(nothing());
     all.extend(sentences.into_iter().map(|of| verdict(of, none.clone(), json!(null))));
     let other = json!({"decided_by": {"range": range(), "kind": "share", "ends": [0.1, 0.2],
-        "is_first": false}, "unmoved": [9, 9], "unsupported": with(&rare, json!({"level": null}))});
+        "is_first": false}, "unmoved": [9, 9], "still": ["job", "age"], "result": null, "unsupported": with(&rare, json!({"level": null}))});
     all.push(verdict(nothing(), test(&sets[0], other), json!(null)));
     all.extend(charts().into_iter().map(|chart| verdict(nothing(), none.clone(), chart)));
     all.push(with(&verdict(nothing(), none, json!(null)), json!({"stand_in": "adult"})));
@@ -775,6 +776,6 @@ pub(super) fn imports(page: &str) -> String {
 
 /// What is below a sentence that says nothing.
 fn verdicts_test() -> Value {
-    json!({"result": null, "knowledge": null, "unsupported": null, "unmoved": null, "few": null,
+    json!({"result": null, "knowledge": null, "unsupported": null, "unmoved": null, "still": [], "few": null,
         "turns": null, "only_entry": false, "by_graphs": false, "errors": null, "more": null, "decided_by": null, "level": null})
 }

@@ -54,6 +54,7 @@ pub(crate) fn judge(
     let groups = read_rows::<GroupRow>(measured.plain.folder(ctx))?;
     let counts = read_rows::<CountRow>(measured.all.folder(ctx))?;
     let of_classes = checked.job.data.label.classes().is_some();
+    issues.extend(model_issues::at_threshold(&checked.job, &groups));
     issues.extend(model_issues::one_sided(&counts, of_classes));
     let arms = read_rows::<ArmRow>(measured.all.folder(ctx))?;
     let mut population = read_rows::<PopulationRow>(measured.plain.folder(ctx))?;

@@ -12,16 +12,22 @@ use crate::gate::reason::{CommonDecision, GateReason, OneSidedSet, ThresholdsApa
 use crate::job::Job;
 use crate::metric::catalog::shift;
 use crate::metric::value::sanity::{ModelSanity, one_decision_after};
-use crate::model::kind::{ModelBlock, ModelKind};
+use crate::model::kind::{ModelBlock, ModelKind, ThresholdRule};
 use crate::param::{ColumnName, Name};
 use crate::stage::artifact::SANITY;
 use crate::stage::kinds::CountStage;
 use crate::stage::score::recheck::{not_repeatable, rechecks};
 use crate::stage::stage_builder::{Opens, StageBuilder};
 use crate::table::{
-    AuditKey, CfQualityRow, CountRow, IssueRow, MetricRow, SetPair, unsigned, whole,
+    AuditKey, CfQualityRow, CountRow, GroupRow, IssueRow, MetricRow, SetPair, unsigned, whole,
 };
 use crate::unit::AuditUnit;
+
+/// Code of the issue about far more or far fewer positive decisions than labels.
+const OFF_LABELS: &str = "off-labels";
+
+/// Code of the issue about people whose score is the threshold.
+const AT_THRESHOLD: &str = "at-threshold";
 
 /// Code of the issue about a model that decides alike about everybody.
 const ONE_DECISION: &str = "one-decision";
@@ -90,6 +96,13 @@ pub(crate) fn of_sanity(job: &Job, model: &str, found: &ModelSanity) -> Vec<Issu
         let objection = GateReason::InvertedScores { model: model.to_owned(), of_rows, inverted };
         issues.push(objection.issue_about(model, n));
     }
+    if let Some([decided, labelled, n]) = found.off_labels {
+        let text = format!(
+            "`{model}` predicts positive for {decided} of {n} {people} with a label, of whom \
+             {labelled} have a positive one: check the threshold, and the scale of the scores"
+        );
+        issues.push(IssueRow::warning(OFF_LABELS, model, whole(decided), text));
+    }
     if let Some((decision, n)) = found.one_decision() {
         let which = match (classes.get(decision), decision) {
             (Some(class), _) => format!("`{class}`"),
@@ -143,6 +156,28 @@ pub(crate) fn one_sided(counts: &[CountRow], of_classes: bool) -> Vec<IssueRow> 
     found.into_iter().map(issue).collect()
 }
 
+/// The issues about models that say which scores are better, and of which many people have exactly
+/// the threshold: their rule gives these the decision that nobody wants.
+pub(crate) fn at_threshold(job: &Job, groups: &[GroupRow]) -> Vec<IssueRow> {
+    let denies = |model: &&ModelBlock| {
+        let is_positive = model.threshold_rule == ThresholdRule::Ge;
+        model.better.is_some() && is_positive != job.data.favours_positive()
+    };
+    let issue = |(name, model): (&Name, &ModelBlock)| {
+        let is_of_all = |row: &&GroupRow| row.group.is_empty() && row.slice.is_empty();
+        let row = groups.iter().filter(is_of_all).find(|row| row.model == *name.as_str())?;
+        let (n, people) = (row.n_scores_equal_threshold, row.n);
+        let other = if model.threshold_rule == ThresholdRule::Ge { "gt" } else { "ge" };
+        let text = format!(
+            "{n} of {people} scores of `{name}` are exactly the threshold, and decided against \
+             these people: if such a score is good enough, write `threshold_rule: {other}`"
+        );
+        let are_many = n as f64 >= MANY_PEOPLE * people as f64 && n > 0;
+        are_many.then(|| IssueRow::warning(AT_THRESHOLD, name.as_str(), n, text))
+    };
+    job.models.iter().filter(|(_, model)| denies(model)).filter_map(issue).collect()
+}
+
 /// The models whose scores come from a file: one that the run asks saw the features.
 fn of_files(job: &Job) -> impl Iterator<Item = &Name> {
     let is_file =
@@ -187,8 +222,35 @@ pub(crate) fn unmoved(job: &Job, moved: &[UnmovedSet], metrics: &[MetricRow]) ->
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::tests::{Says, TextRow};
+
+    /// Whoever has exactly the threshold may be on the side that nobody wants.
+    #[test]
+    fn people_at_the_threshold_are_told() {
+        let rows = GroupRow::of("model=card, sensitive=sex")
+            .each("group | n | n_scores_equal_threshold\n | 200 | 12\n f | 100 | 6\n m | 100 | 6");
+        let told = |rule: &str, favourable: &str, rows: &[GroupRow]| {
+            let model = json!({"scores": {"factual": {"column": "s"}}, "better": "higher",
+                               "threshold": 6, "threshold_rule": rule});
+            let label = json!({"column": "y", "positive": ["1"], "favourable": favourable});
+            let data = json!({"rows": {"parquet": "a.parquet"}, "label": label,
+                              "sensitive": {"sex": {"groups": ["m", "f"], "reference": "m"}}});
+            let job = json!({"cfaudit": 1, "name": "t", "data": data, "models": {"card": model}});
+            at_threshold(&serde_json::from_value(job).unwrap(), rows)
+        };
+        let found = told("ge", "negative", &rows);
+        assert!(found[0].holds("code=at-threshold, where=card, n=12"), "{found:?}");
+        found[0].text.says(&["12 of 200 scores of `card`", "`threshold_rule: gt`"]);
+        assert_eq!(told("gt", "negative", &rows), []);
+        assert_eq!(told("ge", "positive", &rows), []);
+        let found = told("gt", "positive", &rows);
+        found[0].text.says(&["`threshold_rule: ge`"]);
+        let few = GroupRow::of("model=card").each("n | n_scores_equal_threshold\n 200 | 9");
+        assert_eq!(told("ge", "negative", &few), []);
+    }
 
     /// A class may be called `0` or `1`; only of two sides these are the negative and the positive
     /// one.

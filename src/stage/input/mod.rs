@@ -42,7 +42,7 @@ use crate::param::CommandArgument;
 use crate::stage::applied_set::key_text;
 use crate::stage::input::copied_rows::{ASKED_ROWS, CopiedRows, no_stream};
 use crate::stage::input::digest::InputDigests;
-use crate::stage::input::model_files::{module_file, weight_files_of};
+use crate::stage::input::model_files::{module_file, quoted_files, weight_files_of};
 use crate::stage::input::score_files::{AwaitedFile, ScoresPresence};
 use crate::stage::input::stamp::FileStamp;
 use crate::stage::memory;
@@ -593,7 +593,12 @@ pub(crate) fn locate(
         if let Some(module) = model.python.as_ref().and_then(PythonBlock::module) {
             let place = search.place(&["models", name, "python", "call"]);
             let file = module_file(module).map_err(|error| error.asked_at(place))?;
-            search.add(&model_what("python", name), &file, place)?;
+            let what = model_what("python", name);
+            search.add(&what, &file, place)?;
+            let is_known = |path: &PathBuf| search.to_hash.iter().any(|of| of.path == *path);
+            let quoted = quoted_files(&file).map_err(|error| error.asked_at(place))?;
+            let quoted: Vec<_> = quoted.into_iter().filter(|path| !is_known(path)).collect();
+            quoted.iter().try_for_each(|path| search.add(&what, path, place))?;
         }
     }
     let mut input = search.hash(workers)?;

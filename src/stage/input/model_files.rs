@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
 use crate::error::{Fault, Result};
+use crate::exec::files;
 use crate::model::onnx::weight_files;
 
 /// The files next to an ONNX model that hold its weights.
@@ -28,6 +29,17 @@ pub(super) fn weight_files_of(model: &Path) -> Result<BTreeSet<PathBuf>> {
         files.insert(model.parent().unwrap_or(Path::new("")).join(parts().collect::<PathBuf>()));
     }
     Ok(files)
+}
+
+/// The files that the text of a Python module names in quotes, by their path from the working
+/// directory or from the module: what it loads, such as a pickle.
+pub(super) fn quoted_files(module: &Path) -> Result<BTreeSet<PathBuf>> {
+    let text = files::read(module)?;
+    let text = String::from_utf8_lossy(&text);
+    let folders = [Path::new(""), module.parent().unwrap_or(Path::new(""))];
+    let words = text.split(['"', '\'', '\n']).filter(|word| !word.is_empty());
+    let paths = words.flat_map(|word| folders.map(|folder| folder.join(word)));
+    Ok(paths.filter(|path| path.is_file()).collect())
 }
 
 /// The file of a Python module: it must lie below the working directory, so that a change of it
