@@ -9,11 +9,11 @@ use crate::num::additive::Additive;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct WaitingPairs(Vec<WaitingGroup>);
 
-/// People of one group, in the order in which they were added.
+/// People of one group, in the order in which they were added, and their pairs by target group.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct WaitingGroup {
     pub(super) people: Vec<WaitingPerson>,
-    pairs: Vec<WaitingPair>,
+    directions: Vec<Vec<WaitingPair>>,
 }
 
 /// A person with a pair of scores.
@@ -31,7 +31,6 @@ struct WaitingPair {
     score_cf: f64,
     /// Position of the person.
     person: u32,
-    to: u16,
     cell: u8,
 }
 
@@ -43,7 +42,9 @@ impl Additive for WaitingPairs {
             mine.people.extend(&theirs.people);
             let renumbered =
                 |pair: &WaitingPair| WaitingPair { person: known + pair.person, ..*pair };
-            mine.pairs.extend(theirs.pairs.iter().map(renumbered));
+            for (to, pairs) in theirs.directions.iter().enumerate() {
+                mine.direction(to).extend(pairs.iter().map(renumbered));
+            }
         }
     }
 }
@@ -64,17 +65,18 @@ impl WaitingPairs {
             counterfactuals.iter().find_map(|cf| scored_pair(person, cf))?;
             self.0.resize_with(person.group + 1, WaitingGroup::default);
         }
-        let WaitingGroup { people, pairs } = &mut self.0[person.group];
-        let (known, position) = (pairs.len(), people.len() as u32);
+        let group = &mut self.0[person.group];
+        let position = group.people.len() as u32;
+        let mut score = None;
         for counterfactual in counterfactuals {
-            if let Some((cell, _, score_cf)) = scored_pair(person, counterfactual) {
-                let (to, cell) = (counterfactual.to as u16, cell as u8);
-                pairs.push(WaitingPair { score_cf, person: position, to, cell });
+            if let Some((cell, own, score_cf)) = scored_pair(person, counterfactual) {
+                score = Some(own);
+                let pair = WaitingPair { score_cf, person: position, cell: cell as u8 };
+                group.direction(counterfactual.to).push(pair);
             }
         }
-        let n = pairs.len();
-        let score = person.score.filter(|_| n > known)?;
-        people.push(WaitingPerson { key, weight: person.weight, score });
+        group.people.push(WaitingPerson { key, weight: person.weight, score: score? });
+        let n: usize = group.directions.iter().map(Vec::len).sum();
         Some(n >= CHUNK * (groups - 1) || n * groups >= max_waiting)
     }
 
@@ -90,6 +92,14 @@ impl WaitingPairs {
 }
 
 impl WaitingGroup {
+    /// The pairs of a target group.
+    fn direction(&mut self, to: usize) -> &mut Vec<WaitingPair> {
+        if self.directions.len() <= to {
+            self.directions.resize_with(to + 1, Vec::new);
+        }
+        &mut self.directions[to]
+    }
+
     /// Calls `each` with the pairs chunk by chunk, ascending by target group and in the order of
     /// the people: the target group, the chunk, and whether it is the last of the direction.
     pub(super) fn each_chunk(
@@ -97,36 +107,22 @@ impl WaitingGroup {
         chunk: &mut PairChunk,
         mut each: impl FnMut(usize, &PairChunk, bool),
     ) {
-        let to = |pair: &WaitingPair| usize::from(pair.to);
-        // At first the start of each direction's pairs; after the loop below, its end.
-        let mut next = vec![0_usize; self.pairs.iter().map(to).max().map_or(0, |last| last + 2)];
-        self.pairs.iter().for_each(|pair| next[to(pair) + 1] += 1);
-        (1..next.len()).for_each(|i| next[i] += next[i - 1]);
-        let mut order = vec![0_u32; self.pairs.len()];
-        for (i, pair) in (0..).zip(&self.pairs) {
-            let place = &mut next[to(pair)];
-            order[*place] = i;
-            *place += 1;
-        }
-        let mut first = 0;
-        for (to, &end) in next.iter().enumerate() {
-            let mut parts = order[first..end].chunks(CHUNK).peekable();
+        for (to, pairs) in self.directions.iter().enumerate() {
+            let mut parts = pairs.chunks(CHUNK).peekable();
             while let Some(part) = parts.next() {
                 chunk.clear();
-                for &i in part {
-                    let WaitingPair { score_cf, person, cell, .. } = self.pairs[i as usize];
+                for &WaitingPair { score_cf, person, cell } in part {
                     let WaitingPerson { score, weight, .. } = self.people[person as usize];
                     chunk.push((score, score_cf), (person, cell), weight);
                 }
                 each(to, chunk, parts.peek().is_none());
             }
-            first = end;
         }
     }
 
     /// Empties the buffer.
     pub(super) fn clear(&mut self) {
         self.people.clear();
-        self.pairs.clear();
+        self.directions.iter_mut().for_each(Vec::clear);
     }
 }
