@@ -10,7 +10,7 @@ use crate::job::resolve::roles::FeatureObstacle;
 use crate::job::{FavourableClass, GateBetween, GateBlock, GateDirection, Job};
 use crate::metric::asked::GateScope;
 use crate::metric::catalog::find;
-use crate::metric::{GapTransform, Metric};
+use crate::metric::{GapTransform, Metric, MetricFamily};
 use crate::param::{ColumnName, Finite, Word};
 use crate::table::{INFO, IssueRow, WARNING, whole};
 use serde::{Deserialize, Serialize};
@@ -23,6 +23,7 @@ pub(crate) fn of_job(checked: &CheckedJob) -> Vec<IssueNote> {
         .into_iter()
         .chain(unweighted(job))
         .chain(other_side(job))
+        .chain(unmeasured_moves(job))
         .chain(unexplained(job))
         .chain(unchecked(job, WARNING))
         .chain(unkept(job, WARNING))
@@ -278,6 +279,24 @@ fn unweighted(job: &Job) -> Option<IssueNote> {
         if sets.len() == 1 { "s" } else { "" },
     );
     (!sets.is_empty()).then(|| issue("unweighted-fit", INFO, "data.weight".to_owned(), text))
+}
+
+/// Gates on fitted sets, where the families leave out what says whether a set moved its features:
+/// nothing withdraws a pass of a set that could not.
+fn unmeasured_moves(job: &Job) -> Option<IssueNote> {
+    let listed = job.metrics.families.as_ref()?;
+    let is_asked = |name: &str| {
+        let mut sets = job.gates.values().filter_map(|gate| gate.counterfactual.as_ref());
+        sets.any(|set| set.as_str() == name)
+    };
+    let mut sets = job.counterfactuals.iter().filter(|(_, set)| set.knobs().is_some());
+    let (set, _) = sets.find(|(name, _)| is_asked(name.as_str()))?;
+    let text = format!(
+        "the families leave out `cf_quality`: no gate sees where `{set}` could not move features"
+    );
+    let note = IssueNote::warning("unmeasured-moves", "metrics.families".to_owned(), 0, text);
+    let hint = "add `cf_quality`, or look at it in a run of the same set without shards";
+    (!listed.contains(&MetricFamily::CfQuality)).then(|| note.with_hint(hint.to_owned()))
 }
 
 /// Positive labels and decisions that are probably on the other side than the job says, by the

@@ -98,7 +98,7 @@ pub(crate) fn of_sanity(job: &Job, model: &str, found: &ModelSanity) -> Vec<Issu
     }
     if let Some([decided, labelled, n]) = found.off_labels {
         let text = format!(
-            "`{model}` predicts positive for {decided} of {n} {people} with a label, of whom \
+            "{decided} of {n} {people} with a label are predicted positive by `{model}`, and \
              {labelled} have a positive one: check the threshold, and the scale of the scores"
         );
         issues.push(IssueRow::warning(OFF_LABELS, model, whole(decided), text));
@@ -169,8 +169,9 @@ pub(crate) fn at_threshold(job: &Job, groups: &[GroupRow]) -> Vec<IssueRow> {
         let (n, people) = (row.n_scores_equal_threshold, row.n);
         let other = if model.threshold_rule == ThresholdRule::Ge { "gt" } else { "ge" };
         let text = format!(
-            "{n} of {people} scores of `{name}` are exactly the threshold, and decided against \
-             these people: if such a score is good enough, write `threshold_rule: {other}`"
+            "{n} of {people} scores of `{name}` are exactly the threshold, which gives these people \
+             the unfavourable decision: if such a score is good enough, write `threshold_rule: \
+             {other}`"
         );
         let are_many = n as f64 >= MANY_PEOPLE * people as f64 && n > 0;
         are_many.then(|| IssueRow::warning(AT_THRESHOLD, name.as_str(), n, text))
