@@ -7,11 +7,11 @@ use crate::data::{FeatureKind, Layout};
 use crate::job::check::{CheckedJob, path};
 use crate::job::new::guess::{WANTED_WORDS, is_among, is_unwanted};
 use crate::job::resolve::roles::FeatureObstacle;
-use crate::job::{FavourableClass, GateBetween, GateBlock, GateDirection, Job};
+use crate::job::{FavourableClass, GateBetween, GateBlock, GateDirection, GateLevel, Job};
 use crate::metric::asked::GateScope;
 use crate::metric::catalog::find;
 use crate::metric::{GapTransform, Metric, MetricFamily};
-use crate::param::{ColumnName, Finite, Word};
+use crate::param::{ColumnName, Finite, Name, Word};
 use crate::table::{INFO, IssueRow, WARNING, whole};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -28,6 +28,7 @@ pub(crate) fn of_job(checked: &CheckedJob) -> Vec<IssueNote> {
         .chain(unchecked(job, WARNING))
         .chain(unkept(job, WARNING))
         .chain(one_sided(job))
+        .chain(better_sides(job))
         .collect()
 }
 
@@ -35,7 +36,7 @@ pub(crate) fn of_job(checked: &CheckedJob) -> Vec<IssueNote> {
 /// checked: a night of cron must be silent.
 pub(crate) fn of_run(job: &Job) -> Vec<IssueNote> {
     let said = unweighted(job).into_iter().chain(other_side(job)).chain(unexplained(job));
-    said.chain(unchecked(job, INFO)).chain(unkept(job, INFO)).collect()
+    said.chain(unchecked(job, INFO)).chain(unkept(job, INFO)).chain(better_sides(job)).collect()
 }
 
 /// The columns whose counterfactuals hold whole numbers because their values do, reported by every
@@ -161,9 +162,13 @@ fn one_sided(job: &Job) -> Vec<IssueNote> {
         }
         let (upper, lower) = limits(gate);
         let (limit, from) = if is_upper { (upper, "above") } else { (lower, "below") };
+        let of_change = gate.against.is_some();
+        if of_change && limit.is_some_and(|limit| limit.get() < 0.0) {
+            // It asks for an improvement.
+            continue;
+        }
         // A higher share of positive decisions harms where these are unfavourable.
         let of_favourable = metric.of_favourable() == Some(GapTransform::Inverse);
-        let of_change = gate.against.is_some();
         let harmed = job.data.favourable_side().filter(|_| !of_change).filter(|_| {
             let of_decisions = metric.gap_of.is_some_and(|(base, _)| base == "pprev");
             (of_decisions || of_favourable) && gate.class.is_none()
@@ -179,6 +184,10 @@ fn one_sided(job: &Job) -> Vec<IssueNote> {
             (false, _) => "",
             (true, false) => {
                 ", or `between: worst_case`, which judges the distance of the groups furthest apart"
+            }
+            (true, true) if of_change => {
+                ", or one with `fall_at_most` and `between: worst_case`, which judges the smallest \
+                 ratio of all groups"
             }
             (true, true) => {
                 ", or one with `at_least` and `between: worst_case`, which judges the smallest \
@@ -217,6 +226,42 @@ fn one_sided(job: &Job) -> Vec<IssueNote> {
         found.push(IssueNote::warning("one-sided-gate", place, 0, text).with_hint(hint));
     }
     found
+}
+
+/// Gates that limit only values better than the ideal one, so that bad values keep them: an
+/// `at_most` below it, or a rise of what is best at its highest.
+fn better_sides(job: &Job) -> Vec<IssueNote> {
+    let note = |(name, gate): (&Name, &GateBlock)| {
+        let metric = find(gate.metric.as_deref()?)?;
+        let of_directions = metric.scopes().contains(&GateScope::Direction);
+        let (least, most) = metric.range;
+        let no_end = (f64::NEG_INFINITY, f64::INFINITY);
+        let (what, ideal, (least, most)) = match &gate.between {
+            Some(GateBetween::Pair(_)) if of_directions => ("difference", 0.0, no_end),
+            // The groups are ordered so that a difference is not below 0, and a ratio not above 1.
+            Some(GateBetween::WorstCase) if metric.has_order() => ("value", 1.0, (0.0, 1.0)),
+            Some(GateBetween::WorstCase) => ("value", metric.ideal?, (least.max(0.0), most)),
+            _ => ("value", metric.ideal?, (least, most)),
+        };
+        let below = gate.at_most.is_some_and(|limit| limit.get() < ideal);
+        let above = gate.at_least.is_some_and(|limit| limit.get() > ideal);
+        let sides = [
+            ("at_most", below, "at_least"),
+            ("at_least", above, "at_most"),
+            ("rise_at_most", gate.rise_at_most.is_some() && ideal >= most, "fall_at_most"),
+            ("fall_at_most", gate.fall_at_most.is_some() && ideal <= least, "rise_at_most"),
+        ];
+        let (key, _, other) = sides.into_iter().find(|(_, is_better, _)| *is_better)?;
+        let text = format!(
+            "`{key}` of the gate `{name}` bounds `{}` on its better side, the ideal {what} being \
+             {ideal}: the worst values keep the limit",
+            metric.id
+        );
+        let place = path(&["gates", name.as_str()]);
+        let hint = format!("write `{other}: X`, or `level: warn` where this is meant");
+        Some(IssueNote::warning("better-side", place, 0, text).with_hint(hint))
+    };
+    job.gates.iter().filter(|(_, gate)| gate.level != GateLevel::Warn).filter_map(note).collect()
 }
 
 /// Files of scores of counterfactuals that do not say which version of the model made them.
@@ -397,11 +442,9 @@ mod tests {
             if known.scopes().contains(&GateScope::Pair) && is_of_decisions {
                 let set = if known.needs_counterfactual() { ", counterfactual: flip" } else { "" };
                 let id = known.id;
-                let is_ratio = known.ideal == Some(1.0);
-                let of_directions = known.scopes().contains(&GateScope::Direction);
-                let key = if is_ratio && !of_directions { "at_least" } else { "at_most" };
                 gates += &format!(
-                    "  g-{}: {{metric: {id}, model: m{set}, between: {{g: [a, b]}}, {key}: 0.2}}\n",
+                    "  g-{}: {{metric: {id}, model: m{set}, between: {{g: [a, b]}}, at_most: \
+                     0.2}}\n",
                     id.replace('_', "-")
                 );
                 asked.push((format!("g-{}", id.replace('_', "-")), known));

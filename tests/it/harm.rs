@@ -136,6 +136,42 @@ fn a_check_knows_who_is_at_risk_by_decisions() {
     }
 }
 
+/// A limit that the worst values keep.
+#[test]
+fn a_limit_on_the_better_side_is_told() {
+    let work = Work::new();
+    let checked = |gate: &str| {
+        work.job("scored", "", "");
+        let gates = format!("gates:\n  g: {{model: live, {gate}}}\n");
+        work.edit("job.yaml", "job.yaml", &[("gates:\n", &gates)]);
+        work.cfaudit(0, "check job.yaml --no-data").stdout
+    };
+    let pair = "between: {sex: [f, m]}";
+    checked(&format!("metric: di, {pair}, at_most: 0.8")).says(&[
+        "warning[better-side]: `at_most` of the gate `g` bounds `di` on its better side, the ideal \
+         value being 1: the worst values keep the limit",
+        "hint: write `at_least: X`",
+    ]);
+    let flip = "counterfactual: flip, direction: any";
+    for better in [
+        "metric: demp_ratio, between: worst_case, sensitive: sex, at_most: 0.8".to_owned(),
+        format!("metric: sr, {flip}, at_least: 0.1"),
+        format!("metric: cr, {flip}, against: baseline, rise_at_most: 0.01"),
+    ] {
+        checked(&better).says(&["warning[better-side]: "]);
+    }
+    for right in [
+        format!("metric: di, {pair}, at_least: 0.8"),
+        format!("metric: di, {pair}, at_most: 1.25"),
+        format!("metric: demp_difference, {pair}, at_least: -0.1"),
+        format!("metric: sr, counterfactual: flip, {pair}, at_most: 0.1"),
+        format!("metric: cr, {flip}, at_least: 0.9"),
+        format!("metric: sr, {flip}, against: baseline, rise_at_most: -0.01"),
+    ] {
+        checked(&right).lacks(&["better-side"]);
+    }
+}
+
 /// The words that `new` goes by say that a positive value is a bad outcome.
 #[test]
 fn a_bad_outcome_that_people_want_is_told() {

@@ -296,18 +296,19 @@ fn a_changed_import_scores_again() {
     }
 }
 
-/// A file that a module names in quotes, such as a pickle, scores again when it changes.
+/// A file of a model that a module names in quotes scores again when it changes; one that the module
+/// writes does not.
 #[test]
 fn a_changed_file_that_a_module_names_scores_again() {
     let Some(python) = interpreter("pyarrow, pandas") else { return };
     let work = with_python(&format!("{{call: \"scoring:score\", with: {python}}}"));
-    work.write("model.txt", "0.25");
-    let module = "K = float(open('model.txt').read())\ndef score(rows): return [K] * len(rows)\n";
+    work.write("model.pkl", "0.25");
+    let module = "open('a.log', 'a').write('x')\nK = float(open('model.pkl').read())\ndef score(rows): return [K] * len(rows)\n";
     work.write("scoring.py", module);
     work.run(0, "job.yaml", "");
     work.run(0, "job.yaml", "").says(&["nothing to do"]);
-    work.write("model.txt", "0.125");
-    work.run(0, "job.yaml", "").says(&["score/model=live: runs, `file model.txt` changed"]);
+    work.write("model.pkl", "0.125");
+    work.run(0, "job.yaml", "").says(&["score/model=live: runs, `file model.pkl` changed"]);
     let outcomes = work.table("outcomes");
     assert!(outcomes.records().all(|row| row.real("score") == Some(0.125)));
 }

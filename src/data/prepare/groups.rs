@@ -134,7 +134,7 @@ fn likeness(word: &str, group: &str) -> Option<String> {
         return Some(format!("it and `{group}` differ only by {by}"));
     }
     let (short, long) = if word.len() < group.len() { (word, group) } else { (group, word) };
-    let is_short = short.chars().all(char::is_alphabetic) && (1..=3).contains(&short.len());
+    let is_short = short.len() == 1 && short.chars().all(char::is_alphabetic);
     let begins = long.to_lowercase().starts_with(&short.to_lowercase());
     (is_short && begins && long.len() >= short.len() + 3).then(|| format!("it may mean `{group}`"))
 }

@@ -179,23 +179,21 @@ impl<'a> JobChecker<'a> {
         }
     }
 
-    /// Complains about a limit outside of what the metric, or a change of it, can be (a percentage
-    /// written without its hundredth, for instance), and about one on the better side.
+    /// Complains about a limit outside of what the metric, or a change of it, can be: a percentage
+    /// written without its hundredth, for instance.
     fn reachable(&mut self, gate: &MetricGate<'_>) {
         let (least, most) = gate.metric.range;
-        let (range, ideal) = match &gate.between {
+        let range = match &gate.between {
             // For a metric of directions, the value of a pair is the difference between its two
             // directions.
             Some(GateBetween::Pair(_)) if gate.metric.scopes().contains(&GateScope::Direction) => {
-                ((least - most, most - least), Some(0.0))
+                (least - most, most - least)
             }
             // The two furthest groups are ordered so that a difference is not below 0 and a ratio
             // not above 1.
-            Some(GateBetween::WorstCase) if (least, most) == (0.0, f64::INFINITY) => {
-                ((0.0, 1.0), gate.metric.ideal)
-            }
-            Some(GateBetween::WorstCase) => ((least.max(0.0), most), gate.metric.ideal),
-            _ => ((least, most), gate.metric.ideal),
+            Some(GateBetween::WorstCase) if (least, most) == (0.0, f64::INFINITY) => (0.0, 1.0),
+            Some(GateBetween::WorstCase) => (least.max(0.0), most),
+            _ => (least, most),
         };
         let width = range.1 - range.0;
         let limits = [
@@ -206,16 +204,6 @@ impl<'a> JobChecker<'a> {
         ];
         for (key, limit, range, what) in limits {
             self.within(gate.at, (key, limit), range, (what, gate.metric.id));
-        }
-        let Some(ideal) = ideal else { return };
-        let better = [
-            ("at_most", gate.at_most.is_some_and(|limit| limit.get() < ideal), "at_least"),
-            ("at_least", gate.at_least.is_some_and(|limit| limit.get() > ideal), "at_most"),
-            ("rise_at_most", gate.rise_at_most.is_some() && ideal >= range.1, "fall_at_most"),
-            ("fall_at_most", gate.fall_at_most.is_some() && ideal <= range.0, "rise_at_most"),
-        ];
-        for (key, _, other) in better.into_iter().filter(|(_, is_bounded, _)| *is_bounded) {
-            self.say(gate.key(key), m::limit_on_better_side(key, gate.metric.id, ideal, other));
         }
     }
 

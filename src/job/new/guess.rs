@@ -26,8 +26,11 @@ pub(crate) const WANTED_WORDS: &str = "grant approve accept granted approved acc
 
 pub(super) const UNWANTED_WORDS: &str = "decline refused rejected denied declined refuse reject \
     deny default defaulted failed fail bad fraud dismissed recid recidivism arrest rearrest \
-    rearrested delinquent delinquency chargeoff readmitted readmission mortality death died stroke \
-    churn churned dropout";
+    rearrested delinquent delinquency chargeoff";
+
+/// What nobody wishes for, but whose prediction may bring help.
+pub(super) const HELPED_WORDS: &str = "readmitted readmission mortality death died stroke churn \
+    churned dropout";
 
 /// Words in a name that negate what follows.
 pub(super) const NEGATIONS: &str = "no not non un";
@@ -91,23 +94,26 @@ pub(super) fn person_column<'a>(
     })
 }
 
-/// Whether a name says something bad: a bad word, or another one that is negated.
-fn is_bad(name: &str) -> bool {
-    let parts = parts(name);
-    let turns = parts.iter().filter(|part| is_among(NEGATIONS, part)).count();
-    parts.iter().any(|part| is_among(UNWANTED_WORDS, part)) != (turns % 2 == 1)
-}
-
-/// Whether people probably do not want a value of a column: it is a bad word, or it says that
-/// something bad is so.
+/// Whether a value of a column counts against people: it is such a word, or it says that what the
+/// name of the column says is so.
 pub(crate) fn is_unwanted(column: &str, value: &str) -> bool {
-    is_among(UNWANTED_WORDS, value) || (is_among(YES_WORDS, value) && is_bad(column))
+    let parts = parts(column);
+    let is_negated = parts.iter().any(|part| is_among(NEGATIONS, part));
+    let is_bad = !is_negated && parts.iter().any(|part| is_among(UNWANTED_WORDS, part));
+    is_among(UNWANTED_WORDS, value) || (is_among(YES_WORDS, value) && is_bad)
 }
 
 /// Which prediction people probably want: what the positive value says, reversed where the label is
 /// named after something bad, and once more for each negation in its name.
-pub(super) fn probable_side(label: &str, positive: &str) -> FavourableClass {
-    if is_unwanted(label, positive) || (is_among(NO_WORDS, positive) && !is_bad(label)) {
+pub(super) fn side(label: &ColumnProfile, positive: &str) -> FavourableClass {
+    let is_unwanted = |word: &str| is_among(UNWANTED_WORDS, word) || is_among(HELPED_WORDS, word);
+    let parts = parts(&label.name);
+    let turns = parts.iter().filter(|part| is_among(NEGATIONS, part)).count();
+    let is_bad = parts.iter().any(|part| is_unwanted(part)) != (turns % 2 == 1);
+    if is_unwanted(positive)
+        || (is_among(YES_WORDS, positive) && is_bad)
+        || (is_among(NO_WORDS, positive) && !is_bad)
+    {
         FavourableClass::Negative
     } else {
         FavourableClass::Positive
@@ -242,12 +248,7 @@ pub(super) fn decision_column<'a>(
     });
     let by_words = decisions.iter().filter_map(|(name, _)| {
         let profile = profile(name).filter(|profile| profile.levels.len() == 2)?;
-        Some((
-            profile,
-            values(profile, &|value| {
-                probable_side(&profile.name, value) == FavourableClass::Positive
-            }),
-        ))
+        Some((profile, values(profile, &|value| side(profile, value) == FavourableClass::Positive)))
     });
     let found =
         |by_words: bool| move |(profile, favourable)| Decided { profile, favourable, by_words };

@@ -21,7 +21,7 @@ use minijinja::context;
 
 use self::guess::{
     Decided, GuessedRole, GuessedScale, are_selective, at_risk, decision_column, has_groups,
-    id_column, lowest_shares, onehot, person_column, positive, probable_side, role, scale, usable,
+    id_column, lowest_shares, onehot, person_column, positive, role, scale, side, usable,
 };
 pub use self::named_columns::NewJobOptions;
 use self::named_columns::{check_scores, column, columns_in_words, groups, is_duplicated, levels};
@@ -277,7 +277,7 @@ fn data(
             label.name
         ));
     }
-    let favourable = options.favourable.unwrap_or_else(|| probable_side(&label.name, &positive));
+    let favourable = options.favourable.unwrap_or_else(|| side(label, &positive));
     let side = key_word(&favourable);
     let known = format!("whether people want {} as {}", word(&positive), label.name);
     if options.favourable.is_none() {

@@ -34,7 +34,10 @@ const LABELLED: f64 = 0.95;
 
 /// Odds of a positive decision this many times those of a positive label, or a part as small, are
 /// far from them.
-const FAR_ODDS: f64 = 5.0;
+const FAR_ODDS: f64 = 20.0;
+
+/// People with a label and a decision from which on their shares are compared.
+const COMPARED_PEOPLE: u64 = 100;
 
 /// Two groups that share less of their thresholds have different ones.
 const SHARED_CUTOFFS: f64 = 0.05;
@@ -150,7 +153,10 @@ impl ModelSanity {
 fn are_far([decided, labelled, n]: [u64; 3]) -> bool {
     let odds = |of: u64| of as f64 / (n - of) as f64;
     let ratio = odds(decided) / odds(labelled);
-    ratio.is_finite() && ratio > 0.0 && !(1.0 / FAR_ODDS..=FAR_ODDS).contains(&ratio)
+    n >= COMPARED_PEOPLE
+        && ratio.is_finite()
+        && ratio > 0.0
+        && !(1.0 / FAR_ODDS..=FAR_ODDS).contains(&ratio)
 }
 
 /// The decision that all counterfactuals have, and their number, where their rows have others: the
@@ -243,11 +249,12 @@ mod tests {
 
     #[test]
     fn decisions_far_from_the_share_of_labels_are_found() {
-        let far = [8, 52, 0, 940];
-        assert_eq!(decided(0, far).off_labels, Some([8, 60, 1000]));
-        assert_eq!(decided(0, [60, 0, 400, 540]).off_labels, Some([460, 60, 1000]));
+        let far = [3, 57, 0, 940];
+        assert_eq!(decided(0, far).off_labels, Some([3, 60, 1000]));
+        assert_eq!(decided(0, [60, 0, 700, 240]).off_labels, Some([760, 60, 1000]));
+        assert_eq!(decided(0, [1, 19, 0, 60]).off_labels, None, "few people");
         assert_eq!(decided(60, far).off_labels, None, "labels are known for some people only");
-        assert_eq!(decided(0, [40, 20, 20, 920]).off_labels, None);
+        assert_eq!(decided(0, [10, 0, 90, 900]).off_labels, None, "a model that screens");
         assert_eq!(decided(0, [0, 60, 0, 940]).off_labels, None, "one decision for all");
     }
 

@@ -87,6 +87,7 @@ fn first_of_all(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Value {
         "unlisted-label",
         "unlisted-decision",
         "favourable-side",
+        "better-side",
     ];
     let others = audit.issues.iter().map(|issue| (issue, issue.code.as_str()));
     let told = worst_selective(audit).into_iter().chain(others.filter(|of| codes.contains(&of.1)));

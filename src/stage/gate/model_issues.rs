@@ -96,7 +96,10 @@ pub(crate) fn of_sanity(job: &Job, model: &str, found: &ModelSanity) -> Vec<Issu
         let objection = GateReason::InvertedScores { model: model.to_owned(), of_rows, inverted };
         issues.push(objection.issue_about(model, n));
     }
-    if let Some([decided, labelled, n]) = found.off_labels {
+    // A fitted threshold is where the job wants it.
+    let model_block = job.models.iter().find(|(name, _)| name.as_str() == model);
+    let is_fitted = model_block.is_some_and(|(_, block)| block.threshold.is_fitted());
+    if let Some([decided, labelled, n]) = found.off_labels.filter(|_| !is_fitted) {
         let text = format!(
             "{decided} of {n} {people} with a label are predicted positive by `{model}`, and \
              {labelled} have a positive one: check the threshold, and the scale of the scores"
@@ -166,14 +169,14 @@ pub(crate) fn at_threshold(job: &Job, groups: &[GroupRow]) -> Vec<IssueRow> {
     let issue = |(name, model): (&Name, &ModelBlock)| {
         let is_of_all = |row: &&GroupRow| row.group.is_empty() && row.slice.is_empty();
         let row = groups.iter().filter(is_of_all).find(|row| row.model == *name.as_str())?;
-        let (n, people) = (row.n_scores_equal_threshold, row.n);
+        let (n, scores) = (row.n_scores_equal_threshold, row.n - row.n_missing_score);
         let other = if model.threshold_rule == ThresholdRule::Ge { "gt" } else { "ge" };
         let text = format!(
-            "{n} of {people} scores of `{name}` are exactly the threshold, which gives these people \
+            "{n} of {scores} scores of `{name}` are exactly the threshold, which gives these people \
              the unfavourable decision: if such a score is good enough, write `threshold_rule: \
              {other}`"
         );
-        let are_many = n as f64 >= MANY_PEOPLE * people as f64 && n > 0;
+        let are_many = n as f64 >= MANY_PEOPLE * scores as f64 && n > 0;
         are_many.then(|| IssueRow::warning(AT_THRESHOLD, name.as_str(), n, text))
     };
     job.models.iter().filter(|(_, model)| denies(model)).filter_map(issue).collect()

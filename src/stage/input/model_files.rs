@@ -2,6 +2,7 @@
 //! Python.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
 use crate::error::{Fault, Result};
@@ -31,15 +32,25 @@ pub(super) fn weight_files_of(model: &Path) -> Result<BTreeSet<PathBuf>> {
     Ok(files)
 }
 
-/// The files that the text of a Python module names in quotes, by their path from the working
-/// directory or from the module: what it loads, such as a pickle.
+/// How files of models end; others, such as logs, a module may write itself.
+const MODEL_ENDINGS: [&str; 13] = [
+    "cbm", "h5", "joblib", "keras", "model", "npy", "npz", "onnx", "pickle", "pkl", "pt", "pth",
+    "ubj",
+];
+
+/// The files of models that the text of a Python module names in quotes, by their path from the
+/// working directory or from the module.
 pub(super) fn quoted_files(module: &Path) -> Result<BTreeSet<PathBuf>> {
     let text = files::read(module)?;
     let text = String::from_utf8_lossy(&text);
     let folders = [Path::new(""), module.parent().unwrap_or(Path::new(""))];
-    let words = text.split(['"', '\'', '\n']).filter(|word| !word.is_empty());
+    let words = text.split(['"', '\'', '\n']);
     let paths = words.flat_map(|word| folders.map(|folder| folder.join(word)));
-    Ok(paths.filter(|path| path.is_file()).collect())
+    let is_model = |path: &PathBuf| {
+        let ending = path.extension().and_then(OsStr::to_str).unwrap_or_default();
+        MODEL_ENDINGS.contains(&ending) && path.is_file()
+    };
+    Ok(paths.filter(is_model).collect())
 }
 
 /// The file of a Python module: it must lie below the working directory, so that a change of it
