@@ -14,10 +14,8 @@
 
 use std::path::Path;
 
-use cfaudit::error::Result;
 use cfaudit::recourse;
 use cfaudit::recourse::actions::RecoursePlan;
-use cfaudit::recourse::ask::DistinctRows;
 use cfaudit::recourse::budget::{Percentile, budgets};
 use cfaudit::recourse::chance::{false_discoveries, p_values};
 use cfaudit::recourse::definition::{RecourseCriterion, RecourseDefinition, RecourseView};
@@ -26,9 +24,8 @@ use cfaudit::recourse::overlap::merge_overlapping;
 use cfaudit::recourse::overview::{agreement, analysis};
 use cfaudit::recourse::rank::{DefinitionRanking, RankBy};
 use cfaudit::recourse::sentence::GroupSentence;
-use cfaudit::recourse::{DecimalShare, SearchSettings};
+use cfaudit::recourse::{ActionMatch, DecimalShare, SearchSettings};
 
-#[expect(dead_code, reason = "the tests read more of it")]
 #[path = "../src/recourse/tests/case.rs"]
 mod case;
 
@@ -59,7 +56,13 @@ fn main() {
     let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
     let case = case::RecourseOracleCase::read(Path::new(&args[0]));
     let support = args.get(1).map_or_else(|| case.config["min_support"].to_string(), Clone::clone);
-    let search = SearchSettings::new(share(&support), share(&support));
+    let search = SearchSettings {
+        subgroups: share(&support),
+        actions: share(&support),
+        max_items: None,
+        matching: ActionMatch::SameFeatures,
+        max_results: 5_000_000,
+    };
     let before = megabytes("VmRSS");
 
     let mut clock = cpu_seconds();
@@ -73,7 +76,11 @@ fn main() {
     phase("plan");
     let needed = plan.needed();
     phase("needed");
-    let helped = plan.query_model(&needed, &case.model).unwrap();
+    let helps = |change: usize, rows: &[u32]| {
+        let changes = plan.change_set(change);
+        Ok(rows.iter().map(|&row| case.model.changed(row, &changes) > 0.0).collect())
+    };
+    let helped = plan.helped(&needed, helps).unwrap();
     phase("scoring");
     let effects = ActionEffects::new(&plan, &helped);
     phase("effects");
@@ -116,8 +123,6 @@ fn main() {
     }
     phase("sentences");
     let peak = megabytes("VmHWM");
-    let distinct = DistinctRows::new(&plan, &needed).rows.len();
-    phase("distinct");
     let questions: Vec<RecourseCriterion> = judged.iter().map(|judged| judged.criterion).collect();
     let p = p_values(
         &plan,
@@ -138,7 +143,7 @@ fn main() {
     let found: Vec<usize> = (0..questions.len()).map(found).collect();
     println!(
         "{{\"affected\": {:?}, \"subgroups\": {}, \"actions\": {}, \"change_sets\": {}, \
-         \"questions\": {}, \"distinct\": {distinct}, \"found\": {found:?}, \"definitions\": {}, \
+         \"questions\": {}, \"found\": {found:?}, \"definitions\": {}, \
          \"tables\": {}, \"lines\": {}, \"cpu\": {{{}}}, \"mb_before\": {before:.0}, \
          \"mb_peak\": {peak:.0}}}",
         plan.population().n,

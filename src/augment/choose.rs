@@ -9,9 +9,6 @@
 
 use std::collections::BTreeSet;
 
-use serde::{Deserialize, Serialize};
-
-use crate::exec::accumulator::Accumulator;
 use crate::num::seed::h;
 
 /// A counterfactual of a training row, with what rules test.
@@ -52,7 +49,7 @@ impl CounterfactualCandidate {
 }
 
 /// A selection rule: the conditions that it names must all hold.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct SelectionRule {
     /// Position of the attribute that is changed.
     pub attribute: Option<usize>,
@@ -86,10 +83,6 @@ impl SelectionRule {
 /// The sort key of a counterfactual among the matches of a rule.
 type SelectionKey = (u64, CandidateKey);
 
-fn selection_key(seed: u64, candidate: &CounterfactualCandidate) -> SelectionKey {
-    (h(seed, candidate.row_key, u64::from(candidate.to)), candidate.key())
-}
-
 /// A fraction of `n`, rounded to the nearest whole number.
 pub(crate) fn share_of(fraction: f64, n: usize) -> usize {
     // Numbers of counterfactuals are far below 2^53, so they are exact as floats.
@@ -97,26 +90,32 @@ pub(crate) fn share_of(fraction: f64, n: usize) -> usize {
 }
 
 /// The matches of every rule; add candidates and merge in any order.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct RuleMatches {
-    rules: Vec<SelectionRule>,
+#[derive(Debug, Clone)]
+pub(crate) struct RuleMatches<'r> {
+    rules: &'r [SelectionRule],
     seed: u64,
     keys: Vec<Vec<SelectionKey>>,
 }
 
-impl RuleMatches {
-    /// An empty accumulator.
-    pub(crate) fn new(rules: &[SelectionRule], seed: u64) -> Self {
-        RuleMatches { rules: rules.to_vec(), seed, keys: vec![Vec::new(); rules.len()] }
+impl<'r> RuleMatches<'r> {
+    /// No matches.
+    pub(crate) fn new(rules: &'r [SelectionRule], seed: u64) -> Self {
+        RuleMatches { rules, seed, keys: vec![Vec::new(); rules.len()] }
     }
 
     /// Adds a candidate to the matches of each rule that it satisfies.
     pub(crate) fn add(&mut self, candidate: &CounterfactualCandidate) {
+        let hash = h(self.seed, candidate.row_key, u64::from(candidate.to));
         for (rule, keys) in self.rules.iter().zip(&mut self.keys) {
             if rule.matches(candidate) {
-                keys.push(selection_key(self.seed, candidate));
+                keys.push((hash, candidate.key()));
             }
         }
+    }
+
+    /// Adds the matches among other candidates.
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.keys.iter_mut().zip(other.keys).for_each(|(mine, theirs)| mine.extend(theirs));
     }
 
     /// Number of matches of each rule.
@@ -125,44 +124,17 @@ impl RuleMatches {
         self.keys.iter().map(|keys| keys.len() as u64).collect()
     }
 
-    /// Draws this fraction of each rule's matches.
-    pub(crate) fn draw(mut self, fraction: f64) -> DrawnMatches {
-        let last = |keys: &mut Vec<SelectionKey>| {
-            let wanted = share_of(fraction, keys.len()).checked_sub(1)?;
-            Some(*keys.select_nth_unstable(wanted).1)
+    /// This fraction of the matches of each rule.
+    pub(crate) fn draw(self, fraction: f64) -> BTreeSet<CandidateKey> {
+        let drawn = |mut keys: Vec<SelectionKey>| {
+            let n = share_of(fraction, keys.len());
+            if n < keys.len() {
+                keys.select_nth_unstable(n);
+            }
+            keys.truncate(n);
+            keys
         };
-        let last = self.keys.iter_mut().map(last).collect();
-        DrawnMatches { rules: self.rules, seed: self.seed, last_keys: last }
-    }
-}
-
-impl Accumulator for RuleMatches {
-    fn merge(&mut self, other: Self) {
-        self.keys.iter_mut().zip(other.keys).for_each(|(mine, theirs)| mine.extend(theirs));
-    }
-
-    fn settle(&mut self) {
-        self.keys.iter_mut().for_each(|keys| keys.sort_unstable());
-    }
-}
-
-/// The matches drawn for every rule.
-#[derive(Debug, Clone)]
-pub(crate) struct DrawnMatches {
-    rules: Vec<SelectionRule>,
-    seed: u64,
-    /// The last selected match of each rule; `None` if it selects none.
-    last_keys: Vec<Option<SelectionKey>>,
-}
-
-impl DrawnMatches {
-    /// Whether a candidate was drawn for any rule.
-    pub(crate) fn contains(&self, candidate: &CounterfactualCandidate) -> bool {
-        let mine = selection_key(self.seed, candidate);
-        self.rules
-            .iter()
-            .zip(&self.last_keys)
-            .any(|(rule, last)| last.is_some_and(|last| mine <= last) && rule.matches(candidate))
+        self.keys.into_iter().flat_map(drawn).map(|(_, key)| key).collect()
     }
 }
 
@@ -173,10 +145,8 @@ pub(crate) enum CounterfactualSelection {
     All,
     /// Counterfactuals that switch.
     Switched,
-    /// Counterfactuals that were drawn.
-    Drawn(DrawnMatches),
-    /// Counterfactuals that are farthest from the training rows.
-    Farthest(BTreeSet<CandidateKey>),
+    /// These: drawn, or farthest from the training rows.
+    Chosen(BTreeSet<CandidateKey>),
 }
 
 impl CounterfactualSelection {
@@ -185,8 +155,7 @@ impl CounterfactualSelection {
         match self {
             CounterfactualSelection::All => true,
             CounterfactualSelection::Switched => candidate.switches(),
-            CounterfactualSelection::Drawn(drawn) => drawn.contains(candidate),
-            CounterfactualSelection::Farthest(farthest) => farthest.contains(&candidate.key()),
+            CounterfactualSelection::Chosen(keys) => keys.contains(&candidate.key()),
         }
     }
 }

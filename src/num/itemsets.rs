@@ -16,6 +16,7 @@ use rayon::prelude::*;
 
 use crate::error::{Fault, Result};
 use crate::num::bits;
+use crate::num::hash::FastMap;
 
 /// A column whose levels are items.
 pub(crate) trait LevelColumn {
@@ -242,18 +243,9 @@ impl ItemRows {
 
 /// Items that extend a prefix, with the rows that have both.
 #[derive(Default)]
-pub(crate) struct PrefixClass {
-    pub(crate) items: Vec<u32>,
-    pub(crate) bits: Vec<u64>,
-}
-
-impl PrefixClass {
-    /// Items, none of them rare, as extensions of the empty set.
-    pub(crate) fn from_items(rows: &ItemRows, items: &[u32]) -> PrefixClass {
-        let bits =
-            items.iter().filter_map(|&item| rows.rows_with(item)).flatten().copied().collect();
-        PrefixClass { items: items.to_vec(), bits }
-    }
+struct PrefixClass {
+    items: Vec<u32>,
+    bits: Vec<u64>,
 }
 
 /// Sets of items, one after the other.
@@ -285,6 +277,29 @@ impl ItemSets {
     }
 }
 
+/// Combinations of columns, as a tree: a path of ascending columns leads to a node.
+///
+/// The node exists if some set has at least these columns.
+#[derive(Debug, Default)]
+pub(crate) struct ColumnTree(FastMap<(u32, u32), u32>);
+
+impl ColumnTree {
+    const ROOT: u32 = 0;
+
+    /// The columns of sets whose subsets are sets, too, so that every prefix has a node.
+    pub(crate) fn from_sets<C: LevelColumn>(sets: &ItemSets, items: &ItemIndex<'_, C>) -> Self {
+        let mut tree = FastMap::default();
+        for set in 0..sets.len() {
+            let mut node = ColumnTree::ROOT;
+            for &item in sets.items_of(set) {
+                let next = tree.len() as u32 + 1;
+                node = *tree.entry((node, items.feature(item))).or_insert(next);
+            }
+        }
+        ColumnTree(tree)
+    }
+}
+
 /// The error of a search with too many results.
 pub(crate) fn too_many(what: &str, at_most: usize) -> crate::error::Error {
     Fault::new("too-many-subgroups", format!("there are more than {at_most} {what}"))
@@ -306,18 +321,35 @@ pub(crate) struct FrequentSearch<'a, C> {
     pub(crate) max_items: usize,
     /// Sets that may be kept.
     pub(crate) max_results: usize,
+    /// The combinations of columns that sets may have; none: any.
+    pub(crate) within: Option<&'a ColumnTree>,
+}
+
+/// An item of a class of which a frequent set is made.
+struct Extension {
+    /// Its position in the class.
+    i: usize,
+    /// The combination of columns of the set.
+    columns: u32,
+    /// The rows of the set in each part.
+    n: [u32; 2],
 }
 
 impl<C: LevelColumn + Sync> FrequentSearch<'_, C> {
-    /// Adds all frequent extensions of a prefix by items of a class from position `i` on.
+    /// The combination of columns with that of an item as well; none where no set may have it.
+    fn columns_with(&self, columns: u32, item: u32) -> Option<u32> {
+        let Some(within) = self.within else { return Some(ColumnTree::ROOT) };
+        within.0.get(&(columns, self.items.feature(item))).copied()
+    }
+
+    /// Adds all frequent extensions of a prefix by an item of a class and by those after it.
     ///
     /// `None` if there are too many results.
     fn extend(
         &self,
         prefix: &mut Vec<u32>,
         class: &PrefixClass,
-        i: usize,
-        n: [u32; 2],
+        Extension { i, columns, n }: Extension,
         found: &mut ItemSets,
     ) -> Option<()> {
         let words = self.rows.words;
@@ -329,11 +361,12 @@ impl<C: LevelColumn + Sync> FrequentSearch<'_, C> {
         if prefix.len() < self.max_items {
             let own = &class.bits[i * words..(i + 1) * words];
             let mut inner = PrefixClass::default();
-            let mut counts = Vec::new();
+            let mut extensions = Vec::new();
             for (j, &item) in class.items.iter().enumerate().skip(i + 1) {
                 if self.items.feature(item) == self.items.feature(class.items[i]) {
                     continue;
                 }
+                let Some(columns) = self.columns_with(columns, item) else { continue };
                 let other = &class.bits[j * words..(j + 1) * words];
                 let n0 = bits::count_both(&own[..self.border], &other[..self.border]);
                 if self.least.ruled_out(n0) {
@@ -343,11 +376,12 @@ impl<C: LevelColumn + Sync> FrequentSearch<'_, C> {
                 if self.least.reached([n0, n1]) {
                     inner.items.push(item);
                     inner.bits.extend(own.iter().zip(other).map(|(a, b)| a & b));
-                    counts.push([n0, n1]);
+                    let i = extensions.len();
+                    extensions.push(Extension { i, columns, n: [n0, n1] });
                 }
             }
-            for (k, &n) in counts.iter().enumerate() {
-                self.extend(prefix, &inner, k, n, found)?;
+            for extension in extensions {
+                self.extend(prefix, &inner, extension, found)?;
             }
         }
         prefix.pop();
@@ -360,15 +394,20 @@ impl<C: LevelColumn + Sync> FrequentSearch<'_, C> {
     /// # Errors
     /// There are more than may be kept.
     pub(crate) fn sets(&self, frequent: &[u32], what: &str) -> Result<ItemSets> {
-        let all = PrefixClass::from_items(self.rows, frequent);
-        let branch = |i: usize| {
-            let own = self.rows.rows_with(frequent[i]).unwrap_or_default();
+        let (mut all, mut extensions) = (PrefixClass::default(), Vec::new());
+        for &item in frequent {
+            let Some(columns) = self.columns_with(ColumnTree::ROOT, item) else { continue };
+            let own = self.rows.rows_with(item).unwrap_or_default();
             let n = [bits::count(&own[..self.border]), bits::count(&own[self.border..])];
+            extensions.push(Extension { i: all.items.len(), columns, n });
+            all.items.push(item);
+            all.bits.extend_from_slice(own);
+        }
+        let branch = |extension| {
             let mut found = ItemSets::default();
-            self.extend(&mut Vec::new(), &all, i, n, &mut found).map(|()| found)
+            self.extend(&mut Vec::new(), &all, extension, &mut found).map(|()| found)
         };
-        let branches: Option<Vec<ItemSets>> =
-            (0..frequent.len()).into_par_iter().map(branch).collect();
+        let branches: Option<Vec<ItemSets>> = extensions.into_par_iter().map(branch).collect();
         let branches = branches.ok_or_else(|| too_many(what, self.max_results))?;
         let mut found = ItemSets::default();
         for branch in branches {

@@ -35,7 +35,6 @@ const NOT_ALLOWED: i64 = -1;
 /// Everything that is computed before the model is queried.
 #[derive(Debug)]
 pub struct RecoursePlan<'a> {
-    pub(super) audited: &'a AuditedRows,
     pub(super) items: RecourseItems<'a>,
     pub(super) population: PairPopulation,
     /// Smallest number of affected people of each group in a subgroup.
@@ -47,13 +46,7 @@ pub struct RecoursePlan<'a> {
     pub(super) item_rows: ItemRows,
     /// Texts of the items that occur.
     texts: Vec<String>,
-    /// The position after the last action of each subgroup.
-    action_ends: Vec<usize>,
-    pub(super) costs: Vec<i64>,
-    /// The set of changes of each action.
-    pub(super) change_of: Vec<u32>,
-    /// Distinct sets of changes, each as ascending items.
-    pub(super) changes: Vec<Box<[u32]>>,
+    pub(super) found: SubgroupActions,
 }
 
 impl<'a> RecoursePlan<'a> {
@@ -91,20 +84,15 @@ impl<'a> RecoursePlan<'a> {
             texts: &texts,
             matching: search.matching,
         };
-        let actions = SubgroupActions::new(&walk, &sets, search.max_results)?;
-        let SubgroupActions { action_ends: ends, costs, change_of, changes } = actions;
+        let found = SubgroupActions::new(&walk, &sets, search.max_results)?;
         Ok(RecoursePlan {
-            audited,
             population,
             min_affected: least,
             min_unaffected: least_unaffected,
             item_rows: rows,
-            action_ends: ends,
-            costs,
-            change_of,
-            changes,
             subgroups: sets,
             texts,
+            found,
             items,
         })
     }
@@ -133,28 +121,28 @@ impl<'a> RecoursePlan<'a> {
     ///
     /// They are positions in the list of all actions.
     pub fn actions(&self, subgroup: usize) -> Range<usize> {
-        subgroup.checked_sub(1).map_or(0, |before| self.action_ends[before])
-            ..self.action_ends[subgroup]
+        let ends = &self.found.ends;
+        subgroup.checked_sub(1).map_or(0, |before| ends[before])..ends[subgroup]
     }
 
     /// Number of actions of all subgroups.
     pub fn n_actions(&self) -> usize {
-        self.costs.len()
+        self.found.costs.len()
     }
 
     /// The cost of an action, in units of 1e-9.
     pub fn cost(&self, action: usize) -> i64 {
-        self.costs[action]
+        self.found.costs[action]
     }
 
     /// The changes of an action as text: `f = v, f = v`.
     pub fn changes_text(&self, action: usize) -> String {
-        self.joined(&self.changes[self.change_of[action] as usize])
+        self.joined(&self.found.changes[self.found.change_of[action] as usize])
     }
 
     /// Number of distinct sets of changes.
     pub fn n_changes(&self) -> usize {
-        self.changes.len()
+        self.found.changes.len()
     }
 
     fn joined(&self, items: &[u32]) -> String {
@@ -249,7 +237,7 @@ struct ActionSearch<'a> {
 }
 
 /// An action during the search.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct FoundAction {
     cost: i64,
     changes: Vec<u32>,
@@ -279,11 +267,7 @@ impl ActionSearch<'_> {
         let Some(&old) = subgroup.get(depth) else {
             let all_of_all = now.changes.len() == self.items.features.len();
             if !now.changes.is_empty() && !all_of_all {
-                found.push(FoundAction {
-                    cost: now.cost,
-                    changes: now.changes.clone(),
-                    levels: now.levels.clone(),
-                });
+                found.push(now.clone());
             }
             return;
         };
@@ -314,12 +298,15 @@ impl ActionSearch<'_> {
 }
 
 /// The actions of all subgroups.
-#[derive(Default)]
-struct SubgroupActions {
-    action_ends: Vec<usize>,
+#[derive(Debug, Default)]
+pub(super) struct SubgroupActions {
+    /// The position after the last action of each subgroup.
+    ends: Vec<usize>,
     costs: Vec<i64>,
-    change_of: Vec<u32>,
-    changes: Vec<Box<[u32]>>,
+    /// The set of changes of each action.
+    pub(super) change_of: Vec<u32>,
+    /// Distinct sets of changes, each as ascending items.
+    pub(super) changes: Vec<Box<[u32]>>,
 }
 
 impl SubgroupActions {
@@ -343,7 +330,7 @@ impl SubgroupActions {
                     all.costs.push(cost);
                     all.change_of.push(change);
                 }
-                all.action_ends.push(all.costs.len());
+                all.ends.push(all.costs.len());
             }
             if all.costs.len() > at_most {
                 return Err(too_many("actions", at_most));

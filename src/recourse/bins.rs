@@ -9,7 +9,6 @@
 
 use crate::data::MISSING_LEVEL;
 use crate::data::prepare::derive::DerivedBin;
-use crate::recourse::feature::ModelNumbers;
 
 /// A binned column of numbers.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,8 +21,8 @@ pub(crate) struct BinnedColumn {
     pub missing: Option<u32>,
     /// Number of rows whose number is outside all bins.
     pub outside: u64,
-    /// The numbers that the model reads.
-    pub model_numbers: ModelNumbers,
+    /// The number that a row gets when it is moved to each level; NaN where no row has the level.
+    pub targets: Vec<f64>,
 }
 
 /// Puts numbers into bins; NaN is missing.
@@ -45,13 +44,7 @@ pub(crate) fn bin_numbers(numbers: &[f64], bins: &[DerivedBin]) -> BinnedColumn 
         .filter(|(code, _)| **code != nowhere)
         .for_each(|(&code, &x)| of_level[code as usize].push(x));
     let targets = of_level.into_iter().map(lower_median).collect();
-    BinnedColumn {
-        levels,
-        codes,
-        missing,
-        outside,
-        model_numbers: ModelNumbers { numbers: numbers.to_vec(), targets },
-    }
+    BinnedColumn { levels, codes, missing, outside, targets }
 }
 
 /// The lower median; NaN without values.
@@ -76,7 +69,7 @@ mod tests {
         let cut = bin_numbers(&[0.0, 5.0, 5.1, 9.0, 8.0, 7.0, 11.0, f64::NAN], &bins);
         assert_eq!(cut.codes, [0, 0, 1, 1, 1, 1, 3, 3]);
         assert_eq!((cut.missing, cut.outside, cut.levels[3].as_str()), (Some(3), 1, "missing"));
-        assert_eq!(cut.model_numbers.targets[..2], [0.0, 7.0], "the lower of two in the middle");
-        assert!(cut.model_numbers.targets[2].is_nan() && cut.model_numbers.targets[3].is_nan());
+        assert_eq!(cut.targets[..2], [0.0, 7.0], "the lower of two in the middle");
+        assert!(cut.targets[2].is_nan() && cut.targets[3].is_nan());
     }
 }

@@ -5,41 +5,10 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use crate::error::Result;
-use crate::num::bits;
-use crate::num::hash::FastMap;
-use crate::num::itemsets::{ItemRows, ItemSets, LeastCounts, PrefixClass, too_many};
+use crate::num::itemsets::{ColumnTree, FrequentSearch, ItemRows, ItemSets, LeastCounts};
 use crate::recourse::groups::PairPopulation;
 use crate::recourse::subgroups::RecourseItems;
-
-/// Combinations of columns, as a tree: a path of ascending columns leads to a node.
-///
-/// The node exists if some subgroup has at least these columns.
-#[derive(Debug, Default)]
-struct ColumnTree(FastMap<(u32, u32), u32>);
-
-impl ColumnTree {
-    const ROOT: u32 = 0;
-
-    /// Subsets of a subgroup are subgroups, so every prefix has a node too.
-    fn from_sets(sets: &ItemSets, items: &RecourseItems<'_>) -> ColumnTree {
-        let mut tree = FastMap::default();
-        for set in 0..sets.len() {
-            let mut node = ColumnTree::ROOT;
-            for &item in sets.items_of(set) {
-                let next = tree.len() as u32 + 1;
-                node = *tree.entry((node, items.feature(item))).or_insert(next);
-            }
-        }
-        ColumnTree(tree)
-    }
-
-    fn below(&self, node: u32, feature: u32) -> Option<u32> {
-        self.0.get(&(node, feature)).copied()
-    }
-}
 
 /// Nodes that are stored next to each other.
 #[derive(Debug, Clone, Copy, Default)]
@@ -60,68 +29,46 @@ impl CandidateTree {
     /// The node of the candidate without items.
     pub(super) const ROOT: u32 = 0;
 
+    /// The candidates that were found, depth first.
+    fn from_sets(sets: &ItemSets) -> CandidateTree {
+        // Level by level the children of a node are next to each other.
+        let mut order: Vec<usize> = (0..sets.len()).collect();
+        order.sort_by_key(|&set| sets.items_of(set).len());
+        let mut nodes = vec![CandidateTree::ROOT; sets.len()];
+        let mut items = vec![u32::MAX];
+        for set in order {
+            nodes[set] = items.len() as u32;
+            items.extend(sets.items_of(set).last());
+        }
+        let mut children = vec![ChildRange::default(); items.len()];
+        let mut path = Vec::new();
+        for (set, &node) in nodes.iter().enumerate() {
+            path.truncate(sets.items_of(set).len() - 1);
+            let parent = path.last().copied().unwrap_or(CandidateTree::ROOT);
+            let below = &mut children[parent as usize];
+            below.start = if below.end == 0 { node } else { below.start };
+            below.end = node + 1;
+            path.push(node);
+        }
+        CandidateTree { items, children }
+    }
+
+    /// The items that the children of a candidate add.
+    fn items_below(&self, node: u32) -> &[u32] {
+        let below = self.children[node as usize];
+        &self.items[below.start as usize..below.end as usize]
+    }
+
     /// The children of a candidate that add an item of a column.
     pub(super) fn with(&self, node: u32, feature: Range<u32>) -> Range<u32> {
-        let below = self.children[node as usize];
-        let items = &self.items[below.start as usize..below.end as usize];
-        let at = |item: u32| below.start + items.partition_point(|&other| other < item) as u32;
+        let (start, items) = (self.children[node as usize].start, self.items_below(node));
+        let at = |item: u32| start + items.partition_point(|&other| other < item) as u32;
         at(feature.start)..at(feature.end)
     }
 
     /// The item that a node adds.
     pub(super) fn item(&self, node: u32) -> u32 {
         self.items[node as usize]
-    }
-}
-
-/// The inputs of a search for candidates.
-struct CandidateSearch<'a> {
-    items: &'a RecourseItems<'a>,
-    columns: &'a ColumnTree,
-    words: usize,
-    min_count: u32,
-    max_results: usize,
-}
-
-impl CandidateSearch<'_> {
-    /// Adds the subtree of a node, whose item is number `i` of its class.
-    ///
-    /// `None` if there are too many results.
-    fn extend(
-        &self,
-        tree: &mut CandidateTree,
-        node: u32,
-        class: &PrefixClass,
-        i: usize,
-        at: u32,
-    ) -> Option<()> {
-        let own = &class.bits[i * self.words..(i + 1) * self.words];
-        let mut inner = PrefixClass::default();
-        let mut combinations = Vec::new();
-        for (j, &item) in class.items.iter().enumerate().skip(i + 1) {
-            let feature = self.items.feature(item);
-            if feature == self.items.feature(class.items[i]) {
-                continue;
-            }
-            let Some(below) = self.columns.below(at, feature) else { continue };
-            let other = &class.bits[j * self.words..(j + 1) * self.words];
-            if bits::count_both(own, other) >= self.min_count {
-                inner.items.push(item);
-                inner.bits.extend(own.iter().zip(other).map(|(a, b)| a & b));
-                combinations.push(below);
-            }
-        }
-        let start = tree.items.len() as u32;
-        tree.items.extend_from_slice(&inner.items);
-        tree.children.resize(tree.items.len(), ChildRange::default());
-        tree.children[node as usize] = ChildRange { start, end: tree.items.len() as u32 };
-        if tree.items.len() > self.max_results {
-            return None;
-        }
-        for (k, &below) in combinations.iter().enumerate() {
-            self.extend(tree, start + k as u32, &inner, k, below)?;
-        }
-        Some(())
     }
 }
 
@@ -134,55 +81,22 @@ pub(super) fn candidates(
     population: &PairPopulation,
     sets: &ItemSets,
     least: u32,
-    at_most: usize,
+    max_results: usize,
 ) -> Result<(CandidateTree, Vec<u32>)> {
     let unaffected: Vec<Option<u32>> = population.unaffected.iter().map(|&row| Some(row)).collect();
-    let rows = ItemRows::new(items, &unaffected, usize::MAX, LeastCounts::Each([least, 0]));
+    let least = LeastCounts::Each([least, 0]);
+    let rows = ItemRows::new(items, &unaffected, usize::MAX, least);
     let columns = ColumnTree::from_sets(sets, items);
-    let frequent: Vec<u32> = rows
-        .frequent()
-        .into_iter()
-        .filter(|&item| columns.below(ColumnTree::ROOT, items.feature(item)).is_some())
-        .collect();
-    let all = PrefixClass::from_items(&rows, &frequent);
-    let search = CandidateSearch {
+    let search = FrequentSearch {
         items,
-        columns: &columns,
-        words: rows.words,
-        min_count: least,
-        max_results: at_most,
+        rows: &rows,
+        border: rows.words,
+        least,
+        max_items: usize::MAX,
+        max_results,
+        within: Some(&columns),
     };
-    let branch = |i: usize| {
-        let at = columns.below(ColumnTree::ROOT, items.feature(frequent[i]))?;
-        let mut tree =
-            CandidateTree { items: vec![frequent[i]], children: vec![ChildRange::default()] };
-        search.extend(&mut tree, 0, &all, i, at).map(|()| tree)
-    };
-    let branches: Option<Vec<CandidateTree>> =
-        (0..frequent.len()).into_par_iter().map(branch).collect();
-    let branches = branches.ok_or_else(|| too_many("candidates for actions", at_most))?;
-    // The root and its items first, then the subtree of each: node 0 of a branch is an item of the
-    // root.
-    let top = frequent.len() as u32;
-    let mut tree = CandidateTree {
-        items: vec![u32::MAX],
-        children: vec![ChildRange { start: 1, end: top + 1 }],
-    };
-    tree.items.extend_from_slice(&frequent);
-    tree.children.resize(tree.items.len(), ChildRange::default());
-    for (i, branch) in branches.iter().enumerate() {
-        // Node k > 0 of the branch becomes node k + shift.
-        let shift = tree.items.len() as u32 - 1;
-        let mut moved = branch
-            .children
-            .iter()
-            .map(|span| ChildRange { start: span.start + shift, end: span.end + shift });
-        tree.children[i + 1] = moved.next().unwrap_or_default();
-        tree.children.extend(moved);
-        tree.items.extend_from_slice(&branch.items[1..]);
-        if tree.items.len() > at_most {
-            return Err(too_many("candidates for actions", at_most));
-        }
-    }
-    Ok((tree, frequent))
+    let tree = CandidateTree::from_sets(&search.sets(&rows.frequent(), "candidates for actions")?);
+    let single = tree.items_below(CandidateTree::ROOT).to_vec();
+    Ok((tree, single))
 }

@@ -84,7 +84,7 @@ impl PermutationTest {
         plan.item_rows.rows_with_all(plan.subgroups.items_of(subgroup), &mut own);
         let rows: Vec<usize> = bits::ones(&own).collect();
         let actions = plan.actions(subgroup);
-        let sets: Vec<&[u64]> = plan.change_of[actions.clone()]
+        let sets: Vec<&[u64]> = plan.found.change_of[actions.clone()]
             .iter()
             .map(|&change| helped.rows_of(change as usize))
             .collect();

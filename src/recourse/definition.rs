@@ -233,10 +233,7 @@ impl RecourseCriterion {
                     den: 1,
                 }
             }
-            RecourseDefinition::WithinBudget(budget) => {
-                let within = effect.reaches.partition_point(|reach| reach.cost <= budget);
-                share(effect.reaches[..within].last().map_or(0, reached))
-            }
+            RecourseDefinition::WithinBudget(budget) => share(effect.at(budget).map_or(0, reached)),
             RecourseDefinition::EqualCost(phi) => match cost_of(effect, self.view, phi, g) {
                 Some(cost) => {
                     UnroundedValue::Parts { num: u128::from(cost.unsigned_abs()), den: 1 }

@@ -50,6 +50,14 @@ pub struct SubgroupEffects<'a> {
     pub reaches: &'a [CostReach],
 }
 
+impl SubgroupEffects<'_> {
+    /// Effectiveness at a cost; none below the smallest.
+    pub fn at(&self, cost: i64) -> Option<&CostReach> {
+        let within = self.reaches.partition_point(|reach| reach.cost <= cost);
+        self.reaches[..within].last()
+    }
+}
+
 impl ActionEffects {
     /// Counts the effects; `helped` holds, for each set of changes, the rows that it helps.
     pub fn new(plan: &RecoursePlan<'_>, helped: &RowSets) -> ActionEffects {
@@ -90,24 +98,22 @@ impl ActionEffects {
             plan.item_rows.rows_with_all(plan.subgroups.items_of(subgroup), own);
             union.clear();
             union.resize(own.len(), 0);
+            let count = |of: &[u64]| {
+                let (first, second) = (&own[..border], &own[border..]);
+                [bits::count_both(first, &of[..border]), bits::count_both(second, &of[border..])]
+            };
             let mut best = [0; 2];
             for same_cost in
                 actions.collect::<Vec<_>>().chunk_by(|&a, &b| plan.cost(a) == plan.cost(b))
             {
                 for &action in same_cost {
-                    let helped = helped.rows_of(plan.change_of[action] as usize);
-                    let k = [
-                        bits::count_both(&own[..border], &helped[..border]),
-                        bits::count_both(&own[border..], &helped[border..]),
-                    ];
+                    let helped = helped.rows_of(plan.found.change_of[action] as usize);
+                    let k = count(helped);
                     self.helped.push(k);
                     best = [best[0].max(k[0]), best[1].max(k[1])];
                     bits::or(union, helped);
                 }
-                let union = [
-                    bits::count_both(&own[..border], &union[..border]),
-                    bits::count_both(&own[border..], &union[border..]),
-                ];
+                let union = count(union);
                 self.reaches.push(CostReach { cost: plan.cost(same_cost[0]), best, union });
             }
         }

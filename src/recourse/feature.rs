@@ -15,15 +15,6 @@ pub enum LevelScale {
     Numbers(Vec<f64>),
 }
 
-/// The numbers that a model reads of a column that the audit uses in bins.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ModelNumbers {
-    /// The number of each audited row; NaN is missing.
-    pub numbers: Vec<f64>,
-    /// The number that a row gets when it is moved to each level; NaN where no row has the level.
-    pub targets: Vec<f64>,
-}
-
 /// How a trait of a subgroup describes a column.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -52,8 +43,6 @@ pub struct RecourseFeature {
     /// How traits describe it; [`TraitPredicate::AtLeast`] needs ascending levels, `missing` last,
     /// and a column that may not change.
     pub predicate: TraitPredicate,
-    /// The numbers that the model reads; `None` where it reads the level.
-    pub model_numbers: Option<ModelNumbers>,
     /// Which changes are allowed.
     pub may_change: AllowedChanges,
     /// What a change costs.

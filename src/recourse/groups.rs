@@ -75,24 +75,22 @@ pub struct PairPopulation {
 impl PairPopulation {
     /// Finds the affected and unaffected rows.
     pub fn new(audited: &AuditedRows, pair: &GroupPair) -> PairPopulation {
+        let rows = |favourable: bool, of: &dyn Fn(u16) -> bool| -> Vec<u32> {
+            let rows = audited.groups.iter().zip(&audited.favourable).zip(0..);
+            rows.filter(|((group, own), _)| **own == favourable && group.is_some_and(of))
+                .map(|(_, row)| row)
+                .collect()
+        };
         let of_group = |g: usize| -> Vec<Option<u32>> {
-            let rows = audited.groups.iter().zip(&audited.favourable).zip(0_u32..);
-            rows.filter(|((group, favourable), _)| {
-                !**favourable && group.is_some_and(|group| pair.members[g].contains(&group))
-            })
-            .map(|(_, row)| Some(row))
-            .collect()
+            let members = |group: u16| pair.members[g].contains(&group);
+            rows(false, &members).into_iter().map(Some).collect()
         };
         let (mut affected, reference) = (of_group(OTHER), of_group(REFERENCE));
         let n = [affected.len() as u32, reference.len() as u32];
         let border = affected.len().div_ceil(64);
         affected.resize(border * 64, None);
         affected.extend(reference);
-        let rows = audited.groups.iter().zip(&audited.favourable).zip(0_u32..);
-        let unaffected = rows
-            .filter(|((group, favourable), _)| **favourable && group.is_some())
-            .map(|(_, row)| row)
-            .collect();
+        let unaffected = rows(true, &|_| true);
         PairPopulation { names: pair.names.clone(), n, affected, border, unaffected }
     }
 
@@ -138,7 +136,6 @@ mod tests {
             features: Vec::new(),
             groups: vec![Some(0), Some(1), None, Some(2), Some(1), Some(0)],
             favourable: vec![false, false, false, true, true, false],
-            others: vec![0; 6],
         };
         let pair = &pairs(&names(), 1, ComparisonBase::Reference)[0];
         let rows = PairPopulation::new(&audited, pair);

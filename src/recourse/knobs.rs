@@ -457,10 +457,11 @@ impl RecourseBlock {
     /// The search settings; `None` where a support is out of range.
     pub fn search(&self) -> Option<SearchSettings> {
         Some(SearchSettings {
+            subgroups: share(self.subgroups.support)?,
+            actions: share(self.actions.support)?,
             max_items: self.subgroups.longest.map(Count::size),
             matching: self.matching,
             max_results: self.at_most.size(),
-            ..SearchSettings::new(share(self.subgroups.support)?, share(self.actions.support)?)
         })
     }
 

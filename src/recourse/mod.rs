@@ -71,10 +71,6 @@ pub struct AuditedRows {
     pub groups: Vec<Option<u16>>,
     /// Whether each row has the favourable decision.
     pub favourable: Vec<bool>,
-    /// Rows with the same number agree in everything that the model reads outside `features`.
-    ///
-    /// Such as sensitive columns.
-    pub others: Vec<u32>,
 }
 
 /// A share in (0, 1], as the exact decimal that was written.
@@ -126,17 +122,4 @@ pub struct SearchSettings {
     ///
     /// More is an error, so that memory stays bounded.
     pub max_results: usize,
-}
-
-impl SearchSettings {
-    /// A search without a limit on length, with the default limit on results.
-    pub fn new(subgroups: DecimalShare, actions: DecimalShare) -> SearchSettings {
-        SearchSettings {
-            subgroups,
-            actions,
-            max_items: None,
-            matching: ActionMatch::SameFeatures,
-            max_results: 5_000_000,
-        }
-    }
 }

@@ -60,9 +60,9 @@ struct SubgroupContent<'a> {
 
 impl<'a> SubgroupContent<'a> {
     fn new(plan: &'a RecoursePlan<'_>, subgroup: u32) -> Self {
-        let changes = plan.change_of[plan.actions(subgroup as usize)]
+        let changes = plan.found.change_of[plan.actions(subgroup as usize)]
             .iter()
-            .flat_map(|&change| &plan.changes[change as usize]);
+            .flat_map(|&change| &plan.found.changes[change as usize]);
         let mut changed: Vec<u32> = changes.map(|&item| plan.items.feature(item)).collect();
         changed.sort_unstable();
         changed.dedup();

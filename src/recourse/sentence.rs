@@ -7,7 +7,7 @@
 
 use crate::recourse::actions::RecoursePlan;
 use crate::recourse::definition::{RecourseCriterion, RecourseDefinition, RecourseView};
-use crate::recourse::effect::{ActionEffects, SubgroupEffects};
+use crate::recourse::effect::ActionEffects;
 
 /// One listed action for a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,37 +40,22 @@ impl GroupSentence {
         subgroup: usize,
     ) -> [GroupSentence; 2] {
         let effect = effects.of_subgroup(plan, subgroup);
-        [0, 1].map(|g| GroupSentence {
-            n: effect.n[g],
-            lines: lines(plan, &effect, question, subgroup, g),
+        [0, 1].map(|g| {
+            let line = |(action, k): (usize, &[u32; 2])| ActionLine {
+                action,
+                cost: plan.cost(action),
+                n_helped: k[g],
+                n_helped_cumulative: effect.at(plan.cost(action)).map_or(0, |reach| reach.union[g]),
+            };
+            let lines = plan.actions(subgroup).zip(effect.helped).map(line).collect();
+            GroupSentence { n: effect.n[g], lines: used(question, lines, effect.n[g]) }
         })
     }
 }
 
-/// The actions that a definition uses, for one group.
-fn lines(
-    plan: &RecoursePlan<'_>,
-    effect: &SubgroupEffects<'_>,
-    question: RecourseCriterion,
-    subgroup: usize,
-    g: usize,
-) -> Vec<ActionLine> {
-    let actions = plan.actions(subgroup);
-    let mut reaches = effect.reaches.iter().peekable();
-    let all = actions.zip(effect.helped).map(|(action, k)| {
-        let cost = plan.cost(action);
-        while reaches.peek().is_some_and(|reach| reach.cost < cost) {
-            reaches.next();
-        }
-        ActionLine {
-            action,
-            cost,
-            n_helped: k[g],
-            n_helped_cumulative: reaches.peek().map_or(0, |reach| reach.union[g]),
-        }
-    });
-    let all: Vec<ActionLine> = all.collect();
-    let n = u64::from(effect.n[g]);
+/// The actions that a definition uses for a group of this many people.
+fn used(question: RecourseCriterion, all: Vec<ActionLine>, n: u32) -> Vec<ActionLine> {
+    let n = u64::from(n);
     match (question.definition, question.view) {
         (RecourseDefinition::EqualChoice(phi), _) => all
             .into_iter()

@@ -54,6 +54,7 @@ pub(super) fn subgroups(
         least,
         max_items: longest.unwrap_or(usize::MAX).max(1),
         max_results,
+        within: None,
     };
     let found = search.sets(&rows.frequent(), "subgroups")?;
     Ok((found, rows))

@@ -8,6 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::causal::encoding::GraphVariable;
 use crate::causal::graph::Dag;
 use crate::causal::hidden_cause::{
     CauseBenchmark, ConditionalCovariance, HiddenReach, HiddenTarget, ScoredChange, may_follow,
@@ -28,12 +29,13 @@ use crate::metric::value::hidden_cause::{
     HiddenPush, HiddenStrength, MovingWorld, middle_of_crossings, turning_point,
 };
 use crate::stage::applied_set::AppliedSet;
-use crate::stage::discover::scenarios::{EncodedReplicates, encoded_variables};
+use crate::stage::discover::scenarios::{EncodedReplicates, graph_columns};
 use crate::stage::discover::tables::GraphSetScenario;
 use crate::stage::kinds::HiddenStage;
 use crate::stage::linear_rates::{
     LinearRates, MarginRate, RateNumbers, linear_rates, moved_verdict, rate_folders,
 };
+use crate::stage::memory;
 use crate::stage::row_context::RowContext;
 use crate::stage::score::encoded_worlds::EncodedWorlds;
 use crate::stage::stage_builder::{Planned, Stage, StageBuilder, StageFolders};
@@ -159,14 +161,14 @@ impl HiddenAsking<'_> {
         let (row_context, rates) = (self.row_context, self.rates);
         let (attribute, worlds) = (&rates.attribute, &self.set.discovered.worlds);
         let names = rates.applied.graph_variables(rates.plan.job, rates.graphs);
-        let discovery = rates.discovery(&names);
-        let (variables, sensitive) = encoded_variables(row_context.rows.layout(), &discovery)?;
-        let of = (variables.as_slice(), sensitive);
-        let replicates = EncodedReplicates::read(row_context, &discovery, of)?;
+        let (layout, position) = (row_context.rows.layout(), rates.applied.position);
+        let (variables, sensitive) = graph_columns(layout, position, &names)?;
+        let drawn_by = (rates.graphs, rates.seed, memory::allowed(rates.plan.settings));
+        let replicates = EncodedReplicates::read(row_context, drawn_by, (&variables, sensitive))?;
         let (Some(replicates), Some(encoded_attribute)) = (replicates, worlds.attribute()) else {
             return Ok(GraphsOfPairs::new());
         };
-        let never = never_follow(&self.knowledge()?, sensitive);
+        let never = never_follow(&self.knowledge(&variables)?, sensitive);
         let saw: Vec<Vec<bool>> =
             attribute.level_of_group.iter().map(|&code| worlds.saw(code).collect()).collect();
         // Each pair of groups with the change of the attribute's columns.
@@ -220,11 +222,9 @@ impl HiddenAsking<'_> {
     }
 
     /// What is known of the graph.
-    fn knowledge(&self) -> Result<Knowledge> {
-        let LinearRates { plan, applied, graphs, .. } = self.rates;
-        let names: Vec<String> =
-            applied.graph_variables(plan.job, graphs).iter().map(ToString::to_string).collect();
-        let known = graphs.knowledge.get(self.scenario);
+    fn knowledge(&self, variables: &[GraphVariable]) -> Result<Knowledge> {
+        let names: Vec<String> = variables.iter().map(|of| of.name.clone()).collect();
+        let known = self.rates.graphs.knowledge.get(self.scenario);
         known.and_then(|known| Knowledge::new(&names, known).ok()).ok_or_else(|| {
             internal_error(format!("the set `{}` has no sound knowledge", self.set.name))
         })

@@ -25,10 +25,9 @@ use crate::metric::value::hidden_cause::{
     GroupMargins, HIDDEN_RATES, HiddenPush, HiddenStrength, MovingWorld, SwitchingSide,
 };
 use crate::model::TrainedModel;
-use crate::param::{ColumnName, Seed};
+use crate::param::Seed;
 use crate::stage::applied_set::AppliedSet;
 use crate::stage::decided_scores::DecidedScores;
-use crate::stage::discover::scenarios::DiscoveryInputs;
 use crate::stage::discover::tables::GraphSetScenario;
 use crate::stage::gate::questions::questions;
 use crate::stage::kinds::{DiscoverStage, MeasureStage, TrainStage};
@@ -117,7 +116,7 @@ pub(super) struct LinearRates<'a> {
     pub(super) graphs: &'a GraphUncertainBlock,
     pub(super) attribute: Attribute,
     pub(super) model: Box<dyn TrainedModel>,
-    seed: Seed,
+    pub(super) seed: Seed,
     rule: DecisionRule,
     scores: ScoreReader,
     /// The graphs that are asked about.
@@ -167,13 +166,6 @@ impl LinearRates<'_> {
             discovered: self.found.open(ctx, scenario)?,
             rows: None,
         })
-    }
-
-    /// What the moments of the rows are of, wherever the graphs come from.
-    pub(super) fn discovery<'v>(&'v self, variables: &'v [ColumnName]) -> DiscoveryInputs<'v> {
-        let (graphs, position, seed) = (self.graphs, self.applied.position, self.seed);
-        let memory = memory::allowed(self.plan.settings);
-        DiscoveryInputs { graphs, variables, position, bag: None, seed, memory }
     }
 
     /// The rows of rates of directions of the model and set.

@@ -3,7 +3,6 @@
 //! A type becomes a state here and nowhere else, so that none is gathered that the test of the laws
 //! does not know. The loop itself is [`PieceLoop`](crate::exec::accumulator::PieceLoop).
 
-use crate::augment::choose::RuleMatches;
 use crate::counterfactual::conditional::ReferenceCounts;
 use crate::counterfactual::moments::ReferenceMoments;
 use crate::counterfactual::plausibility_fit::SectionScores;
@@ -133,7 +132,6 @@ states! {
     WrittenCounts = "written-counts" version 1;
     ContentHash = "content-hash" version 1;
     PreparedProfile = "prepared-profile" version 3;
-    RuleMatches = "rule-matches" version 1;
     FileHashes = "file-hashes" version 1;
 }
 

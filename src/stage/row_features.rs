@@ -19,6 +19,15 @@ pub(crate) fn only_one(rows: &FeatureRows, columns: &[usize], i: usize) -> Optio
     ones.next().filter(|_| ones.next().is_none()).map(|(only, _)| only)
 }
 
+/// The position of each number among ascending values that hold it; where it is missing, this one.
+pub(crate) fn codes_among(values: &[f64], numbers: &[f64], missing: u32) -> Vec<u32> {
+    let code = |&x: &f64| match x.is_nan() {
+        true => missing,
+        false => values.partition_point(|y| *y < x) as u32,
+    };
+    numbers.iter().map(code).collect()
+}
+
 /// The different numbers that are there, ascending: 0 and -0 are one.
 pub(crate) fn distinct_numbers(numbers: &[f64]) -> Vec<f64> {
     let mut values: Vec<f64> = numbers.iter().copied().filter(|x| !x.is_nan()).collect();

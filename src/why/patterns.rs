@@ -296,6 +296,7 @@ fn with_search<T>(
         least: least_count,
         max_items: settings.longest.max(1),
         max_results: MAX_PATTERNS,
+        within: None,
     };
     let sets = search.sets(&frequent, "patterns")?;
     let total = |half: bool| {

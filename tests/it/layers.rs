@@ -27,7 +27,7 @@ causal: param num data
 counterfactual: param num data causal exec::accumulator
 model: param num data exec::files
 metric: param text num exec::accumulator
-augment: param num data counterfactual exec::accumulator
+augment: param num data counterfactual
 recourse: param num data
 why: param num table data metric
 gate: param text num table folder metric

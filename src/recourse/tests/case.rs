@@ -10,7 +10,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::Value as Json;
 
 use super::recourse::AuditedRows;
-use super::recourse::ask::{DecisionModel, LevelChange};
+use super::recourse::ask::LevelChange;
 use super::recourse::groups::GroupPair;
 use crate::recourse::feature::{AllowedChanges, ChangeCost, ChangeDirection, LevelDistance};
 use crate::recourse::feature::{LevelScale, RecourseFeature};
@@ -92,7 +92,6 @@ impl RecourseOracleCase {
         let group = |text: &String| groups.iter().position(|group| group == text).map(|g| g as u16);
         let favourable: Vec<bool> = rows["__pred"].numbers().iter().map(|&y| y == 1.0).collect();
         let of_rows: Vec<Option<u16>> = rows[protected].texts().iter().map(group).collect();
-        let others = of_rows.iter().map(|group| group.map_or(9, u32::from)).collect();
         let columns = rows
             .iter()
             .filter(|(name, _)| !name.starts_with("__") && *name != "row_id" && *name != protected);
@@ -104,7 +103,7 @@ impl RecourseOracleCase {
             protected,
             &groups,
         );
-        let audited = AuditedRows { features, groups: of_rows, favourable, others };
+        let audited = AuditedRows { features, groups: of_rows, favourable };
         let pair = GroupPair { names: groups.map(str::to_owned), members: [vec![0], vec![1]] };
         let model = RecourseOracleModel {
             codes: audited.features.iter().map(|f| f.codes.clone()).collect(),
@@ -276,24 +275,5 @@ impl RecourseOracleModel {
         let mut levels: Vec<u32> = self.codes.iter().map(|codes| codes[row as usize]).collect();
         changes.iter().for_each(|change| levels[change.feature] = change.level);
         self.score(&levels, self.groups[row as usize].map_or(0, usize::from))
-    }
-}
-
-impl DecisionModel for RecourseOracleModel {
-    fn decide(
-        &self,
-        rows: &[u32],
-        changes: &[LevelChange],
-        favourable: &mut Vec<bool>,
-    ) -> super::Result<()> {
-        let mut levels: Vec<u32> = Vec::with_capacity(self.codes.len());
-        for &row in rows {
-            levels.clear();
-            levels.extend(self.codes.iter().map(|codes| codes[row as usize]));
-            changes.iter().for_each(|change| levels[change.feature] = change.level);
-            favourable
-                .push(self.score(&levels, self.groups[row as usize].map_or(0, usize::from)) > 0.0);
-        }
-        Ok(())
     }
 }

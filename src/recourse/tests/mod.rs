@@ -7,17 +7,17 @@ mod predicates;
 mod promises;
 mod sentence;
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::LazyLock;
 
 use serde_json::Value as Json;
 
-use crate::error::Result;
 use crate::num::seed::RandomStream;
 use crate::param::Count;
 use crate::recourse;
 use crate::recourse::actions::RecoursePlan;
-use crate::recourse::ask::{DecisionModel, DistinctRows, LevelChange};
+use crate::recourse::ask::{LevelChange, RowSets};
 use crate::recourse::chance::p_values;
 use crate::recourse::definition::{
     ExactScore, RecourseCriterion, RecourseDefinition, RecourseView,
@@ -29,7 +29,7 @@ use crate::recourse::feature::{
 use crate::recourse::groups::GroupPair;
 use crate::recourse::knobs::PermutationSettings;
 use crate::recourse::rank::{DefinitionRanking, RankBy};
-use crate::recourse::{AuditedRows, DecimalShare, SearchSettings};
+use crate::recourse::{ActionMatch, AuditedRows, DecimalShare, SearchSettings};
 use crate::tests::{json, json_frame, number};
 
 /// A column and the level that it gets or has.
@@ -49,7 +49,9 @@ impl RecoursePlan<'_> {
 
     /// The changes of an action: columns with their new levels.
     pub fn changes(&self, action: usize) -> impl Iterator<Item = ColumnLevel<'_>> {
-        self.changes[self.change_of[action] as usize].iter().map(|&item| self.item(item))
+        self.found.changes[self.found.change_of[action] as usize]
+            .iter()
+            .map(|&item| self.item(item))
     }
 
     fn item(&self, item: u32) -> ColumnLevel<'_> {
@@ -67,18 +69,47 @@ fn changed_text(plan: &RecoursePlan<'_>, subgroup: usize, action: usize) -> Stri
     plan.subgroup(subgroup).map(level).collect::<Vec<_>>().join(", ")
 }
 
-/// A model that gives for each changed row whether its decision is favourable.
-pub(super) struct RowModel<F>(pub(super) F);
+/// The rows that each set of changes helps, by a model that says of a changed row whether its
+/// decision is favourable.
+pub(super) fn helped(
+    plan: &RecoursePlan<'_>,
+    model: &(impl Fn(u32, &[LevelChange]) -> bool + Sync),
+) -> RowSets {
+    let helps = |change: usize, rows: &[u32]| {
+        let changes = plan.change_set(change);
+        Ok(rows.iter().map(|&row| model(row, &changes)).collect())
+    };
+    plan.helped(&plan.needed(), helps).unwrap()
+}
 
-impl<F: Fn(u32, &[LevelChange]) -> bool + Sync> DecisionModel for RowModel<F> {
-    fn decide(
-        &self,
-        rows: &[u32],
-        changes: &[LevelChange],
-        favourable: &mut Vec<bool>,
-    ) -> Result<()> {
-        favourable.extend(rows.iter().map(|&row| (self.0)(row, changes)));
-        Ok(())
+/// The changed rows that differ in a level or in their group.
+struct DifferentRows {
+    /// Audited row and set of changes that make each for the first time.
+    rows: Vec<(u32, u32)>,
+    /// For each set of changes, the number of each row that it makes.
+    numbers: Vec<Vec<usize>>,
+}
+
+impl DifferentRows {
+    fn new(audited: &AuditedRows, plan: &RecoursePlan<'_>, needed: &RowSets) -> Self {
+        let AuditedRows { features, groups, .. } = audited;
+        let mut known: HashMap<(Vec<u32>, Option<u16>), usize> = HashMap::new();
+        let (mut rows, mut numbers) = (Vec::new(), Vec::new());
+        for change in 0..plan.n_changes() {
+            let changes = plan.change_set(change);
+            let number = |row: u32| {
+                let own = features.iter().map(|feature| feature.codes[row as usize]);
+                let mut levels: Vec<u32> = own.collect();
+                changes.iter().for_each(|change| levels[change.feature] = change.level);
+                let next = rows.len();
+                *known.entry((levels, groups[row as usize])).or_insert_with(|| {
+                    rows.push((row, change as u32));
+                    next
+                })
+            };
+            numbers.push(plan.rows_needed(needed, change).into_iter().map(number).collect());
+        }
+        DifferentRows { rows, numbers }
     }
 }
 
@@ -93,8 +124,11 @@ pub(super) fn plan<'a>(audited: &'a AuditedRows, support: &str) -> RecoursePlan<
     RecoursePlan::new(audited, &PAIR, &search(support)).unwrap()
 }
 
-pub(super) fn effects(plan: &RecoursePlan<'_>, model: &impl DecisionModel) -> ActionEffects {
-    ActionEffects::new(plan, &plan.query_model(&plan.needed(), model).unwrap())
+pub(super) fn effects(
+    plan: &RecoursePlan<'_>,
+    model: &(impl Fn(u32, &[LevelChange]) -> bool + Sync),
+) -> ActionEffects {
+    ActionEffects::new(plan, &helped(plan, model))
 }
 
 /// A definition in a view.
@@ -107,7 +141,13 @@ pub(super) fn share(text: &str) -> DecimalShare {
 }
 
 pub(super) fn search(support: &str) -> SearchSettings {
-    SearchSettings::new(share(support), share(support))
+    SearchSettings {
+        subgroups: share(support),
+        actions: share(support),
+        max_items: None,
+        matching: ActionMatch::SameFeatures,
+        max_results: 5_000_000,
+    }
 }
 
 /// All definitions with two thresholds and these budgets, in all their views.

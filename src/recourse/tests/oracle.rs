@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use super::case::RecourseOracleCase;
 use super::sentence::text;
 use super::*;
-use crate::recourse::ask::DecisionModel as _;
 use crate::recourse::budget::{Percentile, budgets};
 use crate::recourse::definition::trade_off_bound;
 use crate::recourse::exact::ExactRatio;
@@ -82,15 +81,16 @@ fn check(name: &str) {
     assert_eq!(plan.n_changes(), counts("distinct_change_sets"));
     let needed = plan.needed();
     assert_eq!(needed.n_pairs(), counts("distinct_row_x_change"));
-    let distinct = DistinctRows::new(&plan, &needed);
-    assert_eq!(distinct.rows.len(), counts("distinct_counterfactual_rows"));
-    let helped = plan.query_model(&needed, &case.model).unwrap();
-    let mut favourable = Vec::new();
-    for (row, change) in &distinct.rows {
-        let changes = plan.change_set(*change as usize);
-        case.model.decide(&[*row], &changes, &mut favourable).unwrap();
-    }
-    assert_eq!(distinct.answers(&plan, &needed, &favourable), helped);
+    let different = DifferentRows::new(&case.audited, &plan, &needed);
+    assert_eq!(different.rows.len(), counts("distinct_counterfactual_rows"));
+    let decides = |row: u32, changes: &[LevelChange]| case.model.changed(row, changes) > 0.0;
+    let helped = helped(&plan, &decides);
+    let favours = |&(row, change): &(u32, u32)| decides(row, &plan.change_set(change as usize));
+    let favourable: Vec<bool> = different.rows.iter().map(favours).collect();
+    let helps = |change: usize, _: &[u32]| {
+        Ok(different.numbers[change].iter().map(|&number| favourable[number]).collect())
+    };
+    assert_eq!(plan.helped(&needed, helps).unwrap(), helped);
     assert!((0..plan.n_subgroups()).any(|s| plan.n(s) != [0; 2]));
 
     // Actions.
@@ -295,14 +295,14 @@ fn rows_to_score_elsewhere() {
     let Some(folder) = folder("compas_race_trees") else { return };
     let case = RecourseOracleCase::read(&folder);
     let plan = RecoursePlan::new(&case.audited, &case.pair, &search("0.01")).unwrap();
-    let distinct = DistinctRows::new(&plan, &plan.needed());
+    let different = DifferentRows::new(&case.audited, &plan, &plan.needed());
     let level = |row: u32, change: u32, f: usize| {
         let feature = &case.audited.features[f];
         let new = plan.change_set(change as usize).iter().find(|c| c.feature == f).map(|c| c.level);
         feature.levels[new.unwrap_or(feature.codes[row as usize]) as usize].clone()
     };
     let mut got: Vec<(Vec<String>, String)> = Vec::new();
-    for &(row, change) in &distinct.rows {
+    for &(row, change) in &different.rows {
         let mut values: Vec<String> =
             (0..case.audited.features.len()).map(|f| level(row, change, f)).collect();
         values

@@ -37,11 +37,9 @@ fn p_value(refused: &[RefusedRow], seed: u64) -> f64 {
         features: vec![job, town],
         groups: refused.iter().chain(refused).map(|row| Some(row.group)).collect(),
         favourable: (0..2 * n).map(|i| i >= n).collect(),
-        others: vec![0; 2 * n],
     };
     let plan = plan(&audited, "0.5");
-    let model = RowModel(|row: u32, _: &[LevelChange]| refused[row as usize].helped);
-    let helped = plan.query_model(&plan.needed(), &model).unwrap();
+    let helped = helped(&plan, &|row, _: &[LevelChange]| refused[row as usize].helped);
     let effects = ActionEffects::new(&plan, &helped);
     let question = question(RecourseDefinition::EqualEffectiveness, RecourseView::Micro);
     let deals =

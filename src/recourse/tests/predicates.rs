@@ -29,7 +29,6 @@ fn traits_at_or_above_give_the_subgroups_of_the_script() {
                 distance: if ordered { LevelDistance::Positions } else { LevelDistance::Unit },
                 weight: 1.0,
             },
-            ..RecourseFeature::default()
         }
     };
     let good: Vec<u8> = serde_json::from_value(expected["favourable"].clone()).unwrap();
@@ -37,18 +36,16 @@ fn traits_at_or_above_give_the_subgroups_of_the_script() {
         features: columns.into_iter().enumerate().map(feature).collect(),
         groups: rows.iter().map(|row| Some(row[3] as u16)).collect(),
         favourable: good.iter().map(|good| *good == 1).collect(),
-        others: rows.iter().map(|row| row[3]).collect(),
     };
     // The model of the script, on rows of age, hours, job and group.
-    let model = RowModel(|row: u32, changes: &[LevelChange]| {
+    let model = |row: u32, changes: &[LevelChange]| {
         let mut levels = rows[row as usize];
         changes.iter().for_each(|change| levels[change.feature] = change.level);
         let [age, hours, job, group] = levels.map(|level| level as usize);
         let pair = if hours == job { 2 } else { 0 };
         [0, 2, 3, 1, 1][age] + [0, 2, 5][hours] + [1, 3, 4][job] + pair + group >= 9
-    });
-    let mut decided = Vec::new();
-    model.decide(&(0..rows.len() as u32).collect::<Vec<_>>(), &[], &mut decided).unwrap();
+    };
+    let decided: Vec<bool> = (0..rows.len() as u32).map(|row| model(row, &[])).collect();
     assert_eq!(decided, audited.favourable);
 
     let plan = plan(&audited, expected["support"].as_str().unwrap());

@@ -3,9 +3,7 @@
 use super::*;
 use crate::num::seed::h;
 use crate::recourse::ActionMatch;
-use crate::recourse::ask::RowSets;
 use crate::recourse::chance::false_discoveries;
-use crate::recourse::feature::ModelNumbers;
 use crate::recourse::groups::{ComparisonBase, pairs};
 use crate::recourse::overlap::merge_overlapping;
 use crate::tests::Says;
@@ -14,8 +12,6 @@ use crate::tests::Says;
 const LEVELS: usize = 3;
 
 /// A random model: a term per level of each column, and for pairs of columns if it is not additive.
-///
-/// It reads a binned column of numbers as the level that the number was made from.
 struct RandomModel {
     weights: Vec<[f64; LEVELS]>,
     /// Columns of which it only reads whether they are equal, with the term that equality adds.
@@ -38,8 +34,8 @@ impl RandomModel {
     }
 
     /// What it decides about these rows.
-    fn of(&self, audited: &AuditedRows) -> impl DecisionModel {
-        RowModel(|row, changes: &[LevelChange]| self.favourable(audited, row, changes))
+    fn of(&self, audited: &AuditedRows) -> impl Fn(u32, &[LevelChange]) -> bool + Sync {
+        |row, changes| self.favourable(audited, row, changes)
     }
 }
 
@@ -51,14 +47,11 @@ fn picked(audited: &AuditedRows, rows: &[usize]) -> AuditedRows {
     let mut features = audited.features.clone();
     for feature in &mut features {
         feature.codes = of(&feature.codes, rows);
-        let behind = feature.model_numbers.iter_mut();
-        behind.for_each(|behind| behind.numbers = of(&behind.numbers, rows));
     }
     AuditedRows {
         features,
         groups: of(&audited.groups, rows),
         favourable: of(&audited.favourable, rows),
-        others: of(&audited.others, rows),
     }
 }
 
@@ -80,10 +73,6 @@ fn random_case(seed: u64, n: usize, additive: bool) -> (AuditedRows, RandomModel
             }
             _ => (LevelScale::Nominal, ChangeDirection::Any, LevelDistance::Unit),
         };
-        let behind = (f == 0).then(|| ModelNumbers {
-            numbers: codes.iter().map(|&code| f64::from(code * 10)).collect(),
-            targets: (0..LEVELS).map(|code| code as f64 * 10.0).collect(),
-        });
         let may_change = AllowedChanges { direction, ..AllowedChanges::default() };
         let cost = ChangeCost { distance, weight: [1.0, 2.0, 0.3, 1.0][f] };
         features.push(RecourseFeature {
@@ -91,7 +80,6 @@ fn random_case(seed: u64, n: usize, additive: bool) -> (AuditedRows, RandomModel
             levels,
             scale,
             codes,
-            model_numbers: behind,
             may_change,
             cost,
             ..RecourseFeature::default()
@@ -102,8 +90,7 @@ fn random_case(seed: u64, n: usize, additive: bool) -> (AuditedRows, RandomModel
     let weights =
         (0..4).map(|_| [0; LEVELS].map(|_| (below(1024) as f64 - 512.0) / 512.0)).collect();
     let model = RandomModel { weights, equal: (!additive).then_some((1, 2, 1.5)) };
-    let others = groups.iter().map(|group| group.map_or(9, u32::from)).collect();
-    let mut audited = AuditedRows { features, groups, favourable: Vec::new(), others };
+    let mut audited = AuditedRows { features, groups, favourable: Vec::new() };
     audited.favourable = (0..n as u32).map(|row| model.favourable(&audited, row, &[])).collect();
     (audited, model)
 }
@@ -112,12 +99,12 @@ fn random_case(seed: u64, n: usize, additive: bool) -> (AuditedRows, RandomModel
 fn everything_as_text(audited: &AuditedRows, model: &RandomModel) -> String {
     let plan = &plan(audited, "0.04");
     let needed = plan.needed();
-    let helped = plan.query_model(&needed, &model.of(audited)).unwrap();
+    let helped = helped(plan, &model.of(audited));
     let effects = ActionEffects::new(plan, &helped);
     let mut text = format!(
         "{} {} {}\n",
         needed.n_pairs(),
-        DistinctRows::new(plan, &needed).rows.len(),
+        DifferentRows::new(audited, plan, &needed).rows.len(),
         plan.n_changes()
     );
     let questions = questions(&[500_000_000, 2_300_000_000]);
@@ -429,12 +416,12 @@ fn p_of_coins(always: Option<u16>) -> Vec<f64> {
     for seed in 20..26 {
         let (audited, _) = random_case(seed, 500, false);
         let plan = plan(&audited, "0.04");
-        let coins = RowModel(|row: u32, changes: &[LevelChange]| {
+        let coins = |row: u32, changes: &[LevelChange]| {
             let key = changes.iter().fold(0, |key, c| h(key, c.feature as u64, u64::from(c.level)));
             h(5, key, u64::from(row)).is_multiple_of(8)
                 || always.is_some() && audited.groups[row as usize] == always
-        });
-        let helped: RowSets = plan.query_model(&plan.needed(), &coins).unwrap();
+        };
+        let helped = helped(&plan, &coins);
         let effects = ActionEffects::new(&plan, &helped);
         let questions = [question(RecourseDefinition::FairTradeOff, RecourseView::Micro)];
         let deals = PermutationSettings { deals: Count::of::<999>(), enough: Count::of::<50>() };

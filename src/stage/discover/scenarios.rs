@@ -25,7 +25,7 @@ use crate::counterfactual::graph_uncertain::knobs::{BootstrapStrata, GraphUncert
 use crate::counterfactual::graph_uncertain::{CausalWorld, CausalWorlds, worlds_of_replicate};
 use crate::data::rows::content::ContentHash;
 use crate::data::rows::training::TrainingRows;
-use crate::data::{Attribute, FeatureColumn, FeatureKind, Layout};
+use crate::data::{Attribute, FeatureKind, Layout};
 use crate::error::{Error, Fault, Result};
 use crate::exec::accumulator::Accumulator;
 use crate::num::seed::RandomStream;
@@ -68,33 +68,6 @@ pub(crate) struct DiscoveryInputs<'a> {
     pub memory: u64,
 }
 
-/// The bootstraps of training rows, and all of them once at the end; without bootstraps only all
-/// rows once. Where a person may have several rows, persons are drawn.
-///
-/// # Errors
-/// The rows cannot be read, the persons take more memory than `memory`, or the run is to stop.
-fn bootstrap_draws(
-    (seed, memory): (Seed, u64),
-    graphs: &GraphUncertainBlock,
-    (encoding, blocks): (&GraphEncoding, &TrainingBlocks),
-    rows: &TrainingRows<'_>,
-) -> Result<BootstrapDraws> {
-    let bootstraps = usize::try_from(graphs.n_bootstraps()).unwrap_or(usize::MAX);
-    let draws = match PersonUnits::read(encoding, blocks, rows)? {
-        Some(persons) => {
-            let what = |needed, allowed| {
-                format!("the bootstraps of persons take {needed}; the run may take {allowed}")
-            };
-            let hint = "take fewer `bootstraps` or training rows, or allow more with `--memory`";
-            let of = (persons.memory(bootstraps), memory);
-            refuse_memory(of, "too-many-persons", what, hint)?;
-            BootstrapDraws::by_person(seed.0, bootstraps, persons)
-        }
-        None => BootstrapDraws::seeded(seed.0, bootstraps, &blocks.sizes),
-    };
-    Ok(draws.with_all_rows())
-}
-
 /// The result of one bootstrap in one scenario: the graphs found, unless the graph is given, and
 /// the worlds.
 type BootstrapGraphs = (Option<SearchedReplicate>, Vec<CausalWorld>);
@@ -112,31 +85,45 @@ pub(crate) struct EncodedReplicates {
 
 impl EncodedReplicates {
     /// One pass over the rows after those of the encoding; none where all training rows are of one
-    /// group, so that nothing shows how the groups differ.
+    /// group, so that nothing shows how the groups differ. The replicates are the bootstraps, and
+    /// all rows once at the end; without bootstraps only all rows once. Where a person may have
+    /// several rows, persons are drawn.
     ///
     /// # Errors
     /// The rows cannot be read or do not vary, a value is missing where none may be, the persons
-    /// take too much memory, or the run is to stop.
+    /// take more than `memory`, or the run is to stop.
     pub(crate) fn read(
         row_context: RowContext<'_>,
-        asked: &DiscoveryInputs<'_>,
+        (graphs, seed, memory): (&GraphUncertainBlock, Seed, u64),
         (variables, sensitive): (&[GraphVariable], usize),
     ) -> Result<Option<Self>> {
         let rows = row_context.training(0);
-        let strata = (asked.graphs.stratify == BootstrapStrata::Group).then_some(sensitive);
-        let (encoding, blocks) =
-            match GraphEncoding::fit(variables, &rows, asked.graphs.missing, strata) {
-                Err(Error::Data(fault))
-                    if fault.code == CONSTANT_COLUMN
-                        && fault.column.as_ref() == Some(&variables[sensitive].name) =>
-                {
-                    return Ok(None);
-                }
-                fitted => fitted?,
-            };
-        let bootstraps = usize::try_from(asked.graphs.n_bootstraps()).unwrap_or(usize::MAX);
-        let limits = (asked.seed, asked.memory);
-        let draws = bootstrap_draws(limits, asked.graphs, (&encoding, &blocks), &rows)?;
+        let strata = (graphs.stratify == BootstrapStrata::Group).then_some(sensitive);
+        let (encoding, blocks) = match GraphEncoding::fit(variables, &rows, graphs.missing, strata)
+        {
+            Err(Error::Data(fault))
+                if fault.code == CONSTANT_COLUMN
+                    && fault.column.as_ref() == Some(&variables[sensitive].name) =>
+            {
+                return Ok(None);
+            }
+            fitted => fitted?,
+        };
+        let bootstraps = usize::try_from(graphs.n_bootstraps()).unwrap_or(usize::MAX);
+        let draws = match PersonUnits::read(&encoding, &blocks, &rows)? {
+            Some(persons) => {
+                let what = |needed, allowed| {
+                    format!("the bootstraps of persons take {needed}; the run may take {allowed}")
+                };
+                let hint =
+                    "take fewer `bootstraps` or training rows, or allow more with `--memory`";
+                let of = (persons.memory(bootstraps), memory);
+                refuse_memory(of, "too-many-persons", what, hint)?;
+                BootstrapDraws::by_person(seed.0, bootstraps, persons)
+            }
+            None => BootstrapDraws::seeded(seed.0, bootstraps, &blocks.sizes),
+        };
+        let draws = draws.with_all_rows();
         let moments = EncodedMoments::for_replicates(&encoding, &blocks, &rows, &draws)?;
         // Without bootstraps all rows are the only replicate.
         let n_drawn = bootstraps.max(1);
@@ -149,22 +136,35 @@ impl EncodedReplicates {
     }
 }
 
-/// The variables of a set as columns of the rows, and the position of the attribute.
+/// The variables of a set as columns of the rows, and the position of the attribute. Levels with an
+/// order count by their position, as they do for models.
 ///
 /// # Errors
 /// The rows lack a column.
-pub(crate) fn encoded_variables(
+pub(crate) fn graph_columns<N: AsRef<str>>(
     layout: &Layout,
-    asked: &DiscoveryInputs<'_>,
+    position: usize,
+    names: &[N],
 ) -> Result<(Vec<GraphVariable>, usize)> {
-    let attribute = &layout.attributes[asked.position];
-    let names: Vec<String> = asked.variables.iter().map(ToString::to_string).collect();
-    let variables = variables(layout, attribute, &names)?;
-    let sensitive = variables
-        .iter()
-        .position(|v| v.feature == attribute.feature)
-        .ok_or_else(|| missing_column(&attribute.name))?;
-    Ok((variables, sensitive))
+    let attribute = &layout.attributes[position];
+    let variable = |name: &N| {
+        let name = name.as_ref();
+        let feature = layout.feature(name).ok_or_else(|| missing_column(name))?;
+        let of = &layout.features[feature];
+        let levels = match of.kind {
+            _ if feature == attribute.feature => Some(attribute.level_of_group.clone()),
+            FeatureKind::Nominal | FeatureKind::Sensitive => {
+                Some((0..u32::try_from(of.levels.len()).unwrap_or(u32::MAX)).collect())
+            }
+            FeatureKind::Continuous { .. }
+            | FeatureKind::OrdinalNumber
+            | FeatureKind::OrdinalLevel => None,
+        };
+        Ok(GraphVariable { name: name.to_owned(), feature, levels })
+    };
+    let variables: Vec<GraphVariable> = names.iter().map(variable).collect::<Result<_>>()?;
+    let sensitive = variables.iter().position(|of| of.feature == attribute.feature);
+    Ok((variables, sensitive.ok_or_else(|| missing_column(&attribute.name))?))
 }
 
 /// The graphs of every scenario of a set, in its order.
@@ -178,12 +178,14 @@ pub(crate) fn discover(
 ) -> Result<Vec<DiscoveredScenario>> {
     let layout = row_context.rows.layout();
     let attribute = &layout.attributes[asked.position];
-    let (variables, sensitive) = encoded_variables(layout, asked)?;
+    let (variables, sensitive) = graph_columns(layout, asked.position, asked.variables)?;
     let names: Vec<String> = variables.iter().map(|of| of.name.clone()).collect();
-    let replicates = EncodedReplicates::read(row_context, asked, (&variables, sensitive))?;
+    let drawn_by = (asked.graphs, asked.seed, asked.memory);
+    let replicates = EncodedReplicates::read(row_context, drawn_by, (&variables, sensitive))?;
     let Some(replicates) = replicates else {
         let rows = row_context.training(0);
-        return without_graphs(asked, attribute, &variables[sensitive], &rows, &names);
+        let feature = variables[sensitive].feature;
+        return without_graphs(asked, (attribute, feature), &rows, (names, sensitive));
     };
     let drawn = replicates.drawn();
     let EncodedReplicates { encoding, blocks, draws, moments, .. } = &replicates;
@@ -233,18 +235,14 @@ pub(crate) fn discover(
 /// The scenarios of a set whose training rows lack a group: without graphs.
 fn without_graphs(
     asked: &DiscoveryInputs<'_>,
-    attribute: &Attribute,
-    variable: &GraphVariable,
+    (attribute, feature): (&Attribute, usize),
     rows: &TrainingRows<'_>,
-    names: &[String],
+    (names, sensitive): (Vec<String>, usize),
 ) -> Result<Vec<DiscoveredScenario>> {
     let (mut seen, mut n_rows) = (vec![false; attribute.groups.len()], 0);
     rows.fold(
         |group| {
-            let codes = match &group.rows.columns[variable.feature] {
-                FeatureColumn::Code(codes) => codes.as_slice(),
-                FeatureColumn::Number(_) => &[],
-            };
+            let codes = group.rows.codes(feature);
             let there = attribute.level_of_group.iter().map(|level| codes.contains(level));
             (there.collect::<Vec<bool>>(), group.rows.n as u64)
         },
@@ -255,17 +253,11 @@ fn without_graphs(
     )?;
     // Nothing can be learnt from a group whose rows all lack a variable either.
     let all = seen.iter().all(|&seen| seen);
-    let lacking = attribute
-        .groups
-        .iter()
-        .zip(&seen)
-        .filter(|(_, seen)| all || !**seen)
-        .map(|(group, _)| group.clone());
-    let lacking: Vec<String> = lacking.collect();
-    let sensitive = names.iter().position(|name| *name == variable.name).unwrap_or(0);
+    let lacking = attribute.groups.iter().zip(&seen).filter(|(_, seen)| all || !**seen);
+    let lacking: Vec<String> = lacking.map(|(group, _)| group.clone()).collect();
     let without = |scenario: &Name| DiscoveredScenario {
         scenario: scenario.to_string(),
-        worlds: CausalWorlds::empty(names.to_vec(), sensitive),
+        worlds: CausalWorlds::empty(names.clone(), sensitive),
         tiers: vec![None; names.len()],
         n_rows,
         n_dropped: 0,
@@ -283,10 +275,8 @@ pub(crate) fn training_hash(
     asked: &DiscoveryInputs<'_>,
 ) -> Result<ContentHash> {
     let layout = row_context.rows.layout();
-    let column = |name: &ColumnName| {
-        layout.feature(name.as_str()).ok_or_else(|| missing_column(name.as_str()))
-    };
-    let columns = asked.variables.iter().map(column).collect::<Result<Vec<usize>>>()?;
+    let (variables, _) = graph_columns(layout, asked.position, asked.variables)?;
+    let columns: Vec<usize> = variables.iter().map(|variable| variable.feature).collect();
     let rows = row_context.training(0);
     let mut content = ContentHash::default();
     rows.fold(
@@ -386,30 +376,6 @@ impl<'a> ScenarioSearch<'a> {
         };
         self.scenarios.iter().map(of_scenario).collect()
     }
-}
-
-/// The variables as columns of the rows. Levels with an order count by their position, as they do
-/// for models.
-pub(crate) fn variables(
-    layout: &Layout,
-    attribute: &Attribute,
-    names: &[String],
-) -> Result<Vec<GraphVariable>> {
-    let variable = |name: &String| {
-        let feature = layout.feature(name).ok_or_else(|| missing_column(name))?;
-        let of = &layout.features[feature];
-        let levels = match of.kind {
-            _ if feature == attribute.feature => Some(attribute.level_of_group.clone()),
-            FeatureKind::Nominal | FeatureKind::Sensitive => {
-                Some((0..u32::try_from(of.levels.len()).unwrap_or(u32::MAX)).collect())
-            }
-            FeatureKind::Continuous { .. }
-            | FeatureKind::OrdinalNumber
-            | FeatureKind::OrdinalLevel => None,
-        };
-        Ok(GraphVariable { name: name.clone(), feature, levels })
-    };
-    names.iter().map(variable).collect()
 }
 
 fn missing_column(name: &str) -> Error {

@@ -22,7 +22,7 @@ use crate::num::summary::{SampleSpread, SpreadEstimate};
 use crate::param::Level;
 use crate::stage::discover::knowledge_fit::KnowledgeFit;
 use crate::stage::discover::scenarios::DiscoveredScenario;
-use crate::stage::generate::world_rows::WorldRowSummary;
+use crate::stage::generate::world_rows::PairMovement;
 use crate::table::file::write_rows;
 use crate::table::{
     EdgeRow, GraphRow, KnowledgeFitRow, NodeRow, SharedText, SubgraphRow, TableDef, TableRow,
@@ -49,8 +49,8 @@ pub(crate) struct GraphSetScenario {
     pub position: usize,
     /// What was found.
     pub discovered: DiscoveredScenario,
-    /// For a set that makes rows, how they moved.
-    pub rows: Option<WorldRowSummary>,
+    /// For a set that makes rows, how they moved, by pair of declared groups.
+    pub rows: Option<Vec<PairMovement>>,
 }
 
 impl GraphSetScenario {
@@ -96,12 +96,13 @@ impl GraphSetScenario {
             let pair = (codes[from], codes[to]);
             return (worlds.shift_spreads(level.get(), pair), None);
         };
-        let pair = rows.pairs.iter().find(|pair| (pair.from, pair.to) == (from, to));
-        let moved =
-            |w: usize, column: usize| pair?.by_world.get(w)?.as_ref().map(|means| means[column]);
-        let spread = |column: usize| worlds.spread(level.get(), |w| moved(w, column));
-        let spreads = (0..worlds.encoding.width()).map(spread).collect();
-        (spreads, pair.map(|pair| &pair.steps))
+        let pair = &rows[from * codes.len() + to];
+        let saw: Vec<bool> =
+            worlds.saw(codes[from]).zip(worlds.saw(codes[to])).map(|(a, b)| a && b).collect();
+        let width = worlds.encoding.width();
+        let mean = |w: usize, column: usize| pair.mean(w * width + column).filter(|_| saw[w]);
+        let spread = |column: usize| worlds.spread(level.get(), |w| mean(w, column));
+        ((0..width).map(spread).collect(), Some(&pair.steps))
     }
 
     /// Whether the attribute follows from another variable in so many graphs that no group is named

@@ -98,19 +98,19 @@ impl CandidatePool {
 ///
 /// # Errors
 /// A file cannot be read, or the run is to stop.
-pub(crate) fn rule_matches(
+pub(crate) fn rule_matches<'r>(
     row_context: RowContext<'_>,
     pools: &[CandidatePool],
-    rules: &[SelectionRule],
+    rules: &'r [SelectionRule],
     seed: u64,
-) -> Result<RuleMatches> {
-    let look = |part: &mut RuleMatches, g: usize| {
+) -> Result<RuleMatches<'r>> {
+    let look = |part: &mut RuleMatches<'_>, g: usize| {
         for pool in pools {
             pool.all_candidates(row_context, g)?.iter().for_each(|candidate| part.add(candidate));
         }
         Ok(0)
     };
-    row_context.row_groups().gather(|| RuleMatches::new(rules, seed), look)
+    row_context.row_groups().fold(|| RuleMatches::new(rules, seed), look, RuleMatches::merge)
 }
 
 /// This fraction of the counterfactuals of all attributes: those that are farthest from their

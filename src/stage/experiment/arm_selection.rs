@@ -28,8 +28,8 @@ pub(crate) fn arm_selection<'a>(
     b.texts([(named("arm"), arm.to_string())]);
     let adasyn = experiment_plan.adasyn(arm);
     let chosen = experiment_plan.chosen_as(arm);
-    let diverse = experiment_plan.block.arms.diverse;
-    let diverse = diverse.filter(|_| chosen == Some(ExperimentArm::Diverse));
+    let arms = &experiment_plan.block.arms;
+    let diverse = arms.diverse.filter(|_| chosen == Some(ExperimentArm::Diverse));
     if let Some(adasyn) = &adasyn {
         b.value(&named("adasyn"), adasyn);
     }
@@ -41,7 +41,7 @@ pub(crate) fn arm_selection<'a>(
         b.input(&named("data.missing.nominal"), |job| job.data.missing.nominal);
     }
     b.texts(chosen.map(|chosen| (named("counterfactuals"), chosen.to_string())));
-    let directed = experiment_plan.directed().filter(|_| chosen == Some(ExperimentArm::Directed));
+    let directed = arms.directed.as_ref().filter(|_| chosen == Some(ExperimentArm::Directed));
     if let Some(directed) = directed {
         b.value(&named("directed"), directed);
     }
@@ -88,14 +88,14 @@ pub(crate) fn arm_selection<'a>(
             (_, _, Some(diverse)) => {
                 let (extras, fraction) = (plan.extras(layout), diverse.fraction.get());
                 let farthest = added_rows::farthest(row_context, &opened, &extras, fraction)?;
-                CounterfactualSelection::Farthest(farthest)
+                CounterfactualSelection::Chosen(farthest)
             }
             (_, Some(directed), _) => {
                 let rules = directed.rules.values();
                 let rules: Vec<SelectionRule> =
                     rules.map(|rule| engine_rule(rule, layout, &sets)).collect();
                 let matches = added_rows::rule_matches(row_context, &opened, &rules, seed)?;
-                CounterfactualSelection::Drawn(matches.draw(directed.fraction.get()))
+                CounterfactualSelection::Chosen(matches.draw(directed.fraction.get()))
             }
             _ => CounterfactualSelection::All,
         };

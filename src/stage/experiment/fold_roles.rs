@@ -12,30 +12,27 @@ use crate::data::rows::split::{NEITHER, RankDraw, RowRoles, Stratification, TRAI
 use crate::error::Result;
 use crate::exec::pieces::{StageWatch, WorkerPool};
 use crate::num::seed::named_seed;
+use crate::unit::worded_enum;
 
 /// Folds among the training rows for predictions out of fold.
 pub(crate) const INNER_FOLDS: u8 = 5;
 
-/// Which roles of a fold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FoldRoles {
-    /// Rows of the fold are audited, those that train for it train.
-    Audited,
-    /// Training rows get counterfactuals.
-    Training,
-    /// Training rows, in their own folds.
-    Inner,
+worded_enum! {
+    /// Which roles of a fold.
+    FoldRoles {
+        /// Rows of the fold are audited, those that train for it train.
+        Audited = "audited",
+        /// Training rows get counterfactuals.
+        Training = "training",
+        /// Training rows, in their own folds.
+        Inner = "inner",
+    }
 }
 
 impl FoldRoles {
     /// File of the stage that splits.
     pub(crate) fn file(self, fold: usize) -> String {
-        let side = match self {
-            FoldRoles::Audited => "audited",
-            FoldRoles::Training => "training",
-            FoldRoles::Inner => "inner",
-        };
-        format!("{side}-{fold}.parquet")
+        format!("{}-{fold}.parquet", self.word())
     }
 }
 

@@ -40,8 +40,9 @@ pub(crate) fn plan_folds<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> 
     let experiment_plan = plan.experiment_of(unit)?;
     let rows = b.need::<PrepareStage>(unit)?;
     let n_folds = b.value("folds", experiment_plan.n_folds);
-    let asked = experiment_plan.prediction_sources().contains(&PredictionSource::OutOfFold);
-    let inner = b.value("inner folds", asked);
+    let is_inner =
+        |arm| experiment_plan.prediction_source(arm) == Some(PredictionSource::OutOfFold);
+    let inner = b.value("inner folds", experiment_plan.arms().into_iter().any(is_inner));
     let own = experiment_plan
         .block
         .folds

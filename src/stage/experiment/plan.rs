@@ -5,7 +5,7 @@ use crate::augment::ExperimentArm;
 use crate::error::Result;
 use crate::exec::internal_error;
 use crate::job::ModelBlock;
-use crate::job::blocks::experiments::{self, DirectedArm, ExperimentBlock, PredictionSource};
+use crate::job::blocks::experiments::{self, ExperimentBlock, PredictionSource};
 use crate::param::{Count, Name, key_word, variant_of};
 use crate::stage::applied_set::AppliedSet;
 use crate::stage::plan::{StagePlan, split_unit};
@@ -139,16 +139,12 @@ impl<'a> ExperimentPlan<'a> {
             ExperimentArm::Switched => {
                 Some(self.block.arms.switched.unwrap_or_default().predictions)
             }
-            ExperimentArm::Directed => self
-                .directed()
-                .filter(|directed| directed.asks_base())
-                .map(|_| PredictionSource::InSample),
+            ExperimentArm::Directed => {
+                let directed = self.block.arms.directed.as_ref();
+                directed.filter(|of| of.asks_base()).map(|_| PredictionSource::InSample)
+            }
             _ => None,
         }
-    }
-
-    pub(crate) fn directed(&self) -> Option<&'a DirectedArm> {
-        self.block.arms.directed.as_ref()
     }
 
     pub(crate) fn adasyn(&self, arm: ExperimentArm) -> Option<experiments::AdasynArm> {
@@ -157,16 +153,6 @@ impl<'a> ExperimentPlan<'a> {
             ExperimentArm::CfsAdasyn => self.block.arms.cfs_adasyn.map(|both| both.adasyn()),
             _ => None,
         }
-    }
-
-    /// The sources of predictions that any arm needs.
-    pub(crate) fn prediction_sources(&self) -> Vec<PredictionSource> {
-        let asked: Vec<PredictionSource> =
-            self.arms().into_iter().filter_map(|arm| self.prediction_source(arm)).collect();
-        [PredictionSource::InSample, PredictionSource::OutOfFold]
-            .into_iter()
-            .filter(|by| asked.contains(by))
-            .collect()
     }
 
     /// The unit of the split that says which row is audited in which fold.

@@ -77,27 +77,27 @@ impl Stage for SupportStage {
                 let counts = if of_file {
                     gather()?
                 } else {
-                    let states = passes.gather(ctx, ShardPass::Learn, || {
-                        Ok((0..).zip(gather()?.into_iter().flatten()).collect())
-                    })?;
+                    let states = || Ok((0..).zip(gather()?).collect());
+                    let states = passes.gather(ctx, ShardPass::Learn, states)?;
                     let Some(states) = states else { return Ok(()) };
-                    by_attribute(states, basis.n_folds())
+                    merged(states)
                 };
+                let by_attribute = counts.chunks(sections(basis.n_folds()));
+                let counts: Vec<AttributeCounts> = by_attribute.map(<[_]>::to_vec).collect();
                 files::write_compact(&ctx.out().join(COUNTS), &counts)
             })
         })
     }
 }
 
-/// Joins the states of all parts: those of an attribute are next to each other.
-fn by_attribute(states: Vec<(u64, SupportCounts)>, n_folds: usize) -> Vec<AttributeCounts> {
+/// The counts of all parts, by their numbers.
+fn merged(states: Vec<(u64, SupportCounts)>) -> Vec<SupportCounts> {
     let n = states.iter().map(|(number, _)| number + 1).max().unwrap_or(0);
     let mut parts: Vec<Vec<SupportCounts>> = vec![Vec::new(); usize::try_from(n).unwrap_or(0)];
     for (number, counts) in states {
         parts[usize::try_from(number).unwrap_or(0)].push(counts);
     }
-    let merged: Vec<SupportCounts> = parts.into_iter().filter_map(merge_all).collect();
-    merged.chunks(sections(n_folds)).map(<[SupportCounts]>::to_vec).collect()
+    parts.into_iter().filter_map(merge_all).collect()
 }
 
 /// Counts of an attribute with this many folds.
@@ -105,12 +105,13 @@ fn sections(n_folds: usize) -> usize {
     if n_folds > 1 { n_folds + 1 } else { 1 }
 }
 
-/// Counts the reference rows by the groups of every attribute.
+/// Counts the reference rows by the groups of every attribute: the counts of an attribute are next
+/// to each other.
 fn count(
     plan: &StagePlan<'_>,
     row_context: RowContext<'_>,
     basis: &LearningReference<'_>,
-) -> Result<Vec<AttributeCounts>> {
+) -> Result<Vec<SupportCounts>> {
     let (layout, n_folds) = (row_context.rows.layout(), basis.n_folds());
     let extras = plan.tested(layout);
     let of_attributes: Vec<Vec<StrategyVariable>> = layout
@@ -149,8 +150,7 @@ fn count(
     };
     // Where nothing is tested no row is read.
     let n_groups = if of_attributes.iter().all(Vec::is_empty) { 0 } else { basis.n_groups() };
-    let counted = row_context.pieces(n_groups).fold(empty, add, merge_each)?;
-    Ok(counted.chunks(n_sections).map(<[SupportCounts]>::to_vec).collect())
+    row_context.pieces(n_groups).fold(empty, add, merge_each)
 }
 
 /// The test of the counterfactuals of one attribute.

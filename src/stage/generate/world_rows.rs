@@ -30,7 +30,7 @@ use crate::exec::{StageContext, files, internal_error};
 use crate::num::additive::{Additive, additive};
 use crate::num::fixed::FixedSum;
 use crate::stage::applied_set::AppliedSet;
-use crate::stage::discover::scenarios::{DiscoveryInputs, EncodedReplicates, variables};
+use crate::stage::discover::scenarios::{EncodedReplicates, graph_columns};
 use crate::stage::generate::basis::{LearningReference, RowClasses};
 use crate::stage::generate::rows::{self, GenerationSums};
 use crate::stage::generate::support::SupportTests;
@@ -47,34 +47,32 @@ use crate::stage::stage_builder::{Planned, StageBuilder, StageInput};
 /// File of the stage that says how rows moved.
 const WORLD_ROWS_FILE: &str = "world-rows.json";
 
-/// What the rows of a set are, all together.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct WorldRowSummary {
-    /// For each ordered pair of declared groups how people moved.
-    pub pairs: Vec<PairMovement>,
-    /// Rows in all worlds: people, target groups and worlds.
-    pub n_cells: u64,
-    /// Different rows of a person and target group.
-    pub n_rows: u64,
+/// How the people of one group moved to another.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct PairMovement {
+    people: u64,
+    /// World by world, for each encoded column the sum of the movements of people, in standard
+    /// deviations or shares.
+    moved: Vec<FixedSum>,
+    /// For each variable how many values cells, cells of levels only and the equation gave.
+    pub(crate) steps: StepCounts,
 }
 
-/// How the people of one group moved to another.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct PairMovement {
-    /// Positions of the declared groups.
-    pub from: usize,
-    /// The target.
-    pub to: usize,
-    /// For each world and encoded column the mean over people of the movement, in standard
-    /// deviations or shares; none where the world saw no row of a group, or there were no people.
-    pub by_world: Vec<Option<Vec<f64>>>,
-    /// For each variable how many values cells, cells of levels only and the equation gave.
-    pub steps: StepCounts,
+additive!(PairMovement { people, moved, steps });
+
+impl PairMovement {
+    /// The mean over people of the movement of a column, by its place among those of all worlds;
+    /// none without people.
+    pub(crate) fn mean(&self, place: usize) -> Option<f64> {
+        let moved = self.moved.get(place).filter(|_| self.people > 0)?;
+        Some(moved.to_f64() / self.people as f64)
+    }
 }
 
 impl StageInput<GenerateStage> {
-    /// How the rows of a graph-uncertain set moved.
-    pub(crate) fn world_rows(&self, ctx: &StageContext<'_>) -> Result<WorldRowSummary> {
+    /// How the rows of a graph-uncertain set moved, by pair of declared groups: at from * groups +
+    /// to.
+    pub(crate) fn world_rows(&self, ctx: &StageContext<'_>) -> Result<Vec<PairMovement>> {
         self.read(ctx, WORLD_ROWS_FILE)
     }
 }
@@ -124,27 +122,6 @@ struct WorldRowWriting<'a> {
     tests: Option<SupportTests>,
 }
 
-/// Sums of one ordered pair of groups.
-#[derive(Clone)]
-struct MovementSums {
-    people: u64,
-    /// World by world, column by column.
-    moved: Vec<FixedSum>,
-    steps: StepCounts,
-}
-
-/// What one row group adds up to.
-#[derive(Clone)]
-struct RowSums {
-    /// At from * groups + to.
-    pairs: Vec<MovementSums>,
-    n_cells: u64,
-    n_rows: u64,
-}
-
-additive!(MovementSums { people, moved, steps });
-additive!(RowSums { pairs, n_cells, n_rows });
-
 /// The rows of one row group.
 #[derive(Default)]
 struct MadeRows {
@@ -164,12 +141,12 @@ impl WorldRowWriting<'_> {
         let making = if self.worlds.worlds.is_empty() { None } else { Some(self.maker()?) };
         let write_backs = rows::write_backs(row_context, basis, position)?;
         let groups = layout.attributes[position].groups.len();
-        let nobody = MovementSums {
+        let nobody = PairMovement {
             people: 0,
             moved: vec![FixedSum::ZERO; self.worlds.worlds.len() * encoding.width()],
             steps: vec![[0; 3]; encoding.variables.len()],
         };
-        let none = RowSums { pairs: vec![nobody; groups * groups], n_cells: 0, n_rows: 0 };
+        let none = vec![nobody; groups * groups];
         let (encoder, mut writer) = create_counterfactuals(ctx.out(), Some(layout), false)?;
         let (reach_encoder, mut reach_writer) = WORLD_ROWS.create(ctx.out())?;
         let (support_encoder, mut support_writer) = SUPPORT.create(ctx.out())?;
@@ -229,7 +206,7 @@ impl WorldRowWriting<'_> {
         let unsupported = self.tests.as_ref().map(|tests| tests.found(&support));
         let effects = (&[][..], unsupported.unwrap_or_default());
         rows::write_effects(layout, position, &GenerationSums::default(), effects, ctx.out())?;
-        files::write_compact(&ctx.out().join(WORLD_ROWS_FILE), &self.summary(&all, groups))
+        files::write_compact(&ctx.out().join(WORLD_ROWS_FILE), &all)
     }
 
     /// How rows are made, and the worlds with their mechanisms, graphs on all training rows last.
@@ -239,9 +216,9 @@ impl WorldRowWriting<'_> {
         let sensitive = worlds.bag.sensitive;
         let (graphs, memory) = (self.graphs, memory::allowed(self.plan.settings));
         let seed = self.plan.job.run.seed;
-        let asked = DiscoveryInputs { graphs, variables: &[], position, bag: None, seed, memory };
-        let variables = variables(layout, &layout.attributes[position], &worlds.bag.variables)?;
-        let found = EncodedReplicates::read(row_context, &asked, (&variables, sensitive))?;
+        let (variables, _) = graph_columns(layout, position, &worlds.bag.variables)?;
+        let drawn_by = (graphs, seed, memory);
+        let found = EncodedReplicates::read(row_context, drawn_by, (&variables, sensitive))?;
         let found = found.filter(|found| found.encoding == worlds.encoding);
         let other_rows = || internal_error("the graphs are of other training rows".to_owned());
         let EncodedReplicates { blocks, draws, moments, .. } = found.ok_or_else(other_rows)?;
@@ -322,7 +299,7 @@ impl WorldRowWriting<'_> {
         (maker, worlds): (&RowMaker<'_>, &[RowWorld]),
         ((i, own, key), values): ((usize, usize, u64), Vec<f64>),
         made: &mut MadeRows,
-        sums: &mut RowSums,
+        sums: &mut [PairMovement],
     ) -> Result<()> {
         let attribute = &self.row_context.rows.layout().attributes[self.position];
         let (codes, groups) = (&attribute.level_of_group, attribute.groups.len());
@@ -333,7 +310,7 @@ impl WorldRowWriting<'_> {
         for to in (0..groups).filter(|&to| to != own) {
             let saw = self.worlds.saw(codes[to]).zip(&saw_own).map(|(a, b)| a && *b);
             let target = maker.group(codes[to]);
-            let pair = &mut sums.pairs[own * groups + to];
+            let pair = &mut sums[own * groups + to];
             pair.people += 1;
             let mut known: HashMap<Vec<u64>, u16> = HashMap::new();
             for (w, (world, saw)) in worlds.iter().zip(saw).enumerate() {
@@ -346,7 +323,6 @@ impl WorldRowWriting<'_> {
                     pair.steps[v][step as usize] += u64::from(is_world);
                 });
                 if is_world {
-                    sums.n_cells += 1;
                     for c in 0..width {
                         let moved = maker.movement(c, &values, &row);
                         if moved != 0.0 {
@@ -364,7 +340,6 @@ impl WorldRowWriting<'_> {
                         made.keys.to_group.push(u16::try_from(to).unwrap_or(u16::MAX));
                         made.keys.cf_index.push(next);
                         made.values.push((person, row.clone()));
-                        sums.n_rows += 1;
                         next
                     }
                     (None, None) => {
@@ -390,24 +365,5 @@ impl WorldRowWriting<'_> {
         for (i, (person, values)) in made.values.iter().enumerate() {
             maker.write(&made.own[*person], values, written, i);
         }
-    }
-
-    fn summary(&self, all: &RowSums, groups: usize) -> WorldRowSummary {
-        let width = self.worlds.encoding.width();
-        let codes = &self.row_context.rows.layout().attributes[self.position].level_of_group;
-        let mut pairs = Vec::new();
-        for from in 0..groups {
-            for to in (0..groups).filter(|&to| to != from) {
-                let of = &all.pairs[from * groups + to];
-                let saw = self.worlds.saw(codes[from]).zip(self.worlds.saw(codes[to]));
-                let mean = |sum: &FixedSum| sum.to_f64() / of.people as f64;
-                let of_world = |(sums, (a, b)): (&[FixedSum], (bool, bool))| {
-                    (a && b && of.people > 0).then(|| sums.iter().map(mean).collect())
-                };
-                let by_world = of.moved.chunks_exact(width.max(1)).zip(saw).map(of_world).collect();
-                pairs.push(PairMovement { from, to, by_world, steps: of.steps.clone() });
-            }
-        }
-        WorldRowSummary { pairs, n_cells: all.n_cells, n_rows: all.n_rows }
     }
 }

@@ -1,6 +1,5 @@
 //! Made-up rows for the laws of states, one per number.
 
-use crate::augment::choose::{CounterfactualCandidate, RuleMatches, SelectionRule};
 use crate::data::rows::content::ContentHash;
 use crate::data::{Feature, FeatureColumn, FeatureKind, FeatureRows};
 use crate::exec::accumulator::Accumulator;
@@ -361,26 +360,5 @@ impl SampleState for ContentHash {
         let pay = Feature::of("pay", FeatureKind::REAL, &[]);
         let rows = FeatureRows::of(vec![FeatureColumn::Number(vec![share(row, 80)])]);
         self.merge(ContentHash::of(&[pay], &[0], &rows, |_| row));
-    }
-}
-
-impl SampleState for RuleMatches {
-    fn sample(_: u64) -> Self {
-        let to_second = SelectionRule { to: Some(1), ..SelectionRule::default() };
-        let positive = SelectionRule { label: Some(true), ..SelectionRule::default() };
-        RuleMatches::new(&[to_second, positive], SEED.0)
-    }
-
-    fn add_sample(&mut self, row: u64) {
-        self.add(&CounterfactualCandidate {
-            row_key: row,
-            attribute: 0,
-            from: 0,
-            to: 1 + below(row, 90, 2) as u16,
-            cf_index: 0,
-            label: share(row, 91) < 0.5,
-            predicted: None,
-            predicted_cf: None,
-        });
     }
 }

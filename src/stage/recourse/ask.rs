@@ -6,14 +6,13 @@
 //! of its program per fold that it knows.
 
 use crate::error::{Fault, Result};
-use crate::model::Scorer;
 use crate::recourse::actions::RecoursePlan;
-use crate::recourse::ask::{DecisionModel, DistinctRows, LevelChange, RowSets};
+use crate::recourse::ask::{LevelChange, RowSets};
 use crate::stage::models::OpenModels;
 use crate::stage::recourse::inputs::RecourseInputs;
-use crate::stage::recourse::people::RecoursePeople;
 use crate::stage::row_context::RowContext;
-use crate::stage::score::asked_rows::PairedRows;
+use crate::stage::score::asked_rows::{BATCH, PairedRows};
+use crate::stage::score::equal_rows::EqualRows;
 use crate::stage::score::rows::score_by_fold;
 
 impl RecourseInputs<'_> {
@@ -32,13 +31,36 @@ impl RecourseInputs<'_> {
         let (people, set_total) = (self.people, |n: usize| context.ctx.set_total(n as u64 + later));
         if let (true, OpenModels::Here(scorers)) = (self.linear, self.models) {
             set_total(needed.n_pairs());
-            let model = LinearDecisionModel { context, people, scorers };
-            return context.workers.within(|| plan.query_model(needed, &model));
+            let decide = |changes: &[LevelChange], rows: &[u32]| -> Result<Vec<bool>> {
+                (context.watch.check)()?;
+                let made = people.changed(rows, &[(rows.len(), changes.to_vec())]);
+                let scores = score_by_fold(scorers, &made, |i| Some(people.fold(rows[i])))?;
+                (context.watch.progress)(rows.len() as u64);
+                let favours = |(&row, score)| people.is_favourable(row, score) == Some(true);
+                Ok(rows.iter().zip(scores).map(favours).collect())
+            };
+            let helps = |change: usize, rows: &[u32]| {
+                let changes = plan.change_set(change);
+                let parts = rows.chunks(BATCH).map(|rows| decide(&changes, rows));
+                Ok(parts.collect::<Result<Vec<_>>>()?.concat())
+            };
+            return context.workers.within(|| plan.helped(needed, helps));
         }
-        let distinct = context.workers.within(|| DistinctRows::new(plan, needed));
-        set_total(distinct.rows.len());
+        let hashes = |change: usize| {
+            let (rows, changes) = (plan.rows_needed(needed, change), plan.change_set(change));
+            let made = |rows: &[u32]| people.changed(rows, &[(rows.len(), changes.clone())]);
+            let of_part = |rows: &[u32]| people.hashes(rows, &made(rows));
+            Ok(rows.chunks(BATCH).flat_map(of_part).collect())
+        };
+        let equal = EqualRows::find(context.pieces(plan.n_changes()), hashes)?;
+        let mut asked: Vec<(u32, u32)> = Vec::with_capacity(equal.n);
+        for ((change, first), number) in equal.first.iter().enumerate().zip(0..) {
+            let rows = plan.rows_needed(needed, change);
+            asked.extend(first.iter().map(|&i| (rows[i], number)));
+        }
+        set_total(asked.len());
         let changed = PairedRows {
-            pairs: &distinct.rows,
+            pairs: &asked,
             fold: &|row| people.fold(row),
             make: &|pairs| {
                 let rows: Vec<u32> = pairs.iter().map(|(row, _)| *row).collect();
@@ -57,16 +79,16 @@ impl RecourseInputs<'_> {
                 format!("{}, changed to {}", people.name(row), words.join(", "))
             },
         };
-        let mut favourable = Vec::with_capacity(distinct.rows.len());
+        let mut favourable = Vec::with_capacity(asked.len());
         let mut take = |scores: Vec<f64>| {
             for score in scores {
-                let Some(&asked) = distinct.rows.get(favourable.len()) else { break };
-                let Some(decision) = people.is_favourable(asked.0, score) else {
+                let Some(&pair) = asked.get(favourable.len()) else { break };
+                let Some(decision) = people.is_favourable(pair.0, score) else {
                     let what = "the model gave no score for changed features, so whether the \
                                 change helps is not known";
                     let hint = "recourse needs a score for every changed row: score it, or name \
                                 the levels that the model refuses in `not_to`";
-                    let fault = Fault::new("bad-scores", what).at_row((changed.name)(asked));
+                    let fault = Fault::new("bad-scores", what).at_row((changed.name)(pair));
                     return fault.fail(hint);
                 };
                 favourable.push(decision);
@@ -74,31 +96,10 @@ impl RecourseInputs<'_> {
             Ok(())
         };
         self.models.score_blocks(context, &changed, &|_, scores| Ok(scores), &mut take)?;
-        Ok(distinct.answers(plan, needed, &favourable))
-    }
-}
-
-/// Decisions of a linear model that runs here.
-struct LinearDecisionModel<'a> {
-    context: RowContext<'a>,
-    people: &'a RecoursePeople,
-    scorers: &'a [Box<dyn Scorer>],
-}
-
-impl DecisionModel for LinearDecisionModel<'_> {
-    fn decide(
-        &self,
-        rows: &[u32],
-        changes: &[LevelChange],
-        favourable: &mut Vec<bool>,
-    ) -> Result<()> {
-        (self.context.watch.check)()?;
-        let made = self.people.changed(rows, &[(rows.len(), changes.to_vec())]);
-        let scores = score_by_fold(self.scorers, &made, |i| Some(self.people.fold(rows[i])))?;
-        let decisions = rows.iter().zip(scores);
-        let is_favourable = |row, score| self.people.is_favourable(row, score) == Some(true);
-        favourable.extend(decisions.map(|(&row, score)| is_favourable(row, score)));
-        (self.context.watch.progress)(rows.len() as u64);
-        Ok(())
+        let helps = |change: usize, _: &[u32]| {
+            let numbers = equal.numbers[change].iter();
+            Ok(numbers.map(|&number| favourable[number as usize]).collect())
+        };
+        context.workers.within(|| plan.helped(needed, helps))
     }
 }

@@ -13,10 +13,10 @@
 //! group is preferred, because others are never compared; a person of both groups belongs to that
 //! of the row drawn.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use crate::counterfactual::write_back::WriteBack;
-use crate::data::prepare::derive::{DerivationRule, DerivedBin};
+use crate::data::prepare::derive::DerivationRule;
 use crate::data::prepare::params::MissingRule;
 use crate::data::rows::Projection;
 use crate::data::rows::aligned::ScoreReader;
@@ -28,18 +28,19 @@ use crate::data::{
 use crate::error::{Fault, Result};
 use crate::job::Job;
 use crate::num::one_row_each::{DrawablePersonRow, one_row_each};
-use crate::num::seed::named_seed;
+use crate::num::seed::{h, named_seed};
 use crate::param::{ColumnName, Word};
 use crate::recourse::AuditedRows;
 use crate::recourse::ask::LevelChange;
 use crate::recourse::bins::bin_numbers;
 use crate::recourse::feature::{AllowedChanges, ChangeCost, ChangeDirection, LevelDistance};
-use crate::recourse::feature::{LevelScale, ModelNumbers, RecourseFeature};
+use crate::recourse::feature::{LevelScale, RecourseFeature};
 use crate::recourse::knobs::{ColumnChangeRule, NumberCost, RecourseBlock};
 use crate::stage::count::evidence::weight_units;
 use crate::stage::row_context::DecisionRule;
 use crate::stage::row_context::RowContext;
-use crate::stage::row_features::{distinct_numbers, empty_rows, only_one};
+use crate::stage::row_features::{codes_among, distinct_numbers, empty_rows, only_one};
+use crate::stage::score::equal_rows::{RowHash, row_hashes};
 
 /// The audited people with a decision.
 pub(crate) struct RecoursePeople {
@@ -59,6 +60,8 @@ pub(crate) struct RecoursePeople {
     encodings: Vec<LevelEncoding>,
     /// Computes derived features again.
     write_back: WriteBack,
+    /// The features that models read.
+    inputs: Vec<usize>,
 }
 
 /// What is reported of a column.
@@ -155,7 +158,6 @@ impl RecoursePeople {
             return Fault::new("too-many-rows", what).fail(hint);
         }
         let about = attribute_features(layout, attribute);
-        let others = decision_strata(layout, &rows, &about, &judged);
         let (mut features, mut encodings, mut columns) = (Vec::new(), Vec::new(), Vec::new());
         let plain = (0..layout.features.len())
             .filter(|&f| is_looked_at(layout, &about, job, f))
@@ -173,7 +175,6 @@ impl RecoursePeople {
             features,
             groups: judged.iter().map(|row| row.group).collect(),
             favourable: judged.iter().map(|row| row.favourable).collect(),
-            others,
         };
         Ok(RecoursePeople {
             audited,
@@ -185,6 +186,7 @@ impl RecoursePeople {
             favourable_is_positive,
             encodings,
             write_back: WriteBack::derived_only(layout),
+            inputs: layout.inputs().collect(),
         })
     }
 
@@ -207,6 +209,17 @@ impl RecoursePeople {
     pub(crate) fn is_favourable(&self, row: u32, score: f64) -> Option<bool> {
         let decision = self.rule.compare(score, self.judged[row as usize].threshold)?;
         Some(decision == self.favourable_is_positive)
+    }
+
+    /// By what changed rows are told apart: all that models read of them, and by whom and by which
+    /// threshold is decided about them.
+    pub(crate) fn hashes(&self, rows: &[u32], changed: &FeatureRows) -> Vec<RowHash> {
+        let mut hashes = row_hashes(&self.inputs, changed);
+        for (hash, &row) in hashes.iter_mut().zip(rows) {
+            let JudgedRow { fold, threshold, .. } = self.judged[row as usize];
+            hash[0] = h(hash[0], u64::from(fold), threshold.to_bits());
+        }
+        hashes
     }
 
     /// The changed rows in the form that models read: `sets` are runs of rows with the same
@@ -283,41 +296,6 @@ fn follows(layout: &Layout, feature: usize) -> bool {
     layout.derivation(feature).is_some() && roots(layout, feature).any(|root| layout.is_input(root))
 }
 
-/// A number for each row, the same for rows that agree in all that decides about them in addition
-/// to the features: the attribute, the fold, the threshold.
-fn decision_strata(
-    layout: &Layout,
-    rows: &FeatureRows,
-    about: &BTreeSet<usize>,
-    judged: &[JudgedRow],
-) -> Vec<u32> {
-    let mut known: HashMap<Vec<u64>, u32> = HashMap::new();
-    let inputs: Vec<usize> = about.iter().copied().filter(|&f| layout.is_input(f)).collect();
-    let held: Vec<Vec<u64>> = rows
-        .source
-        .iter()
-        .filter(|cells| layout.is_input(cells.feature))
-        .map(|cells| cells.bits(rows).map(|bits| bits.unwrap_or(u64::MAX)).collect())
-        .collect();
-    let key = |i: usize| {
-        let value = |&f: &usize| match &rows.columns[f] {
-            FeatureColumn::Number(values) => values[i].to_bits(),
-            FeatureColumn::Code(codes) => u64::from(codes[i]),
-        };
-        let mut key: Vec<u64> = inputs.iter().map(value).collect();
-        // People with the same prepared value but different source values are asked separately.
-        key.extend(held.iter().map(|bits| bits[i]));
-        key.extend([u64::from(judged[i].fold), judged[i].threshold.to_bits()]);
-        key
-    };
-    (0..rows.n)
-        .map(|i| {
-            let next = known.len() as u32;
-            *known.entry(key(i)).or_insert(next)
-        })
-        .collect()
-}
-
 /// A column as the engine sees it, without rules and weight; how it is written back; and the rows
 /// whose number lies outside of all bins.
 type RecourseColumn = (RecourseFeature, LevelEncoding, u64);
@@ -330,8 +308,7 @@ fn recourse_column(
     recourse: &RecourseBlock,
 ) -> RecourseColumn {
     let of = &layout.features[f];
-    let name = ColumnName::new(of.name.as_str());
-    let cost = name.as_ref().and_then(|name| recourse.cost.columns.get(name)).copied();
+    let cost = recourse.cost.columns.get(of.name.as_str()).copied();
     let by_number = match recourse.cost.continuous {
         NumberCost::RangeShare => LevelDistance::RangeShare,
         NumberCost::Absolute => LevelDistance::Absolute,
@@ -372,47 +349,30 @@ fn recourse_column(
             (feature, LevelEncoding::Code(f, written), 0)
         }
         FeatureColumn::Number(numbers) => {
-            let bins: Vec<DerivedBin> = name
-                .as_ref()
-                .and_then(|name| Some(job.data.bins.get(name)?.bins()))
-                .unwrap_or_default();
-            if !bins.is_empty() {
-                let cut = bin_numbers(numbers, &bins);
-                let encoding = LevelEncoding::Number(f, cut.model_numbers.targets.clone());
+            if let Some(bins) = job.data.bins.get(of.name.as_str()) {
+                let cut = bin_numbers(numbers, &bins.bins());
                 let feature = RecourseFeature {
                     levels: cut.levels,
                     scale: LevelScale::Ordered,
                     missing: cut.missing,
                     codes: cut.codes,
-                    model_numbers: Some(cut.model_numbers),
                     ..named(LevelDistance::Positions)
                 };
-                return (feature, encoding, cut.outside);
+                return (feature, LevelEncoding::Number(f, cut.targets), cut.outside);
             }
             let mut values = distinct_numbers(numbers);
             let mut levels: Vec<String> = values.iter().map(|&x| float_text(x)).collect();
             let missing = numbers.iter().any(|x| x.is_nan()).then_some(values.len() as u32);
             levels.extend(missing.map(|_| MISSING_LEVEL.to_owned()));
-            let code = |x: &f64| {
-                if x.is_nan() {
-                    missing.unwrap_or(0)
-                } else {
-                    values.partition_point(|y| y < x) as u32
-                }
-            };
-            let codes = numbers.iter().map(code).collect();
+            let codes = codes_among(&values, numbers, missing.unwrap_or(0));
             values.extend(missing.map(|_| f64::NAN));
             let ordinal = of.kind == FeatureKind::OrdinalNumber;
             let named = named(if ordinal { LevelDistance::Positions } else { by_number });
             let by_position = ordinal
                 && matches!(named.cost.distance, LevelDistance::Positions | LevelDistance::Unit);
-            // The value that the model reads is kept apart from the level, because the audit's
-            // positions are not numbers.
-            let model_numbers = by_position
-                .then(|| ModelNumbers { numbers: numbers.clone(), targets: values.clone() });
             let scale =
                 if by_position { LevelScale::Ordered } else { LevelScale::Numbers(values.clone()) };
-            let feature = RecourseFeature { levels, scale, missing, codes, model_numbers, ..named };
+            let feature = RecourseFeature { levels, scale, missing, codes, ..named };
             (feature, LevelEncoding::Number(f, values), 0)
         }
     }
@@ -449,31 +409,11 @@ fn onehot_column(
     let codes: Vec<u32> = (0..rows.n).map(|i| only_one(rows, at, i).unwrap_or(nowhere)).collect();
     let missing = codes.contains(&nowhere).then_some(nowhere);
     levels.extend(missing.map(|_| MISSING_LEVEL.to_owned()));
-    // Broken rows differ in what the model reads though they have the same level: each pattern is a
-    // separate number.
-    let behind = missing.map(|_| {
-        let mut known: HashMap<Vec<u64>, usize> = HashMap::new();
-        let mut number = |i: usize| {
-            let pattern: Vec<u64> = at
-                .iter()
-                .map(|&column| rows.numbers(column).get(i).map_or(0, |x| x.to_bits()))
-                .collect();
-            let next = known.len();
-            (*known.entry(pattern).or_insert(next) + members.len()) as f64
-        };
-        let numbers = codes
-            .iter()
-            .enumerate()
-            .map(|(i, &code)| if code == nowhere { number(i) } else { f64::from(code) })
-            .collect();
-        ModelNumbers { numbers, targets: (0..levels.len()).map(|level| level as f64).collect() }
-    });
     let feature = RecourseFeature {
         name: name.to_owned(),
         levels,
         missing,
         codes,
-        model_numbers: behind,
         ..RecourseFeature::default()
     };
     (feature, LevelEncoding::OneHot(at.to_vec()), 0)

@@ -175,11 +175,7 @@ impl<'a> RecourseWriter<'a> {
         self.comparison(found);
         // Rows are sorted by key: definition, parameter, view.
         let mut order: Vec<usize> = (0..found.judged.len()).collect();
-        let key = |q: usize| {
-            let question = found.judged[q].criterion;
-            (question.definition.id(), question.definition.parameter(), question.view.id())
-        };
-        order.sort_by_key(|&q| key(q));
+        order.sort_by_cached_key(|&q| criterion_words(&found.judged[q]));
         let traits: Vec<SharedText> = (0..found.plan.n_subgroups())
             .map(|subgroup| found.plan.text(subgroup).into())
             .collect();
@@ -410,11 +406,9 @@ impl<'a> RecourseWriter<'a> {
         let pair = self.pair(&plan.population().names);
         let rows_of = |subgroup: usize| {
             let (n, first) = (plan.n(subgroup), plan.actions(subgroup).start);
-            let mut reaches = found.effects.of_subgroup(plan, subgroup).reaches.iter().peekable();
-            let pair = &pair;
+            let (pair, effect) = (&pair, found.effects.of_subgroup(plan, subgroup));
             plan.actions(subgroup).map(move |action| {
-                while reaches.next_if(|reach| reach.cost < plan.cost(action)).is_some() {}
-                let union = reaches.peek().map_or([0; 2], |reach| reach.union);
+                let union = effect.at(plan.cost(action)).map_or([0; 2], |reach| reach.union);
                 let worked = found.effects.helped[action];
                 ActionRow {
                     pair: pair.clone(),

@@ -11,7 +11,6 @@ use crate::data::{FeatureColumn, FeatureKind, Layout};
 use crate::error::Result;
 use crate::job::check::{CheckedJob, path};
 use crate::num::summary::ascending;
-use crate::param::ColumnName;
 use crate::stage::job_place::job_error;
 use crate::stage::recourse::people::{attribute_features, is_looked_at};
 
@@ -37,8 +36,7 @@ pub(crate) fn refuse(
     let mut found: Vec<(&str, Vec<f64>)> = Vec::new();
     for (f, column) in columns.iter().enumerate() {
         let of = &layout.features[f];
-        let has_bins =
-            ColumnName::new(&of.name).is_some_and(|name| job.data.bins.contains_key(&name));
+        let has_bins = job.data.bins.contains_key(of.name.as_str());
         let raw = matches!(of.kind, FeatureKind::Continuous { .. }) && !has_bins;
         if let FeatureColumn::Number(numbers) = column
             && raw

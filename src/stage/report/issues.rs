@@ -236,7 +236,7 @@ fn fewer_trees((model, grown, asked): &(&str, u64, u64)) -> IssueRow {
 /// The issue that scores differ from those that the job expects. If more differed than the job
 /// allows, the run has ended before.
 fn unexpected_scores((model, found): &ExpectedScores<'_>) -> Option<IssueRow> {
-    let ExpectWords { column, tolerance, at_most, rows, differ, largest, .. } = &found.words;
+    let ExpectWords { column, tolerance, at_most, rows, differ, largest, .. } = found;
     let text = format!(
         "the scores of model `{model}` differ from the column `{column}` in {differ} of {rows} \
          rows by more than {tolerance}, the largest difference is {largest}; the job allows \

@@ -255,7 +255,7 @@ pub(crate) fn plan_run<'a>(b: &mut StageBuilder<'_, 'a>) -> Planned<'a> {
                 words.recheck.get_or_insert_default().absorb(one);
             }
             let known = expected.iter().find(|(model, ..)| *model == words.name);
-            words.expect = known.map(|(_, found)| found.words.clone());
+            words.expect = known.map(|(_, found)| found.clone());
         }
         let outcome: GateOutcome = parts.gate.read(ctx, GATE_OUTCOME)?;
         let summary = summary(&manifest, outcome, &MetricTable::read(&tables)?.all);

@@ -27,10 +27,10 @@ pub(crate) trait AskedRows: Sync {
     /// What messages call a row of a block.
     fn name(&self, block: usize, i: usize) -> Result<String>;
 
-    /// The rows as counterfactuals of the worlds of causal graphs, of which equal ones are asked
-    /// once.
-    fn of_worlds(&self) -> Option<&CounterfactualReader> {
-        None
+    /// Whether they are counterfactuals of the worlds of causal graphs, of which equal ones are
+    /// asked once.
+    fn are_of_worlds(&self) -> bool {
+        false
     }
 }
 
@@ -187,8 +187,8 @@ impl AskedRows for CounterfactualRows<'_> {
         Ok(format!("{row}, counterfactual with `{name}` = `{to}`"))
     }
 
-    fn of_worlds(&self) -> Option<&CounterfactualReader> {
-        self.of_worlds.then_some(&self.made)
+    fn are_of_worlds(&self) -> bool {
+        self.of_worlds
     }
 }
 

@@ -38,7 +38,7 @@ use crate::stage::plan::StagePlan;
 use crate::stage::program::{NamedVariables, has_placeholder};
 use crate::stage::row_context::RowContext;
 use crate::stage::score::asked_rows::AskedRows;
-use crate::stage::score::equal_rows::EqualRows;
+use crate::stage::score::equal_rows::{EqualRows, read_features, row_hashes};
 
 /// Folder of files that are there only while a program runs.
 const SCRATCH: &str = "scratch";
@@ -340,17 +340,18 @@ impl<'a> CommandCall<'a> {
             false => contract.score.names().unwrap_or_default(),
         };
         let columns = row_columns(row_context.rows.layout(), contract);
-        let of_worlds = scored.of_worlds().filter(|_| n_folds == 1);
-        let equal = of_worlds
-            .map(|made| EqualRows::find(row_context, made, &contract.column_names()))
-            .transpose()?;
+        let asks_once = scored.are_of_worlds() && n_folds == 1;
+        let read = read_features(row_context.rows.layout(), &contract.column_names());
+        let hashes = |block: usize| Ok(row_hashes(&read, &scored.rows(block)?));
+        let blocks = row_context.pieces(scored.n_blocks());
+        let equal = asks_once.then(|| EqualRows::find(blocks, hashes)).transpose()?;
         let mut n_rows = vec![0; n_folds];
         for g in 0..scored.n_blocks() {
             (row_context.watch.check)()?;
             scored.folds(g)?.into_iter().filter_map(process).for_each(|p| n_rows[p] += 1);
         }
         if let Some(equal) = &equal {
-            n_rows[0] = equal.n;
+            n_rows[0] = equal.n as u64;
         }
         let scratch = row_context.ctx.out().join(SCRATCH);
         make_folder(&scratch)?;
@@ -371,7 +372,7 @@ impl<'a> CommandCall<'a> {
                     let n = rows.as_ref().map_or(0, |rows| rows.n as u64);
                     Ok((n, rows.map(|rows| columns.batch(&rows)).transpose()?))
                 };
-                row_context.pieces(scored.n_blocks()).in_order(part, |_, batch| match batch {
+                blocks.in_order(part, |_, batch| match batch {
                     None => Ok(()),
                     Some(batch) => sink.push(batch),
                 })
@@ -391,7 +392,7 @@ impl<'a> CommandCall<'a> {
             (row_context.watch.check)()?;
             let mut scores = Vec::new();
             for (i, p) in scored.folds(g)?.into_iter().map(process).enumerate() {
-                let number = equal.as_ref().map(|equal| equal.number(g, i));
+                let number = equal.as_ref().map(|equal| equal.numbers[g][i] as usize);
                 if let Some(score) = number.and_then(|number| known.get(number)) {
                     scores.push(*score);
                     continue;

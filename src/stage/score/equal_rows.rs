@@ -1,12 +1,11 @@
-//! Counterfactual rows with equal inputs, about which a program is asked once: many worlds give a
-//! person the same row, and people may differ only in columns that a model does not read.
+//! Rows with equal inputs, about which a model is asked once: many worlds give a person the same
+//! row, as do many changes, and people may differ only in columns that a model does not read.
 
-use crate::data::rows::aligned::CounterfactualReader;
 use crate::data::{FeatureColumn, FeatureRows, Layout};
 use crate::error::Result;
+use crate::exec::accumulator::PieceLoop;
 use crate::num::hash::FastMap;
-use crate::num::seed::h;
-use crate::stage::row_context::RowContext;
+use crate::num::seed::{h, sm};
 
 /// Seeds of the two halves of the hash of a row.
 const SEEDS: [u64; 2] = [11, 12];
@@ -16,29 +15,47 @@ const SEEDS: [u64; 2] = [11, 12];
 /// Memory: 8 bytes a row and 24 a different one.
 #[derive(Debug, Default)]
 pub(crate) struct EqualRows {
-    /// For each row group the number of each row among the different ones, in order.
-    numbers: Vec<Vec<u32>>,
-    /// For each row group the positions of the rows that are new, about which the model is asked.
+    /// For each piece the number of each row among the different ones, in the order in which these
+    /// are asked.
+    pub(crate) numbers: Vec<Vec<u32>>,
+    /// For each piece the positions of the rows that are new, about which the model is asked.
     pub(crate) first: Vec<Vec<usize>>,
     /// Different rows.
-    pub(crate) n: u64,
+    pub(crate) n: usize,
 }
 
+/// The hash of a row, by what a model reads.
+pub(crate) type RowHash = [u64; 2];
+
+/// The numbers of the different rows so far.
+pub(crate) type KnownRows = FastMap<RowHash, u32>;
+
 impl EqualRows {
-    /// Compares rows by the features that a model reads.
+    /// Compares the rows of all pieces by their `hashes`.
     ///
     /// # Errors
-    /// The rows cannot be read, or the run is to stop.
-    pub(crate) fn find<T: AsRef<str>>(
-        row_context: RowContext<'_>,
-        made: &CounterfactualReader,
-        names: &[T],
+    /// Those of `hashes`, or the run is to stop.
+    pub(crate) fn find(
+        pieces: PieceLoop<'_>,
+        hashes: impl Fn(usize) -> Result<Vec<RowHash>> + Sync,
     ) -> Result<Self> {
-        let layout = row_context.rows.layout();
-        let columns = read_features(layout, names);
-        let (mut all, mut known) = (EqualRows::default(), FastMap::<[u64; 2], u32>::default());
-        row_context.row_groups().in_turn(
-            |g| Ok((0, row_hashes(&columns, &made.rows(g, layout)?.1))),
+        let mut all = EqualRows::default();
+        all.add(&mut KnownRows::default(), pieces, hashes)?;
+        Ok(all)
+    }
+
+    /// Adds further pieces, whose rows are compared with those that are `known`, too.
+    ///
+    /// # Errors
+    /// As [`EqualRows::find`].
+    pub(crate) fn add(
+        &mut self,
+        known: &mut KnownRows,
+        pieces: PieceLoop<'_>,
+        hashes: impl Fn(usize) -> Result<Vec<RowHash>> + Sync,
+    ) -> Result<()> {
+        pieces.in_turn(
+            |piece| Ok((0, hashes(piece)?)),
             |hashes| {
                 let (mut numbers, mut first) = (Vec::with_capacity(hashes.len()), Vec::new());
                 for (i, hash) in hashes.into_iter().enumerate() {
@@ -49,17 +66,11 @@ impl EqualRows {
                     }
                     numbers.push(number);
                 }
-                all.numbers.push(numbers);
-                all.first.push(first);
+                self.numbers.push(numbers);
+                self.first.push(first);
+                self.n = known.len();
             },
-        )?;
-        all.n = known.len() as u64;
-        Ok(all)
-    }
-
-    /// The number of a row among the different ones, in the order in which they are asked.
-    pub(crate) fn number(&self, group: usize, i: usize) -> usize {
-        self.numbers[group][i] as usize
+        )
     }
 }
 
@@ -70,12 +81,11 @@ pub(crate) fn read_features<T: AsRef<str>>(layout: &Layout, names: &[T]) -> Vec<
 
 /// A hash of some columns of each row, in both views, 128 bits: different rows have equal ones by
 /// chance once in 10^38 pairs.
-pub(crate) fn row_hashes(columns: &[usize], rows: &FeatureRows) -> Vec<[u64; 2]> {
+pub(crate) fn row_hashes(columns: &[usize], rows: &FeatureRows) -> Vec<RowHash> {
     let mut hashes = vec![SEEDS; rows.n];
     for &column in columns {
-        let mut add = |i: usize, bits: u64| {
-            hashes[i].iter_mut().for_each(|hash| *hash = h(*hash, bits, column as u64));
-        };
+        let mut add =
+            |i: usize, bits: u64| hashes[i].iter_mut().for_each(|hash| *hash = sm(*hash ^ bits));
         match &rows.columns[column] {
             FeatureColumn::Number(values) => {
                 // The two zeros are one number, and so are all missing ones.
@@ -88,7 +98,8 @@ pub(crate) fn row_hashes(columns: &[usize], rows: &FeatureRows) -> Vec<[u64; 2]>
         }
         let of_source = rows.source.iter().filter(|cells| cells.feature == column);
         for (i, bits) in of_source.flat_map(|cells| cells.bits(rows)).enumerate() {
-            bits.into_iter().for_each(|bits| add(i, bits));
+            // Only some rows have such a value, so it is marked as one.
+            bits.into_iter().for_each(|bits| add(i, h(column as u64, bits, 1)));
         }
     }
     hashes

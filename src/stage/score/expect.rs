@@ -6,8 +6,6 @@
 //! the one that decides. Only rows with a known score count; one that the model gives no score for
 //! counts as different.
 
-use serde::{Deserialize, Serialize};
-
 use crate::data::rows::Projection;
 use crate::error::{Fault, Result};
 use crate::exec::{files, internal_error};
@@ -23,7 +21,7 @@ use crate::unit::AuditUnit;
 const EXPECTED: &str = "expected.json";
 
 /// A row whose score is not the known one.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy)]
 struct UnlikeRow {
     /// Its number in the source.
     row: u64,
@@ -34,10 +32,9 @@ struct UnlikeRow {
 }
 
 /// What the comparison gave.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct ExpectResult {
+struct ExpectResult {
     /// As the manifest has it.
-    pub(crate) words: ExpectWords,
+    words: ExpectWords,
     /// The first row that differs.
     first: Option<UnlikeRow>,
 }
@@ -128,13 +125,13 @@ impl Stage for ExpectStage {
                 let keys = ["models", name, "expect"];
                 return Err(plan.with_model_place(fault.into(), &keys));
             }
-            files::write_json(&ctx.out().join(EXPECTED), &found)
+            files::write_json(&ctx.out().join(EXPECTED), &found.words)
         })
     }
 }
 
 /// A model whose scores are known, and what the comparison gave.
-pub(crate) type ExpectedScores<'a> = (&'a str, ExpectResult);
+pub(crate) type ExpectedScores<'a> = (&'a str, ExpectWords);
 
 /// The models whose scores are known.
 pub(crate) fn expected_scores<'a>(

@@ -107,15 +107,15 @@ impl Stage for ScoreStage {
             }
             rows.with(ctx, 1, |row_context| {
                 let models = asked.open(row_context)?;
-                let counterfactuals = match &made {
-                    None => None,
+                let scored: Box<dyn AskedRows + '_> = match &made {
+                    None => Box::new(PreparedRows { context: row_context, training: None }),
                     Some((made, attribute, of_worlds)) => {
                         let known = match &models {
                             OpenModels::Here(_) => asked.known_groups(row_context, *attribute)?,
                             OpenModels::Program(..) => Vec::new(),
                         };
                         ctx.set_total(row_context.rows.layout().n_rows);
-                        Some(CounterfactualRows {
+                        Box::new(CounterfactualRows {
                             context: row_context,
                             made: made.open(row_context)?,
                             attribute: *attribute,
@@ -123,11 +123,6 @@ impl Stage for ScoreStage {
                             of_worlds: *of_worlds,
                         })
                     }
-                };
-                let rows = PreparedRows { context: row_context, training: None };
-                let scored: &dyn AskedRows = match &counterfactuals {
-                    Some(counterfactuals) => counterfactuals,
-                    None => &rows,
                 };
                 // One column, or one for each class.
                 let folders = (0..n_columns).map(|class| score_folder(plan, ctx.out(), class));
@@ -146,7 +141,7 @@ impl Stage for ScoreStage {
                     encoders.iter().enumerate().map(column).collect::<Result<Vec<_>>>()
                 };
                 let precision =
-                    models.score_blocks(row_context, scored, &encoded, &mut |encoded| {
+                    models.score_blocks(row_context, &*scored, &encoded, &mut |encoded| {
                         let mut columns = writers.iter_mut().zip(encoded);
                         columns.try_for_each(|(writer, column)| writer.append(column))
                     })?;

@@ -58,8 +58,6 @@ pub(crate) struct GraphScoreResult {
     /// For each direction, by positions in reference-first order, how far the scores of a person
     /// vary over graphs.
     pub people: Vec<((usize, usize), ScoreVariance)>,
-    /// Audited rows of a declared group without a counterfactual, because a variable is missing.
-    pub n_dropped: u64,
 }
 
 /// The variances over graphs of the scores of the people of one direction.
@@ -136,10 +134,10 @@ impl KeyedWorldRows {
     }
 }
 
-/// Fills in the scores of a row of a row group in every world, for each target group; false where a
-/// variable is missing, or no world has such a row. Gets the positions of the row and of its group,
-/// that of its first key, and the target groups.
-type AnswerRow<'g> = dyn FnMut((usize, usize), usize, &[usize], &mut [f64]) -> Result<bool> + 'g;
+/// Fills in the scores of a row of a row group in every world, for each target group; none where a
+/// variable is missing. Gets the positions of the row and of its group, that of its first key, and
+/// the target groups.
+type AnswerRow<'g> = dyn FnMut((usize, usize), usize, &[usize], &mut [f64]) -> Result<()> + 'g;
 
 /// What is to be scored.
 struct GraphScoring<'a> {
@@ -209,7 +207,6 @@ struct WorldPart {
     variances: Vec<Vec<f64>>,
     /// Empty where they are not kept.
     persons: Vec<WorldScoreRow>,
-    n_dropped: u64,
 }
 
 impl GraphScoring<'_> {
@@ -245,17 +242,16 @@ impl GraphScoring<'_> {
         let mut persons =
             names.as_ref().map(|_| RowWriter::<WorldScoreRow>::create(out)).transpose()?;
         let mut counts = empty.clone();
-        let (mut variances, mut n_dropped) = (vec![Vec::new(); groups * groups], 0);
+        let mut variances = vec![Vec::new(); groups * groups];
         row_context.row_groups().in_order(
             |g| {
                 let mut part = WorldPart {
                     counts: empty.clone(),
                     variances: vec![Vec::new(); groups * groups],
                     persons: Vec::new(),
-                    n_dropped: 0,
                 };
                 let mut means = Vec::new();
-                let (rows, dropped) = self.each_row(row_context, g, |row| {
+                let rows = self.each_row(row_context, g, |row| {
                     part.counts.add(row.key, row.person, row.counterfactuals);
                     for (t, &to) in row.targets.iter().enumerate() {
                         let scores = row.scores.iter().skip(t).step_by(row.targets.len());
@@ -267,14 +263,12 @@ impl GraphScoring<'_> {
                         part.persons.extend(names.as_ref().map(told));
                     }
                 })?;
-                part.n_dropped = dropped;
                 part.counts.settle();
                 Ok((rows, (encoder.encode(means)?, part)))
             },
             |_, (encoded, part)| {
                 counts.merge(part.counts);
                 variances.iter_mut().zip(part.variances).for_each(|(all, part)| all.extend(part));
-                n_dropped += part.n_dropped;
                 if let Some(persons) = &mut persons {
                     persons.push(&part.persons)?;
                 }
@@ -288,10 +282,9 @@ impl GraphScoring<'_> {
             let second = row_context.row_groups().fold(
                 || start.clone(),
                 |part: &mut Vec<ShiftPass>, g| {
-                    let (rows, _) = self.each_row(row_context, g, |row| {
+                    self.each_row(row_context, g, |row| {
                         add_second(part, row.key, row.person, row.counterfactuals)
-                    })?;
-                    Ok(rows)
+                    })
                 },
                 merge_each,
             )?;
@@ -303,27 +296,24 @@ impl GraphScoring<'_> {
             .filter(|((from, to), _)| from != to)
             .map(|(direction, variances)| (direction, variance_summary(variances)))
             .collect();
-        files::write_compact(
-            &out.join(WORLD_COUNTS_FILE),
-            &GraphScoreResult { counts, people, n_dropped },
-        )
+        files::write_compact(&out.join(WORLD_COUNTS_FILE), &GraphScoreResult { counts, people })
     }
 
     /// Passes on every row of a row group that has a counterfactual, in order; gives back the
-    /// number of rows, and how many lack a variable.
+    /// number of rows.
     fn each_row(
         &self,
         row_context: RowContext<'_>,
         g: usize,
         mut each: impl FnMut(&PersonInWorlds<'_>),
-    ) -> Result<(u64, u64)> {
+    ) -> Result<u64> {
         let layout = row_context.rows.layout();
         let (batch, keys, scores) =
             (row_context.rows.read(g, Projection::ALL)?, self.keys.keys(g)?, self.scores.read(g)?);
         let unsupported = self.support.read(g)?;
         let mut answer = self.answers_of(g, (&batch, &keys))?;
         let n_worlds = self.saw.len();
-        let (mut dropped, mut at) = (0, 0);
+        let mut at = 0;
         let (mut counterfactuals, mut found) = (Vec::new(), Vec::new());
         while let Some(&parent) = keys.parent.get(at) {
             let n = keys.parent[at..].iter().take_while(|&&other| other == parent).count();
@@ -333,8 +323,7 @@ impl GraphScoring<'_> {
                 keys.to_group[at..at + n].iter().map(|&to| usize::from(to)).collect();
             found.clear();
             found.resize(n * n_worlds, f64::NAN);
-            let known = answer((i, own), at, &targets, &mut found)?;
-            dropped += u64::from(!known);
+            answer((i, own), at, &targets, &mut found)?;
             counterfactuals.clear();
             let ranked: Vec<usize> = targets.iter().map(|&to| self.ranks[to]).collect();
             for (w, scores) in found.chunks_exact_mut(n).enumerate() {
@@ -370,7 +359,7 @@ impl GraphScoring<'_> {
             });
             at += n;
         }
-        Ok((batch.row.len() as u64, dropped))
+        Ok(batch.row.len() as u64)
     }
 
     /// How the rows of a row group are answered.
@@ -386,26 +375,23 @@ impl GraphScoring<'_> {
                 return Ok(Box::new(move |(i, own), _, targets, found| {
                     if !worlds.encode(&batch.rows, i, &mut row) {
                         let missing = || missing_variable(batch, i);
-                        return drops_incomplete.then_some(false).ok_or_else(missing);
+                        return drops_incomplete.then_some(()).ok_or_else(missing);
                     }
                     for (t, &to) in targets.iter().enumerate() {
                         for (w, score) in worlds.scores(&mut row, (own, to)).enumerate() {
                             found[w * targets.len() + t] = score;
                         }
                     }
-                    Ok(true)
+                    Ok(())
                 }));
             }
         };
         Ok(Box::new(move |_, at, targets, found| {
-            let (n, mut any) = (targets.len(), false);
+            let n = targets.len();
             for t in 0..n {
-                for (w, _, score) in rows.of_key(at + t) {
-                    found[w * n + t] = score;
-                    any = true;
-                }
+                rows.of_key(at + t).for_each(|(w, _, score)| found[w * n + t] = score);
             }
-            Ok(any)
+            Ok(())
         }))
     }
 

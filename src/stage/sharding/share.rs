@@ -280,15 +280,9 @@ impl RowShare {
         gather: impl FnOnce() -> Result<Vec<(u64, S)>>,
     ) -> Result<Option<Vec<(u64, S)>>> {
         match self {
-            RowShare::All => gather().map(Some),
             RowShare::Shard(task) if pass < task.pass => found(ctx, &task.merged, None, pass),
-            RowShare::Shard(task) => {
-                if pass == task.pass {
-                    write_states(ctx, pass, gather()?)?;
-                }
-                Ok(None)
-            }
-            RowShare::Merged(run) => found(ctx, &run.merged, run.question, pass),
+            RowShare::Shard(task) if pass > task.pass => Ok(None),
+            _ => self.maps(ctx, pass, gather),
         }
     }
 

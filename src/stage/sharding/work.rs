@@ -25,27 +25,17 @@ use crate::stage::sharding::share::{
 };
 use crate::stage::sharding::state;
 use crate::stage::sharding::stream::StreamCopy;
-use crate::unit::StageKind;
+use crate::unit::{StageKind, worded_enum};
 
-/// What a worker did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum WorkOutcome {
-    /// It wrote the states of the shard.
-    Written,
-    /// They existed already, and are valid.
-    AlreadyThere,
-    /// No stage asks for the pass, or not for the rows of the shard: the states are empty.
-    NothingToDo,
-}
-
-impl WorkOutcome {
-    /// The word for it.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            WorkOutcome::Written => "written",
-            WorkOutcome::AlreadyThere => "already there",
-            WorkOutcome::NothingToDo => "nothing to do",
-        }
+worded_enum! {
+    /// What a worker did.
+    WorkOutcome {
+        /// It wrote the states of the shard.
+        Written = "written",
+        /// They existed already, and are valid.
+        AlreadyThere = "already there",
+        /// No stage asks for the pass, or not for the rows of the shard: the states are empty.
+        NothingToDo = "nothing to do",
     }
 }
 

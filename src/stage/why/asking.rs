@@ -3,18 +3,16 @@
 //! A model that runs here is asked about the mixtures of some people at a time, on all threads. A
 //! command, a Python model or an endpoint is asked in one call about all distinct rows of a
 //! direction, by what it reads: at most `asks_at_most` of them. If it would take more, half as many
-//! people are explained, and so on until it does not. Rows are made twice then, to be asked and to
-//! find the answers, so no more than the answers are kept.
+//! people are explained, and so on until it does not.
 
 use crate::data::FeatureRows;
 use crate::error::Result;
 use crate::exec::internal_error;
-use crate::num::hash::FastMap;
 use crate::num::seed::h;
 use crate::stage::row_context::RowContext;
 use crate::stage::score::asked_rows::{BATCH, PairedRows};
 use crate::stage::score::command::{CommandCall, ProgramFiles};
-use crate::stage::score::equal_rows::{read_features, row_hashes};
+use crate::stage::score::equal_rows::{EqualRows, KnownRows, RowHash, read_features, row_hashes};
 use crate::stage::why::mixtures::{FeatureMixtures, MixtureQuestion};
 use crate::why::draw::DrawnPeople;
 use crate::why::features::ExplainedPerson;
@@ -43,9 +41,6 @@ impl ExplainedPeople {
 
 /// A model that is asked from outside, with its files.
 pub(crate) type ModelCall<'a> = (CommandCall<'a>, ProgramFiles<'a>);
-
-/// The hash of a row, by what a model reads.
-type RowHash = [u64; 2];
 
 impl FeatureMixtures<'_> {
     /// Cuts people into runs of about this number of rows.
@@ -115,30 +110,28 @@ impl FeatureMixtures<'_> {
         asks_at_most: usize,
     ) -> Result<ExplainedPeople> {
         let Some((first, files)) = calls.first() else { return Ok(ExplainedPeople::default()) };
-        let layout = row_context.rows.layout();
-        let reading = ReadRows {
-            mixtures: self,
-            columns: read_features(layout, &files.contract.column_names()),
-            by_fold: first.scores_by_fold(),
-        };
+        let names = files.contract.column_names();
+        let columns = read_features(row_context.rows.layout(), &names);
+        let read = (columns.as_slice(), first.scores_by_fold());
         let mut cut = false;
         while width > 0 {
             let people = drawn.first(width);
-            let Some(distinct) = reading.distinct(row_context, &people, asks_at_most)? else {
+            let found = different(self, row_context, read, (&people, asks_at_most))?;
+            let Some(DifferentMixtures { equal, asked: different }) = found else {
                 (width, cut) = (width / 2, true);
                 continue;
             };
-            let mut scores = vec![f64::NAN; distinct.asked.len()];
+            let mut scores = vec![f64::NAN; different.len()];
             for (fold, (call, files)) in calls.iter().enumerate() {
                 let is_mine = |&i: &usize| {
-                    let person = distinct.asked[i].0 as usize;
+                    let person = different[i].0 as usize;
                     calls.len() == 1 || usize::from(self.people[person].fold) == fold
                 };
-                let mine: Vec<usize> = (0..distinct.asked.len()).filter(is_mine).collect();
+                let mine: Vec<usize> = (0..different.len()).filter(is_mine).collect();
                 if mine.is_empty() {
                     continue;
                 }
-                let asked: Vec<(u32, u32)> = mine.iter().map(|&i| distinct.asked[i]).collect();
+                let asked: Vec<(u32, u32)> = mine.iter().map(|&i| different[i]).collect();
                 let asked = PairedRows {
                     pairs: &asked,
                     fold: &|person| self.people[person as usize].fold,
@@ -156,7 +149,12 @@ impl FeatureMixtures<'_> {
                 let given = call.score_into(row_context, &asked, files, &mut take);
                 given.map_err(|error| call.with_place(error, "score"))?;
             }
-            let found = reading.answered(row_context, &people, (&distinct, &scores))?;
+            let mut found = Vec::with_capacity(people.len());
+            let effects = |i: usize| {
+                let answers = equal.numbers[i].iter().map(|&number| scores[number as usize]);
+                Ok((0, self.effects(people[i], &self.coalitions(people[i]), answers)))
+            };
+            row_context.pieces(people.len()).in_turn(effects, |person| found.push(person))?;
             return Ok(ExplainedPeople::of(found, cut));
         }
         Ok(ExplainedPeople { cut, ..ExplainedPeople::default() })
@@ -176,87 +174,42 @@ impl FeatureMixtures<'_> {
     }
 }
 
-/// The distinct rows of some people.
-#[derive(Default)]
-struct DistinctMixtures {
-    /// The number of each by its hash.
-    number: FastMap<RowHash, u32>,
-    /// Somebody and a coalition that has the row.
+/// The mixtures of some people by what a model reads of them.
+struct DifferentMixtures {
+    equal: EqualRows,
+    /// Somebody and a coalition that has each of the different ones.
     asked: Vec<(u32, u32)>,
 }
 
-/// Mixtures by what a model reads of them.
-struct ReadRows<'a> {
-    mixtures: &'a FeatureMixtures<'a>,
-    columns: Vec<usize>,
-    by_fold: bool,
-}
-
-impl ReadRows<'_> {
-    /// The hashes of the rows of somebody, in the order of the questions, with the coalitions.
-    fn hashes(&self, person: usize, of: &PlayerCoalitions) -> Vec<(RowHash, u32)> {
-        let asked: Vec<MixtureQuestion<'_>> = self.mixtures.questions(person, of).collect();
-        let mut found = Vec::with_capacity(asked.len());
-        for part in asked.chunks(BATCH) {
-            let hashes = row_hashes(&self.columns, &self.mixtures.rows(part));
-            found.extend(hashes.into_iter().zip(part).map(|(mut hash, question)| {
-                if self.by_fold {
-                    hash[0] = h(hash[0], u64::from(self.mixtures.people[person].fold), 0);
-                }
-                (hash, question.2 as u32)
-            }));
+/// The different mixtures of some people; none where there are more than `at_most`.
+fn different(
+    mixtures: &FeatureMixtures<'_>,
+    row_context: RowContext<'_>,
+    (columns, by_fold): (&[usize], bool),
+    (people, at_most): (&[usize], usize),
+) -> Result<Option<DifferentMixtures>> {
+    let hashes = |person: usize| {
+        let of = mixtures.coalitions(person);
+        let asked: Vec<MixtureQuestion<'_>> = mixtures.questions(person, &of).collect();
+        let of_part = |part: &[MixtureQuestion<'_>]| row_hashes(columns, &mixtures.rows(part));
+        let mut hashes: Vec<RowHash> = asked.chunks(BATCH).flat_map(of_part).collect();
+        let fold = u64::from(mixtures.people[person].fold);
+        let of_fold = hashes.iter_mut().filter(|_| by_fold);
+        of_fold.for_each(|hash| hash[0] = h(hash[0], fold, 0));
+        Ok(hashes)
+    };
+    let (mut equal, mut known) = (EqualRows::default(), KnownRows::default());
+    for some in people.chunks(PEOPLE_PER_LOOK) {
+        equal.add(&mut known, row_context.pieces(some.len()), |i| hashes(some[i]))?;
+        if equal.n > at_most {
+            return Ok(None);
         }
-        found
     }
-
-    /// The distinct rows of these people; none where there are more than `at_most`.
-    fn distinct(
-        &self,
-        row_context: RowContext<'_>,
-        people: &[usize],
-        at_most: usize,
-    ) -> Result<Option<DistinctMixtures>> {
-        let mut all = DistinctMixtures::default();
-        for some in people.chunks(PEOPLE_PER_LOOK) {
-            row_context.pieces(some.len()).in_order(
-                |i| Ok((0, self.hashes(some[i], &self.mixtures.coalitions(some[i])))),
-                |i, hashes| {
-                    for (hash, coalition) in hashes {
-                        let next = all.asked.len() as u32;
-                        if *all.number.entry(hash).or_insert(next) == next {
-                            all.asked.push((some[i] as u32, coalition));
-                        }
-                    }
-                    Ok(())
-                },
-            )?;
-            if all.asked.len() > at_most {
-                return Ok(None);
-            }
-        }
-        Ok(Some(all))
+    let mut asked = Vec::with_capacity(equal.n);
+    for (&person, first) in people.iter().zip(&equal.first).filter(|(_, first)| !first.is_empty()) {
+        let of = mixtures.coalitions(person);
+        let coalitions: Vec<usize> = mixtures.questions(person, &of).map(|asked| asked.2).collect();
+        asked.extend(first.iter().map(|&i| (person as u32, coalitions[i] as u32)));
     }
-
-    /// What was answered about each of these people.
-    fn answered(
-        &self,
-        row_context: RowContext<'_>,
-        people: &[usize],
-        (distinct, scores): (&DistinctMixtures, &[f64]),
-    ) -> Result<Vec<Option<ExplainedPerson>>> {
-        let mut all = Vec::with_capacity(people.len());
-        row_context.pieces(people.len()).in_turn(
-            |i| {
-                let of = self.mixtures.coalitions(people[i]);
-                let answer = |(hash, _): (RowHash, u32)| {
-                    let number = distinct.number.get(&hash);
-                    number.and_then(|n| scores.get(*n as usize)).copied().unwrap_or(f64::NAN)
-                };
-                let answers = self.hashes(people[i], &of).into_iter().map(answer);
-                Ok((0, self.mixtures.effects(people[i], &of, answers)))
-            },
-            |person| all.push(person),
-        )?;
-        Ok(all)
-    }
+    Ok(Some(DifferentMixtures { equal, asked }))
 }

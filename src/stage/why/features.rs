@@ -434,6 +434,29 @@ fn of_group<T>(all: &[T], group_of: impl Fn(&T) -> usize, group: usize) -> &[T] 
     &all[below(group)..below(group + 1)]
 }
 
+/// Makes something of the people of each row group, whom `make` gets by their positions, and hands
+/// it on in the order of the row groups.
+fn by_row_group<T: Send>(
+    row_context: RowContext<'_>,
+    people: &[ExplainedSwitch],
+    make: impl Fn(usize, &[usize]) -> Result<(u64, T)> + Sync,
+    mut take: impl FnMut(&[usize], T),
+) -> Result<()> {
+    let mut order: Vec<usize> = (0..people.len()).collect();
+    order.sort_by_key(|&i| people[i].place.group);
+    row_context.row_groups().in_turn(
+        |g| {
+            let here = of_group(&order, |&i| people[i].place.group, g);
+            if here.is_empty() {
+                return Ok((0, None));
+            }
+            let (n_rows, made) = make(g, here)?;
+            Ok((n_rows, Some((here, made))))
+        },
+        |made| made.into_iter().for_each(|(here, made)| take(here, made)),
+    )
+}
+
 /// People of a direction in the columns of a model, each in the world that was drawn.
 fn encoded(
     row_context: RowContext<'_>,
@@ -441,15 +464,11 @@ fn encoded(
     (people, direction, players): (&[ExplainedSwitch], (usize, usize), &[FeaturePlayer]),
 ) -> Result<Vec<EncodedPerson>> {
     let mut found = vec![EncodedPerson::default(); people.len()];
-    let mut order: Vec<usize> = (0..people.len()).collect();
-    order.sort_by_key(|&i| people[i].place.group);
     let player_of = |feature| players.iter().position(|of| of.columns.contains(&feature));
-    row_context.row_groups().in_turn(
-        |g| {
-            let here = of_group(&order, |&i| people[i].place.group, g);
-            if here.is_empty() {
-                return Ok((0, Vec::new()));
-            }
+    by_row_group(
+        row_context,
+        people,
+        |g, here| {
             let rows = row_context.rows.read(g, Projection::ALL)?.rows;
             let mut row = EncodedModelRow::default();
             let mut part = Vec::with_capacity(here.len());
@@ -466,11 +485,11 @@ fn encoded(
                     person.changes.entry(player).or_default().extend(change.of_model);
                 }
                 person.row.clone_from(&row.model);
-                part.push((i, person));
+                part.push(person);
             }
             Ok((rows.n as u64, part))
         },
-        |part| part.into_iter().for_each(|(i, person)| found[i] = person),
+        |here, part| here.iter().zip(part).for_each(|(&i, person)| found[i] = person),
     )?;
     Ok(found)
 }
@@ -482,30 +501,23 @@ fn read_rows(
     people: &[ExplainedSwitch],
 ) -> Result<[FeatureRows; 2]> {
     let layout = row_context.rows.layout();
-    let mut order: Vec<usize> = (0..people.len()).collect();
-    order.sort_by_key(|&i| people[i].place.group);
     let (mut own, mut other) = (empty_rows(layout), empty_rows(layout));
-    row_context.row_groups().in_turn(
-        |g| {
-            let of = of_group(&order, |&i| people[i].place.group, g);
-            if of.is_empty() {
-                return Ok((0, None));
-            }
-            let rows: Vec<usize> = of.iter().map(|&i| people[i].place.row).collect();
-            let counterfactuals: Vec<usize> =
-                of.iter().map(|&i| people[i].counterfactual).collect();
+    let (mut place, mut places) = (vec![0; people.len()], 0..);
+    by_row_group(
+        row_context,
+        people,
+        |g, here| {
+            let rows: Vec<usize> = here.iter().map(|&i| people[i].place.row).collect();
+            let moved: Vec<usize> = here.iter().map(|&i| people[i].counterfactual).collect();
             let own = row_context.rows.read(g, Projection::ALL)?.rows;
             let (_, other) = made.rows(g, layout)?;
-            Ok((own.n as u64, Some((own.take(&rows), other.take(&counterfactuals)))))
+            Ok((own.n as u64, (own.take(&rows), other.take(&moved))))
         },
-        |part| {
-            if let Some((part_own, part_other)) = part {
-                own.append(part_own);
-                other.append(part_other);
-            }
+        |here, (part_own, part_other)| {
+            own.append(part_own);
+            other.append(part_other);
+            here.iter().zip(&mut places).for_each(|(&i, at)| place[i] = at);
         },
     )?;
-    let mut place = vec![0; people.len()];
-    order.into_iter().enumerate().for_each(|(at, i)| place[i] = at);
     Ok([own.take(&place), other.take(&place)])
 }

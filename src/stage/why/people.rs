@@ -3,13 +3,13 @@
 //! Memory: the features of the people who count, once.
 
 use crate::data::rows::Projection;
-use crate::data::rows::aligned::ScoreReader;
+use crate::data::rows::aligned::{CounterfactualKeys, ScoreReader};
 use crate::error::Result;
 use crate::job::Job;
 use crate::num::one_row_each::{DrawablePersonRow, one_row_each};
 use crate::num::seed::named_seed;
 use crate::param::Word;
-use crate::stage::count::evidence::{CountInputs, ScoredGroup, label, ranks, weight_units};
+use crate::stage::count::evidence::{CountInputs, ScoredGroup, ranks};
 use crate::stage::row_context::{DecisionRule, RowContext};
 use crate::stage::row_features::empty_rows;
 use crate::why::is_second_half;
@@ -51,23 +51,54 @@ type CountedPeople = Vec<(usize, u64, bool)>;
 
 impl WhyGathering<'_> {
     /// The place of a declared group in the order in which metrics count.
-    fn rank(&self, attribute: usize, group: &str) -> Option<usize> {
+    fn rank(&self, attribute: usize, group: &Word) -> Option<usize> {
         let of = &self.row_context.rows.layout().attributes[attribute];
-        let place = of.groups.iter().position(|name| name == group)?;
+        let place = of.groups.iter().position(|name| name == group.as_str())?;
         Some(ranks(of)[place])
     }
 
     /// The people of a switch rate.
     pub(crate) fn of_set(&self, scored: &CountInputs) -> Result<WhyPeople> {
+        self.gather(scored.attribute, |g| ScoredGroup::read(self.row_context, scored, g, true))
+    }
+
+    /// The people of a rate of wrong predictions.
+    pub(crate) fn of_rows(
+        &self,
+        rule: &DecisionRule,
+        scores: &ScoreReader,
+        attribute: usize,
+    ) -> Result<WhyPeople> {
+        self.gather(attribute, |g| {
+            let (batch, roles) = self.row_context.read(g, Projection::NO_FEATURES)?;
+            Ok(ScoredGroup {
+                batch,
+                roles,
+                keys: CounterfactualKeys::default(),
+                unsupported: Vec::new(),
+                scores: scores.read(g)?,
+                scores_cf: Vec::new(),
+                rules: [rule.clone(), rule.clone()],
+            })
+        })
+    }
+
+    /// Gathers the people of all row groups, with their columns.
+    fn gather(
+        &self,
+        attribute: usize,
+        read: impl Fn(usize) -> Result<ScoredGroup> + Sync,
+    ) -> Result<WhyPeople> {
         let layout = self.row_context.rows.layout();
-        let pair = self
-            .groups
-            .map(|[from, to]| [from, to].map(|group| self.rank(scored.attribute, group.as_str())));
+        let mut rows = empty_rows(layout);
+        let mut groups: Vec<Vec<u16>> = vec![Vec::new(); layout.attributes.len()];
+        let (mut places, mut switched) = (Vec::<CountedPlace>::new(), Vec::new());
+        let pair = self.groups.map(|pair| pair.each_ref().map(|group| self.rank(attribute, group)));
         let favours_positive = self.job.data.favours_positive();
-        self.gather(|g| {
-            let group = ScoredGroup::read(self.row_context, scored, g, true)?;
+        let find = |g: usize| {
+            let group = read(g)?;
             let mut counted = CountedPeople::new();
-            group.people(layout, scored.attribute, |i, person, cfs| {
+            group.people(layout, attribute, |i, person, cfs| {
                 if pair.is_some_and(|[from, _]| from != Some(person.group)) {
                     return;
                 }
@@ -82,56 +113,14 @@ impl WhyGathering<'_> {
                 let outcome = self.block.metric.outcome(of, favours_positive, switches);
                 counted.extend(outcome.map(|is| (i, group.batch.row_key[i], is)));
             });
-            Ok(counted)
-        })
-    }
-
-    /// The people of a rate of wrong predictions.
-    pub(crate) fn of_rows(
-        &self,
-        rule: &DecisionRule,
-        scores: &ScoreReader,
-        attribute: usize,
-    ) -> Result<WhyPeople> {
-        let layout = self.row_context.rows.layout();
-        let from = self.groups.map(|[from, _]| {
-            layout.attributes[attribute].groups.iter().position(|name| name == from.as_str())
-        });
-        self.gather(|g| {
-            let (batch, roles) = self.row_context.read(g, Projection::NO_FEATURES)?;
-            let scores = scores.read(g)?;
-            let mut counted = CountedPeople::new();
-            for (i, group, fold) in roles.people(&batch.groups[attribute]) {
-                if from.is_some_and(|from| from != Some(usize::from(group))) {
-                    continue;
-                }
-                let predicted = rule.decide(&batch, Some(fold), i, scores[i]);
-                let of = (label(layout, &batch, i), predicted);
-                let outcome = self.block.metric.outcome(of, true, None);
-                counted.extend(outcome.map(|is| (i, batch.row_key[i], is)));
-            }
-            Ok(counted)
-        })
-    }
-
-    /// Gathers the people of all row groups, with their columns.
-    fn gather(&self, count: impl Fn(usize) -> Result<CountedPeople> + Sync) -> Result<WhyPeople> {
-        let layout = self.row_context.rows.layout();
-        let mut rows = empty_rows(layout);
-        let mut groups: Vec<Vec<u16>> = vec![Vec::new(); layout.attributes.len()];
-        let (mut places, mut switched) = (Vec::<CountedPlace>::new(), Vec::new());
-        let read = |g: usize| {
-            let mut counted = count(g)?;
             let batch = self.row_context.rows.read(g, Projection::ALL)?;
-            // A row of weight 0 counts for nothing.
-            counted.retain(|person| weight_units(layout, &batch, person.0) > 0);
             let places: Vec<usize> = counted.iter().map(|person| person.0).collect();
             let of = |of: &Vec<u16>| places.iter().map(|&i| of[i]).collect::<Vec<u16>>();
             let own: Vec<Vec<u16>> = batch.groups.iter().map(of).collect();
             let persons: Vec<u64> = places.iter().map(|&i| batch.person_keys()[i]).collect();
             Ok((batch.row.len() as u64, (counted, persons, own, batch.rows.take(&places))))
         };
-        self.row_context.row_groups().in_order(read, |group, (counted, persons, own, part)| {
+        self.row_context.row_groups().in_order(find, |group, (counted, persons, own, part)| {
             for ((row, row_key, switches), person) in counted.into_iter().zip(persons) {
                 places.push(CountedPlace { group, row, row_key, person });
                 switched.push(switches);

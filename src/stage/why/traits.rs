@@ -7,7 +7,7 @@ use crate::data::values::float_text;
 use crate::data::{FeatureColumn, FeatureKind, FeatureRows, MISSING_GROUP};
 use crate::num::short_number::short_text;
 use crate::param::{ColumnName, Name};
-use crate::stage::row_features::{distinct_numbers, only_one};
+use crate::stage::row_features::{codes_among, distinct_numbers, only_one};
 use crate::stage::why::people::WhyGathering;
 use crate::table::why::SwitchPatternRow;
 use crate::table::{finite, whole};
@@ -43,20 +43,13 @@ impl WhyGathering<'_> {
                 FeatureColumn::Code(codes) => {
                     PatternColumn::of_words(name, &feature.levels, codes).in_bins(bins_of(f))
                 }
-                FeatureColumn::Number(numbers) => {
-                    let name_of = ColumnName::new(name);
-                    let bins = name_of
-                        .as_ref()
-                        .and_then(|of| Some(job.data.bins.get(of)?.bins()))
-                        .unwrap_or_default();
-                    if !bins.is_empty() {
-                        PatternColumn::of_bins(name, numbers, &bins)
-                    } else if feature.kind == FeatureKind::OrdinalNumber {
+                FeatureColumn::Number(numbers) => match job.data.bins.get(name) {
+                    Some(bins) => PatternColumn::of_bins(name, numbers, &bins.bins()),
+                    None if feature.kind == FeatureKind::OrdinalNumber => {
                         of_distinct_numbers(name, numbers)
-                    } else {
-                        PatternColumn::of_quartiles(name, numbers)
                     }
-                }
+                    None => PatternColumn::of_quartiles(name, numbers),
+                },
             });
         }
         for (name, members) in &job.data.features.onehot {
@@ -175,9 +168,5 @@ fn of_distinct_numbers(name: &str, numbers: &[f64]) -> PatternColumn {
         short_text(x, values.get(i + 1).copied()).unwrap_or_else(|| float_text(x))
     };
     let levels: Vec<String> = values.iter().enumerate().map(text).collect();
-    let code = |&x: &f64| {
-        if x.is_nan() { u32::MAX } else { values.partition_point(|y| *y < x) as u32 }
-    };
-    let codes: Vec<u32> = numbers.iter().map(code).collect();
-    PatternColumn::of_words(name, &levels, &codes)
+    PatternColumn::of_words(name, &levels, &codes_among(&values, numbers, u32::MAX))
 }
