@@ -61,7 +61,6 @@ pub struct CsvBlock {
     pub decimal: char,
     /// The sign between thousands: `.`, `,`, `'`, `’`, or a blank, which represents every kind of
     /// blank. Default: none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thousands: Option<char>,
     /// Whether the first line names the columns; without it they are `column_1`, `column_2`, ...
     #[serde(default = "yes")]
