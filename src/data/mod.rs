@@ -318,11 +318,6 @@ impl Layout {
         (0..self.features.len()).filter(|&f| self.is_input(f))
     }
 
-    /// The names of the features that no model reads.
-    pub fn hidden_names(&self) -> impl Iterator<Item = &str> {
-        self.hidden.iter().map(|&f| self.features[f].name.as_str())
-    }
-
     /// Position of an attribute by its name.
     pub fn attribute(&self, name: &str) -> Option<usize> {
         self.attributes.iter().position(|a| a.name == name)

@@ -155,7 +155,7 @@ struct PrepareInputs<'a> {
     joins: IndexMap<Name, JoinBlock>,
     /// Rows that are not Parquet.
     import: Option<(&'a RowImport, StageInput<SourceStage>)>,
-    reference: Option<StageInput<ReferenceStage>>,
+    reference: Option<StageInput<PrepareStage>>,
     passes: &'a RowShare,
 }
 
@@ -252,7 +252,7 @@ impl<'a> StagePlan<'a> {
     pub(crate) fn need_reference(
         &self,
         b: &mut StageBuilder<'_, 'a>,
-    ) -> Result<Option<StageInput<ReferenceStage>>> {
+    ) -> Result<Option<StageInput<PrepareStage>>> {
         let reference = self.job.data.reference.as_ref();
         reference.map(|_| b.need::<ReferenceStage>(&AuditUnit::default())).transpose()
     }

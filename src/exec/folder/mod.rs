@@ -362,7 +362,8 @@ impl OutputFolder {
         for (name, bytes) in extras {
             let target = self.folder.join(name);
             files::make_folder(target.parent().unwrap_or(&self.folder))?;
-            files::write_by_rename(&scratch.join("extra"), &target, bytes)?;
+            files::write_synced(&scratch.join("extra"), bytes)?;
+            files::rename(&scratch.join("extra"), &target)?;
         }
         files::remove_folder(&scratch)
     }

@@ -90,11 +90,6 @@ impl Job {
         self.models.values().any(|model| model.amount().is_some())
     }
 
-    /// Whether a counterfactual set depends on causal graphs.
-    pub fn has_graph_sets(&self) -> bool {
-        self.counterfactuals.values().any(|set| set.graphs().is_some())
-    }
-
     /// The counterfactual sets as tables and gates name them, each with its block: a
     /// graph-uncertain set is one per scenario.
     pub fn sets(&self) -> Vec<(String, &CounterfactualSet)> {
@@ -293,12 +288,6 @@ impl DataBlock {
         above.pop();
     }
 
-    /// The names of all derived columns, in order.
-    pub fn derived_names(&self) -> impl Iterator<Item = &ColumnName> {
-        let made_here = self.sensitive.iter().filter(|(_, attribute)| attribute.is_made_here());
-        self.derive.keys().chain(made_here.map(|(name, _)| name))
-    }
-
     /// Whether a column is computed by an expression, and so may hold numbers.
     pub fn is_computed(&self, column: &ColumnName) -> bool {
         self.derive.get(column).is_some_and(|derivation| derivation.sql.is_some())
@@ -311,7 +300,8 @@ impl DataBlock {
 
     /// Whether a column is derived.
     pub fn is_derived(&self, column: &ColumnName) -> bool {
-        self.derived_names().any(|name| name == column)
+        self.derive.contains_key(column)
+            || self.sensitive.get(column).is_some_and(SensitiveBlock::is_made_here)
     }
 
     /// The derived columns in order, with what they are made of; those whose form is incomplete are
@@ -427,17 +417,6 @@ impl DataBlock {
             }
         }
         roots
-    }
-
-    /// A column and all that it is derived from.
-    pub(crate) fn derived_from(&self, column: &ColumnName) -> BTreeSet<ColumnName> {
-        let mut above = BTreeSet::from([column.clone()]);
-        for (name, recipe) in self.derived().iter().rev() {
-            if above.contains(name) {
-                above.extend(recipe.parents().into_iter().cloned());
-            }
-        }
-        above
     }
 
     /// The columns listed as features, by kind in the order of the job.

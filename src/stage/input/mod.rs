@@ -686,13 +686,8 @@ fn locate_command(
 
 /// Whether two relative paths are the same but for `.` in them.
 fn same_path(a: &Path, b: &Path) -> bool {
-    let parts = |path: &'_ Path| {
-        path.components()
-            .filter(|c| *c != Component::CurDir)
-            .map(|c| c.as_os_str().to_owned())
-            .collect::<Vec<_>>()
-    };
-    parts(a) == parts(b)
+    let leads = |part: &Component<'_>| *part != Component::CurDir;
+    a.components().filter(leads).eq(b.components().filter(leads))
 }
 
 /// The files that a path, a glob or a folder represents. In folders, names that begin with `.` and
