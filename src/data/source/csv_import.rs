@@ -34,7 +34,7 @@ use crate::data::source::recut::RecutWriter;
 use crate::data::source_form::SourceKind;
 use crate::data::values::ValueClass;
 use crate::error::{Fault, Result};
-use crate::exec::pieces::{StageWatch, WorkerPool};
+use crate::exec::pieces::{RowBatching, StageWatch};
 use crate::param::{KnobRefusal, Word};
 
 /// Number of rows between two reports to the watch.
@@ -152,9 +152,7 @@ pub(crate) fn import_csv(
     params: &CsvBlock,
     (needed, declared): (&[&str], &DeclaredColumns),
     path: &Path,
-    batch_rows: usize,
-    workers: &WorkerPool,
-    watch: StageWatch<'_>,
+    RowBatching { batch_rows, workers, watch }: RowBatching<'_>,
 ) -> Result<Vec<PathBuf>> {
     let (dialect, notation) = params.dialect()?;
     let input = CsvInput {

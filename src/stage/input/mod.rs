@@ -32,7 +32,7 @@ use crate::error::{Error, Fault, FilePlace, Result};
 use crate::exec::cancel::CancelFlag;
 use crate::exec::event::{COUNTED_ONCE, Event};
 use crate::exec::hash::hash_parts;
-use crate::exec::pieces::{StageWatch, WorkerPool};
+use crate::exec::pieces::{RowBatching, StageWatch, WorkerPool};
 use crate::exec::{files, object};
 use crate::folder::manifest::InputFile;
 use crate::job::check::CheckedJob;
@@ -187,19 +187,15 @@ impl RowImport {
         &self,
         columns: (&[&str], &DeclaredColumns),
         path: &Path,
-        batch_rows: usize,
-        workers: &WorkerPool,
-        watch: StageWatch<'_>,
+        batching: RowBatching<'_>,
     ) -> Result<()> {
         match self {
             RowImport::Csv { csv, .. } => {
-                csv_import::import_csv(csv, columns, path, batch_rows, workers, watch).map(|_| ())
+                csv_import::import_csv(csv, columns, path, batching).map(|_| ())
             }
-            RowImport::Catalog { set, origin } => {
-                catalog::import(set, origin, path, batch_rows, workers, watch)
-            }
+            RowImport::Catalog { set, origin } => catalog::import(set, origin, path, batching),
             RowImport::Synthetic { params, seed } => {
-                synthetic::generate(params, *seed, path, batch_rows, workers, watch)
+                synthetic::generate(params, *seed, path, batching)
             }
         }
     }
