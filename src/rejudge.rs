@@ -117,12 +117,12 @@ pub(crate) fn judge(
 pub(crate) fn gates_again(
     folder: &Path,
     manifest: &Manifest,
-) -> Result<(Vec<GateRow>, (Vec<GateRow>, GateOutcome))> {
+) -> Result<([Vec<GateRow>; 2], GateOutcome)> {
     let comparison = stored_comparison(folder, manifest)?;
     let checked = job_of(folder)?;
     let stored = read_rows::<GateRow>(&folder.join("tables"))?;
-    let again = judge_by_tables(folder, &checked, comparison.as_ref(), Some(&stored))?;
-    Ok((stored, again))
+    let (gates, outcome) = judge_by_tables(folder, &checked, comparison.as_ref(), Some(&stored))?;
+    Ok(([stored, gates], outcome))
 }
 
 /// The comparison with a baseline that a folder holds.

@@ -44,6 +44,7 @@ use crate::stage::{self, RunRecord};
 use crate::table::decoding::is_decoding;
 use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue};
+use indexmap::IndexSet;
 use serde_json::json;
 
 use crate::cli::args::{
@@ -329,13 +330,9 @@ fn run_job(
         Some(_) => format!("{did}; results in {out}, page {out}/{}", finished.summary.report),
     };
     if !finished.awaited.is_empty() && finished.published.is_some() {
-        let mut files: Vec<&str> = Vec::new();
         // Models may share a file.
-        for file in &finished.awaited {
-            if !files.contains(&file.path.as_str()) {
-                files.push(&file.path);
-            }
-        }
+        let files: IndexSet<&str> = finished.awaited.iter().map(|file| &*file.path).collect();
+        let files: Vec<&str> = files.into_iter().collect();
         let here = format!("{out}/to-score");
         // A plan holds the hashes of the files that it found.
         let then = if args.from.is_some() { "plan again, into a new folder," } else { "run again" };

@@ -257,7 +257,7 @@ fn check_words(folder: &Path, proof: &mut FolderProof) {
 fn check_gates(folder: &Path, proof: &mut FolderProof) -> Option<GateOutcome> {
     const TABLE: &str = "tables/gates.parquet";
     let again = rejudge::gates_again(folder, &proof.manifest);
-    let (stored, (gates, outcome)) =
+    let ([stored, gates], outcome) =
         proof.found(TABLE, "the gates cannot be judged again: ", again)?;
     proof.verdicts =
         deciding(&gates).map(|row| (row.gate.to_string(), row.verdict.to_string())).collect();

@@ -458,14 +458,12 @@ fn build(
 ) -> Result<()> {
     files::remove_folder(new)?;
     files::make_folder(new)?;
-    let mut folders = vec![new.to_path_buf()];
+    let mut folders = BTreeSet::from([new.to_path_buf()]);
     let mut target = |name: &str| -> Result<PathBuf> {
         let target = new.join(name);
         let folder = target.parent().unwrap_or(new).to_path_buf();
         files::make_folder(&folder)?;
-        if !folders.contains(&folder) {
-            folders.push(folder);
-        }
+        folders.insert(folder);
         Ok(target)
     };
     for file in files {

@@ -36,8 +36,8 @@ pub(crate) struct GroupEncoder {
     factory: ArrowRowGroupWriterFactory,
     /// Writes columns without a dictionary; present where a row group may ask for it.
     direct: Option<ArrowRowGroupWriterFactory>,
-    schema: SchemaRef,
-    path: PathBuf,
+    pub(crate) schema: SchemaRef,
+    pub(crate) path: PathBuf,
 }
 
 impl GroupEncoder {
