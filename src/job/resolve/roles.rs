@@ -326,7 +326,7 @@ impl DataBlock {
             },
             None => CrossPart {
                 column: part.clone(),
-                groups: Some(self.names_of_column(part)).filter(|names| !names.is_empty()),
+                groups: self.derive.get(part).map(names_held).filter(|names| !names.is_empty()),
             },
         }
     }
@@ -339,11 +339,6 @@ impl DataBlock {
     ) -> Option<&SensitiveBlock> {
         let at = self.sensitive.get_index_of(below)?;
         self.sensitive.get_full(name).filter(|(i, ..)| *i < at).map(|(.., attribute)| attribute)
-    }
-
-    /// The names that a column of `derive` can hold; none where only the data can tell.
-    fn names_of_column(&self, column: &ColumnName) -> Vec<Word> {
-        self.derive.get(column).map_or_else(Vec::new, names_held)
     }
 
     /// The groups of an attribute: those written, else every name that its column can hold. Empty
@@ -371,7 +366,7 @@ impl DataBlock {
         if attribute.is_made_here() {
             names_held(&attribute.derivation())
         } else {
-            self.names_of_column(self.column_of(name))
+            self.derive.get(self.column_of(name)).map_or_else(Vec::new, names_held)
         }
     }
 
