@@ -107,6 +107,16 @@ pub struct Feature {
     pub source: SourceForm,
 }
 
+impl Feature {
+    /// A column for it without a value.
+    pub(crate) fn no_values(&self) -> FeatureColumn {
+        match self.kind.is_coded() {
+            true => FeatureColumn::Code(Vec::new()),
+            false => FeatureColumn::Number(Vec::new()),
+        }
+    }
+}
+
 /// One sensitive attribute.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attribute {
