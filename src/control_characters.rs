@@ -24,6 +24,17 @@ pub(crate) fn visible(text: &str) -> Cow<'_, str> {
     shown.into()
 }
 
+/// Whether a character moves the cursor, ends a line, changes the direction of text or is
+/// invisible; all of these have at most four hex digits.
+pub(crate) fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{200b}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2066}'..='\u{2069}'
+                | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
+}
+
 /// Words of data on one line of a terminal, with nothing in them that it would obey.
 pub(crate) fn on_one_line(text: &str) -> String {
     visible(text)

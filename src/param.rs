@@ -66,6 +66,35 @@ impl Default for Seed {
     }
 }
 
+/// Writes an enum with a word for each value.
+macro_rules! worded_enum {
+    ($(#[$about:meta])* $name:ident { $($(#[$means:meta])* $value:ident = $word:literal,)+ }) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        pub(crate) enum $name { $($(#[$means])* $value,)+ }
+
+        impl $name {
+            /// All of them, in order.
+            pub(crate) const ALL: &'static [$name] = &[$($name::$value,)+];
+
+            /// How texts call it.
+            pub(crate) const fn word(self) -> &'static str {
+                match self { $($name::$value => $word,)+ }
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = ();
+
+            fn from_str(word: &str) -> Result<Self, ()> {
+                Self::ALL.iter().copied().find(|value| value.word() == word).ok_or(())
+            }
+        }
+    };
+}
+
+pub(crate) use worded_enum;
+
 /// Writes what a type holds as it is, and names the type in the schema.
 macro_rules! written_plainly {
     ($type:ident, $expect:expr, $schema:tt) => {
@@ -243,23 +272,24 @@ macro_rules! shown_as_text {
             }
         }
 
-        impl fmt::Display for $type {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
-            }
-        }
-    };
-}
-
-macro_rules! checked_text {
-    ($type:ident, $expect:expr, $schema:tt) => {
-        shown_as_text!($type);
-
         impl std::borrow::Borrow<str> for $type {
             fn borrow(&self) -> &str {
                 &self.0
             }
         }
+
+        impl std::fmt::Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    };
+}
+pub(crate) use shown_as_text;
+
+macro_rules! checked_text {
+    ($type:ident, $expect:expr, $schema:tt) => {
+        shown_as_text!($type);
 
         impl<'de> Deserialize<'de> for $type {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

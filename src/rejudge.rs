@@ -29,11 +29,7 @@ use crate::stage::gate::baseline;
 use crate::stage::report;
 use crate::stage::report::exports::{export_file, export_text, write_exports};
 use crate::table::file::{read_rows, write_rows};
-use crate::table::{
-    ArmRow, CfQualityRow, ChangeRow, CountRow, GateRow, GroupRow, HiddenCauseRow, HistoryRow,
-    IssueRow, KnowledgeFitRow, MetricRow, MetricTable, PopulationRow, SupportRow, TableRow,
-    UnknownLevelRow,
-};
+use crate::table::{ChangeRow, GateRow, HistoryRow, IssueRow, TableRow};
 
 /// A folder judged again.
 #[derive(Debug, Clone)]
@@ -59,22 +55,21 @@ pub(crate) fn judge(
     if !read::manifest(folder)?.0.awaited.is_empty() {
         return rejudge_waiting(folder, &baseline::verified(folder)?.0);
     }
-    let (new, supported) = baseline::finished(folder)?;
+    let new = baseline::finished(folder)?;
     baseline.map_or(Ok(()), |baseline| baseline::check_other(baseline, folder))?;
     let (comparison, checked) = match baseline {
         Some(baseline) => {
-            let old = baseline::finished(baseline)?.0;
+            let old = baseline::finished(baseline)?;
             let mut compared = diff::compare(&old, &new, force)?;
             let checked = job_of(folder)?;
-            baseline::add_old_extremes(&checked, &mut compared.changes, (&old, baseline))?;
+            baseline::add_old_extremes(&checked, &mut compared.changes, baseline)?;
             (Some(compared), checked)
         }
         None => (stored_comparison(folder, &new.manifest)?, job_of(folder)?),
     };
     let old_gates = read_rows::<GateRow>(&folder.join("tables"))?;
-    let metrics = (new.metrics.as_slice(), supported.as_slice());
     let (gates, outcome) =
-        judge_by_tables(folder, &checked, comparison.as_ref(), metrics, Some(&old_gates))?;
+        judge_by_tables(folder, &checked, comparison.as_ref(), Some(&old_gates))?;
     let old_summary = read::read_summary(folder)?;
     let mut manifest = new.manifest;
     let mut summary = report::summary(&manifest, outcome, &new.metrics);
@@ -114,30 +109,20 @@ pub(crate) fn judge(
     Ok(RejudgedFolder { summary, events: report::gate_events(folder)? })
 }
 
-/// The gates of a finished folder, judged again.
-#[derive(Debug, Clone)]
-pub(crate) struct GatesAgain {
-    /// The rows of its table `gates`.
-    pub stored: Vec<GateRow>,
-    /// The rows that its tables give.
-    pub gates: Vec<GateRow>,
-    /// How these came out.
-    pub outcome: GateOutcome,
-}
-
-/// Judges the gates of a finished folder by its tables, and by the comparison that it holds.
+/// The rows of a finished folder's table `gates`; then those that its tables give, and the
+/// comparison that it holds, and how these came out.
 ///
 /// # Errors
 /// The job or a table cannot be read.
-pub(crate) fn gates_again(folder: &Path, manifest: &Manifest) -> Result<GatesAgain> {
+pub(crate) fn gates_again(
+    folder: &Path,
+    manifest: &Manifest,
+) -> Result<([Vec<GateRow>; 2], GateOutcome)> {
     let comparison = stored_comparison(folder, manifest)?;
     let checked = job_of(folder)?;
-    let tables = folder.join("tables");
-    let (metrics, stored) = (MetricTable::read(&tables)?, read_rows::<GateRow>(&tables)?);
-    let metrics = (metrics.all.as_slice(), metrics.supported.as_slice());
-    let (gates, outcome) =
-        judge_by_tables(folder, &checked, comparison.as_ref(), metrics, Some(&stored))?;
-    Ok(GatesAgain { stored, gates, outcome })
+    let stored = read_rows::<GateRow>(&folder.join("tables"))?;
+    let (gates, outcome) = judge_by_tables(folder, &checked, comparison.as_ref(), Some(&stored))?;
+    Ok(([stored, gates], outcome))
 }
 
 /// The comparison with a baseline that a folder holds.
@@ -155,44 +140,30 @@ pub(crate) fn job_of(folder: &Path) -> Result<CheckedJob> {
     check::read(&folder.join("job.resolved.yaml"), &[])
 }
 
-/// Judges the gates of a job by the tables of a folder, whose metrics are given. With the table of
-/// gates that is `stored` there, they keep their lines in the job file, which a resolved job does
-/// not have.
+/// Judges the gates of a job by the tables of a folder. With the table of gates that is `stored`
+/// there, they keep their lines in the job file, which a resolved job does not have.
 fn judge_by_tables(
     folder: &Path,
     checked: &CheckedJob,
     comparison: Option<&DiffResult>,
-    (metrics, supported): (&[MetricRow], &[MetricRow]),
     stored: Option<&[GateRow]>,
 ) -> Result<(Vec<GateRow>, GateOutcome)> {
+    let tables = folder.join("tables");
     let mut questions = gate::questions(checked);
-    questions.extend(gate::counted_of(checked, folder)?);
+    for counted in gate::counted_questions(checked) {
+        questions.push(counted.count(&tables)?);
+    }
     if let Some(stored) = stored {
         for question in &mut questions {
             let line = stored.iter().find(|row| row.gate == question.name).map(|row| row.job_line);
             question.line = line.and_then(|line| u64::try_from(line).ok()).unwrap_or(0);
         }
     }
-    let tables = folder.join("tables");
-    let issues = read_rows::<IssueRow>(&tables)?;
-    if issues.iter().any(GateReason::is_lost) {
+    let judged_by = GateTables::read([&tables; 2], true)?;
+    if judged_by.issues.iter().any(GateReason::is_lost) {
         return Err(read::damaged_column(&tables, IssueRow::TABLE, "args"));
     }
-    let judged_by = GateTables {
-        metrics,
-        supported,
-        groups: &read_rows::<GroupRow>(&tables)?,
-        population: &read_rows::<PopulationRow>(&tables)?,
-        counts: &read_rows::<CountRow>(&tables)?,
-        arms: &read_rows::<ArmRow>(&tables)?,
-        issues: &issues,
-        unknown: &read_rows::<UnknownLevelRow>(&tables)?,
-        hidden: &read_rows::<HiddenCauseRow>(&tables)?,
-        quality: &read_rows::<CfQualityRow>(&tables)?,
-        knowledge_fit: &read_rows::<KnowledgeFitRow>(&tables)?,
-        support: &read_rows::<SupportRow>(&tables)?,
-    };
-    Ok(gate::verdicts(checked, questions, judged_by, comparison))
+    Ok(gate::verdicts(checked, questions, &judged_by, comparison))
 }
 
 /// A folder whose run waits for scores: there is nothing to judge yet, and its summary says so.
@@ -318,7 +289,7 @@ fn extras(folder: &Path) -> Result<Vec<(String, Vec<u8>)>> {
 /// # Errors
 /// The folder cannot be read, is damaged or holds no numbers.
 pub(crate) fn export(folder: &Path, form: &ExportFormat) -> Result<String> {
-    let side = baseline::finished(folder)?.0;
+    let side = baseline::finished(folder)?;
     let on_inconclusive = side.values.get(&vec!["on_inconclusive".to_owned()]);
     let fails = on_inconclusive.is_none_or(|word| word == "fail");
     if !matches!(form, ExportFormat::Prometheus(_)) {
@@ -356,15 +327,13 @@ pub(crate) fn compare(
     job: Option<&CheckedJob>,
     force: bool,
 ) -> Result<FolderDiff> {
-    let old_side = baseline::finished(old)?.0;
-    let (new_side, supported) = baseline::finished(new)?;
+    let (old_side, new_side) = (baseline::finished(old)?, baseline::finished(new)?);
     let mut comparison = diff::compare(&old_side, &new_side, force)?;
     let (mut gates, mut exit) = (Vec::<GateRow>::new(), 0);
     if let Some(checked) = job {
-        baseline::add_old_extremes(checked, &mut comparison.changes, (&old_side, old))?;
-        let metrics = (new_side.metrics.as_slice(), supported.as_slice());
-        let judged = judge_by_tables(new, checked, Some(&comparison), metrics, None)?;
-        (gates, exit) = (judged.0, judged.1.exit);
+        baseline::add_old_extremes(checked, &mut comparison.changes, old)?;
+        let (judged, outcome) = judge_by_tables(new, checked, Some(&comparison), None)?;
+        (gates, exit) = (judged, outcome.exit);
     }
     let named = |folder: &Path| folder.to_string_lossy().into_owned();
     let verdicts_of = |folder: &Path| read_rows::<GateRow>(&folder.join("tables"));

@@ -6,34 +6,7 @@
 
 use std::fmt;
 
-/// Writes an enum with a word for each value.
-macro_rules! worded_enum {
-    ($(#[$about:meta])* $name:ident { $($(#[$means:meta])* $value:ident = $word:literal,)+ }) => {
-        $(#[$about])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-        pub(crate) enum $name { $($(#[$means])* $value,)+ }
-
-        impl $name {
-            /// All of them, in order.
-            pub(crate) const ALL: &'static [$name] = &[$($name::$value,)+];
-
-            /// How texts call it.
-            pub(crate) const fn word(self) -> &'static str {
-                match self { $($name::$value => $word,)+ }
-            }
-        }
-
-        impl std::str::FromStr for $name {
-            type Err = ();
-
-            fn from_str(word: &str) -> Result<Self, ()> {
-                Self::ALL.iter().copied().find(|value| value.word() == word).ok_or(())
-            }
-        }
-    };
-}
-
-pub(crate) use worded_enum;
+use crate::param::worded_enum;
 
 worded_enum! {
     /// The kinds of stages that `--until` and `--force` take, in the order of a run.

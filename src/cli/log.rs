@@ -15,7 +15,7 @@ use std::time::SystemTime;
 use crate::control_characters::on_one_line;
 use crate::error::Result;
 use crate::exec::event::utc_text;
-use crate::exec::files::{self, File};
+use crate::exec::files;
 use crate::stage::RunRecord;
 use serde_json::{Map, Value};
 use tracing::field::{Field, Visit};
@@ -87,7 +87,11 @@ pub(crate) fn start(
         lines.push(b'\n');
     };
     let kept = layer(Level::DEBUG, LogForm::Json, true, Box::new(keep));
-    let file = flags.log_file.as_deref().map(open_log).transpose()?.map(Mutex::new);
+    let open = |path: &Path| {
+        owned_files::check(path, OwnedFile::Log, &[])?;
+        files::append(path)
+    };
+    let file = flags.log_file.as_deref().map(open).transpose()?.map(Mutex::new);
     let file = file.map(|file| {
         // A full disk must not stop the logged run; the run itself reports it when it writes.
         let write = move |line: &str| {
@@ -98,11 +102,6 @@ pub(crate) fn start(
     // A second call finds the first one's subscriber; it happens in no run.
     let _ = Registry::default().with(console).with(kept).with(file).try_init();
     Ok(())
-}
-
-fn open_log(path: &Path) -> Result<File> {
-    owned_files::check(path, OwnedFile::Log, &[])?;
-    files::append(path)
 }
 
 /// The event of a judged gate.

@@ -44,6 +44,7 @@ use crate::stage::{self, RunRecord};
 use crate::table::decoding::is_decoding;
 use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue};
+use indexmap::IndexSet;
 use serde_json::json;
 
 use crate::cli::args::{
@@ -75,7 +76,7 @@ pub fn main() -> ExitCode {
         .and_then(|()| enter(cli.directory.as_deref()))
         .and_then(|()| obey(cli.verb));
     let exit = result.unwrap_or_else(|error| {
-        print_error(&error);
+        print_to_stderr(&error.to_string());
         error.exit()
     });
     ExitCode::from(exit.code())
@@ -138,10 +139,6 @@ fn obey(verb: CommandVerb) -> Result<Exit> {
     }
 }
 
-fn print_error(error: &Error) {
-    print_to_stderr(&error.to_string());
-}
-
 /// Writes lines to stderr.
 fn print_to_stderr(text: &str) {
     // Keys, values and names of files are in it: a terminal is to show them, not to obey them.
@@ -165,8 +162,11 @@ fn print_bytes(bytes: &[u8]) -> Result<()> {
     }
 }
 
-fn read_job(file: &Path, flags: &JobFlags) -> Result<CheckedJob> {
-    check::read(file, &flags.set)
+/// Reads a job; the log of the process is about it from here on.
+fn read_job(file: &Path, flags: &JobFlags, record: &LogJournal) -> Result<CheckedJob> {
+    let checked = check::read(file, &flags.set)?;
+    record.identify(checked.job.name.as_str(), "");
+    Ok(checked)
 }
 
 fn settings(job: &Path, flags: &JobFlags) -> RunSettings {
@@ -223,7 +223,7 @@ fn remove_summary(summary: Option<&Path>) -> Result<()> {
 
 fn run(args: &RunArgs) -> Result<Exit> {
     let started = Instant::now();
-    let checked = read_job(&args.job, &args.job_flags);
+    let checked = check::read(&args.job, &args.job_flags.set);
     let usual =
         checked.as_ref().ok().map(|checked| crate::stage::settings::default_folder(&checked.job));
     let folders: Vec<&Path> = args
@@ -330,13 +330,9 @@ fn run_job(
         Some(_) => format!("{did}; results in {out}, page {out}/{}", finished.summary.report),
     };
     if !finished.awaited.is_empty() && finished.published.is_some() {
-        let mut files: Vec<&str> = Vec::new();
         // Models may share a file.
-        for file in &finished.awaited {
-            if !files.contains(&file.path.as_str()) {
-                files.push(&file.path);
-            }
-        }
+        let files: IndexSet<&str> = finished.awaited.iter().map(|file| &*file.path).collect();
+        let files: Vec<&str> = files.into_iter().collect();
         let here = format!("{out}/to-score");
         // A plan holds the hashes of the files that it found.
         let then = if args.from.is_some() { "plan again, into a new folder," } else { "run again" };
@@ -417,8 +413,7 @@ fn check(args: &CheckArgs) -> Result<Exit> {
 /// What there is to print, and the warnings and contracts in it.
 fn check_job(args: &CheckArgs) -> Result<(String, Vec<LocatedIssue>, Vec<ContractPreview>)> {
     let (console, record, cancel) = set_up_run(&args.job_flags.log)?;
-    let checked = read_job(&args.job, &args.job_flags)?;
-    record.identify(checked.job.name.as_str(), "");
+    let checked = read_job(&args.job, &args.job_flags, &record)?;
     let CheckFindings { warnings, awaited, contracts } = if args.no_data {
         CheckFindings::of_job(&checked)
     } else {

@@ -8,7 +8,6 @@ use crate::control_characters::on_one_line;
 use crate::data::values::ValueClass;
 use crate::error::{Exit, FilePlace, Result};
 use crate::job::Job;
-use crate::stage::RunRecord;
 use crate::stage::gate::power::{self, GateForecast, NO_RATE, PowerAssumptions};
 use crate::stage::input::score_files::AwaitedFile;
 use crate::stage::job_warnings::IssueNote;
@@ -25,8 +24,7 @@ use crate::cli::{print, read_job, set_up_run, settings};
 /// `cfaudit plan`.
 pub(crate) fn plan(args: &PlanArgs) -> Result<Exit> {
     let (_, record, cancel) = set_up_run(&args.job_flags.log)?;
-    let checked = read_job(&args.job, &args.job_flags)?;
-    record.identify(checked.job.name.as_str(), "");
+    let checked = read_job(&args.job, &args.job_flags, &record)?;
     let settings =
         RunSettings { baseline: args.baseline.clone(), ..settings(&args.job, &args.job_flags) };
     let forecast = preview::forecast(&checked, &settings, &cancel)?;
@@ -37,8 +35,7 @@ pub(crate) fn plan(args: &PlanArgs) -> Result<Exit> {
 /// `cfaudit data`.
 pub(crate) fn data(args: &DataArgs) -> Result<Exit> {
     let (console, record, cancel) = set_up_run(&args.job_flags.log)?;
-    let checked = read_job(&args.job, &args.job_flags)?;
-    record.identify(checked.job.name.as_str(), "");
+    let checked = read_job(&args.job, &args.job_flags, &record)?;
     let data =
         preview::data(&checked, &settings(&args.job, &args.job_flags), console.as_ref(), &cancel)?;
     show(args.json.then(|| json(&data)), || data_text(&data), args.job_flags.log.quiet)?;
@@ -53,8 +50,7 @@ pub(crate) fn power(args: &PowerArgs) -> Result<Exit> {
     let forecasts = if args.target.is_dir() {
         power::of_folder(&args.target, &asked)?
     } else {
-        let checked = read_job(&args.target, &args.job_flags)?;
-        record.identify(checked.job.name.as_str(), "");
+        let checked = read_job(&args.target, &args.job_flags, &record)?;
         let settings = settings(&args.target, &args.job_flags);
         power::of_job(&checked, &asked, &settings, console.as_ref(), &cancel)?
     };

@@ -42,8 +42,7 @@ pub(crate) fn plan(args: &PlanArgs) -> Result<Exit> {
             ShardCount::Parts(StreamedParts { columns: columns.without_rows()?, rows })
         }
     };
-    let checked = read_job(&args.job, &args.job_flags)?;
-    record.identify(checked.job.name.as_str(), "");
+    let checked = read_job(&args.job, &args.job_flags, &record)?;
     let folder = args.to.clone().unwrap_or_default();
     let plan = plan::make(&checked, &settings, count, &folder, &cancel)?;
     if args.json {
@@ -119,15 +118,14 @@ pub(crate) fn merge(args: &MergeArgs) -> Result<Exit> {
     let (_, _, cancel) = set_up_run(&args.log)?;
     let plan = OpenPlan::open(&args.plan, &cancel)?;
     let (pass, shards) = (args.pass.0, plan.plan.shards.len());
-    match merge::merge(&plan, pass, &cancel)? {
+    let (line, exit) = match merge::merge(&plan, pass, &cancel)? {
         MergeOutcome::Merged { states } => {
             let state = plan.folder.path(&plan.merged_file(pass));
             let line = json!({
                 "pass": pass.word(), "shards": shards, "states": states,
                 "state": state.to_string_lossy(),
             });
-            print(&format!("{line}\n"))?;
-            Ok(Exit::Done)
+            (line, Exit::Done)
         }
         MergeOutcome::Missing(missing) => {
             let shown: Vec<String> = missing.iter().take(SHOWN).map(ToString::to_string).collect();
@@ -136,8 +134,9 @@ pub(crate) fn merge(args: &MergeArgs) -> Result<Exit> {
                 format!("missing {} of {shards}: {}{more}", missing.len(), shown.join(", "));
             let line =
                 json!({"pass": pass.word(), "shards": shards, "missing": missing, "text": words});
-            print(&format!("{line}\n"))?;
-            Ok(Exit::Waiting)
+            (line, Exit::Waiting)
         }
-    }
+    };
+    print(&format!("{line}\n"))?;
+    Ok(exit)
 }

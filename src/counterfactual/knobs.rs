@@ -39,26 +39,21 @@ pub enum StrategyPreset {
 pub struct FlipRulesBlock {
     /// Whether a level must be rarer in the target group (`directed`), or only differ (`absolute`).
     /// Default: `directed`; `as_printed`: `absolute`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<FlipRule>,
     /// Fewest rows in each of the two pools of a conditional test. Default: 10; `as_printed`: 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_support: Option<Count>,
     /// A level at most this probable in the target group is impossible there and always left; below
     /// 0 nothing is. Default: 0.01; `as_printed`: 0.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("maximum" = 1,
         "x-range" = "a number up to 1; write one up to 1, below 0 no level is impossible"))]
     pub impossible: Option<Finite>,
     /// An impossible level is also at most this many times as probable as in the own group; `none`:
     /// no such guard. Default: 0.05; `as_printed`: `none`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minimum" = 0,
         "x-range" = "0 or more; write a number from 0 on, or `none` for no guard"))]
     pub impossible_ratio: Option<RatioGuard>,
     /// At least this many rows of the target group would have an impossible level if it were as
     /// frequent as in the own group. Default: 3; `as_printed`: 0.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minimum" = 0,
         "x-range" = "0 or more; write a number from 0 on; 3 is the default"))]
     pub min_expected: Option<Finite>,
@@ -82,25 +77,20 @@ pub struct $block {
     pub preset: knobs::StrategyPreset,
     /// Threshold of equations 3 and 4: a level is left where its probability in the target group is
     /// lower by this. Default: 0.5.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threshold: Option<knobs::Fraction>,
     /// Levels of tests for flips: 0 none, 1 equation 3 only, 2 one conditional level (equation 4),
     /// and so on. Default: 2.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depth: Option<u32>,
     /// The rule for tied numbers. Default: `midrank`; `as_printed`: `weak`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cdf: Option<knobs::Cdf>,
     /// Smallest number of values in each of the two strata of a feature; with fewer the class is
     /// dropped, then the change. Default: 10; `as_printed`: 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_stratum: Option<knobs::Count>,
     /// The tests of flips.
     #[serde(default)]
     pub flip: knobs::FlipRulesBlock,
     /// The new level of a nominal feature: the one that agrees best with the rest of the row
     /// (`likely`), or the most frequent (`mode`). Default: `likely`; `as_printed`: `mode`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new_value: Option<knobs::NewLevelRule>,
     /// For a feature, levels and the level that takes their place wherever the target group has it:
     /// `relationship: {Husband: Wife}`.
@@ -111,13 +101,11 @@ pub struct $block {
     #[serde(default)]
     pub cfs: knobs::CounterfactualsPerRow,
     /// At most this many per row and group with `cfs: multiple`. Default: 8.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("maximum" = 1000,
         "x-range" = "a number of counterfactuals up to 1000; 8 is usual"))]
     pub max_cfs: Option<knobs::Count>,
     /// Counterfactuals too far from the centroid of their target group and class are not valid.
     /// Default: no filter.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_within: Option<knobs::KeepWithinBlock>,
     /// Sensitive attributes whose counterfactuals are added to the reference first, in this order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

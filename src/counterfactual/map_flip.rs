@@ -65,12 +65,10 @@ pub struct FittedStrategy {
     /// The counts of the reference.
     pub counts: ReferenceCounts,
     /// The centroids of the reference, where the strategy filters.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<PlausibilityFilter>,
     /// The distance over the variables that may change, where samples are matched by it.
     ///
     /// Column positions in it count only the columns of these variables.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) distance: Option<TransportDistance>,
 }
 

@@ -107,6 +107,16 @@ pub struct Feature {
     pub source: SourceForm,
 }
 
+impl Feature {
+    /// A column for it without a value.
+    pub(crate) fn no_values(&self) -> FeatureColumn {
+        match self.kind.is_coded() {
+            true => FeatureColumn::Code(Vec::new()),
+            false => FeatureColumn::Number(Vec::new()),
+        }
+    }
+}
+
 /// One sensitive attribute.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attribute {
@@ -316,11 +326,6 @@ impl Layout {
     /// Positions of the features that models read.
     pub fn inputs(&self) -> impl Iterator<Item = usize> {
         (0..self.features.len()).filter(|&f| self.is_input(f))
-    }
-
-    /// The names of the features that no model reads.
-    pub fn hidden_names(&self) -> impl Iterator<Item = &str> {
-        self.hidden.iter().map(|&f| self.features[f].name.as_str())
     }
 
     /// Position of an attribute by its name.

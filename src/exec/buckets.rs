@@ -21,12 +21,6 @@ pub(crate) const BUCKETS: usize = 1 << BUCKET_BITS;
 /// The largest number of records in memory.
 pub(crate) const MOST_WAITING: usize = 1 << 19;
 
-/// The bucket of a hash: equal hashes share it, and buckets follow each other as hashes do.
-#[inline]
-pub(crate) fn bucket_of(hash: u64) -> usize {
-    (hash >> (64 - BUCKET_BITS)) as usize
-}
-
 /// Records of `W` numbers in the order of their buckets; the first number of a record is its hash.
 pub(crate) struct BucketedRecords<const W: usize> {
     records: Vec<[u64; W]>,
@@ -38,7 +32,9 @@ impl<const W: usize> BucketedRecords<W> {
     /// Puts records into buckets; those of a bucket stay in their order.
     pub(crate) fn new(records: &[[u64; W]]) -> Self {
         let mut ends = [0; BUCKETS];
-        let records = distributed(records, &mut ends, |record| bucket_of(record[0]));
+        // Equal hashes share a bucket, and buckets follow each other as hashes do.
+        let bucket_of = |record: &[u64; W]| (record[0] >> (64 - BUCKET_BITS)) as usize;
+        let records = distributed(records, &mut ends, bucket_of);
         BucketedRecords { records, ends }
     }
 

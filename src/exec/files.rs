@@ -285,12 +285,6 @@ pub(super) fn write_synced(path: &Path, bytes: &[u8]) -> Result<()> {
         .map_err(failed("write", path))
 }
 
-/// Writes a file atomically: first as `scratch` (on the same disk), then renamed to `path`.
-pub(super) fn write_by_rename(scratch: &Path, path: &Path, bytes: &[u8]) -> Result<()> {
-    write_synced(scratch, bytes)?;
-    rename(scratch, path)
-}
-
 /// As [`create`], for a temporary file: an error names the file that it will replace.
 pub(super) fn create_for(path: &Path, temporary: &Path) -> Result<File> {
     File::create(temporary).map_err(failed("write", path))

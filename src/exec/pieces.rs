@@ -78,6 +78,17 @@ pub(crate) fn at_once<T: Send + Sync, E: Send + Sync>(
     done.into_iter().map_while(OnceLock::into_inner).collect()
 }
 
+/// How rows of any source are read and written.
+#[derive(Debug, Clone, Copy)]
+pub struct RowBatching<'a> {
+    /// Rows of a batch, and of a row group that is written.
+    pub batch_rows: usize,
+    /// The threads.
+    pub workers: &'a WorkerPool,
+    /// Stop and progress.
+    pub watch: StageWatch<'a>,
+}
+
 /// The threads of a run.
 #[derive(Debug)]
 pub struct WorkerPool {

@@ -329,7 +329,7 @@ impl StoreView {
     /// The folder holds something else than a cache, or is open to others.
     pub fn of_cache(root: &Path) -> Result<Self> {
         cache_folder::is_cache(root)?;
-        Ok(StoreView::below(root))
+        Ok(StoreView::of(Some(root.to_path_buf())))
     }
 
     /// The folder of the store; `None`: there is none.
@@ -337,14 +337,10 @@ impl StoreView {
         self.root.as_deref()
     }
 
-    /// The results below `root`; empty if the folder does not exist.
-    pub fn below(root: &Path) -> Self {
-        StoreView { root: Some(root.to_path_buf()) }
-    }
-
-    /// No results: the view of `--cache off`.
-    pub fn empty() -> Self {
-        StoreView { root: None }
+    /// The results below `root`; none where there is no such folder, or none is named, as by
+    /// `--cache off`.
+    pub fn of(root: Option<PathBuf>) -> Self {
+        StoreView { root }
     }
 
     /// The key of the store; `None` if it has none.

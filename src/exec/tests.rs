@@ -259,7 +259,7 @@ fn a_plan_of_an_absent_store_makes_nothing() {
     let absent = root.path().join("cache");
     let ran = StagesRun::default();
     let stages = stages(&JOB, &ran);
-    for entries in [StoreView::below(&absent), StoreView::empty()] {
+    for entries in [StoreView::of(Some(absent.clone())), StoreView::of(None)] {
         let planned = plan(&stages, &entries, &OPTIONS).unwrap();
         assert!(
             planned.len() == stages.len()

@@ -238,7 +238,7 @@ fn step_facts(step: &ReadingStep) -> Value {
 
 fn data_set_text(set: &PublicDataSet) -> String {
     let of_members = set.members.iter().flat_map(|member| member.addresses);
-    let columns = set.columns.iter().map(|(name, holds)| (*name, holds.name()));
+    let columns = set.columns.iter().map(|(name, holds)| (*name, holds.word()));
     let of = context! {
         name => set.name, title => set.title, source => set.source,
         files => fact(&set.members),

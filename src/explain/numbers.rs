@@ -117,11 +117,6 @@ type Switches<'a> = BTreeMap<(&'a AuditKey, &'a str, &'a str), i64>;
 /// What rates of one side count: those that people want, then those of the prediction.
 const SIDES: [[&str; 2]; 2] = [HARM, ["psr", "nsr"]];
 
-/// Whether a value counts the switches of all people, to either side.
-fn is_of_both(metric: &str) -> bool {
-    [SWITCH_RATE, "cr", "cmcc"].contains(&metric)
-}
-
 /// The group that a row of the table names; of a rate that counts all switches also what these are:
 /// how many gain the favourable decision and lose it, or become positive and negative.
 fn disadvantage(row: &MetricRow, switches: Option<&Switches<'_>>) -> String {
@@ -146,7 +141,8 @@ fn values(metric: &str, table: &[MetricRow]) -> Vec<Vec<String>> {
     let switches = of_sides.filter_map(|row| {
         Some(((&row.key, row.class.as_str(), row.metric.as_str()), row.numerator?))
     });
-    let switches: Option<Switches<'_>> = is_of_both(metric).then(|| switches.collect());
+    let is_of_both = [SWITCH_RATE, "cr", "cmcc"].contains(&metric);
+    let switches: Option<Switches<'_>> = is_of_both.then(|| switches.collect());
     let line = |row: &MetricRow| {
         let value =
             row.value.map_or_else(|| format!("undefined: {}", row.undefined.as_str()), number);

@@ -40,10 +40,10 @@ const AGAINST_A_PASS: [fn(GateCase<'_>) -> Option<GateReason>; 11] = [
 /// changes, those on recourse and on patterns by what was counted for them.
 pub(crate) fn judge(
     questions: &[GateQuestion],
-    tables: GateTables<'_>,
+    tables: &GateTables,
     baseline: Option<&GateBaseline<'_>>,
 ) -> GateResults {
-    let rounded = rounding::rounded_switches(tables.counts);
+    let rounded = rounding::rounded_switches(&tables.counts);
     let rounded = [rounded.as_slice(), baseline.map_or(&[], |baseline| baseline.rounded)];
     let by = JudgedBy { tables, baseline, rounded };
     let rows = questions.iter().flat_map(|question| by.rows(question, &by.answer(question)));
@@ -54,7 +54,7 @@ pub(crate) fn judge(
 
 /// What gates are judged by.
 struct JudgedBy<'a> {
-    tables: GateTables<'a>,
+    tables: &'a GateTables,
     baseline: Option<&'a GateBaseline<'a>>,
     /// The switches by rounding in the run and in the baseline.
     rounded: [&'a [RoundedSwitches]; 2],
@@ -65,8 +65,10 @@ impl JudgedBy<'_> {
     /// reader must know.
     fn answer(&self, question: &GateQuestion) -> Vec<GateRuling> {
         let all = match (question.quantity, self.baseline) {
-            _ if question.counted.is_some() => counted::observations(question, self.tables.metrics),
-            (GateQuantity::Value, _) => observations(question, self.tables.metrics),
+            _ if question.counted.is_some() => {
+                counted::observations(question, &self.tables.metrics)
+            }
+            (GateQuantity::Value, _) => observations(question, &self.tables.metrics),
             (GateQuantity::Change, Some(baseline)) => changes(question, baseline),
             (GateQuantity::Change, None) => Vec::new(),
         };
@@ -107,7 +109,7 @@ impl JudgedBy<'_> {
             objection.into_iter().for_each(|objection| ruling.object(objection));
         }
         if of_value {
-            support::reconsider(question, &mut rulings, observations(question, tables.supported));
+            support::reconsider(question, &mut rulings, observations(question, &tables.supported));
         }
         rulings
     }
@@ -212,7 +214,7 @@ fn groups_without_value<'a>(case: GateCase<'a>) -> Option<GateReason> {
 /// A worst case that a small group holds cannot be judged; but that group is no excuse for the
 /// others. The limit is broken where a pair of groups that are large enough breaks it, judged among
 /// all pairs by Holm's method, unless that has more than these pairs to judge.
-fn judge_without_small(question: &GateQuestion, ruling: &mut GateRuling, tables: GateTables<'_>) {
+fn judge_without_small(question: &GateQuestion, ruling: &mut GateRuling, tables: &GateTables) {
     let too_few = question.quantity == GateQuantity::Value
         && question.scope == GateSubject::WorstCase
         && question.decide_by == GateDecideBy::Interval

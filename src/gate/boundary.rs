@@ -20,7 +20,7 @@ use super::people::{PeopleTables, numbers, switch_cell};
 use crate::gate::question::{GateCase, GateQuestion, GateRuling, GateTables};
 use crate::gate::reason::{GateReason, GateStatus};
 use crate::metric::value::settings::RATE_OF_ONE;
-use crate::table::{MetricRow, finite, has_flag};
+use crate::table::{finite, has_flag};
 
 /// The ends of the interval that decides with the doubt about both rates; none where that is not
 /// known.
@@ -62,17 +62,13 @@ fn ends_of_smaller_side(case: GateCase<'_>) -> Option<(f64, f64)> {
     Some(if case.observed.row.value? > 0.0 { (least, 1.0) } else { (-1.0, -least) })
 }
 
-/// Whether a value is a correlation of 1 or -1.
-fn is_full_correlation(row: &MetricRow) -> bool {
-    ["mcc", "cmcc"].contains(&row.metric.as_str())
-        && row.value.is_some_and(|value| value.abs() > 1.0 - 1e-9)
-}
-
 /// Takes a verdict back that depends on a rate of 1, or on a correlation of 1 or -1, being certain.
-pub(super) fn reconsider(question: &GateQuestion, ruling: &mut GateRuling, tables: GateTables<'_>) {
+pub(super) fn reconsider(question: &GateQuestion, ruling: &mut GateRuling, tables: &GateTables) {
     let observed = &ruling.observation;
     let by_people = matches!(question.decide_by, GateDecideBy::Interval | GateDecideBy::All);
-    let of_correlation = is_full_correlation(&observed.row);
+    // A correlation of 1 or -1.
+    let of_correlation = ["mcc", "cmcc"].contains(&observed.row.metric.as_str())
+        && observed.row.value.is_some_and(|value| value.abs() > 1.0 - 1e-9);
     let is_at_an_end = of_correlation || has_flag(&observed.row.flags, RATE_OF_ONE);
     if !ruling.is_decided() || !by_people || observed.is_change || !is_at_an_end {
         return;

@@ -198,7 +198,8 @@ mod tests {
         let (attributes, model) = (vec!["sex".into()], "model".into());
         let asked = GateQuestion { attributes, model, min_cases, ..GateQuestion::default() };
         let gate = GateQuestion::of_count(asked, at_most, counted).count(folder.path()).unwrap();
-        judge(&[gate], GateTables { population, ..GateTables::default() }, None).table
+        let population = population.to_vec();
+        judge(&[gate], &GateTables { population, ..GateTables::default() }, None).table
     }
 
     fn folder() -> tempfile::TempDir {

@@ -45,7 +45,7 @@ fn is_about(question: &GateQuestion, group: &str) -> bool {
 
 /// The objection that many people of a group of a question have values that its model does not
 /// know.
-fn of_levels(question: &GateQuestion, tables: GateTables<'_>) -> Option<GateReason> {
+fn of_levels(question: &GateQuestion, tables: &GateTables) -> Option<GateReason> {
     let share = |row: &UnknownLevelRow| row.people as f64 / row.audited.max(1) as f64;
     let of_groups = tables.unknown.iter().filter(|row| {
         row.model.as_str() == question.model
@@ -64,7 +64,7 @@ fn of_levels(question: &GateQuestion, tables: GateTables<'_>) -> Option<GateReas
 }
 
 /// The objection that the arm of a question added no rows, so that its model is the one before.
-fn of_arm(question: &GateQuestion, tables: GateTables<'_>) -> Option<GateReason> {
+fn of_arm(question: &GateQuestion, tables: &GateTables) -> Option<GateReason> {
     let (_, arm) = question.arm.split_once('/').filter(|(_, arm)| *arm != BASE)?;
     let mut own = tables.arms.iter().filter(|row| row.arm.as_str() == question.arm).peekable();
     own.peek()?;
@@ -193,7 +193,7 @@ fn thresholds_asked(
 /// The objections to the model of a question, by the issues.
 fn of_model<'a>(
     question: &'a GateQuestion,
-    tables: GateTables<'a>,
+    tables: &'a GateTables,
 ) -> impl Iterator<Item = GateReason> + 'a {
     let is_about = |issue: &&IssueRow| issue.r#where.as_str() == question.model;
     let about = tables.issues.iter().filter(|_| !question.model.is_empty());
@@ -201,7 +201,7 @@ fn of_model<'a>(
 }
 
 /// Why a question cannot be decided, whatever its verdict would be; empty where it can.
-pub(super) fn of_question(question: &GateQuestion, tables: GateTables<'_>) -> Vec<GateReason> {
+pub(super) fn of_question(question: &GateQuestion, tables: &GateTables) -> Vec<GateReason> {
     let of_model = of_model(question, tables).filter_map(|objection| match objection {
         GateReason::OneCounterfactualDecision { .. } | GateReason::UnmovedScores { .. } => None,
         GateReason::ThresholdByGroup { model, attributes } => {

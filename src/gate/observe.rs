@@ -132,7 +132,7 @@ fn old_values(row: &ChangeRow) -> Option<PossibleValues> {
 pub(crate) fn add_old_extremes(
     questions: &[GateQuestion],
     changes: &mut [ChangeRow],
-    old: GateTables<'_>,
+    old: &GateTables,
 ) {
     let of_changes = questions.iter().filter(|asked| asked.quantity == GateQuantity::Change);
     for row in changes.iter_mut().filter(|row| row.old_value.is_some()) {

@@ -1,5 +1,8 @@
 //! A gate as a question to tables, what it observes there, and its answer.
 
+use std::path::Path;
+
+use crate::error::Result;
 use crate::folder::manifest::{GateTally, RoundedSwitches, WorstGate};
 use crate::gate::decide_by::GateDecideBy;
 use crate::gate::reason::{
@@ -10,9 +13,10 @@ use crate::metric::catalog::find;
 use crate::metric::interval::z_of_level;
 use crate::metric::value::settings::FavourableClass;
 use crate::param::{Level, key_word};
+use crate::table::file::read_rows;
 use crate::table::{
     ArmRow, AuditKey, CfQualityRow, ChangeRow, CountRow, GateRow, GroupRow, HiddenCauseRow,
-    IssueRow, KnowledgeFitRow, MetricRow, PopulationRow, SupportRow, UnknownLevelRow,
+    IssueRow, KnowledgeFitRow, MetricRow, MetricTable, PopulationRow, SupportRow, UnknownLevelRow,
 };
 
 /// The limit; 0 at most where none is stated.
@@ -104,33 +108,59 @@ pub(crate) enum GateQuantity {
 
 /// The tables of a run that gates are judged by: those that its folder holds, so that a finished
 /// folder is judged as the run was.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct GateTables<'a> {
+#[derive(Debug, Clone, Default)]
+pub(crate) struct GateTables {
     /// Every value, of all people.
-    pub metrics: &'a [MetricRow],
+    pub metrics: Vec<MetricRow>,
     /// The values of only the supported people.
-    pub supported: &'a [MetricRow],
+    pub supported: Vec<MetricRow>,
     /// The people of each group.
-    pub groups: &'a [GroupRow],
+    pub groups: Vec<GroupRow>,
     /// Everybody: who lacks what.
-    pub population: &'a [PopulationRow],
+    pub population: Vec<PopulationRow>,
     /// The counts of people: the rates behind a gap, from which follow the number of people who
     /// would decide about it, and what those who were not measured could change.
-    pub counts: &'a [CountRow],
+    pub counts: Vec<CountRow>,
     /// What arms of experiments added to their training rows.
-    pub arms: &'a [ArmRow],
+    pub arms: Vec<ArmRow>,
     /// The issues, some of which leave gates on a model undecided, see [`crate::gate::objection`].
-    pub issues: &'a [IssueRow],
+    pub issues: Vec<IssueRow>,
     /// Audited people with values that models do not know.
-    pub unknown: &'a [UnknownLevelRow],
+    pub unknown: Vec<UnknownLevelRow>,
     /// What hidden causes could do.
-    pub hidden: &'a [HiddenCauseRow],
+    pub hidden: Vec<HiddenCauseRow>,
     /// How good the counterfactuals of sets are.
-    pub quality: &'a [CfQualityRow],
+    pub quality: Vec<CfQualityRow>,
     /// How well the statements of scenarios fit the rows.
-    pub knowledge_fit: &'a [KnowledgeFitRow],
+    pub knowledge_fit: Vec<KnowledgeFitRow>,
     /// Values of counterfactuals that the reference rows hardly hold.
-    pub support: &'a [SupportRow],
+    pub support: Vec<SupportRow>,
+}
+
+impl GateTables {
+    /// Those in the folders of the plain audit and of all people, which a finished folder has in
+    /// one; the values only where somebody `reads_values`.
+    ///
+    /// # Errors
+    /// A table cannot be read.
+    pub(crate) fn read([plain, all]: [&Path; 2], reads_values: bool) -> Result<Self> {
+        let values = reads_values.then(|| MetricTable::read(all)).transpose()?;
+        let MetricTable { all: metrics, supported } = values.unwrap_or_default();
+        Ok(GateTables {
+            metrics,
+            supported,
+            groups: read_rows(plain)?,
+            population: read_rows(plain)?,
+            counts: read_rows(all)?,
+            arms: read_rows(all)?,
+            issues: read_rows(plain)?,
+            unknown: read_rows(plain)?,
+            hidden: read_rows(plain)?,
+            quality: read_rows(plain)?,
+            knowledge_fit: read_rows(plain)?,
+            support: read_rows(plain)?,
+        })
+    }
 }
 
 /// An earlier run to compare with.
@@ -278,7 +308,7 @@ impl GateResults {
         };
         // One that only warns and does not pass is worse than one that passes.
         let rank = |row: &GateRow| {
-            let status = GateStatus::of(row);
+            let status = row.verdict.parse().unwrap_or(GateStatus::Inconclusive);
             (status != GateStatus::Pass, row.level != "warn", status)
         };
         let asked = deciding().filter(|row| row.counts_as() != "skipped");
@@ -402,7 +432,7 @@ impl From<MetricRow> for GateObservation {
 pub(super) struct GateCase<'a> {
     pub(super) question: &'a GateQuestion,
     pub(super) observed: &'a GateObservation,
-    pub(super) tables: GateTables<'a>,
+    pub(super) tables: &'a GateTables,
 }
 
 impl<'a> GateCase<'a> {
@@ -415,7 +445,12 @@ impl<'a> GateCase<'a> {
 
     /// The rows of the table of metrics about the same people, model, set and attribute.
     pub(super) fn rows(self) -> impl Iterator<Item = &'a MetricRow> {
-        self.tables.metrics.iter().filter(move |row| {
+        self.among(&self.tables.metrics)
+    }
+
+    /// The same of some rows.
+    pub(super) fn among(self, rows: &'a [MetricRow]) -> impl Iterator<Item = &'a MetricRow> {
+        rows.iter().filter(move |row| {
             self.question.is_about(&row.key, &row.class)
                 && row.key.sensitive == self.observed.row.key.sensitive
         })

@@ -198,11 +198,6 @@ impl RoundingShift {
     }
 }
 
-/// Whether a value is a share of people who switch to any group.
-fn counts_any(row: &MetricRow) -> bool {
-    find(&row.metric).is_some_and(|metric| matches!(metric.reads, Reads::AnySwitch(_)))
-}
-
 /// Withdraws verdicts that depend only on switches by rounding. `all` are the comparisons as they
 /// were before they were judged, `rounded` the switches of rounding of the run and of the baseline.
 pub(super) fn reconsider(
@@ -243,7 +238,10 @@ pub(super) fn reconsider(
             of_change: own.is_change,
             value: value.and_then(finite),
             moves: value != own.row.value,
-            bound: counts_any(&own.row).then_some(side),
+            // A share of people who switch to any group.
+            bound: find(&own.row.metric)
+                .filter(|metric| matches!(metric.reads, Reads::AnySwitch(_)))
+                .map(|_| side),
             by_holm: question.holm,
         };
         ruling.object(GateReason::RoundingAtThreshold {

@@ -4,15 +4,16 @@
 use super::holm;
 use super::objection::MANY_PEOPLE;
 use super::observe::observations;
-use crate::gate::question::{GateCase, GateObservation, GateQuestion, GateRuling, GateTables};
+use crate::gate::question::{GateCase, GateObservation, GateQuestion, GateRuling};
 use crate::gate::reason::{GateFindings, GateReason, GateStatus, MissingRow};
 use crate::metric::catalog::ccm::SWITCH_RATE;
+use crate::table::MetricRow;
 
 /// What prevents a pass of a value that the tables do not have for only the supported people: many
 /// of the others.
 pub(super) fn untold(case: GateCase<'_>) -> Option<GateReason> {
     let GateCase { question, observed, tables } = case;
-    let is_told = !observed.is_change && !observations(question, tables.supported).is_empty();
+    let is_told = !observed.is_change && !observations(question, &tables.supported).is_empty();
     let is_of_people = question.counted.is_none() && !question.is_of_graphs();
     if is_told || !is_of_people || question.counterfactual.is_empty() {
         return None;
@@ -26,12 +27,11 @@ pub(super) fn untold(case: GateCase<'_>) -> Option<GateReason> {
 /// The share of the unsupported among the counterfactuals of a value, by the switch rate of the
 /// same place; none where it is not measured.
 fn by_switches(case: GateCase<'_>) -> Option<f64> {
-    let tables = case.tables;
-    let below = |metrics| {
-        let case = GateCase { tables: GateTables { metrics, ..tables }, ..case };
-        Some(case.row(SWITCH_RATE, case.observed.place())?.denominator? as f64)
-    };
-    Some(1.0 - below(tables.supported)? / below(tables.metrics)?)
+    let place = case.observed.place();
+    let is_rate =
+        |row: &&MetricRow| row.metric == *SWITCH_RATE && row.key.scope_and_groups() == place;
+    let below = |rows| Some(case.among(rows).find(is_rate)?.denominator? as f64);
+    Some(1.0 - below(&case.tables.supported)? / below(&case.tables.metrics)?)
 }
 
 /// The least share that they can be: of the people behind a value, those who would hold the most

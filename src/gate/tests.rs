@@ -1,6 +1,13 @@
 //! Gates on small tables of metrics made by hand: the tables and the questions that the submodules
 //! share.
 
+/// Tables of these names; the others are empty.
+macro_rules! tables {
+    ($($table:ident),+) => {
+        GateTables { $($table: $table.to_vec(),)+ ..GateTables::default() }
+    };
+}
+
 mod baseline;
 mod doubts;
 mod hidden_cause;
@@ -25,16 +32,16 @@ use crate::table::{ChangeRow, CountRow, GateRow, MetricRow};
 use crate::tests::{Says, TextRow};
 
 /// What a gate is judged by: tables, and an earlier run.
-type TablesBy<'a> = (GateTables<'a>, Option<&'a GateBaseline<'a>>);
+type TablesBy<'a> = (GateTables, Option<&'a GateBaseline<'a>>);
 
 /// The table of metrics alone.
-fn by(metrics: &[MetricRow]) -> TablesBy<'_> {
-    (GateTables { metrics, ..GateTables::default() }, None)
+fn by(metrics: &[MetricRow]) -> TablesBy<'static> {
+    (tables!(metrics), None)
 }
 
 /// The rows of a gate.
-fn judged(q: &GateQuestion, (tables, baseline): TablesBy<'_>) -> Vec<GateRow> {
-    super::judge(std::slice::from_ref(q), tables, baseline).table
+fn judged(q: &GateQuestion, (tables, baseline): &TablesBy<'_>) -> Vec<GateRow> {
+    super::judge(std::slice::from_ref(q), tables, *baseline).table
 }
 
 /// Judges a gate by other rules: a line has the rule, such as `<= 0.1, estimate`, what the row that
@@ -49,7 +56,7 @@ fn check(q: &GateQuestion, by: TablesBy<'_>, lines: &str) {
         if !rule.is_empty() {
             asked = asked_by(q, rule);
         }
-        let rows = judged(&asked, by);
+        let rows = judged(&asked, &by);
         check_row(rows.iter().find(|row| row.decides == 1).expect("a row decides"), held, says);
     }
 }
@@ -73,7 +80,7 @@ fn asked_by(q: &GateQuestion, rule: &str) -> GateQuestion {
 /// Checks each row of a gate by a line: what it holds, and what its reason says.
 #[track_caller]
 fn check_rows(q: &GateQuestion, by: TablesBy<'_>, lines: &str) {
-    let rows = judged(q, by);
+    let rows = judged(q, &by);
     let lines: Vec<&str> = lines.lines().filter(|line| !line.trim().is_empty()).collect();
     assert_eq!(rows.len(), lines.len(), "{rows:?}");
     for (row, line) in rows.iter().zip(lines) {

@@ -12,7 +12,7 @@
 //! 1, ..., and count as such only where the label has as many values and no others, or the job
 //! names the class.
 
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -407,13 +407,8 @@ impl ModelContract {
 
     /// The columns that the model gets, each once, in the order in which it first gets them.
     pub(crate) fn column_names(&self) -> Vec<&str> {
-        let mut names: Vec<&str> = Vec::new();
-        for column in &self.columns {
-            if !names.contains(&column.column.as_str()) {
-                names.push(&column.column);
-            }
-        }
-        names
+        let names: IndexSet<&str> = self.columns.iter().map(|column| &*column.column).collect();
+        names.into_iter().collect()
     }
 }
 

@@ -257,13 +257,14 @@ fn check_words(folder: &Path, proof: &mut FolderProof) {
 fn check_gates(folder: &Path, proof: &mut FolderProof) -> Option<GateOutcome> {
     const TABLE: &str = "tables/gates.parquet";
     let again = rejudge::gates_again(folder, &proof.manifest);
-    let again = proof.found(TABLE, "the gates cannot be judged again: ", again)?;
+    let ([stored, gates], outcome) =
+        proof.found(TABLE, "the gates cannot be judged again: ", again)?;
     proof.verdicts =
-        deciding(&again.gates).map(|row| (row.gate.to_string(), row.verdict.to_string())).collect();
-    let (theirs, ours) = (rows_by_gate(&again.stored), rows_by_gate(&again.gates));
+        deciding(&gates).map(|row| (row.gate.to_string(), row.verdict.to_string())).collect();
+    let (theirs, ours) = (rows_by_gate(&stored), rows_by_gate(&gates));
     let names: BTreeSet<&str> = theirs.keys().chain(ours.keys()).copied().collect();
     for name in names.into_iter().filter(|name| theirs.get(name) != ours.get(name)) {
-        let (stored, judged) = (verdict_of(&again.stored, name), verdict_of(&again.gates, name));
+        let (stored, judged) = (verdict_of(&stored, name), verdict_of(&gates, name));
         let what = if stored == judged {
             format!("gate `{name}`: its numbers are not those that the tables give")
         } else {
@@ -271,7 +272,7 @@ fn check_gates(folder: &Path, proof: &mut FolderProof) -> Option<GateOutcome> {
         };
         proof.problem(TABLE, what);
     }
-    Some(again.outcome)
+    Some(outcome)
 }
 
 /// Whether the summary is what manifest and tables give; a run that waits has judged no gate.

@@ -43,7 +43,7 @@ known_stages! {
     /// Rows that are not Parquet, as Parquet.
     SourceStage: Source [];
     /// Rows that strategies learn from, where they are in a separate file.
-    ReferenceStage: Reference [];
+    ReferenceStage: Reference [] => PrepareStage;
     /// The rows of a shard as numbers, and the values that occur in them.
     SurveyStage: Survey [];
     /// Rows as numbers.

@@ -49,7 +49,8 @@ impl<'a> StagePlan<'a> {
     ) -> Result<Option<ModelTrainer>> {
         let Some((_, knobs)) = model.trained_here() else { return Ok(None) };
         let omitted = knobs.omit.iter().map(ColumnName::as_str);
-        let omit = omitted.chain(layout.hidden_names()).map(str::to_owned).collect();
+        let hidden = layout.hidden.iter().map(|&f| layout.features[f].name.as_str());
+        let omit = omitted.chain(hidden).map(str::to_owned).collect();
         let trainer = knobs.trainer(layout.features.clone(), omit, seed);
         let (threads, allowed) = (self.settings.threads, memory::allowed(self.settings));
         memory::check_memory(&trainer, layout, n_training, threads, allowed)

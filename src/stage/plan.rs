@@ -267,14 +267,10 @@ pub(crate) fn reads_features(job: &Job) -> bool {
         || !job.why.is_empty()
         || job.report.cases > 0
         || job.has_fitted_sets()
-        || job.has_graph_sets()
-        || tests_support(job)
+        || job.counterfactuals.values().any(|set| set.graphs().is_some())
+        // Counterfactuals are tested by the reference rows, on the features that the job lists.
+        || !job.counterfactuals.is_empty() && job.data.listed_features().next().is_some()
         || job.flip_test().is_some()
-}
-
-/// Whether counterfactuals are tested by the reference rows: on the features that the job lists.
-pub(crate) fn tests_support(job: &Job) -> bool {
-    !job.counterfactuals.is_empty() && job.data.listed_features().next().is_some()
 }
 
 /// Row groups are cut smaller where a row has many counterfactuals, and where `--memory` asks for

@@ -20,7 +20,7 @@ use crate::data::source::{ParquetSource, csv_import};
 use crate::data::{FeatureKind, Layout};
 use crate::error::{Error, Fault, Result};
 use crate::exec::accumulator::merge_all;
-use crate::exec::pieces::StageWatch;
+use crate::exec::pieces::{RowBatching, StageWatch};
 use crate::exec::{StageContext, files, internal_error};
 use crate::job::{Job, ReferenceBlock};
 use crate::param::{Name, Word};
@@ -53,7 +53,7 @@ impl Stage for SourceStage {
             let out = ctx.out().join(input::SOURCE);
             with_watch(ctx, |watch| {
                 let columns = (params.columns(), &params.declared);
-                import.write((&columns.0, columns.1), &out, plan.batch_rows, plan.workers, watch)
+                import.write((&columns.0, columns.1), &out, plan.batching(watch))
             })
         })
     }
@@ -76,7 +76,7 @@ impl Stage for ReferenceStage {
                     ParquetSource::parquet(&reference.parquet, &columns, &params.declared)?;
                 ctx.set_total(params.passes() * source.n_rows());
                 let prepared = with_watch(ctx, |watch| {
-                    prepare(&source, &params, ctx.out(), plan.batch_rows, plan.workers, watch)
+                    prepare(&source, &params, ctx.out(), plan.batching(watch))
                 })?;
                 check_reference_label(&prepared.layout, reference, plan.job)
             };
@@ -155,7 +155,7 @@ struct PrepareInputs<'a> {
     joins: IndexMap<Name, JoinBlock>,
     /// Rows that are not Parquet.
     import: Option<(&'a RowImport, StageInput<SourceStage>)>,
-    reference: Option<StageInput<ReferenceStage>>,
+    reference: Option<StageInput<PrepareStage>>,
     passes: &'a RowShare,
 }
 
@@ -218,8 +218,7 @@ impl<'a> PrepareInputs<'a> {
         ctx.set_total(params.passes() * source.n_rows());
         with_watch(ctx, |watch| {
             let view = SourceView::new(&source, &params)?;
-            let (rows, workers) = (plan.batch_rows, plan.workers);
-            work(&Preparation::new(&view, &params, rows, workers, watch, ctx.out())?)
+            work(&Preparation::new(&view, &params, plan.batching(watch), ctx.out())?)
         })
     }
 }
@@ -252,9 +251,14 @@ impl<'a> StagePlan<'a> {
     pub(crate) fn need_reference(
         &self,
         b: &mut StageBuilder<'_, 'a>,
-    ) -> Result<Option<StageInput<ReferenceStage>>> {
+    ) -> Result<Option<StageInput<PrepareStage>>> {
         let reference = self.job.data.reference.as_ref();
         reference.map(|_| b.need::<ReferenceStage>(&AuditUnit::default())).transpose()
+    }
+
+    /// How rows of any source are read and written.
+    fn batching<'w>(&'w self, watch: StageWatch<'w>) -> RowBatching<'w> {
+        RowBatching { batch_rows: self.batch_rows, workers: self.workers, watch }
     }
 
     /// A side table in memory.
@@ -273,9 +277,8 @@ impl<'a> StagePlan<'a> {
                 (_, Some(csv)) => {
                     with_watch(ctx, |watch| {
                         let quiet = StageWatch { check: watch.check, progress: &|_| () };
-                        let (rows, workers) = (self.batch_rows, self.workers);
                         let columns = (columns.as_slice(), declared);
-                        csv_import::import_csv(csv, columns, &imported, rows, workers, quiet)
+                        csv_import::import_csv(csv, columns, &imported, self.batching(quiet))
                     })?;
                     ParquetSource::imported(&imported, Path::new(&csv.path), &columns, declared)
                 }

@@ -1,14 +1,10 @@
 //! The features of rows that a stage gathers from many row groups.
 
-use crate::data::{FeatureColumn, FeatureRows, Layout};
+use crate::data::{Feature, FeatureRows, Layout};
 
 /// No rows of a layout.
 pub(crate) fn empty_rows(layout: &Layout) -> FeatureRows {
-    let column = |coded: bool| match coded {
-        true => FeatureColumn::Code(Vec::new()),
-        false => FeatureColumn::Number(Vec::new()),
-    };
-    let columns = layout.features.iter().map(|feature| column(feature.kind.is_coded())).collect();
+    let columns = layout.features.iter().map(Feature::no_values).collect();
     FeatureRows { n: 0, columns, source: Vec::new() }
 }
 

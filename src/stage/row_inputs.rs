@@ -7,7 +7,7 @@ use crate::exec::StageContext;
 use crate::stage::applied_set::with_watch;
 use crate::stage::artifact::ROLES;
 use crate::stage::experiment::fold_roles::FoldRoles;
-use crate::stage::kinds::{PrepareStage, ReferenceStage, SplitStage};
+use crate::stage::kinds::{PrepareStage, SplitStage};
 use crate::stage::plan::StagePlan;
 use crate::stage::row_context::RowContext;
 use crate::stage::stage_builder::{Planned, StageBuilder, StageInput, work};
@@ -87,13 +87,6 @@ impl<'a> RowInputs<'a> {
 }
 
 impl StageInput<PrepareStage> {
-    /// The rows.
-    pub(crate) fn open(&self, ctx: &StageContext<'_>) -> Result<RowsReader> {
-        RowsReader::open(self.folder(ctx))
-    }
-}
-
-impl StageInput<ReferenceStage> {
     /// The rows.
     pub(crate) fn open(&self, ctx: &StageContext<'_>) -> Result<RowsReader> {
         RowsReader::open(self.folder(ctx))

@@ -399,7 +399,7 @@ impl<'b, 'a> StageBuilder<'b, 'a> {
     pub(crate) fn fields(&mut self, path: &str, told: &impl Serialize) {
         match serde_json::to_value(told) {
             Ok(Value::Object(fields)) => {
-                for (name, of) in fields {
+                for (name, of) in fields.into_iter().filter(|(_, of)| !of.is_null()) {
                     let is_whole = name.contains(['.', ' ']);
                     self.value(&if is_whole { name } else { format!("{path}.{name}") }, of);
                 }

@@ -7,7 +7,7 @@
 
 use std::borrow::Borrow;
 use std::convert::identity;
-use std::fmt::{self, Debug, Display, Formatter};
+use std::fmt::Debug;
 use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 use std::sync::Arc;
@@ -24,6 +24,7 @@ use serde::{Serialize, Serializer};
 
 use super::shared_meanings::meaning_of_all;
 use super::{ColumnDef, ColumnType, TableDef};
+use crate::param::shown_as_text;
 
 /// What a column holds if it is not null.
 pub trait PlainCell: Clone + Debug + 'static {
@@ -52,29 +53,12 @@ pub trait PlainCell: Clone + Debug + 'static {
 #[derive(Debug, Clone, Default, Eq, PartialOrd, Ord)]
 pub struct SharedText(Arc<str>);
 
-impl SharedText {
-    /// The text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
+shown_as_text!(SharedText);
 
 impl Deref for SharedText {
     type Target = str;
 
     fn deref(&self) -> &str {
-        &self.0
-    }
-}
-
-impl AsRef<str> for SharedText {
-    fn as_ref(&self) -> &str {
-        &self.0
-    }
-}
-
-impl Borrow<str> for SharedText {
-    fn borrow(&self) -> &str {
         &self.0
     }
 }
@@ -108,12 +92,6 @@ impl<T: AsRef<str> + ?Sized> PartialEq<T> for SharedText {
 impl Hash for SharedText {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.0.hash(state);
-    }
-}
-
-impl Display for SharedText {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
     }
 }
 

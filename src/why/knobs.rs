@@ -18,17 +18,13 @@ pub struct WhyBlock {
     /// The arm of an experiment on this model, `EXPERIMENT/ARM`, such as `augment/all` or
     /// `augment/base`: everybody by the model that was trained in it without them. Default: the
     /// audited model.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arm: Option<String>,
     /// The counterfactual set; `fpr` and `fnr` need none. A scenario of a graph-uncertain set is
     /// `SET/SCENARIO`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counterfactual: Option<SetName>,
     /// From which group to which: `{sex: [Female, Male]}`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub direction: Option<BTreeMap<ColumnName, [Word; 2]>>,
     /// Instead of a direction: the attribute, all directions together.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sensitive: Option<ColumnName>,
     /// Who is looked at, and what counts as a switch.
     pub metric: WhyMetric,

@@ -13,13 +13,13 @@ use std::path::{Path, PathBuf};
 const LAYERS: &str = "
 error:
 param:
-unit:
+unit: param
 control_characters:
 nearest:
 text: control_characters
 num:
-exec:
-table: exec::files exec::object
+exec: control_characters
+table: param exec::files exec::object
 folder: param num table exec::files exec::hash
 data: param nearest num table exec::files exec::object exec::hash exec::replaced_file exec::pieces
 data: exec::accumulator exec::buckets
@@ -32,7 +32,7 @@ recourse: param num data
 why: param num table data metric
 gate: param text num table folder metric
 diff: param text num table folder metric counterfactual::strategy model::kind
-job: param nearest data counterfactual model metric recourse why::knobs augment::knobs gate::decide_by
+job: param control_characters nearest data counterfactual model metric recourse why::knobs augment::knobs gate::decide_by
 job: exec::files exec::object exec::hash
 report: param control_characters text num::short_number table folder metric counterfactual::strategy model::kind
 report: gate::reason

@@ -39,7 +39,6 @@ pub struct GraphUncertainBlock {
     pub discovery: GraphSource,
     /// Bootstraps of the training rows, each with graphs and equations of its own. Default: 100;
     /// with given graphs 0, which fits their equations once, on the training rows as they are.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("maximum" = 10_000,
         "x-range" = "a number of bootstraps up to 10000; 100 is usual"))]
     pub bootstraps: Option<u64>,
@@ -49,7 +48,6 @@ pub struct GraphUncertainBlock {
     pub levels: GraphLevels,
     /// What gives the values of variables that follow from the attribute: `linear`, `binned`, or
     /// `{binned: {bins: 4, min_cell: 50}}`. Left out: `linear` with expected levels, else `binned`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mechanism: Option<EquationKind>,
     /// Graphs of one class that are listed, at most: a class with more is sampled by the seed, as
     /// many graphs as this, and the report says so.
@@ -61,7 +59,6 @@ pub struct GraphUncertainBlock {
     /// The columns in the graph, in the order in which the search starts and breaks ties, at
     /// most 128. Default: the attribute, then the features in the order continuous, ordinal,
     /// nominal. The attribute must be among them; the label cannot be.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minItems" = 1, "x-noun" = "column"))]
     pub variables: Option<Vec<ColumnName>>,
     /// Rows without a value for every variable: `error` ends the run, `drop` leaves them out,
@@ -75,7 +72,6 @@ pub struct GraphUncertainBlock {
     /// `indicators` are brought into [0, 1], with `range` also numbers into the range of the
     /// training rows. Left out: `none` with expected levels, else `range`; levels that are drawn
     /// are possible in any case.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clip: Option<ClipRule>,
     /// Whether the fit of each scenario is compared with that of another, bootstrap by bootstrap:
     /// table `knowledge_fit`, metric `fit_worse`. Default: `false`.
@@ -83,7 +79,6 @@ pub struct GraphUncertainBlock {
     pub fit: bool,
     /// With `fit`: the scenario that the others are compared with. Default: the one that states
     /// least.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub against: Option<Name>,
     /// Whether each statement of a scenario is left out in turn, to tell which ones the verdicts of
     /// gates on rates of switches need: table `needed_knowledge`, for models that are linear in the
@@ -93,7 +88,6 @@ pub struct GraphUncertainBlock {
     pub necessary: bool,
     /// How strong something that no column holds would have to be to overturn what is found.
     /// Default: nobody asks.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sensitivity: Option<SensitivityBlock>,
     /// Knowledge about the graph, a scenario per name, such as `none: {}`; each is a counterfactual
     /// set of its own, called `SET/SCENARIO`.

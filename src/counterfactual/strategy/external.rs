@@ -36,13 +36,11 @@ pub(super) const RECORD: StrategyRecord = StrategyRecord {
 pub struct ExternalBlock {
     /// The Parquet file: one row for each counterfactual, with any of the features; those without a
     /// column keep the values of the person. A column `valid` may say which rows count.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-filled" = "name a Parquet file", "x-address" = "local"))]
     pub parquet: Option<String>,
     /// Instead of a file a program: it gets a row for each person and other group on standard input
     /// (the key, then the features as the person has them) as an Arrow IPC stream, and writes rows
     /// as in the file. One process for each attribute.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<RowProgramBlock>,
     /// What the measures of quality and `keep_within` compare within, in addition to the group:
     /// `label`, `{label: raw}`, `{prediction: MODEL}` or `none`. Except with `none`, people without
@@ -51,7 +49,6 @@ pub struct ExternalBlock {
     pub condition_on: ConditionOn,
     /// Counterfactuals too far from the centroid of their target group and class are not valid.
     /// Default: no filter.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_within: Option<KeepWithinBlock>,
     /// For a feature, its permitted range; a counterfactual outside is not valid. Values are never
     /// clipped.

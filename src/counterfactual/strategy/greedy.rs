@@ -42,13 +42,10 @@ pub struct GreedyBlock {
 #[serde(deny_unknown_fields)]
 pub struct RelationBlock {
     /// The test. Default: `ks`; `as_printed`: `none`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test: Option<RelationTest>,
     /// Its level. Default: 0.05.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alpha: Option<Level>,
     /// The smallest difference of probabilities that counts. Default: 0.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_effect: Option<Fraction>,
 }
 

@@ -37,22 +37,18 @@ macro_rules! strategies {
             #[serde(default, rename = $key, skip_serializing_if = "Option::is_none")]
             $field: Option<$block>,)+
             /// The sensitive attributes to change, one at a time. Default: all of them.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
             #[schemars(extend("minItems" = 1,
                 "x-noun" = "sensitive attribute, or remove the key to use all of them"))]
             pub sensitive: Option<Vec<ColumnName>>,
             /// The models that score its counterfactuals. Left out: all that can.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
             #[schemars(extend("minItems" = 1,
                 "x-noun" = "model, or remove the key to ask all of them"))]
             pub models: Option<Vec<Name>>,
             /// Repeats the strategy with group names shuffled inside the label strata: what noise
             /// gives, shown next to each value.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
             pub placebo: Option<PlaceboBlock>,
             /// Fits the strategy again on rows that are drawn with replacement from those that it
             /// learns from: how far each value depends on the rows that happened to be there.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
             pub doubt: Option<FitDoubtBlock>,
             /// Objections to the set in spite of which gates on it are decided, by their codes.
             /// Default: none is accepted, and gates that one of them concerns are inconclusive.

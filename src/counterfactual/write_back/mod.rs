@@ -26,6 +26,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use indexmap::IndexSet;
 use serde::{Deserialize, Serialize};
 
 use crate::counterfactual::value_counts::{CountedValue, ValueCounts};
@@ -62,12 +63,8 @@ impl RawCounts {
         let set = features_set_with(layout, attribute);
         let maps = set.iter().filter_map(|&feature| layout.derivation(feature));
         let maps = maps.filter(|derived| matches!(derived.rule, DerivationRule::Map { .. }));
-        let mut features: Vec<usize> = Vec::new();
-        for &parent in maps.flat_map(|derived| derived.parents.iter().flatten()) {
-            if !features.contains(&parent) {
-                features.push(parent);
-            }
-        }
+        let features: IndexSet<usize> =
+            maps.flat_map(|derived| derived.parents.iter().flatten().copied()).collect();
         let column = |feature: usize| {
             let described = &layout.features[feature];
             let counts = match described.kind.is_coded() {

@@ -140,12 +140,11 @@ impl DeclaredColumn {
             (DeclaredType::Number | DeclaredType::Percent, SourceValues::Float(_))
             | (DeclaredType::Integer, SourceValues::Int(_))
             | (DeclaredType::Boolean, SourceValues::Bool(_)) => values,
-            (DeclaredType::Number, _) => {
-                let number = |i| parse_number(&text(i));
-                SourceValues::Float(Float64Array::from(each(&values, number).map_err(fault)?))
-            }
-            (DeclaredType::Percent, _) => {
-                let number = |i| parse_number(without_percent(&text(i)));
+            (DeclaredType::Number | DeclaredType::Percent, _) => {
+                let number = |i| match self.kind {
+                    DeclaredType::Percent => parse_number(without_percent(&text(i))),
+                    _ => parse_number(&text(i)),
+                };
                 SourceValues::Float(Float64Array::from(each(&values, number).map_err(fault)?))
             }
             (DeclaredType::Integer, SourceValues::Float(floats)) => {

@@ -250,11 +250,6 @@ impl ColumnProfile {
         self.rows - self.missing
     }
 
-    /// Rows with a word that means missing.
-    pub(crate) fn n_missing_words(&self) -> u64 {
-        self.missing_words.values().sum()
-    }
-
     /// The finite numbers of the sample.
     pub(crate) fn numbers(&self) -> impl Iterator<Item = f64> {
         self.sample.iter().flatten().map(|value| value.number).filter(|x| !x.is_nan())

@@ -107,19 +107,19 @@ pub(crate) fn is_called(profile: &ColumnProfile, words: &[&str]) -> bool {
     parts(&profile.name).iter().any(|part| words.contains(&part.as_str()))
 }
 
-/// What a column is other than a feature; `sensitive` are the columns of the attributes, and
-/// `label` is that of the label, if it is among the columns.
+/// All columns, those of the attributes, and that of the label, if it is among them.
+type KnownColumns<'a> = (&'a [ColumnProfile], &'a [&'a str], Option<&'a str>);
+
+/// What a column is other than a feature.
 pub(crate) fn suspected_role(
     profile: &ColumnProfile,
-    columns: &[ColumnProfile],
-    sensitive: &[&str],
-    label: Option<&str>,
+    known: KnownColumns<'_>,
 ) -> Option<SuspectedRole> {
     match () {
         () if profile.are_dates => Some(SuspectedRole::Date),
         () if is_free_text(profile) => Some(SuspectedRole::FreeText),
         () if is_row_id(profile) => Some(SuspectedRole::RowId),
-        () if is_person(profile, columns, sensitive, label) => Some(SuspectedRole::Person),
+        () if is_person(profile, known) => Some(SuspectedRole::Person),
         () if is_weight(profile) => Some(SuspectedRole::Weight),
         () => None,
     }
@@ -156,12 +156,7 @@ pub(crate) fn is_row_id(profile: &ColumnProfile) -> bool {
 }
 
 /// Whether the values say whose row it is.
-pub(crate) fn is_person(
-    profile: &ColumnProfile,
-    columns: &[ColumnProfile],
-    sensitive: &[&str],
-    label: Option<&str>,
-) -> bool {
+pub(crate) fn is_person(profile: &ColumnProfile, known: KnownColumns<'_>) -> bool {
     let may_be = match profile.class {
         ValueClass::Int | ValueClass::Text => true,
         ValueClass::Float => profile.is_whole,
@@ -172,17 +167,14 @@ pub(crate) fn is_person(
     let is_count = is_called(profile, &COUNT_WORDS) && !is_called_id(profile);
     may_be
         && repeats
-        && (is_called(profile, &PERSON_WORDS)
-            || !is_count && is_constant_within(profile, columns, sensitive, label))
+        && (is_called(profile, &PERSON_WORDS) || !is_count && is_constant_within(profile, known))
 }
 
 /// Whether all sensitive columns and one other, which is not the label, are constant within the
 /// values of a column.
 fn is_constant_within(
     profile: &ColumnProfile,
-    columns: &[ColumnProfile],
-    sensitive: &[&str],
-    label: Option<&str>,
+    (columns, sensitive, label): KnownColumns<'_>,
 ) -> bool {
     let is_label = |other: &ColumnProfile| label == Some(other.name.as_str());
     let varies = |other: &&ColumnProfile| {

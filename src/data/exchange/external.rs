@@ -82,11 +82,7 @@ impl ExternalRows {
         let values = known.iter().filter(|(_, what)| *what == ColumnUse::Value);
         let columns = values.map(|&(f, _)| {
             let feature = &layout.features[f];
-            let empty = match feature.kind.is_coded() {
-                true => FeatureColumn::Code(Vec::new()),
-                false => FeatureColumn::Number(Vec::new()),
-            };
-            (f, empty, MissingLevels::of(feature))
+            (f, feature.no_values(), MissingLevels::of(feature))
         });
         let mut rows =
             ExternalRows { keys: Vec::new(), columns: columns.collect(), valid: Vec::new() };

@@ -501,7 +501,7 @@ impl KeyedFile {
                 self.score_fault(batch, score, i, row)?
             } else if is_left_out.get(i) == Some(&true) {
                 let of = word(&sensitive, i);
-                if self.has_attribute(of.as_deref()) {
+                if of.as_ref().is_some_and(|of| self.attributes.iter().any(|name| name == of)) {
                     return Ok(None);
                 }
                 self.attribute_fault(of, row)
@@ -538,11 +538,6 @@ impl KeyedFile {
             .in_file(&self.path)
             .at_row(self.describe_row(file_row))
             .in_column(column)
-    }
-
-    /// Whether a text of the column `sensitive` names an attribute of the job.
-    fn has_attribute(&self, text: Option<&str>) -> bool {
-        text.is_some_and(|text| self.attributes.iter().any(|attribute| attribute == text))
     }
 
     fn attribute_fault(&self, value: Option<String>, file_row: u64) -> Fault {

@@ -35,11 +35,9 @@ pub(crate) const JOINER: &str = " & ";
 #[serde(deny_unknown_fields)]
 pub struct Derivation {
     /// The column that `map`, `bins` or `levels` reads.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<ColumnName>,
     /// Groups with the values that belong to each: `{White: [White], Asian: [Chinese, Indian]}`.
     /// Other values have no group, and are counted, unless `else` names one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-least" = "name groups with their values, such as `{White: [White]}`"))]
     pub map: Option<IndexMap<Word, Vec<Word>>>,
     /// The group of all values that `map` does not name. A missing value stays missing.
@@ -47,21 +45,17 @@ pub struct Derivation {
     pub otherwise: Option<Word>,
     /// Edges of bins, ascending: `[17, 30, 45]` gives `[17, 30]` and `(30, 45]`. Numbers outside
     /// are missing, and are counted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bins: Option<Vec<Finite>>,
     /// Bins with their own names: `{PartTime: [0, 25], FullTime: [25, 60]}`, each `(lo, hi]`,
     /// the lowest with its left edge.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-least" = "name bins, such as `{PartTime: [0, 25], FullTime: [25, 60]}`"))]
     pub levels: Option<IndexMap<Word, [Finite; 2]>>,
     /// Columns whose names are joined: `cross: [sex, age_band]` gives `Male & (30, 45]`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minItems" = 1, "x-noun" = "column to cross"))]
     pub cross: Option<Vec<ColumnName>>,
     /// An SQL expression over the columns of a row: `debt / income`, `days_late > 90`. Numbers are
     /// 64-bit floats; what is not finite is missing, and is counted. What looks at other rows is an
     /// error.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sql: Option<String>,
 }
 

@@ -15,7 +15,7 @@ use crate::data::source::SourceSlice;
 use crate::data::values::SourceValues;
 use crate::error::Result;
 use crate::exec::accumulator::PieceLoop;
-use crate::exec::pieces::{StageWatch, WorkerPool};
+use crate::exec::pieces::RowBatching;
 use crate::param::ColumnName;
 
 /// The numbers of the rows that repeat an earlier one in the compared columns, ascending.
@@ -28,8 +28,7 @@ use crate::param::ColumnName;
 pub(crate) fn find_duplicates(
     plan: &PreparePlan<'_>,
     compared: &[ColumnName],
-    batch_rows: usize,
-    (workers, watch): (&WorkerPool, StageWatch<'_>),
+    RowBatching { batch_rows, workers, watch }: RowBatching<'_>,
     scratch: (PathBuf, usize),
 ) -> Result<Vec<u64>> {
     let columns = compared.iter().map(|name| plan.view.position(name.as_str()));
@@ -98,7 +97,7 @@ mod tests {
     use crate::data::prepare::params::PrepareParams;
     use crate::data::prepare::view::SourceView;
     use crate::data::source::ParquetSource;
-    use crate::data::tests::{integers, numbers, parquet, texts, workers};
+    use crate::data::tests::{integers, numbers, parquet, silent, texts, workers};
 
     #[test]
     fn the_first_of_equal_rows_stays_however_the_rows_are_cut() {
@@ -136,11 +135,8 @@ mod tests {
         let compared = params.drop_duplicates.clone().unwrap();
         for (most, batch_rows, threads) in [(1 << 19, 4096, 1), (1 << 19, 64, 4), (100, 512, 2)] {
             let (workers, scratch) = (workers(threads), (dir.path().join("seen"), most));
-            let run = (&workers, StageWatch::SILENT);
-            assert_eq!(
-                find_duplicates(&plan, &compared, batch_rows, run, scratch).unwrap(),
-                expected
-            );
+            let batching = silent(batch_rows, &workers);
+            assert_eq!(find_duplicates(&plan, &compared, batching, scratch).unwrap(), expected);
         }
     }
 }

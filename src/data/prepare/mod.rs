@@ -55,7 +55,7 @@ use crate::data::{Layout, RowIdKind};
 use crate::error::{Error, Result};
 use crate::exec::buckets::MOST_WAITING;
 use crate::exec::files;
-use crate::exec::pieces::{StageWatch, WorkerPool};
+use crate::exec::pieces::RowBatching;
 use crate::table::{FilterRow, IssueRow};
 
 /// The temporary file of rows among which duplicates are looked for.
@@ -89,30 +89,26 @@ pub(crate) enum RowsHere<'a> {
 /// by the survey of all.
 pub(crate) struct Preparation<'p> {
     plan: PreparePlan<'p>,
-    batch_rows: usize,
-    workers: &'p WorkerPool,
-    watch: StageWatch<'p>,
+    batching: RowBatching<'p>,
 }
 
 impl<'p> Preparation<'p> {
-    /// Makes ready to write row groups of `batch_rows`; `scratch` is a folder for temporary files.
+    /// Makes ready to write row groups; `scratch` is a folder for temporary files.
     ///
     /// # Errors
     /// A word of the job that no value can match; the source cannot be read.
     pub(crate) fn new(
         view: &'p SourceView<'p>,
         params: &'p PrepareParams,
-        batch_rows: usize,
-        workers: &'p WorkerPool,
-        watch: StageWatch<'p>,
+        batching: RowBatching<'p>,
         scratch: &Path,
     ) -> Result<Self> {
         let mut plan = PreparePlan::new(view, params)?;
         if let Some(compared) = &params.drop_duplicates {
-            let (run, file) = ((workers, watch), (scratch.join(SEEN), MOST_WAITING));
-            plan.repeated = Some(find_duplicates(&plan, compared, batch_rows, run, file)?);
+            let file = (scratch.join(SEEN), MOST_WAITING);
+            plan.repeated = Some(find_duplicates(&plan, compared, batching, file)?);
         }
-        Ok(Preparation { plan, batch_rows, workers, watch })
+        Ok(Preparation { plan, batching })
     }
 
     /// Surveys the rows, and writes them to `rows.parquet` of a folder, if one is named.
@@ -121,8 +117,8 @@ impl<'p> Preparation<'p> {
     /// Values that do not fit their column's kind, or their one-hot group; too many levels; a row
     /// id that is missing; an invalid weight; a file cannot be written.
     pub(crate) fn gather(&self, out_dir: Option<&Path>) -> Result<SurveyedRows> {
-        let Preparation { plan, batch_rows, workers, watch, .. } = self;
-        let (source, batch_rows) = (plan.view.source, *batch_rows);
+        let (plan, source) = (&self.plan, self.plan.view.source);
+        let RowBatching { batch_rows, workers, watch } = self.batching;
         let mut survey = SourceSurvey::empty(plan);
         let (mut ids, mut drawn) = (IdRun::default(), 0);
         let writer = |dir: &Path| {
@@ -173,7 +169,8 @@ impl<'p> Preparation<'p> {
         here: RowsHere<'_>,
         out_dir: &Path,
     ) -> Result<PrepareFindings> {
-        let Preparation { plan, watch, .. } = self;
+        let plan = &self.plan;
+        let RowBatching { batch_rows, workers, watch } = self.batching;
         all.survey.check_levels(plan)?;
         all.survey.check_keys(plan)?;
         let filters = all.survey.filters(plan)?;
@@ -186,12 +183,12 @@ impl<'p> Preparation<'p> {
         if let RowsHere::None = here {
             stored.elsewhere = true;
             let (schema, file) = (encode::schema(plan), rows_file(out_dir));
-            RecutWriter::create(&file, schema, &[], self.workers, self.batch_rows)?.finish()?;
+            RecutWriter::create(&file, schema, &[], workers, batch_rows)?.finish()?;
         }
         files::write_json(&out_dir.join(STORED), &stored)?;
         files::write_json(&out_dir.join("layout.json"), &layout)?;
         if layout.person.is_some() {
-            let (rows, run) = (RowsReader::open(out_dir)?, (self.workers, *watch));
+            let (rows, run) = (RowsReader::open(out_dir)?, (workers, watch));
             let persons = row_id::count_persons(&rows, out_dir, run)?;
             layout.person.iter_mut().for_each(|person| person.persons = persons);
             files::write_json(&out_dir.join("layout.json"), &layout)?;
@@ -208,7 +205,7 @@ impl<'p> Preparation<'p> {
                         column,
                         source,
                         (out_dir, by_key),
-                        (self.workers, *watch),
+                        (workers, watch),
                     )?;
                 }
                 RowsHere::Shard(_) | RowsHere::None => {
@@ -230,10 +227,9 @@ pub(crate) fn rows_file(folder: &Path) -> PathBuf {
     folder.join("rows.parquet")
 }
 
-/// Prepares all rows of a source: `rows.parquet` in row groups of `batch_rows`, `codes.json` and
-/// `layout.json` in `out_dir`.
+/// Prepares all rows of a source: `rows.parquet`, `codes.json` and `layout.json` in `out_dir`.
 ///
-/// Each source row is reported to `watch` once per pass: [`PrepareParams::passes`] times.
+/// Each source row is reported once per pass: [`PrepareParams::passes`] times.
 ///
 /// # Errors
 /// Those of [`Preparation`].
@@ -241,12 +237,10 @@ pub(crate) fn prepare(
     source: &ParquetSource,
     params: &PrepareParams,
     out_dir: &Path,
-    batch_rows: usize,
-    workers: &WorkerPool,
-    watch: StageWatch<'_>,
+    batching: RowBatching<'_>,
 ) -> Result<PrepareFindings> {
     let view = SourceView::new(source, params)?;
-    let preparation = Preparation::new(&view, params, batch_rows, workers, watch, out_dir)?;
+    let preparation = Preparation::new(&view, params, batching, out_dir)?;
     let all = preparation.gather(Some(out_dir))?;
     preparation.finish(&all, RowsHere::All, out_dir)
 }

@@ -7,7 +7,7 @@ use crate::data::source::side_table::{JoinBlock, UnmatchedRule};
 use crate::data::spelling::Spelling;
 use crate::data::sql;
 use crate::param::{ColumnName, Finite, Name, Word};
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -185,12 +185,9 @@ pub(crate) struct SidesParams {
     pub classes: Vec<Word>,
 }
 
-/// Prefix of the name under which the decisions of a column are carried.
-const CARRIED_DECISION: &str = "decision.";
-
 /// Under which name the decisions of a column are carried.
 pub(crate) fn carried_decision(column: &str) -> String {
-    format!("{CARRIED_DECISION}{column}")
+    format!("decision.{column}")
 }
 
 /// A sensitive attribute.
@@ -236,7 +233,7 @@ impl PrepareParams {
         let needed = self.needed();
         let mut joins = self.joins.clone();
         joins.retain(|_, join| {
-            join.columns.retain(|column| needed.contains(&column.as_str()));
+            join.columns.retain(|column| needed.contains(column.as_str()));
             !join.columns.is_empty() || join.missing != UnmatchedRule::Keep
         });
         joins
@@ -245,7 +242,7 @@ impl PrepareParams {
     /// The derived columns that some role needs.
     pub(crate) fn derived(&self) -> impl Iterator<Item = &(ColumnName, DerivationRecipe)> {
         let needed = self.needed();
-        self.derive.iter().filter(move |(column, _)| needed.contains(&column.as_str()))
+        self.derive.iter().filter(move |(column, _)| needed.contains(column.as_str()))
     }
 
     /// Number of passes over the source.
@@ -271,13 +268,12 @@ impl PrepareParams {
                 .chain(self.onehot.iter().map(|(name, _)| name))
                 .any(is)
         };
-        let known = self.needed().contains(&place) || named();
+        let known = self.needed().contains(place) || named();
         if code == MISSING_VALUES { feature } else { known }
     }
 
     /// The columns of all roles, and those that they are derived from.
-    fn needed(&self) -> Vec<&str> {
-        let mut names: Vec<&str> = Vec::new();
+    fn needed(&self) -> IndexSet<&str> {
         let all = (self.row_id.iter())
             .chain(&self.person)
             .chain(self.keep.iter().flat_map(KeepStep::columns))
@@ -292,26 +288,17 @@ impl PrepareParams {
             .chain(self.split.iter().map(|s| &s.column))
             .chain(self.strata.iter().chain(&self.slices).map(|(name, _)| name))
             .chain(self.drop_duplicates.iter().flatten());
-        for name in all {
-            if !names.contains(&name.as_str()) {
-                names.push(name.as_str());
-            }
-        }
+        let mut names: IndexSet<&str> = all.map(ColumnName::as_str).collect();
         // A derived column comes after its parents, so one backward pass finds all of them.
         for (column, recipe) in self.derive.iter().rev() {
-            if names.contains(&column.as_str()) {
-                for parent in recipe.parents() {
-                    if !names.contains(&parent.as_str()) {
-                        names.push(parent.as_str());
-                    }
-                }
+            if names.contains(column.as_str()) {
+                names.extend(recipe.parents().into_iter().map(ColumnName::as_str));
             }
         }
         for join in self.joins.values() {
-            let is_needed = |column: &ColumnName| names.contains(&column.as_str());
-            let reads = join.missing != UnmatchedRule::Keep || join.columns.iter().any(is_needed);
-            if reads && !names.contains(&join.on.as_str()) {
-                names.push(join.on.as_str());
+            let is_needed = |column: &ColumnName| names.contains(column.as_str());
+            if join.missing != UnmatchedRule::Keep || join.columns.iter().any(is_needed) {
+                names.insert(join.on.as_str());
             }
         }
         names

@@ -21,13 +21,6 @@ use crate::num::{MAX_TOTAL_WEIGHT, common_divisor};
 /// Largest number of units of one weight.
 pub(crate) const MAX_UNITS: u64 = 1 << 32;
 
-/// How many units the largest weight may be, given the number of rows or counterfactuals that are
-/// summed: a power of two, at most [`MAX_UNITS`].
-fn most_units(counted: u64) -> u64 {
-    let bits = MAX_TOTAL_WEIGHT.ilog2().saturating_sub(counted.max(1).next_power_of_two().ilog2());
-    MAX_UNITS.min(1 << bits)
-}
-
 /// The column of weights, and the unit in which they are counted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WeightColumn {
@@ -186,7 +179,9 @@ impl WeightSummary {
 
     /// The unit for this number of summed rows or counterfactuals; some weight must be above 0.
     pub(crate) fn unit(&self, counted: u64) -> WeightUnit {
-        let most = most_units(counted);
+        // How many units the largest weight may be: a power of two.
+        let counted = counted.max(1).next_power_of_two().ilog2();
+        let most = MAX_UNITS.min(1 << MAX_TOTAL_WEIGHT.ilog2().saturating_sub(counted));
         let divisor = WeightUnit { times: self.odd, exponent: self.exponent, decimals: 0 };
         // Where this quotient is not exact it is far above the bound.
         if self.largest / divisor.value() <= most as f64 {

@@ -17,7 +17,7 @@ use arrow::datatypes::{DataType, Field, Float64Type, UInt16Type, UInt32Type, UIn
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::rows::number_file::{ColumnEncoder, NumberFile, NumberReader, unexpected};
+use crate::data::rows::number_file::{self, NumberFile, NumberReader, unexpected};
 use crate::data::rows::split::{RolesReader, RowRoles};
 use crate::data::rows::{
     PreparedBatch, Projection, RowsReader, feature_arrays, feature_fields, feature_rows,
@@ -28,7 +28,7 @@ use crate::error::{Error, Result};
 use crate::exec::files;
 use crate::num::float_precision::FloatPrecision;
 use crate::table::field_marks::direct;
-use crate::table::file::{EncodedGroup, FileOwner, GroupWriter, ParquetFile};
+use crate::table::file::{EncodedGroup, FileOwner, GroupEncoder, GroupWriter, ParquetFile};
 
 const COUNTERFACTUALS: &str = "counterfactuals.parquet";
 const NAIVE_KEYS: &str = "naive.json";
@@ -94,7 +94,7 @@ pub(crate) type SupportReader = NumberReader<UInt64Type>;
 
 /// Encodes counterfactuals as row groups, on any thread.
 pub(crate) struct CounterfactualEncoder {
-    encoder: ColumnEncoder,
+    encoder: GroupEncoder,
     /// The features in the file.
     features: Vec<Feature>,
 }
@@ -123,7 +123,7 @@ pub(crate) fn create_counterfactuals(
     if let Some(layout) = features_of {
         fields.extend(feature_fields(layout));
     }
-    let (encoder, writer) = ColumnEncoder::create(&folder.join(COUNTERFACTUALS), fields)?;
+    let (encoder, writer) = number_file::create(&folder.join(COUNTERFACTUALS), fields)?;
     let features = features_of.map_or(Vec::new(), |layout| layout.features.clone());
     Ok((CounterfactualEncoder { encoder, features }, writer))
 }
@@ -153,7 +153,7 @@ impl CounterfactualEncoder {
             columns.push(number_array(plausibility));
         }
         columns.extend(feature_arrays(&self.features, rows)?);
-        self.encoder.encode(columns)
+        self.encoder.encode_columns(columns)
     }
 }
 
@@ -241,7 +241,7 @@ impl CounterfactualReader {
         let naive = folder.join(NAIVE_KEYS);
         let made = if naive.exists() {
             MadeCounterfactuals::Naive(read_json(&naive)?)
-        } else if rows.are_elsewhere() {
+        } else if rows.stored.elsewhere {
             // Their number is not known yet either.
             MadeCounterfactuals::Naive(NaiveKeys { attribute: 0, n_rows: 0, follows: false })
         } else {
@@ -508,7 +508,7 @@ impl ScoreReader {
     /// # Errors
     /// The file is damaged.
     pub(crate) fn open(folder: &Path, rows: &RowsReader, roles: &RolesReader) -> Result<Self> {
-        if rows.are_elsewhere() {
+        if rows.stored.elsewhere {
             return ScoreReader::pooled(&[]);
         }
         let carried = folder.join(CARRIED_SCORES);

@@ -27,7 +27,6 @@ use arrow::datatypes::{
 
 use crate::data::exchange::raw;
 use crate::data::rows::ids::key_of_integer;
-use crate::data::rows::role_counts::RoleCounts;
 use crate::data::rows::stored::{
     CLASS, LABEL, ROLE, STORED, STRATUM, StoredRows, feature_name, group_name, level_name,
     slice_name, source_name,
@@ -180,19 +179,9 @@ impl RowsReader {
         if self.stored.elsewhere { 1 } else { self.file.n_groups() }
     }
 
-    /// Whether the rows are in the shards of a plan, and none of them here.
-    pub(crate) fn are_elsewhere(&self) -> bool {
-        self.stored.elsewhere
-    }
-
     /// Whether these are the rows of one shard of a plan.
     pub(crate) fn are_of_shard(&self) -> bool {
         self.stored.is_shard
-    }
-
-    /// The roles of the rows of all shards, where each row has its own; else all are audited.
-    pub(crate) fn role_counts(&self) -> RoleCounts {
-        self.stored.roles
     }
 
     /// Whether the rows hold their roles: a column or their hashes split them.

@@ -2,37 +2,20 @@
 //! files of one column of numbers.
 
 use std::marker::PhantomData;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
 
-use arrow::array::{ArrayRef, ArrowPrimitiveType, RecordBatch};
-use arrow::datatypes::{Field, Schema, SchemaRef};
+use arrow::array::ArrowPrimitiveType;
+use arrow::datatypes::{Field, Schema};
 
 use crate::data::rows::{nullable, values_of};
 use crate::error::{Error, FOLDER_CHANGED_HINT, Result};
 use crate::table::field_marks::{cached, direct};
 use crate::table::file::{EncodedGroup, FileOwner, GroupEncoder, GroupWriter, ParquetFile};
 
-/// Encodes the columns of one file as row groups, on any thread.
-pub(super) struct ColumnEncoder {
-    encoder: GroupEncoder,
-    schema: SchemaRef,
-    path: PathBuf,
-}
-
-impl ColumnEncoder {
-    pub(super) fn create(path: &Path, fields: Vec<Field>) -> Result<(Self, GroupWriter)> {
-        let schema = Arc::new(Schema::new(fields.into_iter().map(cached).collect::<Vec<_>>()));
-        let (encoder, writer) = GroupWriter::create(path, &schema, &[])?;
-        Ok((ColumnEncoder { encoder, schema, path: path.to_path_buf() }, writer))
-    }
-
-    pub(super) fn encode(&self, columns: Vec<ArrayRef>) -> Result<EncodedGroup> {
-        let hint = "this is a bug in cfaudit: a column has another length or type than the file";
-        let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns)
-            .map_err(|e| Error::operator("write", &self.path, e, hint))?;
-        self.encoder.encode(&batch)
-    }
+/// Creates a file of these columns.
+pub(super) fn create(path: &Path, fields: Vec<Field>) -> Result<(GroupEncoder, GroupWriter)> {
+    let fields: Vec<Field> = fields.into_iter().map(cached).collect();
+    GroupWriter::create(path, &Schema::new(fields), &[])
 }
 
 /// A file of one column of numbers.
@@ -73,12 +56,12 @@ impl<T: ArrowPrimitiveType> NumberFile<T> {
 }
 
 /// Encodes numbers as row groups of a file with one column, on any thread.
-pub(crate) struct NumberEncoder<T>(ColumnEncoder, PhantomData<T>);
+pub(crate) struct NumberEncoder<T>(GroupEncoder, PhantomData<T>);
 
 impl<T: ArrowPrimitiveType> NumberEncoder<T> {
     pub(super) fn create(path: &Path, column: &str) -> Result<(Self, GroupWriter)> {
         let field = Field::new(column, T::DATA_TYPE, T::DATA_TYPE.is_floating());
-        let (encoder, writer) = ColumnEncoder::create(path, vec![direct(field)])?;
+        let (encoder, writer) = create(path, vec![direct(field)])?;
         Ok((NumberEncoder(encoder, PhantomData), writer))
     }
 
@@ -88,7 +71,7 @@ impl<T: ArrowPrimitiveType> NumberEncoder<T> {
     /// Never in practice.
     pub(crate) fn encode(&self, numbers: Vec<T::Native>) -> Result<EncodedGroup> {
         let is_number = |x: T::Native| x.partial_cmp(&x).is_some();
-        self.0.encode(vec![nullable::<T>(numbers, is_number)])
+        self.0.encode_columns(vec![nullable::<T>(numbers, is_number)])
     }
 }
 

@@ -192,7 +192,7 @@ pub(crate) fn write_note(
     workers: &WorkerPool,
     watch: StageWatch<'_>,
 ) -> Result<()> {
-    let counts = rows.role_counts();
+    let counts = rows.stored.roles;
     if counts.audited == 0 {
         return Err(no_audit_rows(rows.layout().n_rows).into());
     }

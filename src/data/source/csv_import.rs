@@ -34,7 +34,7 @@ use crate::data::source::recut::RecutWriter;
 use crate::data::source_form::SourceKind;
 use crate::data::values::ValueClass;
 use crate::error::{Fault, Result};
-use crate::exec::pieces::{StageWatch, WorkerPool};
+use crate::exec::pieces::{RowBatching, StageWatch};
 use crate::param::{KnobRefusal, Word};
 
 /// Number of rows between two reports to the watch.
@@ -61,7 +61,6 @@ pub struct CsvBlock {
     pub decimal: char,
     /// The sign between thousands: `.`, `,`, `'`, `’`, or a blank, which represents every kind of
     /// blank. Default: none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thousands: Option<char>,
     /// Whether the first line names the columns; without it they are `column_1`, `column_2`, ...
     #[serde(default = "yes")]
@@ -153,9 +152,7 @@ pub(crate) fn import_csv(
     params: &CsvBlock,
     (needed, declared): (&[&str], &DeclaredColumns),
     path: &Path,
-    batch_rows: usize,
-    workers: &WorkerPool,
-    watch: StageWatch<'_>,
+    RowBatching { batch_rows, workers, watch }: RowBatching<'_>,
 ) -> Result<Vec<PathBuf>> {
     let (dialect, notation) = params.dialect()?;
     let input = CsvInput {

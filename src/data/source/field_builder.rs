@@ -11,32 +11,21 @@ use arrow::datatypes::{Date32Type, TimestampMillisecondType};
 
 use crate::data::source::notation::NumberNotation;
 use crate::data::values::EXACT;
+use crate::param::worded_enum;
 
-/// The type of the fields of a column.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FieldType {
-    /// Integers, also where the file writes them as `63.0`.
-    Int,
-    /// Numbers.
-    Float,
-    /// Text.
-    Text,
-    /// Days, written `2013-08-14`.
-    Date,
-    /// Times without a zone, written `2013-08-13 06:03:42`.
-    Time,
-}
-
-impl FieldType {
-    /// The name of a value of this type in messages.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            FieldType::Int => "integer",
-            FieldType::Float => "number",
-            FieldType::Text => "text",
-            FieldType::Date => "date",
-            FieldType::Time => "time",
-        }
+worded_enum! {
+    /// The type of the fields of a column.
+    FieldType {
+        /// Integers, also where the file writes them as `63.0`.
+        Int = "integer",
+        /// Numbers.
+        Float = "number",
+        /// Text.
+        Text = "text",
+        /// Days, written `2013-08-14`.
+        Date = "date",
+        /// Times without a zone, written `2013-08-13 06:03:42`.
+        Time = "time",
     }
 }
 

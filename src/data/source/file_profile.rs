@@ -21,7 +21,7 @@ use crate::data::source::found_files::find_files;
 use crate::data::source::notation::{FieldClass, NumberNotation};
 use crate::data::spelling::Spelling;
 use crate::data::values::{ValueClass, type_in_words};
-use crate::error::{Error, Fault, Result};
+use crate::error::{Error, Result};
 use crate::num::hash::FastHasher;
 use crate::param::Word;
 use crate::table::file::folder_keys::hive_keys;
@@ -293,9 +293,7 @@ fn profile_text(path: &str) -> Result<FileProfile> {
 
 fn profile_encoded(path: &str, encoding: TextEncoding) -> Result<FileProfile> {
     let files = find_files(path, Some("csv"))?;
-    let Some(first) = files.first() else {
-        return Err(Fault::new("missing-file", "there is no such file").into());
-    };
+    let first = files.first().map_or(Path::new(path), PathBuf::as_path);
     let dialect = |delimiter: char| CsvDialect {
         encoding,
         ..CsvDialect::of_delimiter(u8::try_from(delimiter).unwrap_or(b','))

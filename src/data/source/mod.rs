@@ -307,7 +307,8 @@ impl ParquetSource {
         }
         let mut widths = self.parts.iter().map(|part| {
             let field = part.file.stated_schema().field_with_name(name).ok()?;
-            integer_type(field.data_type())
+            let is_other = field.data_type().is_integer() && *field.data_type() != DataType::Int64;
+            is_other.then(|| field.data_type().to_string().to_lowercase())
         });
         let first = widths.next().flatten();
         let all_same = widths.all(|width| width == first);
@@ -688,12 +689,6 @@ fn column(
         read_csv: kinds.is_some(),
         kind: kind.or(single.then_some(SourceKind::Single)),
     })
-}
-
-/// The name in Arrow of a type of whole numbers that is not `int64`.
-fn integer_type(data_type: &DataType) -> Option<String> {
-    let is_other = data_type.is_integer() && *data_type != DataType::Int64;
-    is_other.then(|| data_type.to_string().to_lowercase())
 }
 
 fn key_values(key: &str, class: ValueClass, rows: usize) -> ArrayRef {

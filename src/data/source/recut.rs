@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
@@ -21,8 +21,6 @@ use crate::table::file::{GroupEncoder, GroupWriter};
 pub(crate) struct RecutWriter<'a> {
     encoder: GroupEncoder,
     writer: GroupWriter,
-    schema: SchemaRef,
-    path: PathBuf,
     workers: &'a WorkerPool,
     group_rows: usize,
     /// The columns of each waiting piece, and its rows.
@@ -47,8 +45,6 @@ impl<'a> RecutWriter<'a> {
         Ok(RecutWriter {
             encoder,
             writer,
-            schema: schema.into(),
-            path: path.to_path_buf(),
             workers,
             group_rows,
             waiting: VecDeque::new(),
@@ -99,11 +95,10 @@ impl<'a> RecutWriter<'a> {
             }
             cut.push(parts);
         }
-        let (encoder, schema, path) = (&self.encoder, &self.schema, &self.path);
+        let encoder = &self.encoder;
         let encode = |group: usize| {
-            let batch =
-                gathered(schema, &cut[group]).map_err(|e| too_long(path, self.group_rows, &e))?;
-            encoder.encode(&batch)
+            let batch = gathered(&encoder.schema, &cut[group]);
+            encoder.encode(&batch.map_err(|e| too_long(&encoder.path, self.group_rows, &e))?)
         };
         let writer = &mut self.writer;
         self.workers.map(groups, encode, |_, encoded| writer.append(encoded))?;

@@ -10,6 +10,7 @@
 //! Memory: 80 bytes per key, 16 per number, 4 per text and each different text once; if that is
 //! more than allowed, the run is refused before it is taken.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, NullArray, UInt32Array};
@@ -166,7 +167,7 @@ impl SideTable {
         let too_large = |bytes: u64| {
             let what = format!(
                 "the side table `{}` has {n} rows and takes more than the {} MiB that are allowed",
-                table_name(source),
+                source.files().next().unwrap_or(Path::new("")).display(),
                 allowed >> 20
             );
             let hint = format!(
@@ -280,10 +281,6 @@ impl SideTable {
         });
         (columns.collect(), at.iter().map(|row| row.is_some()).collect())
     }
-}
-
-fn table_name(source: &ParquetSource) -> String {
-    source.files().next().map_or_else(String::new, |file| file.display().to_string())
 }
 
 #[cfg(test)]

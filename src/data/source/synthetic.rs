@@ -20,7 +20,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Fault, Result};
-use crate::exec::pieces::{StageWatch, WorkerPool};
+use crate::exec::pieces::RowBatching;
 use crate::nearest::nearest;
 use crate::num::seed::{h, sm, u01};
 use crate::param::{ColumnName, Count, Finite, Fraction, Word};
@@ -105,9 +105,7 @@ pub(crate) fn generate(
     params: &SyntheticBlock,
     seed: u64,
     path: &Path,
-    batch_rows: usize,
-    workers: &WorkerPool,
-    watch: StageWatch<'_>,
+    RowBatching { batch_rows, workers, watch }: RowBatching<'_>,
 ) -> Result<()> {
     let columns = compile(params)?;
     let fields: Vec<Field> =

@@ -17,7 +17,7 @@ pub(super) fn obtained(
     out: &Path,
 ) -> Result<DataSetOrigin> {
     let origin = obtain(set, DataSetAccess { data_dir, stand_in, fetch }, StageWatch::SILENT)?;
-    import(set, &origin, out, BATCH, &workers(2), StageWatch::SILENT)?;
+    import(set, &origin, out, silent(BATCH, &workers(2)))?;
     Ok(origin)
 }
 
@@ -232,16 +232,8 @@ fn a_file_that_changes_after_it_was_found_is_not_imported() {
         StageWatch::SILENT,
     )
     .unwrap();
-    let import = || {
-        import(
-            set,
-            &origin,
-            &dir.path().join("source.parquet"),
-            BATCH,
-            &workers(1),
-            StageWatch::SILENT,
-        )
-    };
+    let import =
+        || import(set, &origin, &dir.path().join("source.parquet"), silent(BATCH, &workers(1)));
     import().unwrap();
     std::fs::write(&copy, "A11 6 A34\n").unwrap();
     assert_eq!(fault(import()).code, "wrong-checksum");

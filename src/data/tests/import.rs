@@ -24,7 +24,7 @@ fn import_as(text: &[u8], needed: &[&str], change: impl Fn(&mut CsvBlock)) -> Re
     change(&mut params);
     let declared = DeclaredColumns::new();
     let columns = (needed, &declared);
-    import_csv(&params, columns, &to, 1024, &workers(2), StageWatch::SILENT)?;
+    import_csv(&params, columns, &to, silent(1024, &workers(2)))?;
     let file = ParquetFile::open(&to, FileOwner::Program)?;
     file.read_group(0, None)
 }
@@ -82,7 +82,7 @@ fn whole_numbers_that_no_float_keeps_are_refused_as_features() {
         let declared = DeclaredColumns::new();
         let columns = (["g", "x"].as_slice(), &declared);
         let workers = &workers(1);
-        import_csv(&self::params(&from), columns, &to, 1024, workers, StageWatch::SILENT).unwrap();
+        import_csv(&self::params(&from), columns, &to, silent(1024, workers)).unwrap();
         prepare_parquet(&to, &params, dir.path(), 1024, 1)
     };
     let kind = |id: &str| {
@@ -192,12 +192,11 @@ fn compas_as_text_gives_the_rows_of_compas_as_parquet() {
     let run = |name: &str, source: &ParquetSource| {
         let out = dir.path().join(name);
         std::fs::create_dir(&out).unwrap();
-        prepare(source, &prepare_params, &out, BATCH, &workers(2), StageWatch::SILENT).unwrap();
+        prepare(source, &prepare_params, &out, silent(BATCH, &workers(2))).unwrap();
         (std::fs::read(out.join("rows.parquet")).unwrap(), counts(&out, 0))
     };
     let imported = dir.path().join("source.parquet");
-    let files =
-        import_csv(&params(&text), of, &imported, 1024, &workers(2), StageWatch::SILENT).unwrap();
+    let files = import_csv(&params(&text), of, &imported, silent(1024, &workers(2))).unwrap();
     assert_eq!(files, std::slice::from_ref(&text));
     let source = ParquetSource::imported(&imported, &text, &needed, &declared).unwrap();
     let from_text = run("text", &source);
@@ -210,9 +209,7 @@ fn compas_as_text_gives_the_rows_of_compas_as_parquet() {
             &params(&text),
             (&["priors_count"], &declared),
             &imported,
-            1024,
-            &workers(1),
-            StageWatch::SILENT
+            silent(1024, &workers(1))
         ))
         .code,
         "duplicate-column"

@@ -35,7 +35,7 @@ use crate::data::source::catalog::download::{DataSetAccess, obtain};
 use crate::data::source::catalog::{DataSetOrigin, PublicDataSet, data_set};
 use crate::data::{FeatureKind, MISSING_GROUP};
 use crate::error::{Error, Fault, Result};
-use crate::exec::pieces::{StageWatch, WorkerPool};
+use crate::exec::pieces::{RowBatching, StageWatch, WorkerPool};
 use crate::num::seed::{h, u01};
 use crate::param::{ColumnName, Fraction, Word};
 use crate::table::file::{FileOwner, ParquetFile};
@@ -185,7 +185,12 @@ pub(crate) fn prepare_parquet(
 ) -> Result<PrepareFindings> {
     let source =
         ParquetSource::parquet(pattern.to_str().unwrap(), &params.columns(), &params.declared)?;
-    prepare(&source, params, out, batch_rows, &workers(threads), StageWatch::SILENT)
+    prepare(&source, params, out, silent(batch_rows, &workers(threads)))
+}
+
+/// Reads and writes rows without a listener.
+pub(super) fn silent(batch_rows: usize, workers: &WorkerPool) -> RowBatching<'_> {
+    RowBatching { batch_rows, workers, watch: StageWatch::SILENT }
 }
 
 /// In a temporary folder: the rows, prepared in batches of five.

@@ -112,21 +112,16 @@ fn a_run_can_be_stopped_between_row_groups() {
         }
     };
     let watch = StageWatch { check: &check, ..StageWatch::SILENT };
-    let result = prepare(&source, &params, out.path(), BATCH, &workers(1), watch);
+    let result =
+        prepare(&source, &params, out.path(), RowBatching { watch, ..silent(BATCH, &workers(1)) });
     assert!(matches!(result, Err(Error::Interrupted(StopSignal::Interrupt))));
     let done = AtomicU64::new(0);
     let progress = |n: u64| {
         done.fetch_add(n, Relaxed);
     };
-    prepare(
-        &source,
-        &params,
-        out.path(),
-        BATCH,
-        &workers(2),
-        StageWatch { progress: &progress, ..StageWatch::SILENT },
-    )
-    .unwrap();
+    let watch = StageWatch { progress: &progress, ..StageWatch::SILENT };
+    prepare(&source, &params, out.path(), RowBatching { watch, ..silent(BATCH, &workers(2)) })
+        .unwrap();
     assert_eq!(done.into_inner(), 48_842);
 }
 

@@ -44,7 +44,7 @@ fn params(rows: u64) -> SyntheticBlock {
 }
 
 fn run(path: &Path, params: &SyntheticBlock, threads: usize) -> Vec<u8> {
-    generate(params, 42, path, 4096, &workers(threads), StageWatch::SILENT).unwrap();
+    generate(params, 42, path, silent(4096, &workers(threads))).unwrap();
     std::fs::read(path).unwrap()
 }
 
@@ -114,14 +114,8 @@ fn effects_must_name_what_was_drawn_before() {
             column("x"),
             Mechanism::Logit(LogitMechanism { intercept: finite(0.0), effects }),
         );
-        let fault = fault(generate(
-            &params,
-            1,
-            &dir.path().join("s.parquet"),
-            1024,
-            &workers(1),
-            StageWatch::SILENT,
-        ));
+        let fault =
+            fault(generate(&params, 1, &dir.path().join("s.parquet"), silent(1024, &workers(1))));
         assert!(fault.code == "unknown-parent" && fault.what.contains(expected), "{fault}");
     }
 }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::env_variable::EnvVariable;
+use crate::control_characters::is_hidden;
 
 /// Bytes of standard error kept while the program runs.
 ///
@@ -110,8 +111,6 @@ pub(super) fn redacted(env: &[EnvVariable], text: &str) -> String {
 }
 
 /// At most [`LINE`] characters, with unsafe ones escaped.
-///
-/// Those are the characters that move the cursor, change the direction of text or are invisible.
 pub(super) fn printable(line: &str) -> String {
     let mut text = String::new();
     for (i, c) in line.chars().enumerate() {
@@ -119,13 +118,7 @@ pub(super) fn printable(line: &str) -> String {
             text.push_str("...");
             break;
         }
-        let unseen = c.is_control()
-            || matches!(c,
-                '\u{200b}'..='\u{200f}'
-                    | '\u{2028}'..='\u{202e}'
-                    | '\u{2066}'..='\u{2069}'
-                    | '\u{feff}');
-        if unseen { text.extend(c.escape_default()) } else { text.push(c) }
+        if is_hidden(c) { text.extend(c.escape_default()) } else { text.push(c) }
     }
     text
 }

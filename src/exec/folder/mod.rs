@@ -362,7 +362,8 @@ impl OutputFolder {
         for (name, bytes) in extras {
             let target = self.folder.join(name);
             files::make_folder(target.parent().unwrap_or(&self.folder))?;
-            files::write_by_rename(&scratch.join("extra"), &target, bytes)?;
+            files::write_synced(&scratch.join("extra"), bytes)?;
+            files::rename(&scratch.join("extra"), &target)?;
         }
         files::remove_folder(&scratch)
     }
@@ -457,14 +458,12 @@ fn build(
 ) -> Result<()> {
     files::remove_folder(new)?;
     files::make_folder(new)?;
-    let mut folders = vec![new.to_path_buf()];
+    let mut folders = BTreeSet::from([new.to_path_buf()]);
     let mut target = |name: &str| -> Result<PathBuf> {
         let target = new.join(name);
         let folder = target.parent().unwrap_or(new).to_path_buf();
         files::make_folder(&folder)?;
-        if !folders.contains(&folder) {
-            folders.push(folder);
-        }
+        folders.insert(folder);
         Ok(target)
     };
     for file in files {

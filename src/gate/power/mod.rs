@@ -191,7 +191,7 @@ fn beyond_people(question: &GateQuestion, ruling: &GateRuling) -> Option<&'stati
 pub(super) fn of_row(
     question: &GateQuestion,
     ruling: &GateRuling,
-    tables: GateTables<'_>,
+    tables: &GateTables,
 ) -> NeededPeople {
     let observed = &ruling.observation;
     let beyond = beyond_people(question, ruling);

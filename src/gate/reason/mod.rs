@@ -12,37 +12,20 @@ use serde_json::{Map, Value};
 
 use crate::folder::manifest::RecheckWords;
 use crate::metric::value::sanity::InvertedOrder;
+use crate::param::worded_enum;
 use crate::table::{GateRow, IssueRow, RefitReason, whole};
 
-/// The verdict on a gate, or on all of them; ordered from best to worst.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum GateStatus {
-    /// It was not asked, for lack of a baseline.
-    Skipped,
-    /// The limit is kept.
-    Pass,
-    /// It cannot be decided.
-    Inconclusive,
-    /// The limit is broken.
-    Fail,
-}
-
-impl GateStatus {
-    /// The status of a row of the table; an unknown word decides nothing.
-    pub(super) fn of(row: &GateRow) -> Self {
-        let all = [GateStatus::Skipped, GateStatus::Pass, GateStatus::Fail];
-        let found = all.into_iter().find(|status| row.verdict == status.word());
-        found.unwrap_or(GateStatus::Inconclusive)
-    }
-
-    /// The word in tables and summaries.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            GateStatus::Skipped => "skipped",
-            GateStatus::Pass => "pass",
-            GateStatus::Inconclusive => "inconclusive",
-            GateStatus::Fail => "fail",
-        }
+worded_enum! {
+    /// The verdict on a gate, or on all of them; ordered from best to worst.
+    GateStatus {
+        /// It was not asked, for lack of a baseline.
+        Skipped = "skipped",
+        /// The limit is kept.
+        Pass = "pass",
+        /// It cannot be decided.
+        Inconclusive = "inconclusive",
+        /// The limit is broken.
+        Fail = "fail",
     }
 }
 

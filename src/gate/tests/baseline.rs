@@ -73,11 +73,11 @@ fn what_cannot_be_compared_is_never_a_pass() {
 fn without_a_baseline_a_gate_is_skipped() {
     let gates =
         [asked_by(&against(direction()), "<= 0"), asked_by(&question(direction()), "<= 0.5")];
-    let judged = judge(&gates, by(&[nsr()]).0, None);
+    let judged = judge(&gates, &by(&[nsr()]).0, None);
     let tally = (judged.tally.skipped, judged.tally.pass, judged.verdict());
     assert_eq!(tally, (1, 1, Some(GateStatus::Pass)));
     assert_eq!(judged.worst.unwrap().limit, 0.5);
-    let judged = judge(&gates[..1], by(&[nsr()]).0, None);
+    let judged = judge(&gates[..1], &by(&[nsr()]).0, None);
     assert_eq!((judged.tally.skipped, judged.verdict(), judged.worst), (1, None, None));
     assert_eq!(judged.table[0].verdict, "skipped");
 }

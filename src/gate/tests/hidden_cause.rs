@@ -17,7 +17,7 @@ fn a_pass_that_turns_too_early_is_taken_back_and_a_fail_is_not() {
     let metrics = [nsr()];
     let of = |withstands: Option<f64>, hidden: &[HiddenCauseRow], line: &str| {
         let q = GateQuestion { withstands, ..question(direction()) };
-        check(&q, (GateTables { hidden, ..by(&metrics).0 }, None), line);
+        check(&q, (tables!(hidden, metrics), None), line);
     };
     let pass = "<= 0.3 | verdict=pass, reason_code=limit-kept";
     let open = "<= 0.3 | verdict=inconclusive, reason_code=hidden-cause";

@@ -29,7 +29,7 @@ fn holm_judges_the_kth_clearest_at_its_level() {
 
 /// The ends of the rows of a gate, by Holm's method or not.
 fn ends(q: &GateQuestion, metrics: &[MetricRow]) -> Vec<[f64; 2]> {
-    let rows = judged(q, by(metrics));
+    let rows = judged(q, &by(metrics));
     rows.iter().map(|row| [row.lo, row.hi].map(Option::unwrap)).collect()
 }
 
@@ -81,7 +81,7 @@ fn holm_knows_the_number_of_people() {
             let q = asked_by(&q, &format!("{rule}, interval holm"));
             near(&ends(&q, &table), &ends(&q, &of_people), 1e-9);
             let told = |table: &[MetricRow]| -> Vec<_> {
-                let rows = judged(&q, by(table)).into_iter();
+                let rows = judged(&q, &by(table)).into_iter();
                 rows.map(|row| (row.verdict, row.reason)).collect()
             };
             assert_eq!(told(&table), told(&of_people));

@@ -29,7 +29,7 @@ fn switches_of_rounding_alone_decide_nothing() {
             row.weight_rounded = weight.map(|weight| weight * row.n_rounded.unwrap() as f64);
         }
         let metrics = &[nsr().with(&format!("metric={metric}, value={}", 16.0 / 122.0))];
-        let tables = GateTables { metrics, counts: &counts, ..GateTables::default() };
+        let tables = tables!(metrics, counts);
         check(&asked(metric, direction()), (tables, None), lines);
     };
     let words = "limit, but 16 of the 16 switches behind the value are between two scores that \
@@ -64,7 +64,7 @@ fn a_ratio_of_directions_is_judged_without_switches_of_rounding() {
     ] {
         let of_men = counts("Male", [100, 20, men]).map(|row| row.with("to_group=Female"));
         let counts = &[counts("Female", [100, 40, women]), of_men].concat();
-        let tables = GateTables { metrics, counts, ..GateTables::default() };
+        let tables = tables!(metrics, counts);
         check(&q, (tables, None), &format!("<= 1.25 | {line}"));
     }
 }
@@ -87,7 +87,7 @@ fn switches_of_rounding_of_the_baseline_count_in_a_change() {
         let old = rounded_switches(&counts("Female", [100, 20, old]));
         let baseline = GateBaseline { rounded: &old, ..baseline_of(&frame, "") };
         let counts = &counts("Female", [100, 20, new]);
-        let tables = GateTables { counts, ..GateTables::default() };
+        let tables = tables!(counts);
         check(&against(direction()), (tables, Some(&baseline)), &lines);
     }
 }
@@ -101,7 +101,7 @@ fn joint_verdicts_are_judged_jointly_without_switches_of_rounding() {
     let of = |rounded: i64, lines: &str| {
         let counts = [("g0", [200, 17, 0]), ("g1", [200, 40, rounded]), ("g2", [200, 0, 0])];
         let counts = &counts.map(|(from, of)| self::counts(from, of)).concat();
-        let tables = GateTables { metrics, counts, ..GateTables::default() };
+        let tables = tables!(metrics, counts);
         check_rows(&q, (tables, None), lines);
     };
     of(0, "fail\n fail\n pass");

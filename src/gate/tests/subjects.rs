@@ -164,7 +164,7 @@ fn harm_is_judged_by_both_of_its_parts() {
         "metric=denied_by_group, from_group=Female, verdict=pass, denominator=122, decides=0
          metric=favoured_by_group, from_group=Male, verdict=fail, denominator=122, decides=1",
     );
-    let worst = judge(std::slice::from_ref(&q), by(&harmed).0, None).worst;
+    let worst = judge(std::slice::from_ref(&q), &by(&harmed).0, None).worst;
     assert_eq!(worst.unwrap().metric, "favoured_by_group");
     for (denied, verdict) in [(0.05, "pass"), (0.5, "fail"), (0.1, "inconclusive")] {
         check(&q, by(&table(denied, 0.05)), &format!("| {verdict}"));
@@ -214,7 +214,7 @@ fn a_pass_of_an_arm_names_the_audited_model() {
         check(&q, by(&table(0.02, plain)), &format!("<= 0.1 | pass | {own} {says}$"));
     }
     let alone = asked_by(&question(direction()), "<= 0.1");
-    super::judged(&alone, by(&table(0.02, &[0.05])))[0].reason.lacks(&["audited"]);
+    super::judged(&alone, &by(&table(0.02, &[0.05])))[0].reason.lacks(&["audited"]);
     // Ends that are not those of people are called what they are.
     let drawn = table(0.02, &[0.11]);
     let drawn = drawn.iter().map(|row| row.with("training_lo=0.12, training_hi=0.13"));

@@ -61,8 +61,8 @@ fn counts(lines: &str) -> Vec<CountRow> {
 }
 
 /// The table of counts alone.
-fn by_counts(counts: &[CountRow]) -> GateTables<'_> {
-    GateTables { counts, ..GateTables::default() }
+fn by_counts(counts: &[CountRow]) -> GateTables {
+    tables!(counts)
 }
 
 /// A value with the interval that its counts give.
@@ -74,13 +74,13 @@ fn measured(place: [&str; 3], metric: &str, value: f64, (lo, hi): (f64, f64)) ->
 }
 
 /// A value with the people behind it.
-fn of_people<'a>(
-    row: &'a MetricRow,
-    counts: &'a [CountRow],
-    population: &'a [PopulationRow],
-) -> TablesBy<'a> {
-    let metrics = std::slice::from_ref(row);
-    (GateTables { metrics, population, counts, ..GateTables::default() }, None)
+fn of_people(
+    row: &MetricRow,
+    counts: &[CountRow],
+    population: &[PopulationRow],
+) -> TablesBy<'static> {
+    let metrics = [row.clone()];
+    (tables!(metrics, population, counts), None)
 }
 
 fn shares(a: [u64; 2], b: [u64; 2]) -> (f64, (f64, f64)) {
@@ -187,7 +187,8 @@ fn people_with_many_counterfactuals_are_not_as_the_mean() {
     for (without_score, lacking) in [(0, 160), (160, 160), (200, 200)] {
         let of = "model=m, sensitive=sex, group=Female, n_missing_counterfactual_score";
         let groups = &[GroupRow::of(&format!("{of}={without_score}"))];
-        let tables = GateTables { metrics, counts: &table, groups, ..GateTables::default() };
+        let counts = &table;
+        let tables = tables!(metrics, counts, groups);
         let worst = ends(lacking, 240 + lacking).hi;
         let (pass, open) = (worst + 1e-9, worst - 1e-9);
         let lines = format!("<= {pass} | pass\n<= {open} | inconclusive | {lacking} decisions as");
@@ -201,7 +202,8 @@ fn people_without_a_stratum_are_asked_about() {
     let metrics = &[gap_near("pair", ["Female", "Male"], "cddpl", 0.01).with("n_rows=500")];
     for (n, held) in [(24, "pass"), (30, "verdict=inconclusive, reason_code=unmeasured-people")] {
         let of = format!("model=m, sensitive=sex, group=Male, n=500, n_missing_stratum={n}");
-        let tables = GateTables { metrics, groups: &[GroupRow::of(&of)], ..GateTables::default() };
+        let groups = [GroupRow::of(&of)];
+        let tables = tables!(metrics, groups);
         let says = if n > 24 { "30 people have no value of the column of strata" } else { "" };
         let line = format!("<= 0.05 | {held} | {says}");
         check(&asked("cddpl", pair("Female", "Male")), (tables, None), &line);
@@ -264,8 +266,7 @@ fn the_difference_of_two_directions_moves_on_both_sides_of_zero() {
         let mut metrics = vec![measured(place, metric, 0.01, near)];
         metrics.extend(sides.iter().map(|row| row.with(&format!("metric={metric}"))));
         let population = [population.clone()];
-        let tables =
-            GateTables { metrics: &metrics, population: &population, ..GateTables::default() };
+        let tables = tables!(metrics, population);
         for (between, bound, end) in [
             (pair("Female", "Male"), ">=", lowest),
             (pair("Male", "Female"), "<=", -lowest),
@@ -277,7 +278,7 @@ fn the_difference_of_two_directions_moves_on_both_sides_of_zero() {
             let lines = format!("{bound} {pass} | pass\n{bound} {open} | inconclusive");
             let counterfactual = "flip".to_owned();
             let question = GateQuestion { counterfactual, ..asked(metric, between) };
-            check(&question, (tables, None), &lines);
+            check(&question, (tables.clone(), None), &lines);
         }
     };
     // 50 of 250 at the worst of a range from -1 to 1.
@@ -417,7 +418,7 @@ fn the_furthest_groups_of_an_earlier_run_are_as_far_apart_as_they_were() {
             "counterfactual=, scope=worst_case, from_group=, to_group=, metric={metric}, \
              old_value={value}, difference=0, lo=0, hi=0, old_denominator=, new_denominator="
         ))];
-        add_old_extremes(std::slice::from_ref(&question), &mut changes, by_counts(old));
+        add_old_extremes(std::slice::from_ref(&question), &mut changes, &by_counts(old));
         let baseline = baseline_of(&changes, "");
         check(&question, (by_counts(&everybody), Some(&baseline)), lines);
         (changes[0].old_least.unwrap(), changes[0].old_most.unwrap())
@@ -484,7 +485,7 @@ fn an_interval_of_a_change_is_as_wide_as_with_everybody() {
              old_value={value}, difference={mean}, lo={}, hi={hi}",
             2.0 * mean - hi
         ))];
-        add_old_extremes(std::slice::from_ref(&question), &mut changes, by_counts(&before));
+        add_old_extremes(std::slice::from_ref(&question), &mut changes, &by_counts(&before));
         let baseline = baseline_of(&changes, "");
         let worst = (0..=lacking)
             .flat_map(|up| (0..=lacking - up).map(move |down| (up, down)))

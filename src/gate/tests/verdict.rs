@@ -11,7 +11,7 @@ const UNDEFINED: &str = "value=, lo=, hi=, undefined=empty_group";
 fn the_published_counts_are_inconclusive_at_a_tenth() {
     // 16 of 122, 13.1 % (8.2 to 20.2): above the limit, but 122 cases cannot show it.
     let asked = asked_by(&question(direction()), "<= 0.10");
-    let judged = judge(&[asked], by(&[nsr()]).0, None);
+    let judged = judge(&[asked], &by(&[nsr()]).0, None);
     assert_eq!(judged.verdict(), Some(GateStatus::Inconclusive));
     assert_eq!(judged.tally.inconclusive, 1);
     let worst = judged.worst.expect("there is one gate");
@@ -55,7 +55,8 @@ fn a_correlation_of_one_is_as_sure_as_its_smaller_side() {
         let row = row.with(&format!("counterfactual={set}, level=0.95"));
         let counterfactual = set.to_owned();
         let question = GateQuestion { counterfactual, ..asked(metric, subject) };
-        let tables = GateTables { metrics: &[row], counts, ..by(&[]).0 };
+        let metrics = [row];
+        let tables = tables!(metrics, counts);
         check(
             &question,
             (tables, None),
@@ -76,7 +77,8 @@ fn no_gate_depends_on_a_certain_rate() {
     };
     let q = asked("demp_ratio", pair("Female", "Male"));
     let of = |flags: &str, counts: &[CountRow], lines: &str| {
-        let tables = GateTables { metrics: &[ratio("katz", flags)], counts, ..by(&[]).0 };
+        let metrics = [ratio("katz", flags)];
+        let tables = tables!(metrics, counts);
         check(&q, (tables, None), lines);
     };
     let reaches =
@@ -194,7 +196,7 @@ fn who_would_decide_is_counted_among_those_who_are_audited() {
                     | g0    | 200  | 200
                     |       | 1000 | {persons}"
         ));
-        let tables = GateTables { groups: &groups, ..by(&metrics).0 };
+        let tables = tables!(groups, metrics);
         let enough = GateQuestion { min_cases: 1000, ..q.clone() };
         let held = format!(
             "verdict=inconclusive, n_needed_80=1000, n_needed_95=1000, people_needed_80={people}, \
@@ -217,6 +219,6 @@ fn the_worst_of_all_directions_decides_and_warnings_do_not_count() {
          verdict=pass, decides=0, from_group=Male",
     );
     q.warn_only = true;
-    let judged = judge(&[q], by(&[nsr()]).0, None);
+    let judged = judge(&[q], &by(&[nsr()]).0, None);
     assert_eq!((judged.verdict(), judged.tally.warn, judged.tally.fail), (None, 1, 0));
 }

@@ -23,13 +23,13 @@ impl<'a> JobChecker<'a> {
         let (data, metric, at) = (&self.job.data, gate.metric, gate.at);
         let worst = matches!(gate.between, Some(GateBetween::WorstCase));
         let keys = [
-            (GateScope::Direction, gate.direction.is_some()),
-            (GateScope::Pair, gate.between.is_some() && !worst),
-            (GateScope::WorstCase, worst),
-            (GateScope::Group, gate.group.is_some()),
+            (GateScope::Direction, "direction", gate.direction.is_some()),
+            (GateScope::Pair, "between", gate.between.is_some() && !worst),
+            (GateScope::WorstCase, "between", worst),
+            (GateScope::Group, "group", gate.group.is_some()),
         ];
-        let there = keys.into_iter().filter(|(_, there)| *there);
-        let there: Vec<(GateScope, &str)> = there.map(|(s, _)| (s, scope_key(s))).collect();
+        let there = keys.into_iter().filter(|(.., there)| *there);
+        let there: Vec<(GateScope, &str)> = there.map(|(scope, key, _)| (scope, key)).collect();
         let by_facets = worst && self.is_by_facets(metric);
         self.say(gate.key("between"), by_facets.then(|| m::worst_case_unmeasured(metric.id)));
         let mut fits = true;
@@ -167,15 +167,6 @@ impl<'a> JobChecker<'a> {
             self.say(format!("{here}[1]"), (first == second).then(said));
         }
         Some(attribute.clone())
-    }
-}
-
-fn scope_key(scope: GateScope) -> &'static str {
-    match scope {
-        GateScope::Total => "",
-        GateScope::Group => "group",
-        GateScope::Pair | GateScope::WorstCase => "between",
-        GateScope::Direction => "direction",
     }
 }
 

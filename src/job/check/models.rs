@@ -492,7 +492,7 @@ impl<'a> JobChecker<'a> {
     /// thresholds is, or is derived from; with the path of what changes it.
     fn changed_threshold(&self, name: &Name, column: &ColumnName) -> Option<(&ColumnName, String)> {
         let Job { data, counterfactuals, recourse, .. } = self.job;
-        let above = data.derived_from(column);
+        let above = data.below(column, |_| false).0;
         data.listed_features().find_map(|feature| {
             let mut sets = counterfactuals.iter().filter(|(_, set)| set.asks(name));
             // Which features causal graphs change is not known before they are found.

@@ -90,7 +90,7 @@ pub(super) fn person_column<'a>(
     file.columns.iter().find(|profile| {
         let free = roles.iter().all(|role| role.name != profile.name) && usable(&profile.name);
         free && !is_duplicated(file, &profile.name)
-            && is_person(profile, &file.columns, sensitive, Some(label))
+            && is_person(profile, (&file.columns, sensitive, Some(label)))
     })
 }
 
@@ -162,7 +162,7 @@ pub(super) fn role(
         _ if !profile.has_more_levels && profile.levels.len() < 2 => {
             ignored("it holds only one value")
         }
-        class => match suspected_role(profile, columns, sensitive, Some(label)) {
+        class => match suspected_role(profile, (columns, sensitive, Some(label))) {
             None => feature_kind(profile),
             Some(SuspectedRole::Date) => ignored("it holds dates; derive a number from them"),
             Some(role) if class.is_number() => {

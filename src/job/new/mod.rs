@@ -430,7 +430,7 @@ fn missing_values(
 
 /// A remark on rows whose word for missing may have a meaning in this file.
 fn missing_word_remark(profile: &ColumnProfile) -> Option<String> {
-    let n = profile.n_missing_words();
+    let n: u64 = profile.missing_words.values().sum();
     (n > 0).then(|| {
         format!(
             "# DECIDE: {n} rows contain a word of `null_values` here and count as missing; if it \
@@ -504,7 +504,8 @@ fn trained(
     let scores =
         scores.map(|profile| context!(column => word(&profile.name), keys => scale_keys(profile)));
     let gates = sensitive.iter().zip(at_risk).enumerate().map(|(i, (profile, (group, why)))| {
-        let (name, attribute) = (gate_name(&profile.name, i), word(&profile.name));
+        let (name, attribute) = (format!("no-harm-by-{}", profile.name), word(&profile.name));
+        let name = if Name::new(&name).is_some() { name } else { format!("no-harm-{}", i + 1) };
         context!(name, attribute, group => word(group), why => comment_text(why))
     });
     let current = found.current.as_ref();
@@ -526,12 +527,6 @@ fn trained(
         gates => gates.collect::<Vec<_>>(),
     );
     text.push_str(&fill(include_str!("trained.txt"), values));
-}
-
-/// A gate's name from that of an attribute.
-fn gate_name(attribute: &str, i: usize) -> String {
-    let name = format!("no-harm-by-{attribute}");
-    if Name::new(&name).is_some() { name } else { format!("no-harm-{}", i + 1) }
 }
 
 fn scored(

@@ -4,6 +4,7 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Value;
 use minijinja::{Environment, UndefinedBehavior};
 
+use crate::control_characters::is_hidden;
 use crate::data::source::csv_import::CsvBlock;
 use crate::job::resolve::flat::literal;
 use crate::param::Name;
@@ -52,17 +53,6 @@ pub(super) fn word(text: &str) -> String {
     }
     // What looks like a variable is text here.
     literal(&quoted)
-}
-
-/// Whether a character must be escaped: control characters, line ends, marks of direction; all of
-/// them have four hex digits.
-pub(super) fn is_hidden(c: char) -> bool {
-    c.is_control()
-        || matches!(c,
-            '\u{200b}'..='\u{200f}'
-                | '\u{2028}'..='\u{202e}'
-                | '\u{2066}'..='\u{2069}'
-                | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
 }
 
 /// Words of the data in a comment: on its line.

@@ -144,13 +144,10 @@ fn fault(place: Option<FilePlace>, Said { code, what, hint, .. }: Said) -> JobPr
 
 fn absent(path: &Path, is_included: bool) -> Said {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let name_of = |path: &Path| {
-        path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default()
-    };
-    let files = files::list(folder).unwrap_or_default().into_iter().map(|path| name_of(&path));
-    let files: Vec<String> =
-        files.filter(|file| file.ends_with(".yaml") || file.ends_with(".yml")).collect();
-    let near = nearest(&name_of(path), files.iter().map(String::as_str));
+    let found = files::list(folder).unwrap_or_default().into_iter();
+    let mut found: Vec<String> = found.map(|path| files::name_of(&path)).collect();
+    found.retain(|file| file.ends_with(".yaml") || file.ends_with(".yml"));
+    let near = nearest(&files::name_of(path), found.iter().map(String::as_str));
     match near.map(|near| path.with_file_name(near).display().to_string()) {
         Some(near) if is_included => m::file_absent_near("included", path.display(), near),
         Some(near) => m::file_absent_near("job", path.display(), near),
@@ -298,7 +295,10 @@ fn apply(root: &mut YamlNode, set: &str) -> Result<(), Vec<JobProblem>> {
     if let [name] = path.as_slice() {
         if variables.contains(&name.as_str()) {
             path.insert(0, "vars".to_owned());
-        } else if !can_be_set(name) {
+        } else if matches!(&**name, "cfaudit" | "include" | "vars")
+            || types_schema()["properties"].get(name).is_none()
+        {
+            // No key of the job itself, or one that is read before `--set`.
             let near = suggest(name, "declared under `vars`", variables);
             return Err(fail(m::variable_undeclared(name, near)));
         }
@@ -346,13 +346,6 @@ fn apply(root: &mut YamlNode, set: &str) -> Result<(), Vec<JobProblem>> {
     }
     *node = value;
     Ok(())
-}
-
-/// Whether `--set KEY=VALUE` may mean a key of the job itself, where no variable has the name: not
-/// one that is read before `--set`.
-fn can_be_set(key: &str) -> bool {
-    !matches!(key, "cfaudit" | "include" | "vars")
-        && types_schema()["properties"].get(key).is_some()
 }
 
 /// Splits `a."b.c".d=VALUE`.

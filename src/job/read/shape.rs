@@ -675,7 +675,8 @@ impl ShapeReader {
 
     /// A map with known keys.
     fn block(&mut self, schema: &'static Json, at: At<'_>) -> Json {
-        if let (Some(short), false) = (get(schema, "x-short"), is_map_node(at.node)) {
+        let is_map = matches!(at.node.value, YamlValue::Map(_));
+        if let (Some(short), false) = (get(schema, "x-short"), is_map) {
             return self.short(schema, short, at);
         }
         let keys = keys(schema);
@@ -806,11 +807,6 @@ fn is_map(schema: &Json) -> bool {
     schema.get("properties").is_none()
         && (schema.get("patternProperties").is_some()
             || schema.get("additionalProperties").is_some_and(|more| *more != json!(false)))
-}
-
-/// Whether a value is written as a map.
-fn is_map_node(node: &YamlNode) -> bool {
-    matches!(node.value, YamlValue::Map(_))
 }
 
 /// The form that a text must have.

@@ -90,11 +90,6 @@ impl Job {
         self.models.values().any(|model| model.amount().is_some())
     }
 
-    /// Whether a counterfactual set depends on causal graphs.
-    pub fn has_graph_sets(&self) -> bool {
-        self.counterfactuals.values().any(|set| set.graphs().is_some())
-    }
-
     /// The counterfactual sets as tables and gates name them, each with its block: a
     /// graph-uncertain set is one per scenario.
     pub fn sets(&self) -> Vec<(String, &CounterfactualSet)> {
@@ -293,12 +288,6 @@ impl DataBlock {
         above.pop();
     }
 
-    /// The names of all derived columns, in order.
-    pub fn derived_names(&self) -> impl Iterator<Item = &ColumnName> {
-        let made_here = self.sensitive.iter().filter(|(_, attribute)| attribute.is_made_here());
-        self.derive.keys().chain(made_here.map(|(name, _)| name))
-    }
-
     /// Whether a column is computed by an expression, and so may hold numbers.
     pub fn is_computed(&self, column: &ColumnName) -> bool {
         self.derive.get(column).is_some_and(|derivation| derivation.sql.is_some())
@@ -311,7 +300,8 @@ impl DataBlock {
 
     /// Whether a column is derived.
     pub fn is_derived(&self, column: &ColumnName) -> bool {
-        self.derived_names().any(|name| name == column)
+        self.derive.contains_key(column)
+            || self.sensitive.get(column).is_some_and(SensitiveBlock::is_made_here)
     }
 
     /// The derived columns in order, with what they are made of; those whose form is incomplete are
@@ -336,7 +326,7 @@ impl DataBlock {
             },
             None => CrossPart {
                 column: part.clone(),
-                groups: Some(self.names_of_column(part)).filter(|names| !names.is_empty()),
+                groups: self.derive.get(part).map(names_held).filter(|names| !names.is_empty()),
             },
         }
     }
@@ -349,11 +339,6 @@ impl DataBlock {
     ) -> Option<&SensitiveBlock> {
         let at = self.sensitive.get_index_of(below)?;
         self.sensitive.get_full(name).filter(|(i, ..)| *i < at).map(|(.., attribute)| attribute)
-    }
-
-    /// The names that a column of `derive` can hold; none where only the data can tell.
-    fn names_of_column(&self, column: &ColumnName) -> Vec<Word> {
-        self.derive.get(column).map_or_else(Vec::new, names_held)
     }
 
     /// The groups of an attribute: those written, else every name that its column can hold. Empty
@@ -381,7 +366,7 @@ impl DataBlock {
         if attribute.is_made_here() {
             names_held(&attribute.derivation())
         } else {
-            self.names_of_column(self.column_of(name))
+            self.derive.get(self.column_of(name)).map_or_else(Vec::new, names_held)
         }
     }
 
@@ -427,17 +412,6 @@ impl DataBlock {
             }
         }
         roots
-    }
-
-    /// A column and all that it is derived from.
-    pub(crate) fn derived_from(&self, column: &ColumnName) -> BTreeSet<ColumnName> {
-        let mut above = BTreeSet::from([column.clone()]);
-        for (name, recipe) in self.derived().iter().rev() {
-            if above.contains(name) {
-                above.extend(recipe.parents().into_iter().cloned());
-            }
-        }
-        above
     }
 
     /// The columns listed as features, by kind in the order of the job.

@@ -12,7 +12,7 @@ use crate::data::rows::split::{NEITHER, RankDraw, RowRoles, Stratification, TRAI
 use crate::error::Result;
 use crate::exec::pieces::{StageWatch, WorkerPool};
 use crate::num::seed::named_seed;
-use crate::unit::worded_enum;
+use crate::param::worded_enum;
 
 /// Folds among the training rows for predictions out of fold.
 pub(crate) const INNER_FOLDS: u8 = 5;

@@ -23,7 +23,7 @@ use crate::job::resolve::flat;
 use crate::stage::input::DATA;
 use crate::stage::row_context::RowContext;
 use crate::table::file::{read_rows, write_rows};
-use crate::table::{ChangeRow, CountRow, GroupRow, MetricRow, MetricTable, PopulationRow};
+use crate::table::{ChangeRow, CountRow, GroupRow, MetricTable};
 
 /// What the stage writes next to its table.
 pub(crate) const COMPARED: &str = "compared.json";
@@ -57,19 +57,19 @@ pub(crate) fn verified(folder: &Path) -> Result<(Manifest, Vec<u8>)> {
     opened::verified(folder, |name| name.starts_with("tables/") || others.contains(&name))
 }
 
-/// A finished run as one side of a comparison, and its values for the supported people only.
+/// A finished run as one side of a comparison.
 ///
 /// # Errors
 /// The folder is none of cfaudit's, is damaged, was written by another version, or holds no numbers
 /// because the run waits for scores.
-pub(crate) fn finished(folder: &Path) -> Result<(ComparedRun, Vec<MetricRow>)> {
+pub(crate) fn finished(folder: &Path) -> Result<ComparedRun> {
     let (manifest, bytes) = verified(folder)?;
     check_measured(folder, &manifest)?;
     let (job, tables) = (folder.join("job.resolved.yaml"), folder.join("tables"));
     let values = flat::values(&files::read_text(&job)?).map_err(|cause| damaged(&job, cause))?;
-    let (side, supported) = side(manifest, values, [&tables; 2], kept_outcomes(folder))?;
+    let side = side(manifest, values, [&tables; 2], kept_outcomes(folder))?;
     let rounded = gate::rounded_switches(&read_rows::<CountRow>(&tables)?);
-    Ok((ComparedRun { fingerprint: sha256(&bytes), rounded, ..side }, supported))
+    Ok(ComparedRun { fingerprint: sha256(&bytes), rounded, ..side })
 }
 
 /// A run as one side of a comparison, by the folders of its metrics and of its groups.
@@ -78,19 +78,17 @@ fn side(
     values: JobValues,
     [metrics, groups]: [&Path; 2],
     outcomes: Option<PathBuf>,
-) -> Result<(ComparedRun, Vec<MetricRow>)> {
-    let MetricTable { all, supported } = MetricTable::read(metrics)?;
-    let side = ComparedRun {
+) -> Result<ComparedRun> {
+    Ok(ComparedRun {
         source: source(&values, &manifest),
         lacks_labels: read_rows::<GroupRow>(groups)?.iter().any(|row| row.n_missing_label > 0),
         manifest,
         fingerprint: String::new(),
         values,
-        metrics: all,
+        metrics: MetricTable::read(metrics)?.all,
         rounded: Vec::new(),
         outcomes,
-    };
-    Ok((side, supported))
+    })
 }
 
 /// The outcomes in a folder, unless they are absent.
@@ -136,7 +134,7 @@ pub(crate) fn running_side(
     let values = flat::values(&to_yaml(job))
         .map_err(|cause| damaged(Path::new("job.resolved.yaml"), cause))?;
     let outcomes = outcomes.map(|folder| folder.join("outcomes.parquet"));
-    Ok(side(manifest, values, tables, outcomes.filter(|file| file.is_file()))?.0)
+    side(manifest, values, tables, outcomes.filter(|file| file.is_file()))
 }
 
 /// Writes the table `changes` and what was compared with what.
@@ -150,10 +148,10 @@ pub(crate) fn compare(
     new: &ComparedRun,
 ) -> Result<()> {
     row_context.ctx.check()?;
-    let old = finished(baseline)?.0;
+    let old = finished(baseline)?;
     let DiffResult { compared, mut changes } =
         row_context.workers.within(|| diff::compare(&old, new, false))?;
-    add_old_extremes(checked, &mut changes, (&old, baseline))?;
+    add_old_extremes(checked, &mut changes, baseline)?;
     write_rows(row_context.ctx.out(), &changes)?;
     files::write_json(&row_context.ctx.out().join(COMPARED), &compared)
 }
@@ -166,24 +164,14 @@ pub(crate) fn compare(
 pub(crate) fn add_old_extremes(
     checked: &CheckedJob,
     changes: &mut [ChangeRow],
-    (run, folder): (&ComparedRun, &Path),
+    folder: &Path,
 ) -> Result<()> {
     let questions = super::questions(checked);
     if questions.iter().all(|question| question.quantity == GateQuantity::Value) {
         return Ok(());
     }
-    let tables = folder.join("tables");
-    let counts = read_rows::<CountRow>(&tables)?;
-    let population = read_rows::<PopulationRow>(&tables)?;
-    let groups = read_rows::<GroupRow>(&tables)?;
-    let old = GateTables {
-        metrics: &run.metrics,
-        groups: &groups,
-        population: &population,
-        counts: &counts,
-        ..GateTables::default()
-    };
-    gate::add_old_extremes(&questions, changes, old);
+    let old = GateTables::read([&folder.join("tables"); 2], true)?;
+    gate::add_old_extremes(&questions, changes, &old);
     Ok(())
 }
 

@@ -26,10 +26,7 @@ use crate::stage::kinds::{BaselineStage, PopulationStage};
 use crate::stage::report::inputs::MeasuredTables;
 use crate::stage::stage_builder::StageInput;
 use crate::table::file::{read_rows, write_rows};
-use crate::table::{
-    ArmRow, CfQualityRow, CountRow, GateRow, GroupRow, HiddenCauseRow, IssueRow, KnowledgeFitRow,
-    MetricTable, PopulationRow, SupportRow, UnknownLevelRow,
-};
+use crate::table::{GateRow, HiddenCauseRow, IssueRow, PopulationRow, UnknownLevelRow};
 
 /// What a stage is about, by name, and its folder.
 type NamedFolder<'a> = (&'a str, &'a Path);
@@ -51,17 +48,17 @@ pub(crate) fn judge(
     (mut issues, unknown, hidden): (Vec<IssueRow>, Vec<UnknownLevelRow>, Vec<HiddenCauseRow>),
 ) -> Result<()> {
     // An experiment audits the people of the plain audit.
-    let groups = read_rows::<GroupRow>(measured.plain.folder(ctx))?;
-    let counts = read_rows::<CountRow>(measured.all.folder(ctx))?;
-    let of_classes = checked.job.data.label.classes().is_some();
-    issues.extend(model_issues::at_threshold(&checked.job, &groups));
-    issues.extend(model_issues::one_sided(&counts, of_classes));
-    let arms = read_rows::<ArmRow>(measured.all.folder(ctx))?;
-    let mut population = read_rows::<PopulationRow>(measured.plain.folder(ctx))?;
-    population.extend(read_rows::<PopulationRow>(everybody.folder(ctx))?);
-    let quality = read_rows::<CfQualityRow>(measured.plain.folder(ctx))?;
-    let knowledge_fit = read_rows::<KnowledgeFitRow>(measured.plain.folder(ctx))?;
-    let support = read_rows::<SupportRow>(measured.plain.folder(ctx))?;
+    let folders = [measured.plain.folder(ctx), measured.all.folder(ctx)];
+    let job = &checked.job;
+    let has_moved_files = job.has_fitted_sets() && model_issues::of_files(job).next().is_some();
+    let reads_values = !job.gates.is_empty() || has_moved_files;
+    let mut tables = GateTables::read(folders, reads_values)?;
+    tables.population.extend(read_rows::<PopulationRow>(everybody.folder(ctx))?);
+    let of_classes = job.data.label.classes().is_some();
+    issues.extend(model_issues::at_threshold(job, &tables.groups));
+    issues.extend(model_issues::one_sided(&tables.counts, of_classes));
+    issues.extend(model_issues::unmoved(job, &tables));
+    (tables.issues, tables.unknown, tables.hidden) = (issues, unknown, hidden);
     let comparison =
         baseline.map(|stage| baseline::read_comparison(stage.folder(ctx))).transpose()?;
     let mut counted = Vec::new();
@@ -79,15 +76,8 @@ pub(crate) fn judge(
         counted.push(gate);
     }
     let mut asked = questions(checked);
-    let moved = model_issues::moved_sets(&checked.job, &quality);
-    // Values are read only for gates, and for sets whose scores may be those of the rows.
-    let metrics = match asked.is_empty() && counted.is_empty() && moved.is_empty() {
-        true => MetricTable::default(),
-        false => MetricTable::read(measured.all.folder(ctx))?,
-    };
-    issues.extend(model_issues::unmoved(&checked.job, &moved, &metrics.all));
     let is_there = |question: &GateQuestion| {
-        metrics.all.iter().any(|row| {
+        tables.metrics.iter().any(|row| {
             row.key.model == question.model
                 && row.key.counterfactual == question.counterfactual
                 && row.key.arm == question.arm
@@ -104,27 +94,9 @@ pub(crate) fn judge(
         }
     }
     asked.extend(counted);
-    let (table, outcome) = verdicts(
-        checked,
-        asked,
-        GateTables {
-            metrics: &metrics.all,
-            supported: &metrics.supported,
-            groups: &groups,
-            population: &population,
-            counts: &counts,
-            arms: &arms,
-            issues: &issues,
-            unknown: &unknown,
-            hidden: &hidden,
-            quality: &quality,
-            knowledge_fit: &knowledge_fit,
-            support: &support,
-        },
-        comparison.as_ref(),
-    );
+    let (table, outcome) = verdicts(checked, asked, &tables, comparison.as_ref());
     write_rows(ctx.out(), &table)?;
-    write_rows(ctx.out(), &issues)?;
+    write_rows(ctx.out(), &tables.issues)?;
     files::write_json(&ctx.out().join(GATE_OUTCOME), &outcome)
 }
 
@@ -138,21 +110,12 @@ fn accepted(job: &job::Job, question: &GateQuestion) -> Vec<String> {
     of_model.chain(of_set).collect()
 }
 
-/// The gates on recourse and on patterns of a finished folder.
-///
-/// # Errors
-/// A table cannot be read.
-pub(crate) fn counted_of(checked: &CheckedJob, folder: &Path) -> Result<Vec<GateQuestion>> {
-    let tables = folder.join("tables");
-    counted_questions(checked).into_iter().map(|gate| gate.count(&tables)).collect()
-}
-
 /// The table of gates by those of what was measured, and what the summary says about them: the one
 /// judge of `run`, `gate` and `diff`.
 pub(crate) fn verdicts(
     checked: &CheckedJob,
     mut questions: Vec<GateQuestion>,
-    tables: GateTables<'_>,
+    tables: &GateTables,
     comparison: Option<&DiffResult>,
 ) -> (Vec<GateRow>, GateOutcome) {
     let baseline = comparison.map(baseline::as_baseline);

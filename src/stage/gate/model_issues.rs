@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use crate::error::Result;
 use crate::gate::objection::MANY_PEOPLE;
+use crate::gate::question::GateTables;
 use crate::gate::reason::{CommonDecision, GateReason, OneSidedSet, ThresholdsApart, UnmovedSet};
 use crate::job::Job;
 use crate::metric::catalog::shift;
@@ -19,7 +20,7 @@ use crate::stage::kinds::CountStage;
 use crate::stage::score::recheck::{not_repeatable, rechecks};
 use crate::stage::stage_builder::{Opens, StageBuilder};
 use crate::table::{
-    AuditKey, CfQualityRow, CountRow, GroupRow, IssueRow, MetricRow, SetPair, unsigned, whole,
+    AuditKey, CfQualityRow, CountRow, GroupRow, IssueRow, SetPair, unsigned, whole,
 };
 use crate::unit::AuditUnit;
 
@@ -183,15 +184,15 @@ pub(crate) fn at_threshold(job: &Job, groups: &[GroupRow]) -> Vec<IssueRow> {
 }
 
 /// The models whose scores come from a file: one that the run asks saw the features.
-fn of_files(job: &Job) -> impl Iterator<Item = &Name> {
+pub(crate) fn of_files(job: &Job) -> impl Iterator<Item = &Name> {
     let is_file =
         |model: &ModelBlock| model.kinds().iter().any(|kind| matches!(kind, ModelKind::Scores(_)));
     job.models.iter().filter(move |(_, model)| is_file(model)).map(|(name, _)| name)
 }
 
-/// The sets of which many counterfactuals have other features than their rows, where the scores of
-/// a model come from a file.
-pub(crate) fn moved_sets(job: &Job, quality: &[CfQualityRow]) -> Vec<UnmovedSet> {
+/// The issues about files of scores that are the same for all counterfactuals of a set, many of
+/// which have other features than their rows, by the tables of quality and of metrics.
+pub(crate) fn unmoved(job: &Job, tables: &GateTables) -> Vec<IssueRow> {
     let moved = |row: &CfQualityRow| {
         let SetPair { counterfactual, sensitive, from_group, .. } = &row.pair;
         let is_of_all = row.metric == "unchanged_share" && from_group.is_empty();
@@ -200,15 +201,9 @@ pub(crate) fn moved_sets(job: &Job, quality: &[CfQualityRow]) -> Vec<UnmovedSet>
         let set = UnmovedSet { counterfactual, sensitive, changed };
         (changed >= MANY_PEOPLE).then_some(set)
     };
-    let asks = of_files(job).next().is_some();
-    quality.iter().filter(|_| asks).filter_map(moved).collect()
-}
-
-/// The issues about files of scores that are the same for all counterfactuals of such a set.
-pub(crate) fn unmoved(job: &Job, moved: &[UnmovedSet], metrics: &[MetricRow]) -> Vec<IssueRow> {
     let is_still = |name: &Name, set: &UnmovedSet| {
         let audit = [name.as_str(), &set.counterfactual, &set.sensitive];
-        let mut moves = metrics.iter().filter(|row| {
+        let mut moves = tables.metrics.iter().filter(|row| {
             let AuditKey { arm, slice, scope, model, counterfactual, sensitive, .. } = &row.key;
             [arm.as_str(), slice, scope] == ["", "", "total"]
                 && [model.as_str(), counterfactual, sensitive] == audit
@@ -217,8 +212,9 @@ pub(crate) fn unmoved(job: &Job, moved: &[UnmovedSet], metrics: &[MetricRow]) ->
         moves.clone().next().is_some() && moves.all(|row| row.value == Some(0.0))
     };
     let issue = |name: &Name| {
-        let sets: Vec<_> = moved.iter().filter(|set| is_still(name, set)).cloned().collect();
-        let (n, model) = (sets.len() as u64, name.to_string());
+        let sets = tables.quality.iter().filter_map(moved).filter(|set| is_still(name, set));
+        let (sets, model) = (sets.collect::<Vec<_>>(), name.to_string());
+        let n = sets.len() as u64;
         (n > 0).then(|| GateReason::UnmovedScores { model, sets }.issue_about(name.as_str(), n))
     };
     of_files(job).filter_map(issue).collect()

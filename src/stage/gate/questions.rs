@@ -28,10 +28,13 @@ pub(crate) fn questions(checked: &CheckedJob) -> Vec<GateQuestion> {
                 (None, None, limit) => GateLimit::AtMost(limit.map_or(f64::INFINITY, |l| l.get())),
             };
             let attributes = asked.map_or_else(|| attributes.clone(), |a| vec![a.to_string()]);
+            // Amounts above a number are decisions, as the family clarify counts them.
+            let family = gate.metric.as_deref().and_then(find).map(|metric| metric.family);
+            let decides = matches!(family, Some(MetricFamily::Clarify | MetricFamily::Group));
             GateQuestion {
                 unshown: unshown(checked, gate, &attributes),
                 favourable: model_of(checked, gate)
-                    .filter(|model| model.amount().is_none() || counts_decisions(gate))
+                    .filter(|model| model.amount().is_none() || decides)
                     .and_then(|_| checked.job.data.favourable_side()),
                 name: name.to_string(),
                 metric: gate.metric.clone().unwrap_or_else(|| HARM[0].to_owned()),
@@ -94,14 +97,6 @@ fn subject<'a>(
 /// A name, empty where there is none.
 fn text(name: Option<&impl ToString>) -> String {
     name.map(ToString::to_string).unwrap_or_default()
-}
-
-/// Whether a gate on a model whose outcome is an amount asks about decisions: amounts above a
-/// number, as the family clarify counts them.
-fn counts_decisions(gate: &job::GateBlock) -> bool {
-    let metric = gate.metric.as_deref().and_then(find);
-    metric
-        .is_some_and(|metric| matches!(metric.family, MetricFamily::Clarify | MetricFamily::Group))
 }
 
 /// The set that a gate asks about.

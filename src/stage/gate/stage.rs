@@ -6,7 +6,6 @@ use crate::stage::gate::{self, baseline};
 use crate::stage::generate::refits::{fits_of_sets, record_fits};
 use crate::stage::hidden_cause;
 use crate::stage::kinds::{BaselineStage, GateStage, OutcomesStage, PopulationStage};
-use crate::stage::plan::StagePlan;
 use crate::stage::recourse::recourse_folders;
 use crate::stage::report::inputs::{MeasuredTables, folder_inputs, need_baseline};
 use crate::stage::report::words::words_of_rows;
@@ -58,7 +57,9 @@ impl Stage for GateStage {
             (of_models.collect::<Vec<_>>(), of_sets.collect::<Vec<_>>())
         });
         b.input("on_inconclusive", |job| &job.on_inconclusive);
-        b.value("lines of the gates", gate_lines(plan));
+        let of_counts = gate::counted_questions(plan.checked);
+        let all = gate::questions(plan.checked).into_iter().chain(of_counts);
+        b.value("lines of the gates", all.map(|question| question.line).collect::<Vec<u64>>());
         let measured = MeasuredTables::need(b)?;
         let everybody = b.need::<PopulationStage>(&AuditUnit::default())?;
         let baseline = b.want_part(need_baseline)?.flatten();
@@ -81,10 +82,4 @@ impl Stage for GateStage {
             )
         })
     }
-}
-
-fn gate_lines(plan: &StagePlan<'_>) -> Vec<u64> {
-    let of_counts = gate::counted_questions(plan.checked);
-    let all = gate::questions(plan.checked).into_iter().chain(of_counts);
-    all.map(|question| question.line).collect()
 }

@@ -41,7 +41,7 @@ use crate::stage::generate::repeats::{RepeatInputs, RepeatModel, RepeatedPart};
 use crate::stage::generate::rows::{GenerateInputs, GeneratedEffects, GenerationSums};
 use crate::stage::generate::support::SupportTests;
 use crate::stage::kinds::{
-    DiscoverStage, DoubtStage, FitStage, GenerateStage, PlaceboStage, QualityStage, ReferenceStage,
+    DiscoverStage, DoubtStage, FitStage, GenerateStage, PlaceboStage, PrepareStage, QualityStage,
     SplitStage, SupportStage,
 };
 use crate::stage::measure::quality::{LEAST_PEOPLE, QualityInputs, merge_folds};
@@ -125,7 +125,7 @@ pub(crate) struct SetInputs<'a> {
     plan: &'a StagePlan<'a>,
     applied: AppliedSet<'a>,
     rows: RowInputs<'a>,
-    reference: Option<StageInput<ReferenceStage>>,
+    reference: Option<StageInput<PrepareStage>>,
     /// For an external set, where it is.
     external: Option<ExternalInput<'a>>,
     /// The reference rows by group and value, by which counterfactuals of audited rows are tested.

@@ -32,7 +32,7 @@ use crate::error::{Error, Fault, FilePlace, Result};
 use crate::exec::cancel::CancelFlag;
 use crate::exec::event::{COUNTED_ONCE, Event};
 use crate::exec::hash::hash_parts;
-use crate::exec::pieces::{StageWatch, WorkerPool};
+use crate::exec::pieces::{RowBatching, StageWatch, WorkerPool};
 use crate::exec::{files, object};
 use crate::folder::manifest::InputFile;
 use crate::job::check::CheckedJob;
@@ -187,19 +187,15 @@ impl RowImport {
         &self,
         columns: (&[&str], &DeclaredColumns),
         path: &Path,
-        batch_rows: usize,
-        workers: &WorkerPool,
-        watch: StageWatch<'_>,
+        batching: RowBatching<'_>,
     ) -> Result<()> {
         match self {
             RowImport::Csv { csv, .. } => {
-                csv_import::import_csv(csv, columns, path, batch_rows, workers, watch).map(|_| ())
+                csv_import::import_csv(csv, columns, path, batching).map(|_| ())
             }
-            RowImport::Catalog { set, origin } => {
-                catalog::import(set, origin, path, batch_rows, workers, watch)
-            }
+            RowImport::Catalog { set, origin } => catalog::import(set, origin, path, batching),
             RowImport::Synthetic { params, seed } => {
-                synthetic::generate(params, *seed, path, batch_rows, workers, watch)
+                synthetic::generate(params, *seed, path, batching)
             }
         }
     }
@@ -691,13 +687,8 @@ fn locate_command(
 
 /// Whether two relative paths are the same but for `.` in them.
 fn same_path(a: &Path, b: &Path) -> bool {
-    let parts = |path: &'_ Path| {
-        path.components()
-            .filter(|c| *c != Component::CurDir)
-            .map(|c| c.as_os_str().to_owned())
-            .collect::<Vec<_>>()
-    };
-    parts(a) == parts(b)
+    let leads = |part: &Component<'_>| *part != Component::CurDir;
+    a.components().filter(leads).eq(b.components().filter(leads))
 }
 
 /// The files that a path, a glob or a folder represents. In folders, names that begin with `.` and

@@ -94,10 +94,7 @@ pub(crate) fn forecast(
     cancel: &CancelFlag,
 ) -> Result<RunForecast> {
     let find = || {
-        let entries = match &settings.cache {
-            Some(root) => StoreView::below(root),
-            None => StoreView::empty(),
-        };
+        let entries = StoreView::of(settings.cache.clone());
         let workers = open_workers(settings)?;
         let found = (InputDigests::load(&entries, settings.rehash), &workers);
         let copy = copied_rows::last_copy(checked, settings, &entries);

@@ -111,7 +111,7 @@ pub(crate) fn find(
         let name = &profile.name;
         let told = found.reasons.get(name).and_then(|why| why.split(';').next());
         let suspected = || {
-            let role = suspected_role(profile, &columns, &attributes, None)?;
+            let role = suspected_role(profile, (&columns, &attributes, None))?;
             let tells = role != SuspectedRole::RowId || profile.sample.len() >= TOLD_APART;
             tells.then(|| role.why())
         };

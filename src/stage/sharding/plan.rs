@@ -395,10 +395,7 @@ fn planned(
     count: &ShardCount,
     cancel: &CancelFlag,
 ) -> Result<ShardPlan> {
-    let entries = match &settings.cache {
-        Some(root) => StoreView::below(root),
-        None => StoreView::empty(),
-    };
+    let entries = StoreView::of(settings.cache.clone());
     let workers = open_workers(settings)?;
     let digests = InputDigests::load(&entries, settings.rehash).only_small();
     let absent = AbsentDataSet::AssumeAvailable;

@@ -16,8 +16,9 @@ use crate::exec::accumulator::{Accumulator, merge_all};
 use crate::exec::hash::hash_parts;
 use crate::exec::shared_folder::SharedFolder;
 use crate::exec::{StageContext, files, internal_error};
+use crate::param::worded_enum;
 use crate::stage::input::digest::FileHashes;
-use crate::unit::{StageKind, worded_enum};
+use crate::unit::StageKind;
 
 /// The file by which a stage says that it needs the pass in question: a worker that finds the
 /// result in a cache reads it there.

@@ -25,7 +25,8 @@ use crate::stage::sharding::share::{
 };
 use crate::stage::sharding::state;
 use crate::stage::sharding::stream::StreamCopy;
-use crate::unit::{StageKind, worded_enum};
+use crate::param::worded_enum;
+use crate::unit::StageKind;
 
 worded_enum! {
     /// What a worker did.

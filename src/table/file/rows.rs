@@ -1,7 +1,7 @@
 //! Result tables as files: rows of one type in, sorted by key or in a stream, and out again.
 
 use std::marker::PhantomData;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch};
@@ -110,7 +110,6 @@ impl<R: TableRow> RowWriter<R> {
 pub(crate) struct TableWriter {
     encoder: GroupEncoder,
     writer: GroupWriter,
-    path: PathBuf,
     pending: BatchCoalescer,
     open: OpenGroup,
 }
@@ -124,7 +123,7 @@ impl TableWriter {
         let (path, schema) = (folder.join(def.file()), schema_of(def));
         let (encoder, writer) = GroupWriter::create(&path, &schema, &table_metadata(def))?;
         let pending = BatchCoalescer::new(Arc::new(schema), ROWS_AT_ONCE);
-        Ok(TableWriter { encoder, writer, path, pending, open: OpenGroup::default() })
+        Ok(TableWriter { encoder, writer, pending, open: OpenGroup::default() })
     }
 
     /// Appends rows of the same table, by the columns of its definition.
@@ -134,7 +133,7 @@ impl TableWriter {
     pub(crate) fn push(&mut self, columns: Vec<ArrayRef>) -> Result<()> {
         let batch = RecordBatch::try_new(self.pending.schema(), columns);
         let pushed = batch.and_then(|batch| self.pending.push_batch(batch));
-        pushed.map_err(|e| unreadable(&self.path, FileOwner::Program, e))?;
+        pushed.map_err(|e| unreadable(&self.encoder.path, FileOwner::Program, e))?;
         self.encode()
     }
 
@@ -155,7 +154,7 @@ impl TableWriter {
     /// The disk refuses.
     pub(crate) fn finish(mut self) -> Result<()> {
         let whole = self.pending.finish_buffered_batch();
-        whole.map_err(|e| unreadable(&self.path, FileOwner::Program, e))?;
+        whole.map_err(|e| unreadable(&self.encoder.path, FileOwner::Program, e))?;
         self.encode()?;
         if self.open.rows > 0 {
             self.writer.append(self.encoder.close(self.open)?)?;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
+use arrow::array::{ArrayRef, RecordBatch};
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use parquet::arrow::arrow_writer::{
     ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, ArrowWriter, compute_leaves,
@@ -36,8 +36,8 @@ pub(crate) struct GroupEncoder {
     factory: ArrowRowGroupWriterFactory,
     /// Writes columns without a dictionary; present where a row group may ask for it.
     direct: Option<ArrowRowGroupWriterFactory>,
-    schema: SchemaRef,
-    path: PathBuf,
+    pub(crate) schema: SchemaRef,
+    pub(crate) path: PathBuf,
 }
 
 impl GroupEncoder {
@@ -49,6 +49,17 @@ impl GroupEncoder {
         let mut open = OpenGroup::default();
         self.add(&mut open, batch)?;
         self.close(open)
+    }
+
+    /// Encodes the columns of the file as one row group.
+    ///
+    /// # Errors
+    /// Never in practice.
+    pub(crate) fn encode_columns(&self, columns: Vec<ArrayRef>) -> Result<EncodedGroup> {
+        let hint = "this is a bug in cfaudit: a column has another length or type than the file";
+        let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns)
+            .map_err(|e| Error::operator("write", &self.path, e, hint))?;
+        self.encode(&batch)
     }
 
     /// Encodes rows as the next of a row group; the first ones decide how its columns are written.

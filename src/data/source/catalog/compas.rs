@@ -167,7 +167,9 @@ fn draw(
         25..45 => "25 - 45",
         45.. => "Greater than 45",
     };
-    let drawn = |band: IntegerBand, at: u64| value_in_band(band, u(at)).to_string();
+    let drawn = |(from, to): IntegerBand, at: u64| {
+        (from + (u(at) * (to - from + 1) as f64) as i64).to_string()
+    };
     let priors = drawn(*c.priors_count.draw(stratum, normal_cdf(z_priors)), 5);
     let decile = *c.decile_score.draw(stratum, normal_cdf(z_decile));
     let violent = *c.v_decile_score.draw(stratum, normal_cdf(z_violent));
@@ -207,10 +209,6 @@ fn residual_sd(explained: &[f64]) -> f64 {
 /// The standard normal distribution function, kept below 1.
 fn normal_cdf(z: f64) -> f64 {
     (0.5 * libm::erfc(-z / std::f64::consts::SQRT_2)).min(1.0 - f64::EPSILON)
-}
-
-fn value_in_band((from, to): IntegerBand, u: f64) -> i64 {
-    from + (u * (to - from + 1) as f64) as i64
 }
 
 fn score_text(decile: i64) -> &'static str {

@@ -29,7 +29,7 @@ pub(crate) use crate::data::source::catalog::data_set::{
 };
 use crate::data::source::recut::RecutWriter;
 use crate::error::Result;
-use crate::exec::pieces::{StageWatch, WorkerPool};
+use crate::exec::pieces::RowBatching;
 
 /// All data sets, sorted by name.
 pub(crate) const DATA_SETS: &[PublicDataSet] =
@@ -48,9 +48,7 @@ pub(crate) fn import(
     set: &PublicDataSet,
     origin: &DataSetOrigin,
     path: &Path,
-    batch_rows: usize,
-    workers: &WorkerPool,
-    watch: StageWatch<'_>,
+    RowBatching { batch_rows, workers, watch }: RowBatching<'_>,
 ) -> Result<()> {
     let batch = match (origin, set.stand_in) {
         (DataSetOrigin::StandIn(_), Some(stand_in)) => stand_in()?,

@@ -55,7 +55,7 @@ impl TypedTable {
                 place(
                     Fault::new(
                         "unreadable-value",
-                        format!("`{field}` cannot be read as {}", holds.name()),
+                        format!("`{field}` cannot be read as {}", holds.word()),
                     )
                     .in_column(name),
                 )
