@@ -2,6 +2,7 @@
 //! `check` reports them before anything runs, and every run reports those that say what the numbers
 //! depend on.
 
+use crate::counterfactual::strategy::AcceptedOfSet;
 use crate::data::source::list_words;
 use crate::data::{FeatureKind, Layout};
 use crate::job::check::{CheckedJob, path};
@@ -18,7 +19,10 @@ use serde_json::json;
 
 /// Everything that `check` says about a job without looking at its data.
 pub(crate) fn of_job(checked: &CheckedJob) -> Vec<IssueNote> {
-    let job = &checked.job;
+    let (job, better) = (&checked.job, better_sides(&checked.job));
+    // A limit on the better side has no other side to add.
+    let is_sound = |note: &IssueNote| better.iter().all(|of| of.place != note.place);
+    let one_sided: Vec<IssueNote> = one_sided(job).into_iter().filter(is_sound).collect();
     refits(checked)
         .into_iter()
         .chain(unweighted(job))
@@ -27,8 +31,8 @@ pub(crate) fn of_job(checked: &CheckedJob) -> Vec<IssueNote> {
         .chain(unexplained(job))
         .chain(unchecked(job, WARNING))
         .chain(unkept(job, WARNING))
-        .chain(one_sided(job))
-        .chain(better_sides(job))
+        .chain(one_sided)
+        .chain(better)
         .collect()
 }
 
@@ -196,7 +200,7 @@ fn one_sided(job: &Job) -> Vec<IssueNote> {
         };
         let text = format!(
             "the gate `{name}` limits {}`{}`, `{first}` {} `{second}`, only from {from}: it sees \
-             {sees}no {} the other way round, however large",
+             {sees}no {}, however large",
             if of_change { "the change of " } else { "" },
             metric.id,
             if of_direction {
@@ -206,7 +210,11 @@ fn one_sided(job: &Job) -> Vec<IssueNote> {
             } else {
                 "minus"
             },
-            if of_direction { "change" } else { "gap" },
+            match (of_direction || of_change, is_upper) {
+                (false, _) => "gap the other way round",
+                (true, true) => "fall",
+                (true, false) => "rise",
+            },
         );
         let hint = if is_ratio {
             // A group may be called anything: the words of the job are JSON, which YAML reads.
@@ -252,16 +260,37 @@ fn better_sides(job: &Job) -> Vec<IssueNote> {
             ("fall_at_most", gate.fall_at_most.is_some() && ideal <= least, "rise_at_most"),
         ];
         let (key, _, other) = sides.into_iter().find(|(_, is_better, _)| *is_better)?;
+        // A band is two gates, of which one limits the worse side.
+        let is_band = job.gates.iter().any(|(of, twin)| of != name && is_other_end(gate, twin));
+        if is_band {
+            return None;
+        }
         let text = format!(
             "`{key}` of the gate `{name}` bounds `{}` on its better side, the ideal {what} being \
              {ideal}: the worst values keep the limit",
             metric.id
         );
         let place = path(&["gates", name.as_str()]);
-        let hint = format!("write `{other}: X`, or `level: warn` where this is meant");
+        let hint = format!("write `{other}: X`");
         Some(IssueNote::warning("better-side", place, 0, text).with_hint(hint))
     };
-    job.gates.iter().filter(|(_, gate)| gate.level != GateLevel::Warn).filter_map(note).collect()
+    job.gates.iter().filter_map(note).collect()
+}
+
+/// Whether a gate limits the other end of what another one is about.
+fn is_other_end(gate: &GateBlock, other: &GateBlock) -> bool {
+    let about = |of: &GateBlock| GateBlock {
+        at_most: None,
+        at_least: None,
+        rise_at_most: None,
+        fall_at_most: None,
+        note: None,
+        level: GateLevel::default(),
+        ..of.clone()
+    };
+    let ends = |of: &GateBlock| (limits(of).0.is_some(), limits(of).1.is_some());
+    let turned = |(upper, lower): (bool, bool)| (lower, upper);
+    about(gate) == about(other) && ends(gate) == turned(ends(other))
 }
 
 /// Files of scores of counterfactuals that do not say which version of the model made them.
@@ -334,13 +363,15 @@ fn unmeasured_moves(job: &Job) -> Option<IssueNote> {
         let mut sets = job.gates.values().filter_map(|gate| gate.counterfactual.as_ref());
         sets.any(|set| set.as_str() == name)
     };
-    let mut sets = job.counterfactuals.iter().filter(|(_, set)| set.knobs().is_some());
+    let mut sets = job.counterfactuals.iter().filter(|(_, set)| {
+        set.knobs().is_some() && !set.accept.contains(&AcceptedOfSet::UnmovedFeatures)
+    });
     let (set, _) = sets.find(|(name, _)| is_asked(name.as_str()))?;
     let text = format!(
         "the families leave out `cf_quality`: no gate sees where `{set}` could not move features"
     );
     let note = IssueNote::warning("unmeasured-moves", "metrics.families".to_owned(), 0, text);
-    let hint = "add `cf_quality`, or look at it in a run of the same set without shards";
+    let hint = "add `cf_quality`, or let the set accept it: `accept: [unmoved-features]`";
     (!listed.contains(&MetricFamily::CfQuality)).then(|| note.with_hint(hint.to_owned()))
 }
 
@@ -348,6 +379,10 @@ fn unmeasured_moves(job: &Job) -> Option<IssueNote> {
 /// words that `cfaudit new` goes by.
 fn other_side(job: &Job) -> Vec<IssueNote> {
     let Some(side) = job.data.favourable_side() else { return Vec::new() };
+    if job.data.label.column().is_some_and(|label| label.words.is_some()) {
+        // Who names both decisions has thought about them.
+        return Vec::new();
+    }
     let wants_positive = side == FavourableClass::Positive;
     let label = job.data.label.column();
     let label = label.map(|of| ("data.label".to_owned(), of.column.as_str(), &of.positive));

@@ -167,6 +167,10 @@ fn a_limit_on_the_better_side_is_told() {
         format!("metric: sr, counterfactual: flip, {pair}, at_most: 0.1"),
         format!("metric: cr, {flip}, at_least: 0.9"),
         format!("metric: sr, {flip}, against: baseline, rise_at_most: -0.01"),
+        // A band.
+        format!(
+            "metric: cr, {flip}, at_most: 0.99}}\n  h: {{model: live, metric: cr, {flip}, at_least: 0.9"
+        ),
     ] {
         checked(&right).lacks(&["better-side"]);
     }
@@ -264,7 +268,7 @@ fn a_limit_on_one_side_of_a_gap_is_told() {
         let found = checked("positive", &format!("{ratio}{}", gate("back", "di", other)));
         assert!(!found.contains("one-sided-gate"), "{other}: {found}");
     }
-    // A change of a gap, and a mean that has a sign in each direction.
+    // A change of a gap.
     let change = gate(
         "c",
         "demp_difference",
@@ -273,7 +277,7 @@ fn a_limit_on_one_side_of_a_gap_is_told() {
     );
     checked("positive", &change).says(&[
         "the gate `c` limits the change of `demp_difference`, `f` minus `m`, only from above: it \
-         sees no gap the other way round",
+         sees no fall, however large",
         "hint: add a gate with `fall_at_most: 0.02`, or `between: worst_case`",
     ]);
     let back = gate(

@@ -303,7 +303,8 @@ fn a_changed_file_that_a_module_names_scores_again() {
     let Some(python) = interpreter("pyarrow, pandas") else { return };
     let work = with_python(&format!("{{call: \"scoring:score\", with: {python}}}"));
     work.write("model.pkl", "0.25");
-    let module = "open('a.log', 'a').write('x')\nK = float(open('model.pkl').read())\ndef score(rows): return [K] * len(rows)\n";
+    let module = "open('a.log', 'a').write('x')\nK = float(open('model.pkl').read())\n\
+                  def score(rows): return [K] * len(rows)\n";
     work.write("scoring.py", module);
     work.run(0, "job.yaml", "");
     work.run(0, "job.yaml", "").says(&["nothing to do"]);

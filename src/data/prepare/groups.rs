@@ -135,8 +135,8 @@ fn likeness(word: &str, group: &str) -> Option<String> {
     }
     let (short, long) = if word.len() < group.len() { (word, group) } else { (group, word) };
     let is_short = short.len() == 1 && short.chars().all(char::is_alphabetic);
-    let begins = long.to_lowercase().starts_with(&short.to_lowercase());
-    (is_short && begins && long.len() >= short.len() + 3).then(|| format!("it may mean `{group}`"))
+    let begins = || long.to_lowercase().starts_with(&short.to_lowercase());
+    (is_short && long.len() >= 4 && begins()).then(|| format!("it may mean `{group}`"))
 }
 
 /// The value of the data that a word of the job may be a misspelling of.

@@ -14,6 +14,7 @@ pub(super) struct WaitingPairs(Vec<WaitingGroup>);
 pub(super) struct WaitingGroup {
     pub(super) people: Vec<WaitingPerson>,
     directions: Vec<Vec<WaitingPair>>,
+    n_pairs: usize,
 }
 
 /// A person with a pair of scores.
@@ -40,6 +41,7 @@ impl Additive for WaitingPairs {
         for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
             let known = mine.people.len() as u32;
             mine.people.extend(&theirs.people);
+            mine.n_pairs += theirs.n_pairs;
             let renumbered =
                 |pair: &WaitingPair| WaitingPair { person: known + pair.person, ..*pair };
             for (to, pairs) in theirs.directions.iter().enumerate() {
@@ -73,10 +75,11 @@ impl WaitingPairs {
                 score = Some(own);
                 let pair = WaitingPair { score_cf, person: position, cell: cell as u8 };
                 group.direction(counterfactual.to).push(pair);
+                group.n_pairs += 1;
             }
         }
         group.people.push(WaitingPerson { key, weight: person.weight, score: score? });
-        let n: usize = group.directions.iter().map(Vec::len).sum();
+        let n = group.n_pairs;
         Some(n >= CHUNK * (groups - 1) || n * groups >= max_waiting)
     }
 
@@ -124,5 +127,6 @@ impl WaitingGroup {
     pub(super) fn clear(&mut self) {
         self.people.clear();
         self.directions.iter_mut().for_each(Vec::clear);
+        self.n_pairs = 0;
     }
 }

@@ -120,7 +120,7 @@ impl ModelSanity {
         let n = confusion.n();
         let of_labels = [confusion.predicted_positive(), confusion.actual_positive(), n];
         let are_known = n as f64 >= LABELLED * confusion.predicted() as f64;
-        let off_labels = Some(of_labels).filter(|of| are_known && are_far(*of));
+        let off_labels = Some(of_labels).filter(|of| gives_scores && are_known && are_far(*of));
         ModelSanity { inverted: inverted.into_iter().collect(), decided, off_labels, apart }
     }
 
@@ -149,14 +149,12 @@ impl ModelSanity {
 }
 
 /// Whether the odds of a positive decision are far from those of a positive label; not where all
-/// decisions or all labels are the same.
+/// decisions or all labels are the same, and where the shares hardly differ.
 fn are_far([decided, labelled, n]: [u64; 3]) -> bool {
     let odds = |of: u64| of as f64 / (n - of) as f64;
     let ratio = odds(decided) / odds(labelled);
-    n >= COMPARED_PEOPLE
-        && ratio.is_finite()
-        && ratio > 0.0
-        && !(1.0 / FAR_ODDS..=FAR_ODDS).contains(&ratio)
+    let is_far = ratio.is_finite() && ratio > 0.0 && !(1.0 / FAR_ODDS..=FAR_ODDS).contains(&ratio);
+    is_far && n >= COMPARED_PEOPLE && 20 * decided.abs_diff(labelled) >= n
 }
 
 /// The decision that all counterfactuals have, and their number, where their rows have others: the
@@ -227,14 +225,18 @@ mod tests {
     use crate::num::score_scale::ScoreScale;
 
     /// People without a label, then tp, fn, fp and tn.
-    fn decided(unlabelled: u64, [tp, fn_, fp, tn]: [u64; 4]) -> ModelSanity {
+    fn decided(unlabelled: u64, cells: [u64; 4]) -> ModelSanity {
+        sanity(unlabelled, cells, false)
+    }
+
+    fn sanity(unlabelled: u64, [tp, fn_, fp, tn]: [u64; 4], gives_scores: bool) -> ModelSanity {
         let mut counts = FactualCounts::new(1);
         let positive = [(Some(true), true, tp), (Some(true), false, fn_), (Some(false), true, fp)];
         let others = [(Some(false), false, tn), (None, true, unlabelled)];
         for (label, predicted, n) in positive.into_iter().chain(others) {
             (0..n).for_each(|_| counts.add((0, 0, 1), label, Some(predicted), false));
         }
-        ModelSanity::of_sides(&counts, false)
+        ModelSanity::of_sides(&counts, gives_scores)
     }
 
     #[test]
@@ -249,13 +251,16 @@ mod tests {
 
     #[test]
     fn decisions_far_from_the_share_of_labels_are_found() {
+        let off = |unlabelled, cells| sanity(unlabelled, cells, true).off_labels;
         let far = [3, 57, 0, 940];
-        assert_eq!(decided(0, far).off_labels, Some([3, 60, 1000]));
-        assert_eq!(decided(0, [60, 0, 700, 240]).off_labels, Some([760, 60, 1000]));
-        assert_eq!(decided(0, [1, 19, 0, 60]).off_labels, None, "few people");
-        assert_eq!(decided(60, far).off_labels, None, "labels are known for some people only");
-        assert_eq!(decided(0, [10, 0, 90, 900]).off_labels, None, "a model that screens");
-        assert_eq!(decided(0, [0, 60, 0, 940]).off_labels, None, "one decision for all");
+        assert_eq!(off(0, far), Some([3, 60, 1000]));
+        assert_eq!(off(0, [60, 0, 700, 240]), Some([760, 60, 1000]));
+        assert_eq!(off(60, far), None, "labels are known for some people only");
+        assert_eq!(off(0, [1, 19, 0, 60]), None, "few people");
+        assert_eq!(off(0, [960, 0, 39, 1]), None, "4 points apart");
+        assert_eq!(off(0, [10, 0, 90, 900]), None, "a model that screens");
+        assert_eq!(off(0, [0, 60, 0, 940]), None, "one decision for all");
+        assert_eq!(decided(0, far).off_labels, None, "decisions have no threshold");
     }
 
     #[test]

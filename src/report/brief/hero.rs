@@ -304,7 +304,7 @@ impl<'a> BriefInputs<'a> {
             |of: &&FeatureQuality| result.set.moved.iter().flatten().any(|f| *f == of.name);
         let (moved, still): (Vec<_>, Vec<_>) = features
             .into_iter()
-            .filter(|of| of.n() > 0)
+            .filter(|of| of.n() > 0 && of.value("dist_before").is_none_or(|before| before > 0.0))
             .filter(is_named)
             .partition(|of| of.moved());
         let still = still.iter().map(|of| of.name.clone());

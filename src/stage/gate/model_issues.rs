@@ -165,7 +165,9 @@ pub(crate) fn one_sided(counts: &[CountRow], of_classes: bool) -> Vec<IssueRow> 
 pub(crate) fn at_threshold(job: &Job, groups: &[GroupRow]) -> Vec<IssueRow> {
     let denies = |model: &&ModelBlock| {
         let is_positive = model.threshold_rule == ThresholdRule::Ge;
-        model.better.is_some() && is_positive != job.data.favours_positive()
+        model.better.is_some()
+            && !model.threshold.is_fitted()
+            && is_positive != job.data.favours_positive()
     };
     let issue = |(name, model): (&Name, &ModelBlock)| {
         let is_of_all = |row: &&GroupRow| row.group.is_empty() && row.slice.is_empty();

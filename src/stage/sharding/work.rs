@@ -11,6 +11,7 @@ use crate::exec::folder::ScratchFolder;
 use crate::exec::pieces::keep_freed_memory;
 use crate::exec::{ExecSettings, StageRecord, files};
 use crate::job::check::CheckedJob;
+use crate::param::worded_enum;
 use crate::stage::input::copied_rows::CopiedRows;
 use crate::stage::input::digest::{FileHashes, part_of_stream};
 use crate::stage::input::{self, AbsentDataSet};
@@ -25,7 +26,6 @@ use crate::stage::sharding::share::{
 };
 use crate::stage::sharding::state;
 use crate::stage::sharding::stream::StreamCopy;
-use crate::param::worded_enum;
 use crate::unit::StageKind;
 
 worded_enum! {
