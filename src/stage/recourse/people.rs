@@ -211,7 +211,7 @@ impl RecoursePeople {
         Some(decision == self.favourable_is_positive)
     }
 
-    /// By what changed rows are told apart: all that models read of them, and by whom and by which
+    /// What distinguishes changed rows: all that models read of them, and by whom and by which
     /// threshold is decided about them.
     pub(crate) fn hashes(&self, rows: &[u32], changed: &FeatureRows) -> Vec<RowHash> {
         let mut hashes = row_hashes(&self.inputs, changed);
