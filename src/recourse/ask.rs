@@ -75,8 +75,8 @@ impl RecoursePlan<'_> {
         bits::ones(needed.rows_of(change)).filter_map(|bit| self.population.affected[bit]).collect()
     }
 
-    /// The affected rows that each set of changes helps: `helps` says about the rows for which a set of
-    /// this number has to be tried whether it helps them.
+    /// The affected rows that each set of changes helps: `helps` says about the rows for which a set
+    /// of this number has to be tried whether it helps them.
     ///
     /// # Errors
     /// Those of `helps`.

@@ -180,6 +180,49 @@ fn scores_that_no_moved_feature_changes_leave_gates_undecided() {
     assert_eq!(with("naive", 0.0, ""), of("pass limit-kept", false));
 }
 
+/// A set that may change a feature of which no value changes says so, and a limit on the gap of two
+/// directions is no question about one.
+#[test]
+fn what_a_set_leaves_as_it_is_is_said() {
+    let work = Work::new();
+    let row = |i: i64| {
+        let woman = i % 2 == 1;
+        // Men earn more; six in ten women and two in ten men work in care.
+        let job = if i / 2 % 10 < if woman { 6 } else { 2 } { "care" } else { "tech" };
+        let income = 100 + i * 37 % 100 + if woman { 0 } else { 20 };
+        let paid = i64::from(income > 160);
+        let part = if i % 4 < 2 { "fit" } else { "test" };
+        format!("{},{income},{job},{paid},{part}\n", if woman { "f" } else { "m" })
+    };
+    let rows = (0..800).map(row).collect::<String>();
+    work.write("people.csv", &format!("sex,income,job,paid,part\n{rows}"));
+    let text = "cfaudit: 1
+name: still
+data:
+  rows: {csv: {path: people.csv}}
+  label: {column: paid, positive: [1], favourable: positive}
+  sensitive: {sex: {groups: [m, f], reference: m}}
+  features: {continuous: [income], nominal: [job]}
+  split: {column: part, train: [fit], audit: [test]}
+counterfactuals: {world: {plausible: {move: [income, job], condition_on: none}}}
+models: {m: {logistic: {l2: 1.0, omit: [sex]}}}
+gates: {gap: {metric: sr, model: m, counterfactual: world, between: {sex: [f, m]}, at_most: 0.5}}
+";
+    work.write("job.yaml", text);
+    work.run(0, "job.yaml", "");
+    let page = work.read("out/report.html");
+    let leaves = "leaves job as it is for everybody";
+    page.says(&[leaves, "of people in group f as m minus that of people in group m as f"]);
+    page.lacks(&["decide differently about"]);
+    // `check` says where the families leave it out.
+    work.write("job.yaml", &format!("{text}metrics: {{families: [group, ccm]}}\n"));
+    let told = work.cfaudit(0, "check job.yaml --no-data").stdout;
+    told.says(&["warning[unmeasured-moves]: the families leave out `cf_quality`"]);
+    let accepts = text.replace("none}}}", "none}, accept: [unmoved-features]}}");
+    work.write("job.yaml", &format!("{accepts}metrics: {{families: [group, ccm]}}\n"));
+    work.cfaudit(0, "check job.yaml --no-data").stdout.lacks(&["unmeasured-moves"]);
+}
+
 /// The score of a class is that of another one: of three classes those two are inverted.
 #[test]
 fn scores_of_exchanged_classes_are_found() {
