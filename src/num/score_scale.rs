@@ -43,6 +43,7 @@ impl Default for ScoreScale {
 
 impl ScoreScale {
     /// Whether a score may have this value; NaN is none.
+    #[inline]
     pub fn contains(self, score: f64) -> bool {
         match self.numbers {
             ScaleNumbers::Range { from, to } => (from..=to).contains(&score),

@@ -127,6 +127,7 @@ pub enum AnswerValues {
 const UNKNOWN_WORD: f64 = 2.0;
 
 impl AnswerValues {
+    #[inline]
     fn contains(&self, score: f64) -> bool {
         match self {
             AnswerValues::Scores(scale) => scale.contains(score),
@@ -490,12 +491,12 @@ impl KeyedFile {
             columns.cf_index = indices.collect();
         }
         let lacks = |groups: &[u16], i: usize| groups.get(i) == Some(&MISSING_GROUP);
+        let (has_nulls, by_number) = (ids.has_nulls(), self.row_id == RowIdKind::RowNumber);
         // What is wrong with an entry, in the order of the parts of a key.
         let fault = |i: usize| -> Result<Option<Fault>> {
             let (row, score) = (columns.first_row + i as u64, columns.score[i]);
-            let is_number =
-                self.row_id != RowIdKind::RowNumber || columns.row_key[i].cast_signed() >= 0;
-            Ok(Some(if ids.is_null(i) || !is_number {
+            let is_number = !by_number || columns.row_key[i].cast_signed() >= 0;
+            Ok(Some(if (has_nulls && ids.is_null(i)) || !is_number {
                 self.id_fault(&ids, i, row)
             } else if !score.is_nan() && !self.values.contains(score) {
                 self.score_fault(batch, score, i, row)?

@@ -34,8 +34,21 @@ pub(super) fn weight_files_of(model: &Path) -> Result<BTreeSet<PathBuf>> {
 
 /// How files of models end; others, such as logs, a module may write itself.
 const MODEL_ENDINGS: [&str; 15] = [
-    "cbm", "h5", "joblib", "keras", "model", "npy", "npz", "onnx", "pickle", "pkl", "pt", "pth",
-    "safetensors", "sav", "ubj",
+    "cbm",
+    "h5",
+    "joblib",
+    "keras",
+    "model",
+    "npy",
+    "npz",
+    "onnx",
+    "pickle",
+    "pkl",
+    "pt",
+    "pth",
+    "safetensors",
+    "sav",
+    "ubj",
 ];
 
 /// The files of models that the text of a Python module names in quotes, by their path from the
