@@ -744,6 +744,7 @@ fn bad_jobs_say_what_is_wrong() {
         "bad-set",
         "model-class",
         "model-columns",
+        "model-threshold",
         "needs-bins",
         "no-such-file",
         "not-a-job-file",

@@ -296,6 +296,30 @@ fn a_changed_import_scores_again() {
     }
 }
 
+/// A model that decides by a threshold of its own is not judged at another one that nobody wrote.
+#[test]
+fn the_threshold_of_a_pickle_is_not_passed_over() {
+    let Some(python) = interpreter("pyarrow, pandas") else { return };
+    let pickled = format!("{{pickle: model.pkl, with: {python}}}");
+    let work = with_python(&pickled);
+    work.write(
+        "own.py",
+        "class Model:\n    best_threshold_ = 0.25\n    def predict_proba(self, rows):\n        return \
+         [[0.3]] * len(rows)\n",
+    );
+    let pickle = "import pickle, own; pickle.dump(own.Model(), open('model.pkl', 'wb'))";
+    let made = Command::new(&python).args(["-c", pickle]).current_dir(work.path("")).output();
+    assert!(made.unwrap().status.success());
+    let told = &["error[model-threshold]", "decides at 0.25", "write `threshold: 0.25`"];
+    work.run(2, "job.yaml", "").says(told);
+    work.cfaudit(2, "check job.yaml").says(told);
+    for threshold in ["0.25", "0.4"] {
+        let stated = format!("{pickled}\n    threshold: {threshold}");
+        work.write("job.yaml", &JOB.replace("PYTHON", &stated));
+        work.run(0, "job.yaml", "");
+    }
+}
+
 /// A file of a model that a module names in quotes scores again when it changes; one that the module
 /// writes does not.
 #[test]

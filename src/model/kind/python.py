@@ -259,7 +259,16 @@ class Estimator:
         }
         output = {"unnamed": None} if classes is None else {"classes": [plain(value) for value in classes]}
         # As the contract has them; and the hash of the files of a registered version.
-        return [{"inputs": [table], "output": output}, self.sha256]
+        return [{"inputs": [table], "output": output}, self.sha256, self.threshold()]
+
+    def threshold(self):
+        """The probability from which the model's own `predict` is positive, where it has one."""
+        if getattr(self.model, "response_method", "auto") == "decision_function":
+            return None
+        own = getattr(self.model, "best_threshold_", None)
+        if own is None and type(self.model).__name__ == "FixedThresholdClassifier":
+            own = self.model.threshold
+        return float(own) if isinstance(own, (int, float)) else None
 
     def check(self, sha256):
         """Ends where the files are not those with which the run settled its contract."""

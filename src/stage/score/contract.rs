@@ -12,6 +12,7 @@ use crate::exec::{StageContext, files, internal_error};
 use crate::job::ModelBlock;
 use crate::job::check::path;
 use crate::model::contract::{ContractGap, MissingAs, ModelContract, ModelSignature};
+use crate::model::kind::threshold_key::ThresholdBlock;
 use crate::model::model_file::ModelFile;
 use crate::stage::artifact::CONTRACT;
 use crate::stage::kinds::{ContractStage, PrepareStage};
@@ -19,6 +20,10 @@ use crate::stage::models::answer_inputs;
 use crate::stage::plan::StagePlan;
 use crate::stage::stage_builder::{Planned, Stage, StageBuilder, StageInput, work};
 use crate::unit::AuditUnit;
+
+/// What a model says about itself; the hash of its files, and the threshold of its own `predict`,
+/// where it has one.
+type ModelDescription = (ModelSignature, Option<String>, Option<f64>);
 
 impl StageInput<ContractStage> {
     /// The contract.
@@ -40,7 +45,10 @@ impl Stage for ContractStage {
             Some(signature) => {
                 b.value("signature", signature);
             }
-            None => answer_inputs(b, (name, model), plan.call(name, model))?,
+            None => {
+                b.value("threshold is open", model.threshold == ThresholdBlock::default());
+                answer_inputs(b, (name, model), plan.call(name, model))?;
+            }
         }
         work(move |ctx| {
             let rows = rows.open(ctx)?;
@@ -66,12 +74,22 @@ impl StagePlan<'_> {
         let Some((kind, knobs)) = model.external() else {
             return Err(internal_error(format!("the model `{name}` has no contract")));
         };
-        let (signature, sha256) = match knobs.signature {
-            Some(signature) => (signature, None),
+        let (signature, sha256, own_threshold) = match knobs.signature {
+            Some(signature) => (signature, None, None),
             None => self
                 .ask_signature(ctx, name, model, layout)
                 .map_err(|e| self.with_model_place(e, &["models", name, kind.key()]))?,
         };
+        let is_open = model.threshold == ThresholdBlock::default();
+        if let Some(own) = own_threshold.filter(|own| is_open && *own != 0.5) {
+            let gap = ContractGap {
+                code: "model-threshold",
+                key: "threshold",
+                what: format!("its own `predict` decides at {own}, and the job does not"),
+                hint: format!("write `threshold: {own}` next to `{}`", kind.key()),
+            };
+            return Err(self.gap(&["models", name, kind.key()], gap));
+        }
         let columns: Vec<&str> =
             layout.inputs().map(|f| layout.features[f].name.as_str()).collect();
         let settled =
@@ -109,17 +127,17 @@ impl StagePlan<'_> {
         }])
     }
 
-    /// What the model's file, or its process, says about the model; and the hash of one that a
-    /// registry holds.
+    /// What the model's file, or its process, says about the model; the hash of one that a registry
+    /// holds; and the threshold of its own `predict`.
     fn ask_signature(
         &self,
         ctx: &StageContext<'_>,
         name: &str,
         model: &ModelBlock,
         layout: &Layout,
-    ) -> Result<(ModelSignature, Option<String>)> {
+    ) -> Result<ModelDescription> {
         if let Some(file) = ModelFile::of(model, self.score_scale(model), &layout.features) {
-            return Ok((file.signature()?, None));
+            return Ok((file.signature()?, None, None));
         }
         let Some(call) = self.call(name, model) else {
             return Err(internal_error(format!("the model `{name}` cannot be asked about itself")));
@@ -137,6 +155,7 @@ impl StagePlan<'_> {
 mod tests {
     use serde_json::json;
 
+    use super::ModelDescription;
     use crate::model::contract::{
         InputColumns, MissingAs, ModelInput, ModelSignature, ScoreOutput,
     };
@@ -160,8 +179,9 @@ mod tests {
                 "name": "", "columns": columns, "kind": "source", "missing": "pandas",
                 "levels": [null, ["x"]],
             });
-            let text = json!([{"inputs": [table], "output": output}, null]).to_string();
-            let found: (ModelSignature, Option<String>) = serde_json::from_str(&text).unwrap();
+            let text = json!([{"inputs": [table], "output": output}, null, 0.25]).to_string();
+            let found: ModelDescription = serde_json::from_str(&text).unwrap();
+            assert_eq!(found.2, Some(0.25));
             let levels = vec![None, Some(vec![json!("x")])];
             let input = ModelInput {
                 columns: expected_columns,
