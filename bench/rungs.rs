@@ -1,4 +1,4 @@
-//! What each step of the metrics costs at least: a plain loop over the same columns, step upon step.
+//! What each step of the metrics costs at least: a plain loop over the same columns, step by step.
 //!
 //! `rungs STEP PEOPLE MOVED GROUPS` does all steps up to STEP (see [`STEPS`]) on one thread, over
 //! the rows of PEOPLE and the scores of their counterfactuals in MOVED, in the same order. Nothing

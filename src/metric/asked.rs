@@ -46,6 +46,26 @@ impl Metric {
         }
     }
 
+    /// The range of the values that a gate judges in a scope, and the ideal one; none where no value
+    /// is stated as such.
+    pub(crate) fn judged_in(&self, scope: GateScope) -> ((f64, f64), Option<f64>) {
+        let (least, most) = self.range;
+        match scope {
+            // For a metric of directions, the value of a pair is the difference between its two
+            // directions.
+            GateScope::Pair if self.scopes().contains(&GateScope::Direction) => {
+                ((least - most, most - least), Some(0.0))
+            }
+            // The two furthest groups are ordered so that a difference is not below 0 and a ratio
+            // not above 1.
+            GateScope::WorstCase if (least, most) == (0.0, f64::INFINITY) => {
+                ((0.0, 1.0), self.ideal)
+            }
+            GateScope::WorstCase => ((least.max(0.0), most), self.ideal),
+            _ => ((least, most), self.ideal),
+        }
+    }
+
     /// Another family that measures it: Clarify's disparate impact is that of the family group.
     pub(crate) fn also(&self) -> Option<MetricFamily> {
         (self.of_favourable() == Some(GapTransform::Inverse)).then_some(MetricFamily::Clarify)

@@ -241,16 +241,11 @@ fn one_sided(job: &Job) -> Vec<IssueNote> {
 fn better_sides(job: &Job) -> Vec<IssueNote> {
     let note = |(name, gate): (&Name, &GateBlock)| {
         let metric = find(gate.metric.as_deref()?)?;
+        let ((least, most), ideal) = metric.judged_in(gate.compared());
+        let ideal = ideal?;
         let of_directions = metric.scopes().contains(&GateScope::Direction);
-        let (least, most) = metric.range;
-        let no_end = (f64::NEG_INFINITY, f64::INFINITY);
-        let (what, ideal, (least, most)) = match &gate.between {
-            Some(GateBetween::Pair(_)) if of_directions => ("difference", 0.0, no_end),
-            // The groups are ordered so that a difference is not below 0, and a ratio not above 1.
-            Some(GateBetween::WorstCase) if metric.has_order() => ("value", 1.0, (0.0, 1.0)),
-            Some(GateBetween::WorstCase) => ("value", metric.ideal?, (least.max(0.0), most)),
-            _ => ("value", metric.ideal?, (least, most)),
-        };
+        let is_pair = gate.compared() == GateScope::Pair;
+        let what = if is_pair && of_directions { "difference" } else { "value" };
         let below = gate.at_most.is_some_and(|limit| limit.get() < ideal);
         let above = gate.at_least.is_some_and(|limit| limit.get() > ideal);
         let sides = [

@@ -320,8 +320,8 @@ fn the_threshold_of_a_pickle_is_not_passed_over() {
     }
 }
 
-/// A file of a model that a module names in quotes scores again when it changes; one that the module
-/// writes does not.
+/// A file of a model that a module names in quotes scores again when it changes; a log that the
+/// module writes does not.
 #[test]
 fn a_changed_file_that_a_module_names_scores_again() {
     let Some(python) = interpreter("pyarrow, pandas") else { return };

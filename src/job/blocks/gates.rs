@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use crate::gate::decide_by::GateDecideBy;
+use crate::metric::asked::GateScope;
 use crate::metric::value::hidden_cause::STRONGEST;
 use crate::param::{ColumnName, Count, Finite, Name, SetName, Word};
 use crate::recourse::definition::RecourseView;
@@ -185,6 +186,17 @@ pub enum GateDirection {
     /// One pair by attribute.
     #[serde(untagged)]
     Pair(BTreeMap<ColumnName, [Word; 2]>),
+}
+
+impl GateBlock {
+    /// What it compares: two groups, those furthest apart, or nothing.
+    pub(crate) fn compared(&self) -> GateScope {
+        match &self.between {
+            Some(GateBetween::Pair(_)) => GateScope::Pair,
+            Some(GateBetween::WorstCase) => GateScope::WorstCase,
+            None => GateScope::Total,
+        }
+    }
 }
 
 /// What is compared with what.

@@ -11,7 +11,6 @@ use crate::job::{
     CounterfactualSet, GateBetween, GateBlock, GateDecideBy, GateDirection, LabelRole,
     MetricFamily, ModelBlock,
 };
-use crate::metric::asked::GateScope;
 use crate::metric::catalog::ccm::HARM;
 use crate::metric::catalog::cf_quality::MEASURES;
 use crate::metric::catalog::graph::FIT_WORSE;
@@ -182,19 +181,7 @@ impl<'a> JobChecker<'a> {
     /// Complains about a limit outside of what the metric, or a change of it, can be: a percentage
     /// written without its hundredth, for instance.
     fn reachable(&mut self, gate: &MetricGate<'_>) {
-        let (least, most) = gate.metric.range;
-        let range = match &gate.between {
-            // For a metric of directions, the value of a pair is the difference between its two
-            // directions.
-            Some(GateBetween::Pair(_)) if gate.metric.scopes().contains(&GateScope::Direction) => {
-                (least - most, most - least)
-            }
-            // The two furthest groups are ordered so that a difference is not below 0 and a ratio
-            // not above 1.
-            Some(GateBetween::WorstCase) if (least, most) == (0.0, f64::INFINITY) => (0.0, 1.0),
-            Some(GateBetween::WorstCase) => (least.max(0.0), most),
-            _ => (least, most),
-        };
+        let (range, _) = gate.metric.judged_in(gate.compared());
         let width = range.1 - range.0;
         let limits = [
             ("at_most", gate.at_most, range, "value"),

@@ -29,7 +29,7 @@ pub(super) const UNWANTED_WORDS: &str = "decline refused rejected denied decline
     rearrested delinquent delinquency chargeoff";
 
 /// What nobody wishes for, but whose prediction may bring help.
-pub(super) const HELPED_WORDS: &str = "readmitted readmission mortality death died stroke churn \
+const HELPED_WORDS: &str = "readmitted readmission mortality death died stroke churn \
     churned dropout";
 
 /// Words in a name that negate what follows.
@@ -94,23 +94,28 @@ pub(super) fn person_column<'a>(
     })
 }
 
+/// Whether a part of a name is such a word, and how many parts negate.
+fn named_and_negated(name: &str, is_such: impl Fn(&str) -> bool) -> (bool, usize) {
+    let parts = parts(name);
+    let negations = parts.iter().filter(|part| is_among(NEGATIONS, part)).count();
+    (parts.iter().any(|part| is_such(part)), negations)
+}
+
 /// Whether a value of a column counts against people: it is such a word, or it says that what the
 /// name of the column says is so.
 pub(crate) fn is_unwanted(column: &str, value: &str) -> bool {
-    let parts = parts(column);
-    let is_negated = parts.iter().any(|part| is_among(NEGATIONS, part));
-    let is_bad = !is_negated && parts.iter().any(|part| is_among(UNWANTED_WORDS, part));
-    is_among(UNWANTED_WORDS, value) || (is_among(YES_WORDS, value) && is_bad)
+    let against = |word: &str| is_among(UNWANTED_WORDS, word);
+    let (is_bad, negations) = named_and_negated(column, against);
+    against(value) || (is_among(YES_WORDS, value) && is_bad && negations == 0)
 }
 
 /// Which prediction people probably want: what the positive value says, reversed where the label is
 /// named after something bad, and once more for each negation in its name.
 pub(super) fn side(label: &ColumnProfile, positive: &str) -> FavourableClass {
-    let is_unwanted = |word: &str| is_among(UNWANTED_WORDS, word) || is_among(HELPED_WORDS, word);
-    let parts = parts(&label.name);
-    let turns = parts.iter().filter(|part| is_among(NEGATIONS, part)).count();
-    let is_bad = parts.iter().any(|part| is_unwanted(part)) != (turns % 2 == 1);
-    if is_unwanted(positive)
+    let unwished = |word: &str| is_among(UNWANTED_WORDS, word) || is_among(HELPED_WORDS, word);
+    let (is_named, negations) = named_and_negated(&label.name, unwished);
+    let is_bad = is_named != (negations % 2 == 1);
+    if unwished(positive)
         || (is_among(YES_WORDS, positive) && is_bad)
         || (is_among(NO_WORDS, positive) && !is_bad)
     {

@@ -58,6 +58,14 @@ pub struct MaximiseRecall {
 pub struct Youden {}
 
 impl ThresholdBlock {
+    /// The number where the job writes none.
+    pub(crate) const DEFAULT: f64 = 0.5;
+
+    /// Whether the job leaves it at its default.
+    pub(crate) fn is_default(&self) -> bool {
+        matches!(self, ThresholdBlock::Fixed(number) if number.get() == Self::DEFAULT)
+    }
+
     /// The column that holds it, if one does.
     pub fn column(&self) -> Option<&ColumnName> {
         match self {
@@ -74,6 +82,6 @@ impl ThresholdBlock {
 
 impl Default for ThresholdBlock {
     fn default() -> Self {
-        ThresholdBlock::Fixed(Finite::new(0.5).expect("0.5 is finite"))
+        ThresholdBlock::Fixed(Finite::new(Self::DEFAULT).expect("a half is finite"))
     }
 }

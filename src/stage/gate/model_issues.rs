@@ -175,9 +175,9 @@ pub(crate) fn at_threshold(job: &Job, groups: &[GroupRow]) -> Vec<IssueRow> {
         let (n, scores) = (row.n_scores_equal_threshold, row.n - row.n_missing_score);
         let other = if model.threshold_rule == ThresholdRule::Ge { "gt" } else { "ge" };
         let text = format!(
-            "{n} of {scores} scores of `{name}` are exactly the threshold, which gives these people \
-             the unfavourable decision: if such a score is good enough, write `threshold_rule: \
-             {other}`"
+            "{n} of {scores} scores of `{name}` are exactly the threshold, which gives these \
+             people the unfavourable decision: if such a score is good enough, write \
+             `threshold_rule: {other}`"
         );
         let are_many = n as f64 >= MANY_PEOPLE * scores as f64 && n > 0;
         are_many.then(|| IssueRow::warning(AT_THRESHOLD, name.as_str(), n, text))

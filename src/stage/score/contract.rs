@@ -46,7 +46,7 @@ impl Stage for ContractStage {
                 b.value("signature", signature);
             }
             None => {
-                b.value("threshold is open", model.threshold == ThresholdBlock::default());
+                b.value("threshold is open", model.threshold.is_default());
                 answer_inputs(b, (name, model), plan.call(name, model))?;
             }
         }
@@ -80,8 +80,9 @@ impl StagePlan<'_> {
                 .ask_signature(ctx, name, model, layout)
                 .map_err(|e| self.with_model_place(e, &["models", name, kind.key()]))?,
         };
-        let is_open = model.threshold == ThresholdBlock::default();
-        if let Some(own) = own_threshold.filter(|own| is_open && *own != 0.5) {
+        let passed_over =
+            |own: &f64| model.threshold.is_default() && *own != ThresholdBlock::DEFAULT;
+        if let Some(own) = own_threshold.filter(passed_over) {
             let gap = ContractGap {
                 code: "model-threshold",
                 key: "threshold",
